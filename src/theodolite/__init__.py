@@ -1,0 +1,1 @@
+"""Can you rely on this explanation of a neural network?"""

@@ -1,0 +1,1 @@
+"""What evidence is: arrays on named axes, checked once when made."""

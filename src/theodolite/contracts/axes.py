@@ -1,0 +1,161 @@
+"""Named axes: which concepts, classes, parts and samples the rows and columns stand for."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args, no_type_check
+
+import numpy as np
+
+from theodolite.errors import EvidenceError, printable
+
+ConceptKind = Literal["binary", "categorical", "continuous"]
+Named = TypeVar("Named", bound="NamedAxis")
+Rows = slice | np.ndarray
+
+
+def _checked_names(what: str, names: Sequence[Any]) -> tuple[str, ...]:
+    names = tuple(names)
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or len(name) > 300:
+            raise EvidenceError(what, repr(name)[:60], "a name of 1 to 300 characters for each")
+        if printable(name, 300) != name:
+            raise EvidenceError(what, f"control characters in {name!r}", "plain text names")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise EvidenceError(what, f"{twice[0]!r} twice", "distinct names", "Rename one of them.")
+    return names
+
+
+@no_type_check  # the door checks, and says what is wrong
+@dataclass(frozen=True)
+class NamedAxis:
+    """An axis whose positions have names."""
+
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", _checked_names(type(self).__name__.lower(), self.names))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def numbered(cls: type[Named], n: int) -> Named:
+        """Stand-in names for arrays that come without: ``concept 0``, ``concept 1``, …"""
+        word = {"Classes": "class"}.get(cls.__name__, cls.__name__.lower().removesuffix("s"))
+        return cls(tuple(f"{word} {i}" for i in range(n)))
+
+    def header(self) -> dict[str, Any]:
+        """What a file needs to know to make this axis again."""
+        return {"names": list(self.names)}
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Classes(NamedAxis):
+    """The answers that the model can give."""
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Parts(NamedAxis):
+    """Places that concepts are tied to: a beak, a window."""
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Concepts(NamedAxis):
+    """The words of the explanation, each binary, categorical or continuous.
+
+    >>> Concepts(("horn", "colour"), kinds=("binary", "categorical"), cardinalities=(2, 5))
+    Concepts(names=('horn', 'colour'), kinds=('binary', 'categorical'), cardinalities=(2, 5))
+    """
+
+    kinds: tuple[ConceptKind, ...] = ()
+    cardinalities: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        kinds = tuple(self.kinds) or ("binary",) * len(self)
+        counts = tuple(self.cardinalities) or tuple(2 if k == "binary" else 0 for k in kinds)
+        for what, values in (("kinds", kinds), ("cardinalities", counts)):
+            if len(values) != len(self):
+                raise EvidenceError(
+                    f"concepts.{what}", f"{len(values)}", f"{len(self)}, one per concept"
+                )
+        for name, kind, count in zip(self.names, kinds, counts, strict=True):
+            wanted = {"binary": count == 2, "categorical": count >= 2, "continuous": count == 0}
+            if kind not in get_args(ConceptKind) or not wanted[kind]:
+                raise EvidenceError(
+                    f"concept {name!r}",
+                    f"kind {kind!r} with {count} values",
+                    "binary with 2, categorical with 2 or more, or continuous with 0",
+                )
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "cardinalities", counts)
+
+    def header(self) -> dict[str, Any]:
+        return {
+            "names": list(self.names),
+            "kinds": list(self.kinds),
+            "cardinalities": list(self.cardinalities),
+        }
+
+
+@no_type_check
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Pictures or rows: a number that survives cutting into shards, perhaps ids and clusters.
+
+    Samples of one cluster (pictures of one patient, sentences of one text) are not independent:
+    intervals resample whole clusters where these are given.
+    """
+
+    index: np.ndarray | None = None
+    ids: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.index is None and (self.ids is not None or self.clusters is not None):
+            given = self.ids if self.ids is not None else self.clusters
+            object.__setattr__(self, "index", np.arange(len(np.asarray(given))))
+        for name, kinds in (("index", "iu"), ("ids", "U"), ("clusters", "iu")):
+            values = getattr(self, name)
+            if values is None:
+                continue
+            values = np.asarray(values)
+            if values.size == 0 and name != "ids":
+                values = values.astype(np.int64)
+            if values.ndim != 1 or (values.dtype.kind not in kinds and values.size):
+                raise EvidenceError(
+                    f"samples.{name}",
+                    f"{values.dtype} of shape {values.shape}",
+                    "one whole number each" if "i" in kinds else "one string each",
+                )
+            if len(values) != len(self):
+                raise EvidenceError(f"samples.{name}", f"{len(values)}", f"{len(self)}, as index")
+            object.__setattr__(self, name, values)
+        if self.ids is not None and len(np.unique(self.ids)) < len(self.ids):
+            raise EvidenceError("samples.ids", "an id twice", "distinct ids")
+
+    def __len__(self) -> int:
+        return 0 if self.index is None else len(self.index)
+
+    @classmethod
+    def numbered(cls, n: int) -> "Samples":
+        """0, 1, 2, …"""
+        return cls(index=np.arange(n))
+
+    def __getitem__(self, rows: Rows) -> "Samples":
+        cut = object.__new__(Samples)  # already checked; a resample may repeat ids
+        for name in ("index", "ids", "clusters"):
+            values = getattr(self, name)
+            object.__setattr__(cut, name, None if values is None else values[rows])
+        return cut
+
+    def name(self, row: int) -> str:
+        """The id of a row, or its number."""
+        if self.ids is not None:
+            return str(self.ids[row])
+        return str(row if self.index is None else self.index[row])

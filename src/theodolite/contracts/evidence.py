@@ -1,0 +1,128 @@
+"""The kinds of evidence that scores are made from."""
+
+from dataclasses import dataclass
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from theodolite.contracts.axes import Classes, Concepts, Parts
+from theodolite.contracts.bundle import Evidence, array
+from theodolite.errors import EvidenceError
+
+
+@no_type_check  # the door takes what can be converted; its own checks say what cannot
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConceptEvidence(Evidence):
+    """What a concept model said about each sample, and what is true.
+
+    Only ``values`` is needed; each score says which of the others it uses.
+
+    Example:
+        >>> ConceptEvidence(values=np.zeros((2, 3)), truth=np.ones((2, 2)))
+        Traceback (most recent call last):
+        theodolite.errors.EvidenceError: truth: got shape (2, 2) for (samples, concepts); \
+needed concepts = 3, as in `values`. Check that the rows and columns are in the order named.
+    """
+
+    kind = "concept"
+    version = 1
+
+    values: Float[np.ndarray, "samples concepts"] = array("samples", "concepts")
+    """The model's value of each concept: an activation, a probability, a projection."""
+    truth: Bool[np.ndarray, "samples concepts"] | None = array(
+        "samples", "concepts", content="flag", optional=True
+    )
+    """Whether the concept is there."""
+    known: Bool[np.ndarray, "samples concepts"] | None = array(
+        "samples", "concepts", content="flag", optional=True
+    )
+    """Where ``truth`` is known; everywhere if not given."""
+    labels: Int[np.ndarray, " samples"] | None = array(
+        "samples", content="index", points_to="classes", optional=True
+    )
+    """The true class."""
+    predicted: Int[np.ndarray, " samples"] | None = array(
+        "samples", content="index", points_to="classes", optional=True
+    )
+    """The class that the model chose."""
+    weights: Float[np.ndarray, "concepts classes"] | None = array(
+        "concepts", "classes", optional=True
+    )
+    """Weight of each concept in the linear head for each class."""
+    class_truth: Float[np.ndarray, "concepts classes"] | None = array(
+        "concepts", "classes", optional=True
+    )
+    """How much each concept belongs to each class, 0 to 1, as annotators said."""
+    concepts: Concepts = Concepts()
+    classes: Classes = Classes()
+
+    def check(self) -> None:
+        given = self.class_truth
+        if given is not None and (given.min() < 0 or given.max() > 1):
+            raise EvidenceError(
+                "class_truth",
+                f"values from {given.min():g} to {given.max():g}",
+                "0 to 1",
+                "Divide percentages by 100.",
+            )
+
+
+@no_type_check  # the door takes what can be converted; its own checks say what cannot
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LocationEvidence(Evidence):
+    """Where a concept model looked in each picture, and where the concepts are.
+
+    A concept is tied to a part (or to none); a part can be in a picture at several places, such
+    as a left and a right wing. Places are given as points, boxes or masks, in pixels of the
+    picture, row first; NaN pads what is not there or not visible.
+    """
+
+    kind = "location"
+    version = 1
+
+    explained: ConceptEvidence
+    """The same pictures and concepts as concept evidence: it ranks the concepts."""
+    maps: Float[np.ndarray, "samples concepts height width"] = array(
+        "samples", "concepts", "height", "width"
+    )
+    """Where each concept is active, at any resolution; never upsampled here."""
+    sizes: Int[np.ndarray, "samples 2"] = array("samples", "2", content="index")
+    """Rows and columns of each picture."""
+    part_of: Int[np.ndarray, " concepts"] = array(
+        "concepts", content="index", points_to="parts", none_is=-1
+    )
+    """The part that each concept is tied to; -1 for none."""
+    points: Float[np.ndarray, "samples parts places 2"] | None = array(
+        "samples", "parts", "places", "2", optional=True, may_be_nan=True
+    )
+    boxes: Float[np.ndarray, "samples parts boxes 4"] | None = array(
+        "samples", "parts", "boxes", "4", optional=True, may_be_nan=True
+    )
+    """First row, first column, last row, last column."""
+    masks: Bool[np.ndarray, "samples parts mask_rows mask_columns"] | None = array(
+        "samples", "parts", "mask_rows", "mask_columns", content="flag", optional=True
+    )
+    """One grid for all pictures, stretched over each."""
+    concepts: Concepts = Concepts()
+    parts: Parts = Parts()
+
+    def check(self) -> None:
+        if self.points is None and self.boxes is None and self.masks is None:
+            raise EvidenceError("places", "none", "`points`, `boxes` or `masks`")
+        if self.sizes.min() < 1:
+            raise EvidenceError("sizes", f"{self.sizes.min()}", "at least one row and column")
+        for name, places in (("points", self.points), ("boxes", self.boxes)):
+            if places is None:
+                continue
+            corners = places.reshape(len(self), -1, 2)
+            inside = (corners >= 0) & (corners <= self.sizes[:, None, :])
+            wrong = ~(inside | np.isnan(corners)).all(axis=(1, 2))
+            if wrong.any():
+                sample = self.samples.name(int(wrong.argmax()))
+                raise EvidenceError(
+                    name,
+                    f"a place outside the picture in sample {sample}",
+                    "rows and columns within `sizes`",
+                    "Scale the places to the pictures; row first, then column.",
+                )

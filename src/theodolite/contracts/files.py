@@ -1,0 +1,172 @@
+"""Evidence on disk: a folder with ``header.json`` and one ``.npy`` file per array.
+
+The header names the format, its version, the kind of evidence and its version, the axes, and for
+each array its type, shape and encoding. Flags are packed to bits. See docs/file-format.md.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.contracts.axes import Classes, Concepts, NamedAxis, Parts, Samples
+from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.arrays import read_npy, read_npz, read_safetensors, write_npy
+from theodolite.io.tables import read_parquet, write_parquet
+from theodolite.io.text import read_json, write_json
+
+FORMAT = "theodolite-evidence"
+FORMAT_VERSION = 1
+KINDS: dict[str, type[Evidence]] = {k.kind: k for k in (ConceptEvidence, LocationEvidence)}
+AXES: dict[str, type[NamedAxis]] = {"concepts": Concepts, "classes": Classes, "parts": Parts}
+
+
+def save(evidence: Evidence, folder: Path) -> None:
+    """Write a bundle into a folder of its own; the header comes last, so half a bundle has none."""
+    arrays: dict[str, Any] = {}
+    for name, layout in evidence.layouts():
+        values = getattr(evidence, name)
+        if values is None:
+            continue
+        packed = layout.content == "flag"
+        stored = np.packbits(values, axis=-1) if packed else values
+        write_npy(folder / f"{name}.npy", stored)
+        arrays[name] = {
+            "encoding": "bits" if packed else "dense",
+            "dtype": stored.dtype.str,
+            "shape": list(values.shape),
+        }
+    inner = {}
+    for name, bundle in evidence._inner():
+        save(bundle, folder / name)
+        inner[name] = bundle.kind
+    axes = {n: a.header() for n, a in evidence._axes() if isinstance(a, NamedAxis)}
+    if not inner:
+        _save_samples(evidence.samples, folder / "samples.parquet")
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "kind": evidence.kind,
+        "kind_version": evidence.version,
+        "samples": len(evidence),
+        "axes": axes,
+        "arrays": arrays,
+        "inner": inner,
+    }
+    write_json(folder / "header.json", header)
+
+
+def _save_samples(samples: Samples, path: Path) -> None:
+    columns = {"index": samples.index, "id": samples.ids, "cluster": samples.clusters}
+    write_parquet(path, {n: v.tolist() for n, v in columns.items() if v is not None})
+
+
+def load(folder: Path) -> Evidence:
+    """Read a bundle. It is checked like any other evidence; arrays stay on disk until used."""
+    header = _header(folder)
+    kind = KINDS[header["kind"]]
+    given: dict[str, Any] = {}
+    layouts = dict(kind.layouts())
+    for name, entry in header["arrays"].items():
+        if name not in layouts:
+            raise RefusedInput(f"header of {folder.name!r}", f"array {name!r}", f"{list(layouts)}")
+        given[name] = _stored(folder, name, entry)
+    for name, axis in header["axes"].items():
+        if name not in AXES or not isinstance(axis, dict):
+            raise RefusedInput(f"header of {folder.name!r}", f"axis {name!r}", f"{list(AXES)}")
+        given[name] = _axis(AXES[name], axis, folder)
+    if header["inner"]:
+        if header["inner"] != {"explained": "concept"} or kind is not LocationEvidence:
+            raise RefusedInput(f"header of {folder.name!r}", "inner bundles", "`explained`")
+        given["explained"] = load(folder / "explained")
+        given.pop("concepts", None)
+    else:
+        given["samples"] = _load_samples(folder / "samples.parquet")
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise RefusedInput(f"bundle {folder.name!r}", str(error), "all its arrays") from error
+
+
+def _header(folder: Path) -> dict[str, Any]:
+    header = read_json(folder / "header.json", "evidence header")
+    what = f"header of {folder.name!r}"
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise RefusedInput(what, "another format", f"format {FORMAT!r}")
+    if header.get("format_version") != FORMAT_VERSION:
+        raise RefusedInput(
+            what, f"format version {header.get('format_version')}", f"{FORMAT_VERSION}",
+            "Read it with the version of theodolite that wrote it.",
+        )  # fmt: skip
+    kind = KINDS.get(str(header.get("kind")))
+    if kind is None or header.get("kind_version") != kind.version:
+        came = f"{header.get('kind')!r} version {header.get('kind_version')}"
+        raise RefusedInput(what, came, f"one of {[(k.kind, k.version) for k in KINDS.values()]}")
+    for key in ("arrays", "axes", "inner"):
+        if not isinstance(header.get(key), dict):
+            raise RefusedInput(what, f"{key!r} is {type(header.get(key)).__name__}", "an object")
+    return header
+
+
+def _stored(folder: Path, name: str, entry: Any) -> np.ndarray:
+    values = read_npy(folder / f"{name}.npy", mapped=True)
+    try:
+        shape = tuple(int(n) for n in entry["shape"])
+        encoding, dtype = entry["encoding"], entry["dtype"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise RefusedInput(f"header of {folder.name!r}", f"{entry!r}", "dtype, shape") from error
+    expected = (*shape[:-1], math.ceil(shape[-1] / 8)) if encoding == "bits" and shape else shape
+    if values.shape != expected or values.dtype.str != dtype:
+        raise RefusedInput(
+            f"array {name!r}",
+            f"{values.dtype.str} {values.shape}",
+            f"{dtype} {expected}, as the header says",
+        )
+    if encoding == "bits":
+        return np.unpackbits(values, axis=-1, count=shape[-1]).view(bool)
+    return values
+
+
+def _axis(kind: type[NamedAxis], entry: dict[str, Any], folder: Path) -> NamedAxis:
+    try:
+        return kind(**{key: tuple(value) for key, value in entry.items()})
+    except TypeError as error:
+        raise RefusedInput(f"header of {folder.name!r}", f"{error}", "a plain axis") from error
+
+
+def _load_samples(path: Path) -> Samples:
+    columns = read_parquet(path)
+    given = {
+        field: np.asarray(columns[column])
+        for field, column in (("index", "index"), ("ids", "id"), ("clusters", "cluster"))
+        if column in columns
+    }
+    return Samples(**given)
+
+
+def load_arrays(path: Path) -> ConceptEvidence:
+    """Concept evidence from one .npz or .safetensors file, its arrays named like the fields."""
+    read = {".npz": read_npz, ".safetensors": read_safetensors}.get(path.suffix)
+    if read is None:
+        raise EvidenceError(
+            f"{path.name!r}", f"a {path.suffix or 'nameless'} file", ".npz or .safetensors"
+        )
+    arrays: dict[str, Any] = dict(read(path))
+    known = {name for name, _ in ConceptEvidence.layouts()}
+    axes: dict[str, Any] = {}
+    for axis in ("concepts", "classes"):
+        if axis in arrays:
+            names = tuple(str(name) for name in np.atleast_1d(arrays.pop(axis)))
+            axes[axis] = AXES[axis](names)
+    unknown = sorted(set(arrays) - known)
+    if unknown or "values" not in arrays:
+        raise EvidenceError(
+            f"{path.name!r}",
+            f"arrays {sorted(arrays)}",
+            f"'values' and perhaps {sorted(known - {'values'})}",
+            "Rename the arrays.",
+        )
+    return ConceptEvidence(**arrays, **axes)

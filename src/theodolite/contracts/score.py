@@ -1,0 +1,77 @@
+"""A score: never a bare number, always with an interval, a null baseline and counts."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+Better = Literal["higher", "lower"]
+Question = Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
+Source = Literal["samples", "clusters", "seeds", "concepts", "classes"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the value would fall again, and what was varied to find out."""
+
+    low: float
+    high: float
+    level: float
+    over: Source
+    method: str
+    n: int
+    """How many resamples, or how many seeds."""
+
+
+@dataclass(frozen=True)
+class Null:
+    """The same score with the explanation made meaningless, and how far we are from it."""
+
+    name: str
+    value: float
+    difference: Interval | None
+    """Interval of score minus null, resampled together."""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The score of each concept or class behind the headline."""
+
+    over: Literal["concepts", "classes"]
+    names: tuple[str, ...]
+    values: Float[np.ndarray, " n"]
+    low: Float[np.ndarray, " n"] | None
+    high: Float[np.ndarray, " n"] | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number that can be relied upon as far as its interval and its nulls allow."""
+
+    metric: str
+    version: int
+    question: Question
+    value: float
+    better: Better
+    bounds: tuple[float, float]
+    n: int
+    n_undefined: int
+    n_of: str
+    """What was counted: samples, concepts, classes."""
+    options: dict[str, Any] = field(default_factory=dict)
+    intervals: tuple[Interval, ...] = ()
+    """The first is the one to quote; the others vary something else."""
+    nulls: tuple[Null, ...] = ()
+    """The hardest to beat first."""
+    detail: Detail | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval to quote."""
+        return self.intervals[0] if self.intervals else None
+
+    @property
+    def null(self) -> Null | None:
+        """The null that is hardest to beat."""
+        return self.nulls[0] if self.nulls else None

@@ -1,0 +1,49 @@
+"""What can go wrong with what a caller gives us, in one sentence each."""
+
+import unicodedata
+
+
+def printable(text: object, limit: int = 200) -> str:
+    """One harmless line: no control characters (names may carry terminal codes), not too long.
+
+    >>> printable("horn\\x1b[31m\\nof")
+    'horn\\\\x1b[31m\\\\nof'
+    """
+    line = "".join(
+        repr(c)[1:-1] if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c
+        for c in str(text)
+    )
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+class EvidenceError(ValueError):
+    """Something given cannot be used: what it is, what came, what was needed, what to do.
+
+    >>> print(EvidenceError("weights", "shape (2, 3)", "(3, 3)", "Pass one row per concept."))
+    weights: got shape (2, 3); needed (3, 3). Pass one row per concept.
+    """
+
+    exit_code = 2
+
+    def __init__(self, what: str, came: str = "", needed: str = "", do: str = "") -> None:
+        super().__init__(what, came, needed, do)
+        self.what, self.came, self.needed, self.do = what, came, needed, do
+
+    def __str__(self) -> str:
+        middle = "; ".join(
+            f"{word} {text}" for word, text in (("got", self.came), ("needed", self.needed)) if text
+        )
+        line = f"{self.what}: {middle}." if middle else f"{self.what}."
+        return printable(f"{line} {self.do}".strip(), limit=1000)
+
+
+class RefusedInput(EvidenceError):
+    """A file or a path that is broken, or that reaches where it must not."""
+
+    exit_code = 3
+
+
+class VerificationFailed(EvidenceError):
+    """A run folder that no longer is what it was when it was written."""
+
+    exit_code = 5

@@ -1,0 +1,1 @@
+"""The one home of reading and writing: nothing that is read is ever run."""

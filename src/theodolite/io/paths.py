@@ -1,0 +1,87 @@
+"""Where files may be: inside the folder that was named, and nowhere else."""
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from theodolite.errors import RefusedInput
+
+
+def confined(root: Path, relative: str) -> Path:
+    """The file that ``relative`` names below ``root``.
+
+    Absolute paths, ``..``, backslashes, drives, addresses and links that leave the folder are
+    refused: such names come from tables that other people wrote.
+    """
+    reason = _suspicious(relative)
+    if reason:
+        raise RefusedInput(
+            f"path {relative!r}",
+            reason,
+            f"a relative path below {root.name!r}",
+            "Correct the name in the table or the spec.",
+        )
+    inside = root.resolve()
+    target = (inside / PurePosixPath(relative)).resolve()
+    if target != inside and inside not in target.parents:
+        raise RefusedInput(
+            f"path {relative!r}",
+            "a link that leaves the folder",
+            f"a file below {root.name!r}",
+            "Copy the file into the folder.",
+        )
+    return target
+
+
+def _suspicious(relative: str) -> str:
+    if not relative or "\0" in relative:
+        return "an empty name or a NUL"
+    if "\\" in relative or ":" in relative:
+        return "a backslash, a drive or an address"
+    if relative.startswith(("/", "~")):
+        return "an absolute path"
+    if ".." in PurePosixPath(relative).parts:
+        return "a path with '..'"
+    return ""
+
+
+def existing(path: Path, what: str) -> Path:
+    """The path, if it is a readable file."""
+    if not path.is_file():
+        came = "a folder" if path.is_dir() else "nothing there"
+        raise RefusedInput(f"{what} {path.name!r}", came, "a file", f"Looked in {path.parent}.")
+    return path
+
+
+def size_within(path: Path, limit: int, what: str) -> None:
+    """Refuse a file larger than a reader of its kind should ever meet."""
+    size = existing(path, what).stat().st_size
+    if size > limit:
+        raise RefusedInput(f"{what} {path.name!r}", f"{size:,} bytes", f"at most {limit:,}")
+
+
+def sha256_of(path: Path) -> str:
+    """The file's digest, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+@contextmanager
+def all_or_nothing(path: Path) -> Iterator[io.BufferedWriter]:
+    """A stream to a file that appears only when complete, even after a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,96 @@
+"""JSON, YAML and CSV."""
+
+import csv
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from theodolite.errors import RefusedInput
+from theodolite.io.paths import all_or_nothing, size_within
+
+MEBIBYTE = 1 << 20
+
+
+def read_text(path: Path, what: str = "file", limit: int = 64 * MEBIBYTE) -> str:
+    """The file as UTF-8."""
+    size_within(path, limit, what)
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RefusedInput(
+            f"{what} {path.name!r}", f"a byte that is not UTF-8 at {error.start}", "UTF-8 text"
+        ) from error
+
+
+def read_json(path: Path, what: str = "JSON file", limit: int = 256 * MEBIBYTE) -> Any:
+    """The file as JSON."""
+    try:
+        return json.loads(read_text(path, what, limit))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise RefusedInput(f"{what} {path.name!r}", f"broken JSON ({error})", "JSON") from error
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Sorted keys and one way to write each number, so that equal content is equal bytes."""
+    text = json.dumps(
+        _plain(content), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False
+    )
+    with all_or_nothing(path) as stream:
+        stream.write((text + "\n").encode())
+
+
+def _plain(content: Any) -> Any:
+    """JSON has no NaN: undefined is written as null."""
+    if isinstance(content, dict):
+        return {str(key): _plain(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_plain(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Safe YAML without aliases: a few lines of nested aliases expand to gigabytes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.events.AliasEvent):
+            raise yaml.YAMLError("an alias (*name), which is not allowed here")
+        return super().compose_node(parent, index)
+
+
+def read_yaml(path: Path, what: str = "YAML file", limit: int = MEBIBYTE) -> Any:
+    """The file as plain YAML: no tags that build objects, no aliases."""
+    try:
+        return yaml.load(read_text(path, what, limit), Loader=_PlainLoader)  # noqa: S506
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        if isinstance(error, RefusedInput):
+            raise
+        reason = " ".join(str(error).split())
+        raise RefusedInput(f"{what} {path.name!r}", reason, "plain YAML") from error
+
+
+def read_csv(path: Path, what: str = "table") -> Iterator[dict[str, str]]:
+    """The rows of a CSV file with a header line, every row as long as the header."""
+    lines = csv.reader(read_text(path, what).splitlines(), strict=True)
+    try:
+        header = next(lines, [])
+        if not header or len(set(header)) != len(header):
+            raise RefusedInput(
+                f"{what} {path.name!r}", f"header {header}", "distinct column names in line 1"
+            )
+        for number, row in enumerate(lines, start=2):
+            if row and len(row) != len(header):
+                raise RefusedInput(
+                    f"{what} {path.name!r}",
+                    f"{len(row)} cells in line {number}",
+                    f"{len(header)}, as in the header",
+                )
+            if row:
+                yield dict(zip(header, row, strict=True))
+    except csv.Error as error:
+        raise RefusedInput(f"{what} {path.name!r}", f"broken CSV ({error})", "CSV") from error

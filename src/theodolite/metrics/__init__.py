@@ -1,0 +1,1 @@
+"""Evidence to score: pure functions, and states that add."""

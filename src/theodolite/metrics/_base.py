@@ -1,0 +1,208 @@
+"""What a metric is: a state that is made from evidence, adds, and is read once at the end."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, TypeVar, get_type_hints
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.score import Better, Question
+
+State = TypeVar("State", bound="Additive")
+Weights = Float[np.ndarray, "resamples samples"] | None
+"""How often each sample counts, one row per resample; ``None`` counts each once."""
+
+
+def ratio(
+    part: Float[np.ndarray, "*n"], whole: Float[np.ndarray, "*#n"]
+) -> Float[np.ndarray, "*n"]:
+    """Divide; where the whole is empty the answer is undefined, so NaN."""
+    part, whole = np.broadcast_arrays(part, whole)
+    result = np.full(whole.shape, np.nan)
+    np.divide(part, whole, out=result, where=whole > 0)
+    return result
+
+
+def total(each: Float[np.ndarray, "samples *n"], weights: Weights = None) -> np.ndarray:
+    """Sum over samples; with weights, one sum per resample along a new first axis."""
+    if weights is None:
+        return np.asarray(each.sum(axis=0))
+    return np.tensordot(weights, each, axes=1)
+
+
+def constant() -> Any:
+    """A field of a state that is the same in every shard: it is kept, not added."""
+    return field(metadata={"constant": True})
+
+
+@dataclass(frozen=True)
+class Additive:
+    """A state whose fields are sums over samples: merging is adding, field by field."""
+
+    def __add__(self: State, other: State) -> State:
+        if type(other) is not type(self):
+            return NotImplemented
+        sums = {
+            f.name: np.asarray(getattr(self, f.name) + getattr(other, f.name))
+            for f in fields(self)
+            if not f.metadata.get("constant")
+        }
+        return replace(self, **sums)
+
+    def __radd__(self: State, zero: Literal[0]) -> State:  # lets sum() start from its own 0
+        return self
+
+
+@dataclass(frozen=True)
+class PerSample:
+    """What each sample contributes: a part of a whole, where the question was asked of it."""
+
+    part: Float[np.ndarray, "samples *n"]
+    whole: Float[np.ndarray, "samples *n"]
+    asked: Bool[np.ndarray, " samples"]
+
+
+@dataclass(frozen=True)
+class SampleMean(Additive):
+    """Sum of parts over sum of wholes: such a metric only says what ``each`` sample gives."""
+
+    part: np.ndarray
+    whole: np.ndarray
+    defined: np.ndarray
+    asked: np.ndarray
+
+    each: ClassVar[Callable[..., PerSample]]
+    """(evidence, *, options) -> what each sample contributes"""
+
+    @classmethod
+    def of(
+        cls: type["MeanState"], evidence: Evidence, weights: Weights = None, **options: Any
+    ) -> "MeanState":
+        """The state of a shard; the options are those of ``each``."""
+        each = cls.each(evidence, **options)
+        asked = np.zeros(each.part.shape, bool)
+        asked[each.asked] = True
+        defined = asked & (each.whole > 0)
+        return cls(
+            part=total(np.where(defined, each.part, 0.0), weights),
+            whole=total(np.where(defined, each.whole, 0.0), weights),
+            defined=total(defined.astype(float), weights),
+            asked=total(asked.astype(float), weights),
+        )
+
+    def value(self) -> np.ndarray:
+        """The mean; undefined where no sample had anything to count."""
+        return ratio(self.part, self.whole)
+
+
+MeanState = TypeVar("MeanState", bound=SampleMean)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A null: the same evidence with the explanation made meaningless."""
+
+    name: str
+    says: str
+    """What it stands for, in a reader's words."""
+    make: Callable[[Any, int], Any]
+    """(evidence, seed) -> evidence"""
+    random: bool = True
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of the metric that only make sense otherwise under this null."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a reader must know before quoting a score."""
+
+    asks: str
+    """The question in plain words."""
+    read: str
+    """How to read the number."""
+    misleads: str
+    """When not to believe it."""
+    cost: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A metric in the catalogue: everything that docs, tests, command line and report need."""
+
+    name: str
+    title: str
+    state: type[Any]
+    version: int
+    question: Question
+    better: Better
+    bounds: tuple[float, float]
+    card: Card
+    cite: str
+    baselines: tuple[Baseline, ...]
+    uses: tuple[str, ...]
+    """Arrays of the evidence without which the score cannot be had."""
+    uses_if: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Further arrays that an option needs: option -> choice -> arrays."""
+    sweeps: tuple[str, ...] = ()
+    """Options given as several values at once: the leading axes of the value."""
+    detail: bool = False
+    """Whether the last axis of the value runs over concepts or classes (option ``over``)."""
+    enough: float | None = None
+    """From here on we would rely on it; a convention, stated on the card."""
+
+    @property
+    def needs(self) -> type[Evidence]:
+        """The kind of evidence, read from the signature that counts."""
+        kind: type[Evidence] = get_type_hints(self._counts())["evidence"]
+        return kind
+
+    def _counts(self) -> Callable[..., Any]:
+        """The function whose options change the counting."""
+        counts: Callable[..., Any] = getattr(self.state, "each", self.state.of)
+        return counts
+
+    def missing(self, evidence: Evidence, options: dict[str, Any]) -> list[str]:
+        """Arrays that the evidence lacks for this score with these options."""
+        wanted = list(self.uses)
+        for option, choices in self.uses_if.items():
+            wanted += choices.get(str(options.get(option, self.default(option))), ())
+        return [name for name in dict.fromkeys(wanted) if not evidence.has(name)]
+
+    def default(self, option: str) -> Any:
+        """The documented default of an option."""
+        return self.options()[option]
+
+    def options(self) -> dict[str, Any]:
+        """All options with their defaults."""
+        return self.counting_options() | self._keywords(self.state.value)
+
+    def counting_options(self) -> dict[str, Any]:
+        """The options that change what is counted; the others change only the finish."""
+        return self._keywords(self._counts())
+
+    @staticmethod
+    def _keywords(function: Callable[..., Any]) -> dict[str, Any]:
+        return {
+            parameter.name: parameter.default
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+
+
+CATALOGUE: dict[str, Entry] = {}
+
+
+def metric(name: str, **about: Any) -> Callable[[type[State]], type[State]]:
+    """Enter a state into the catalogue under the metric's name."""
+
+    def enter(state: type[State]) -> type[State]:
+        if name in CATALOGUE and CATALOGUE[name].state.__qualname__ != state.__qualname__:
+            message = f"two metrics are called {name!r}"
+            raise ValueError(message)
+        CATALOGUE[name] = Entry(name=name, state=state, **about)
+        return state
+
+    return enter

@@ -1,0 +1,1 @@
+"""Is the named concept there (exists), and does the model look at it (located)?"""

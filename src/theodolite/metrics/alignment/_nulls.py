@@ -1,0 +1,139 @@
+"""Null baselines of the alignment scores: explanations that know nothing."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.metrics._base import Baseline
+
+
+def _shuffled_concepts(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
+    order = np.random.default_rng(seed).permuted(
+        np.tile(np.arange(len(evidence.concepts)), (len(evidence), 1)), axis=1
+    )
+    changed: dict[str, Any] = {
+        name: np.take_along_axis(getattr(evidence, name), order, axis=1)
+        for name in ("truth", "known")
+        if evidence.has(name)
+    }
+    return replace(evidence, **changed)
+
+
+def _shuffled_samples(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
+    order = np.random.default_rng(seed).permutation(len(evidence))
+    changed: dict[str, Any] = {
+        n: getattr(evidence, n)[order] for n in ("truth", "known") if evidence.has(n)
+    }
+    return replace(evidence, **changed)
+
+
+def _most_common(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
+    del seed
+    assert evidence.truth is not None  # noqa: S101  the metric needs it, so it is there
+    known = np.ones_like(evidence.truth) if evidence.known is None else evidence.known
+    share = (evidence.truth & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    values = np.broadcast_to(share, evidence.values.shape)
+    if evidence.weights is None:
+        return replace(evidence, values=values)
+    weights = np.broadcast_to(share[:, None], evidence.weights.shape)
+    return replace(evidence, values=values, weights=weights)
+
+
+SHUFFLED_CONCEPTS = Baseline(
+    "shuffled concepts",
+    "the same ranking with the concepts' names dealt out at random",
+    _shuffled_concepts,
+)
+SHUFFLED_SAMPLES = Baseline(
+    "another picture's concepts",
+    "the same ranking, checked against the concepts of a random other picture",
+    _shuffled_samples,
+)
+MOST_COMMON = Baseline(
+    "the most common concepts",
+    "always naming the concepts that are most often there, without looking",
+    _most_common,
+    random=False,
+)
+
+
+def _permuted_truth(axis: int) -> Any:
+    def make(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
+        shuffled = np.random.default_rng(seed).permuted(np.asarray(evidence.class_truth), axis=axis)
+        return replace(evidence, class_truth=shuffled)
+
+    return make
+
+
+SHUFFLED_ANNOTATION = (
+    Baseline(
+        "shuffled classes",
+        "each concept's annotation dealt out over the classes at random",
+        _permuted_truth(1),
+    ),
+    Baseline(
+        "shuffled concepts",
+        "each class's annotation dealt out over the concepts at random",
+        _permuted_truth(0),
+    ),
+)
+
+
+def centre_map(side: int = 63) -> np.ndarray:
+    """A map that is highest in the middle of the picture and falls with the distance from it."""
+    away = (np.arange(side) + 0.5) / side - 0.5
+    return -(away[:, None] ** 2 + away[None, :] ** 2)
+
+
+def _with_one_map(make_map: Any) -> Any:
+    def make(evidence: LocationEvidence, seed: int) -> LocationEvidence:
+        del seed
+        single = make_map()
+        maps = np.broadcast_to(single, evidence.maps.shape[:2] + single.shape)
+        return replace(evidence, maps=maps)
+
+    return make
+
+
+def _shuffled_maps(evidence: LocationEvidence, seed: int) -> LocationEvidence:
+    n, k = evidence.maps.shape[:2]
+    order = np.random.default_rng(seed).permuted(np.tile(np.arange(k), (n, 1)), axis=1)
+    return replace(evidence, maps=evidence.maps[np.arange(n)[:, None], order])
+
+
+def _random_points(evidence: LocationEvidence, seed: int) -> LocationEvidence:
+    assert evidence.points is not None  # noqa: S101
+    drawn = np.random.default_rng(seed).random(evidence.points.shape)
+    points = drawn * evidence.sizes[:, None, None, :]
+    return replace(evidence, points=np.where(np.isnan(evidence.points), np.nan, points))
+
+
+def _random_peaks(evidence: LocationEvidence, seed: int) -> LocationEvidence:
+    noise = np.random.default_rng(seed).random(evidence.maps.shape, dtype=np.float32)
+    return replace(evidence, maps=noise)
+
+
+IMAGE_CENTRE = Baseline(
+    "image centre",
+    "every map replaced by one that points at the middle of the picture",
+    _with_one_map(centre_map),
+    random=False,
+)
+UNIFORM_MAP = Baseline(
+    "uniform map",
+    "every map replaced by a flat one, of which any region is as good as any other",
+    _with_one_map(lambda: np.zeros((1, 1))),
+    random=False,
+    options={"ties": "share"},
+)
+SHUFFLED_MAPS = Baseline(
+    "shuffled concepts", "the maps of one picture dealt out over its concepts", _shuffled_maps
+)
+RANDOM_POINT = Baseline(
+    "random point", "a random point of the picture instead of the annotated one", _random_points
+)
+RANDOM_PEAK = Baseline(
+    "random point", "a random point of the picture instead of the map's peak", _random_peaks
+)

@@ -1,0 +1,78 @@
+"""One Hypothesis strategy per kind of evidence, and one for the options of a metric."""
+
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+from hypothesis import strategies as st
+
+from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.metrics._base import Entry
+
+
+@st.composite
+def concept_evidence(
+    draw: st.DrawFn, *, ties: bool = False, max_samples: int = 9
+) -> ConceptEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(1, max_samples))
+    k = draw(st.integers(5, 7))
+    classes = draw(st.integers(2, 3))
+    numbers = (
+        (lambda *shape: random.integers(-2, 3, size=shape).astype(float)) if ties
+        else (lambda *shape: random.normal(size=shape))
+    )  # fmt: skip
+    return ConceptEvidence(
+        values=numbers(n, k),
+        truth=random.random((n, k)) < draw(st.floats(0, 1)),
+        known=random.random((n, k)) < 0.7 if draw(st.booleans()) else None,
+        labels=random.integers(0, classes, n),
+        predicted=random.integers(0, classes, n),
+        weights=numbers(k, classes),
+        class_truth=random.random((k, classes)),
+    )
+
+
+@st.composite
+def location_evidence(
+    draw: st.DrawFn, *, ties: bool = False, max_samples: int = 6
+) -> LocationEvidence:
+    said = draw(concept_evidence(ties=ties, max_samples=max_samples))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, k = said.values.shape
+    parts, places = k, draw(st.integers(1, 2))
+    height, width = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    sizes = random.integers(1, 9, size=(n, 2))
+    maps = random.normal(size=(n, k, height, width))
+    if ties:
+        maps = maps.round(0)
+    shape = (n, parts, places)
+    hidden = random.random(shape) < draw(st.floats(0, 1))
+    points = random.random((*shape, 2)) * sizes[:, None, None, :]
+    corners = np.sort(random.random((*shape, 2, 2)), axis=-2) * sizes[:, None, None, None, :]
+    boxes = corners.reshape(*shape, 4)
+    return LocationEvidence(
+        explained=said,
+        maps=maps,
+        sizes=sizes,
+        part_of=random.permutation(parts),
+        points=np.where(hidden[..., None], np.nan, points),
+        boxes=np.where(hidden[..., None], np.nan, boxes) if draw(st.booleans()) else None,
+        masks=random.random((n, parts, 3, 3)) < 0.4 if draw(st.booleans()) else None,
+    )
+
+
+FOR: dict[type, st.SearchStrategy[Any]] = {
+    ConceptEvidence: concept_evidence(),
+    LocationEvidence: location_evidence(),
+}
+
+
+def options_of(entry: Entry) -> st.SearchStrategy[dict[str, Any]]:
+    """Any combination of the choices that a metric leaves open."""
+    choices: dict[str, st.SearchStrategy[Any]] = {}
+    for function in (entry._counts(), entry.state.value):
+        for name, hint in get_type_hints(function).items():
+            if get_origin(hint) is Literal:
+                choices[name] = st.sampled_from(get_args(hint))
+    choices.pop("target", None)  # which places there are depends on the evidence
+    return st.fixed_dictionaries(choices)
