@@ -1,1 +1,32 @@
-"""Can you rely on this explanation of a neural network?"""
+"""Can you rely on this explanation of a neural network?
+
+Importing this imports nothing heavy: names load what they need when they are first used.
+"""
+
+import importlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+__version__ = version("theodolite")
+__all__ = ["ConceptEvidence", "EvidenceError", "LocationEvidence", "Score", "audit"]
+
+if TYPE_CHECKING:
+    from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+    from theodolite.contracts.score import Score
+    from theodolite.errors import EvidenceError
+    from theodolite.execution.audit import audit
+
+_HOMES = {
+    "ConceptEvidence": "theodolite.contracts.evidence",
+    "EvidenceError": "theodolite.errors",
+    "LocationEvidence": "theodolite.contracts.evidence",
+    "Score": "theodolite.contracts.score",
+    "audit": "theodolite.execution.audit",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        message = f"module 'theodolite' has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(_HOMES[name]), name)

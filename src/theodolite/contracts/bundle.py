@@ -192,7 +192,9 @@ def _of_content(name: str, values: np.ndarray, layout: Layout) -> np.ndarray:
 
 
 def _check_finite(name: str, values: np.ndarray, layout: Layout) -> None:
-    wrong = np.isinf(values) if layout.may_be_nan else ~np.isfinite(values)
+    # an array that repeats itself along an axis (one map for all concepts) is looked at once
+    once = values[tuple(slice(0, 1) if step == 0 else slice(None) for step in values.strides)]
+    wrong = np.isinf(once) if layout.may_be_nan else ~np.isfinite(once)
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise EvidenceError(

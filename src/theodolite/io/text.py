@@ -3,10 +3,12 @@
 import csv
 import json
 import math
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from theodolite.errors import RefusedInput
@@ -94,3 +96,28 @@ def read_csv(path: Path, what: str = "table") -> Iterator[dict[str, str]]:
                 yield dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise RefusedInput(f"{what} {path.name!r}", f"broken CSV ({error})", "CSV") from error
+
+
+def read_numbers(path: Path, columns: tuple[int, ...], what: str = "table") -> np.ndarray:
+    """Some columns of a table of numbers that are parted by blanks, as in CUB-200-2011."""
+    size_within(path, 1 << 30, what)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return np.loadtxt(path, usecols=columns, ndmin=2)
+    except (ValueError, IndexError, UserWarning) as error:
+        reason = " ".join(str(error).split())
+        raise RefusedInput(
+            f"{what} {path.name!r}", reason, f"numbers in columns {list(columns)}"
+        ) from error
+
+
+def read_named_lines(path: Path, what: str = "list") -> dict[int, str]:
+    """Lines of a number and a name, as in CUB-200-2011."""
+    found = {}
+    for line in read_text(path, what).splitlines():
+        number, _, name = line.strip().partition(" ")
+        if not number.isdecimal() or not name:
+            raise RefusedInput(f"{what} {path.name!r}", f"{line!r}", "a number and a name a line")
+        found[int(number)] = name.strip()
+    return found

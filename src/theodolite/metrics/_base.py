@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -113,6 +113,8 @@ class Baseline:
     random: bool = True
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the metric that only make sense otherwise under this null."""
+    pieces: Callable[[Any], int] = len
+    """How many things of the evidence are drawn independently: the fewer, the more draws."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,8 @@ class Entry:
     """Options given as several values at once: the leading axes of the value."""
     detail: bool = False
     """Whether the last axis of the value runs over concepts or classes (option ``over``)."""
+    headline: dict[str, Any] = field(default_factory=dict)
+    """Of the swept options, those to quote first."""
     enough: float | None = None
     """From here on we would rely on it; a convention, stated on the card."""
 
@@ -174,6 +178,11 @@ class Entry:
     def default(self, option: str) -> Any:
         """The documented default of an option."""
         return self.options()[option]
+
+    def choices(self, option: str) -> tuple[Any, ...]:
+        """What an option can be chosen among, where that is a list."""
+        hints = get_type_hints(self._counts()) | get_type_hints(self.state.value)
+        return get_args(hints[option])
 
     def options(self) -> dict[str, Any]:
         """All options with their defaults."""

@@ -36,6 +36,26 @@ def _mixed_cell(mixed, column, columns):
     return mixed[low] + fraction * (mixed[high] - mixed[low])
 
 
+@njit(cache=True)
+@no_type_check
+def _runs(columns, width):
+    """Columns between two neighbouring cells share both: where each run of them starts."""
+    first = np.empty(width + 2, np.int64)
+    fraction = np.empty(columns)
+    cell = 0
+    first[0] = 0
+    for c in range(columns):
+        low, high, fraction[c] = _source(c, width / columns, width)
+        run = 0 if high == low == 0 else (low + 1 if high > low else width)
+        while cell < run:
+            cell += 1
+            first[cell] = c
+    while cell <= width:
+        cell += 1
+        first[cell] = columns
+    return first, fraction
+
+
 _PIXEL_RANKS = [
     types.int64[:, :](
         types.Array(real, 4, "A", readonly=True),
@@ -64,19 +84,28 @@ def pixel_ranks(maps, which, sizes, pixels):
         mixed = np.empty(width)
         _mixed_row(grid, pixels[q, 0], rows, mixed)
         own = _mixed_cell(mixed, pixels[q, 1], columns)
-        low = np.empty(columns, np.int64)
-        high = np.empty(columns, np.int64)
-        fraction = np.empty(columns)
-        for c in range(columns):
-            low[c], high[c], fraction[c] = _source(c, width / columns, width)
+        first, fraction = _runs(columns, width)
         larger, tied, before = 0, 0, 0
         for r in range(rows):
             _mixed_row(grid, r, rows, mixed)
             tied_here = 0
-            for c in range(columns):
-                value = mixed[low[c]] + fraction[c] * (mixed[high[c]] - mixed[low[c]])
-                larger += value > own
-                tied_here += value == own
+            for cell in range(width + 1):
+                left = mixed[max(cell - 1, 0)]
+                step = mixed[min(cell, width - 1)] - left
+                run = fraction[first[cell] : first[cell + 1]]
+                if len(run) == 0:
+                    continue
+                # values rise or fall along a run, so its two ends often decide for all of it
+                start, end = left + run[0] * step, left + run[-1] * step
+                if start < own and end < own:
+                    continue
+                if start > own and end > own:
+                    larger += len(run)
+                    continue
+                for c in range(len(run)):
+                    value = left + run[c] * step
+                    larger += value > own
+                    tied_here += value == own
             tied += tied_here
             if tied_here and r < pixels[q, 0]:
                 before += tied_here

@@ -67,16 +67,22 @@ def _permuted_truth(axis: int) -> Any:
     return make
 
 
+def _n_annotations(evidence: ConceptEvidence) -> int:
+    return 0 if evidence.class_truth is None else evidence.class_truth.size
+
+
 SHUFFLED_ANNOTATION = (
     Baseline(
         "shuffled classes",
         "each concept's annotation dealt out over the classes at random",
         _permuted_truth(1),
+        pieces=_n_annotations,
     ),
     Baseline(
         "shuffled concepts",
         "each class's annotation dealt out over the concepts at random",
         _permuted_truth(0),
+        pieces=_n_annotations,
     ),
 )
 

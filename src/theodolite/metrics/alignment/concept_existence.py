@@ -62,6 +62,7 @@ def concept_existence(
     uses_if=USES_IF,
     sweeps=("top",),
     baselines=(SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES, MOST_COMMON),
+    headline={"top": 5},
     enough=0.8,
     cite="aysel2025concept",
     card=Card(

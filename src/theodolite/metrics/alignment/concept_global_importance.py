@@ -107,26 +107,36 @@ class ConceptGlobalImportance(Additive):
     ) -> Float[np.ndarray, "*resamples form items"]:
         if not form or not set(form) <= {1, 2, 3}:
             raise EvidenceError("form", f"{list(form)}", "some of 1, 2, 3")
-        means = ratio(self.sums, self.counts[..., None])
-        means = np.swapaxes(means, -1, -2)
-        flat = np.broadcast_to(self.weights, means.shape)
-        matrices = {1: flat, 2: means, 3: flat * means}
-        axis = -1 if over == "concepts" else -2
-        return np.stack([_cosines(matrices[f], self.class_truth, axis) for f in form], axis=-2)
+        means = np.swapaxes(ratio(self.sums, self.counts[..., None]), -1, -2)
+        found = []
+        for number in form:
+            if number == 1:  # does not depend on the samples
+                single = _cosines(self.weights, self.class_truth, over)
+                found.append(np.broadcast_to(single, (*means.shape[:-2], len(single))))
+            else:
+                matrix = means if number == 2 else self.weights * means
+                found.append(_cosines(matrix, self.class_truth, over))
+        return np.stack(found, axis=-2)
 
 
-def _cosines(matrix: np.ndarray, truth: np.ndarray, axis: int) -> np.ndarray:
-    """Cosines along an axis. Classes without a mean (NaN columns) are left out of both vectors."""
-    truth = np.broadcast_to(truth, matrix.shape)
-    if axis == -1:
-        known = ~np.isnan(matrix)
-        matrix, truth = np.where(known, matrix, 0.0), np.where(known, truth, 0.0)
-    matrix, truth = _scaled(matrix, axis), _scaled(truth, axis)
-    lengths = np.sqrt((matrix**2).sum(axis)) * np.sqrt((truth**2).sum(axis))
-    return np.asarray(np.clip(ratio((matrix * truth).sum(axis), lengths), -1.0, 1.0))
-
-
-def _scaled(matrix: np.ndarray, axis: int) -> np.ndarray:
-    """Largest entry 1, so that squares neither overflow nor vanish; a direction does not mind."""
-    largest = np.abs(matrix).max(axis=axis, keepdims=True)
-    return np.asarray(matrix / np.where(largest > 0, largest, 1.0))
+def _cosines(
+    matrix: Float[np.ndarray, "*resamples concepts classes"],
+    truth: Float[np.ndarray, "concepts classes"],
+    over: Over,
+) -> Float[np.ndarray, "*resamples items"]:
+    """Cosines of rows or of columns. A class without a mean (a NaN column) is left out of rows."""
+    kept, axis = ("j", -1) if over == "concepts" else ("k", -2)
+    undefined = np.isnan(matrix).any(axis=-2)
+    if undefined.any():
+        matrix = np.where(undefined[..., None, :], 0.0, matrix)
+    squares = np.einsum(f"...jk,...jk->...{kept}", matrix, matrix)
+    if not np.all((squares > 1e-200) & (squares < 1e200)):  # squares that overflow or vanish
+        largest = np.abs(matrix).max(axis=axis, keepdims=True)
+        matrix = matrix / np.where(largest > 0, largest, 1.0)
+        squares = np.einsum(f"...jk,...jk->...{kept}", matrix, matrix)
+    products = np.einsum(f"...jk,jk->...{kept}", matrix, truth)
+    if over == "concepts":
+        others = np.einsum("...k,jk->...j", (~undefined).astype(float), truth**2)
+    else:
+        others = np.where(undefined, 0.0, (truth**2).sum(axis=0))
+    return np.asarray(np.clip(ratio(products, np.sqrt(squares) * np.sqrt(others)), -1.0, 1.0))

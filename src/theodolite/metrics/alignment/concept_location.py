@@ -93,6 +93,7 @@ def concept_location(
     },
     sweeps=("alpha", "top"),
     baselines=(nulls.SHUFFLED_MAPS, nulls.RANDOM_POINT, nulls.IMAGE_CENTRE, nulls.UNIFORM_MAP),
+    headline={"alpha": 1, "top": 5},
     enough=0.8,
     cite="aysel2025concept",
     card=Card(

@@ -1,0 +1,50 @@
+"""What a pipeline hands over: evidence, and what a report needs beside it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from theodolite.contracts.bundle import Evidence
+
+Progress = Callable[[str, int, int], None]
+"""(what, done, of how many)"""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """No progress shown."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where a pipeline works: its seeds, a folder for what can be used again, a progress bar."""
+
+    seeds: Sequence[int]
+    cache: Path
+    progress: Progress = silent
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Evidence for each seed, and what goes with it into the run folder."""
+
+    evidence: Sequence[Sequence[Evidence]]
+    """One set of bundles per seed; the same kinds and samples in each."""
+    tables: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    facts: Mapping[str, float | int | str] = field(default_factory=dict)
+    """Single numbers worth knowing, such as the model's accuracy."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what was read."""
+    model: Mapping[str, np.ndarray] = field(default_factory=dict)
+    picture: Callable[[str], bytes] | None = None
+    """A sample's picture as JPEG, by its id."""
+
+
+class Pipeline(Protocol):
+    """Turns a data set into evidence."""
+
+    def make(self, data: Any, workshop: Workshop) -> Made:
+        """Do it."""

@@ -1,0 +1,100 @@
+"""Pictures with concepts: what every reader of a data set returns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from PIL import Image
+
+from theodolite.contracts.axes import Classes, Concepts, Parts
+from theodolite.errors import EvidenceError
+from theodolite.io.paths import confined, sha256_of
+from theodolite.io.pictures import picture_size, read_mask, read_picture
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConceptData:
+    """A concept data set: pictures, classes, concepts and where they are.
+
+    Rows are pictures in the data set's own order. Places are in pixels of the picture, row first.
+    """
+
+    name: str
+    folder: Path
+    """Where the pictures are; names in ``pictures`` are relative to it."""
+    pictures: tuple[str, ...]
+    labels: Int[np.ndarray, " pictures"]
+    is_test: Bool[np.ndarray, " pictures"]
+    presence: Bool[np.ndarray, "pictures concepts"]
+    known: Bool[np.ndarray, "pictures concepts"] | None = None
+    class_truth: Float[np.ndarray, "concepts classes"]
+    classes: Classes
+    concepts: Concepts
+    parts: Parts = Parts()
+    part_of: Int[np.ndarray, " concepts"]
+    points: Float[np.ndarray, "pictures parts places 2"] | None = None
+    boxes: Float[np.ndarray, "pictures parts boxes 4"] | None = None
+    groups: Int[np.ndarray, " pictures"] | None = None
+    """Pictures that belong together (one patient, one street): intervals keep them together."""
+    mask_files: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    """(picture, part) -> file with its mask"""
+    tables: tuple[Path, ...] = ()
+    """The annotation files that this was read from."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the scores must know about these labels."""
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def path(self, row: int) -> Path:
+        """The file of a picture."""
+        return confined(self.folder, self.pictures[row])
+
+    def at_hand(self, rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
+        """Those rows whose picture is in the folder; copies of data sets are often partial."""
+        there = [self.path(int(row)).is_file() for row in rows]
+        return np.asarray(rows[np.asarray(there, bool)])
+
+    def picture(self, row: int) -> Image.Image:
+        """A picture, decoded."""
+        return read_picture(self.path(row))
+
+    def sizes(self, rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, "n 2"]:
+        """Rows and columns of the pictures."""
+        return np.array([picture_size(self.path(int(r))) for r in rows], np.int64).reshape(-1, 2)
+
+    def masks(
+        self, rows: Int[np.ndarray, " n"], grid: int = 112
+    ) -> Bool[np.ndarray, "n parts g g"] | None:
+        """Masks of the parts on a square grid that is stretched over each picture."""
+        if not self.mask_files:
+            return None
+        found = np.zeros((len(rows), len(self.parts), grid, grid), bool)
+        for position, row in enumerate(rows):
+            for part in range(len(self.parts)):
+                name = self.mask_files.get((int(row), part))
+                if name is not None:
+                    mask = read_mask(confined(self.folder, name))
+                    down = (np.arange(grid) + 0.5) / grid * mask.shape[0]
+                    across = (np.arange(grid) + 0.5) / grid * mask.shape[1]
+                    found[position, part] = mask[np.ix_(down.astype(int), across.astype(int))]
+        return found
+
+    def digests(self) -> dict[str, str]:
+        """Digests of the annotation files, by name."""
+        return {path.name: sha256_of(path) for path in self.tables}
+
+
+def split_rows(labels: Int[np.ndarray, " n"], share: float, seed: int) -> Bool[np.ndarray, " n"]:
+    """A seeded split that takes the same share of every class (rounded, at least one of two)."""
+    if not 0 < share < 1:
+        raise EvidenceError("test share", f"{share}", "a number between 0 and 1")
+    random = np.random.default_rng(seed)
+    chosen = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        rows = random.permutation(np.flatnonzero(labels == label))
+        n = min(max(round(share * len(rows)), 1), max(len(rows) - 1, 0))
+        chosen[rows[:n]] = True
+    return chosen

@@ -1,0 +1,190 @@
+"""Your own concept data set: a table, pictures, and perhaps points, boxes and masks.
+
+``samples.csv`` (or ``.parquet``) has a row per picture: ``picture`` (a path below the folder),
+``class``, perhaps ``split`` (train or test) and ``group``, and a column per concept with 1, 0 or
+nothing where it is not known. Places are optional, in pixels of the picture: ``points.csv``
+(picture, part, row, column), ``boxes.csv`` (picture, part, top, left, bottom, right), ``masks.csv``
+(picture, part, file). A part belongs to the concept of the same name, unless ``parts.csv``
+(concept, part) says otherwise. ``class_truth.csv`` (class, a column per concept, 0 to 1) says how
+much concepts belong to classes; without it, their share in the training pictures is taken.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.contracts.axes import Classes, Concepts, Parts
+from theodolite.datasets.concept_data import ConceptData, split_rows
+from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.io.tables import read_parquet
+from theodolite.io.text import read_csv
+
+OWN_COLUMNS = ("picture", "class", "split", "group")
+Rows = list[dict[str, str]]
+
+
+def folder(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptData:
+    """Read a folder laid out as above; ``test_share`` and ``seed`` serve if it has no split."""
+    rows = _table(root, "samples")
+    if not rows:
+        raise EvidenceError(
+            f"folder {root.name!r}", "no samples", "samples.csv with a row a picture"
+        )
+    names = [name for name in rows[0] if name not in OWN_COLUMNS]
+    if "picture" not in rows[0] or "class" not in rows[0] or not names:
+        raise EvidenceError(
+            "samples.csv", f"columns {list(rows[0])}", "picture, class and a column per concept"
+        )
+    pictures = [row["picture"] for row in rows]
+    if len(set(pictures)) < len(pictures):
+        raise EvidenceError("samples.csv", "a picture twice", "one row per picture")
+    classes = sorted({row["class"] for row in rows})
+    labels = np.array([classes.index(row["class"]) for row in rows])
+    marks = np.array([[_mark(row[name], name, row["picture"]) for name in names] for row in rows])
+    presence, known = marks == 1, marks >= 0
+    is_test = _split(rows, labels, test_share, seed)
+    part_names, part_of = _parts(root, names)
+    places = {name: _table(root, name) for name in ("points", "boxes", "masks")}
+    where = {picture: i for i, picture in enumerate(pictures)}
+    found = _Places(where, part_names)
+    groups = [row.get("group", "") for row in rows]
+    return ConceptData(
+        name=root.name,
+        folder=root,
+        pictures=tuple(pictures),
+        labels=labels,
+        is_test=is_test,
+        presence=presence,
+        known=None if known.all() else known,
+        class_truth=_class_truth(root, classes, names, (presence, known, labels, ~is_test)),
+        classes=Classes(tuple(classes)),
+        concepts=Concepts(tuple(names)),
+        parts=Parts(tuple(part_names)),
+        part_of=np.array(part_of),
+        points=found.numbers(places["points"], ("row", "column"), "points.csv"),
+        boxes=found.numbers(places["boxes"], ("top", "left", "bottom", "right"), "boxes.csv"),
+        groups=np.unique(groups, return_inverse=True)[1] if any(groups) else None,
+        mask_files=found.files(places["masks"]),
+        tables=tuple(sorted(p for p in root.iterdir() if p.suffix in (".csv", ".parquet"))),
+    )
+
+
+def _table(root: Path, name: str) -> Rows:
+    csv, parquet = root / f"{name}.csv", root / f"{name}.parquet"
+    if csv.is_file():
+        return list(read_csv(csv))
+    if parquet.is_file():
+        columns = read_parquet(parquet)
+        texts = {
+            key: ["" if v is None else str(v) for v in column] for key, column in columns.items()
+        }
+        return [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
+    return []
+
+
+def _mark(text: str, concept: str, picture: str) -> int:
+    marks = {"1": 1, "0": 0, "": -1, "true": 1, "false": 0, "1.0": 1, "0.0": 0}
+    mark = marks.get(text.strip().lower())
+    if mark is None:
+        raise EvidenceError(
+            f"samples.csv, {printable(concept)!r} of {printable(picture)!r}",
+            repr(text),
+            "1, 0 or nothing",
+        )
+    return mark
+
+
+def _split(rows: Rows, labels: np.ndarray, test_share: float, seed: int) -> Bool[np.ndarray, " n"]:
+    if "split" not in rows[0]:
+        return split_rows(labels, test_share, seed)
+    words = {row["split"] for row in rows}
+    if not words <= {"train", "test"}:
+        raise EvidenceError("samples.csv, split", f"{sorted(words)}", "'train' and 'test'")
+    return np.array([row["split"] == "test" for row in rows])
+
+
+def _parts(root: Path, concepts: list[str]) -> tuple[list[str], list[int]]:
+    tied = {
+        row["concept"]: row["part"] for row in _with(_table(root, "parts"), ("concept", "part"))
+    }
+    unknown = sorted(set(tied) - set(concepts))
+    if unknown:
+        raise EvidenceError("parts.csv", f"concepts {unknown}", "columns of samples.csv")
+    named = [tied.get(concept, "" if tied else concept) for concept in concepts]
+    parts = list(dict.fromkeys(part for part in named if part))
+    return parts, [parts.index(part) if part else -1 for part in named]
+
+
+def _with(rows: Rows, columns: tuple[str, ...]) -> Rows:
+    if rows and not set(columns) <= set(rows[0]):
+        raise EvidenceError("table", f"columns {list(rows[0])}", f"{list(columns)}")
+    return rows
+
+
+class _Places:
+    """Turns rows that name a picture and a part into arrays."""
+
+    def __init__(self, where: dict[str, int], parts: list[str]) -> None:
+        self.where = where
+        self.part = {part: i for i, part in enumerate(parts)}
+
+    def _at(self, row: dict[str, str], table: str) -> tuple[int, int] | None:
+        if row["picture"] not in self.where:
+            raise EvidenceError(table, f"picture {row['picture']!r}", "one of samples.csv")
+        part = self.part.get(row["part"])
+        return None if part is None else (self.where[row["picture"]], part)
+
+    def numbers(
+        self, rows: Rows, columns: tuple[str, ...], table: str
+    ) -> Float[np.ndarray, "n parts places c"] | None:
+        if not rows:
+            return None
+        found: dict[tuple[int, int], list[list[float]]] = {}
+        number: Callable[[str], float] = float
+        for row in _with(rows, ("picture", "part", *columns)):
+            at = self._at(row, table)
+            try:
+                values = [number(row[c]) for c in columns]
+            except ValueError as error:
+                came = repr([row[c] for c in columns])
+                raise RefusedInput(table, came, f"numbers for {list(columns)}") from error
+            if at is not None:
+                found.setdefault(at, []).append(values)
+        most = max((len(places) for places in found.values()), default=1)
+        array = np.full((len(self.where), len(self.part), most, len(columns)), np.nan)
+        for (picture, part), places in found.items():
+            array[picture, part, : len(places)] = places
+        return array
+
+    def files(self, rows: Rows) -> dict[tuple[int, int], str]:
+        found = {}
+        for row in _with(rows, ("picture", "part", "file")):
+            at = self._at(row, "masks.csv")
+            if at is not None:
+                found[at] = row["file"]
+        return found
+
+
+def _class_truth(
+    root: Path,
+    classes: list[str],
+    concepts: list[str],
+    seen: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+) -> Float[np.ndarray, "concepts classes"]:
+    rows = {row["class"]: row for row in _with(_table(root, "class_truth"), ("class", *concepts))}
+    if rows:
+        if set(rows) != set(classes):
+            raise EvidenceError("class_truth.csv", f"classes {sorted(rows)}", f"{classes}")
+        try:
+            return np.array([[float(rows[c][name]) for c in classes] for name in concepts])
+        except ValueError as error:
+            raise EvidenceError("class_truth.csv", str(error), "numbers from 0 to 1") from error
+    presence, known, labels, train = seen
+    truth = np.zeros((len(concepts), len(classes)))
+    for k in range(len(classes)):
+        of_class = train & (labels == k)
+        n_known = known[of_class].sum(axis=0)
+        truth[:, k] = presence[of_class].sum(axis=0) / np.maximum(n_known, 1)
+    return truth

@@ -1,0 +1,85 @@
+"""Intervals by resampling: which samples count how often, the same in every shard and order."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import stats
+
+from theodolite.contracts.score import Interval, Source
+
+_POISSON = stats.poisson.cdf(np.arange(24), 1.0)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def poisson_weights(
+    keys: Int[np.ndarray, " samples"], resamples: int, seed: int
+) -> Float[np.ndarray, "resamples samples"]:
+    """How often each sample counts in each resample: independent Poisson(1) numbers.
+
+    A sample's numbers depend on its key and the seed alone, so that shards on different machines
+    draw the same resamples, and samples with one key (a cluster) are drawn together. For sums and
+    ratios of sums this is the bootstrap, without needing to know how many samples there are.
+
+    >>> whole = poisson_weights(np.arange(5), 3, seed=1)
+    >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
+    True
+    """
+    start = _mixed(np.asarray(keys).astype(np.uint64) ^ _mixed(np.array([seed], np.uint64)))
+    steps = np.arange(1, resamples + 1, dtype=np.uint64) * _GOLDEN
+    drawn = _mixed(start[None, :] + steps[:, None])
+    uniform = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return np.asarray(np.searchsorted(_POISSON, uniform, side="right"), np.float64)
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """The finisher of splitmix64: neighbouring numbers come out unrelated."""
+    with np.errstate(over="ignore"):
+        z = numbers + _GOLDEN
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def percentile_interval(
+    resampled: Float[np.ndarray, " resamples"], value: float, level: float, over: Source
+) -> Interval | None:
+    """The middle share of the resampled values; none if nothing was defined or nothing varied.
+
+    The resampled values are moved so that their median is the value. For a mean that changes next
+    to nothing. A cosine of noisy means, however, gets smaller with every bit of noise, and
+    resampling adds noise: unmoved, its interval would lie beside the value.
+    """
+    defined = resampled[~np.isnan(resampled)]
+    if len(defined) < 2 or np.ptp(defined) <= 1e-14:
+        return None
+    tail = (1 - level) / 2
+    low, middle, high = np.quantile(defined, [tail, 0.5, 1 - tail])
+    below, above = float(low - middle), float(high - middle)
+    method = "bootstrap percentiles around the value"
+    return Interval(value + below, value + above, level, over, method, len(defined))
+
+
+def boundary_interval(
+    value: float, bounds: tuple[float, float], n: int, level: float, over: Source
+) -> Interval | None:
+    """For a mean of n samples that all sit on a bound, where resampling sees no spread.
+
+    If all n samples are at the bound, then with confidence ``level`` at least a share
+    ((1 - level) / 2) ** (1 / n) of all samples is, and the mean is at least as near as that.
+    """
+    if n < 1 or value not in bounds:
+        return None
+    reach = (bounds[1] - bounds[0]) * (1 - ((1 - level) / 2) ** (1 / n))
+    low, high = (value - reach, value) if value == bounds[1] else (value, value + reach)
+    return Interval(low, high, level, over, "exact, all samples on the bound", n)
+
+
+def mean_interval(values: Float[np.ndarray, " n"], level: float, over: Source) -> Interval | None:
+    """Student's interval for the mean of a few independent values, such as seeds."""
+    defined = values[~np.isnan(values)]
+    if len(defined) < 2:
+        return None
+    half = stats.t.ppf((1 + level) / 2, len(defined) - 1) * stats.sem(defined)
+    middle = float(defined.mean())
+    return Interval(
+        float(middle - half), float(middle + half), level, over, "Student t", len(defined)
+    )

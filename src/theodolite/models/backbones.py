@@ -1,0 +1,111 @@
+"""Networks by name: architecture from timm, weights from a file or from the user's hub."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.arrays import read_safetensors
+from theodolite.models.features import Preprocessing
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, eq=False)
+class Backbone:
+    """A network, how it wants its pictures, and the last layer with places."""
+
+    name: str
+    network: "torch.nn.Module"
+    preprocessing: Preprocessing
+    layer: str
+
+
+def load_backbone(name: str, weights: Path | None = None) -> Backbone:
+    """A network of timm, such as ``resnet50`` or ``vit_base_patch16_224``.
+
+    With ``weights``, a .safetensors file, nothing is fetched; without, timm fetches the weights it
+    knows from the hub. ``efficientnet_lite0`` also takes weights of the original release.
+    """
+    try:
+        import timm  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError(
+            "backbone", "no timm", "it", "Install it: pip install 'theodolite[torch]'."
+        ) from error
+
+    architecture = {"efficientnet_lite0": "tf_efficientnet_lite0"}.get(name, name)
+    if architecture not in timm.list_models():
+        close = timm.list_models(f"*{name[:8]}*")[:5]
+        raise EvidenceError("backbone", repr(name), f"a model of timm, such as {close}")
+    network = timm.create_model(architecture, pretrained=weights is None).eval()
+    if weights is not None:
+        _load(network, read_safetensors(weights), weights.name)
+    about = network.pretrained_cfg
+    preprocessing = Preprocessing(
+        size=tuple(about["input_size"][1:]), mean=about["mean"], spread=about["std"]
+    )
+    if name == "efficientnet_lite0":  # trained on (x / 255 - 0.498) / 0.502
+        preprocessing = Preprocessing((224, 224), (0.498,) * 3, (0.502,) * 3)
+    return Backbone(name, _fast(network), preprocessing, _last_layer(network))
+
+
+def _load(network: "torch.nn.Module", arrays: dict[str, np.ndarray], file: str) -> None:
+    import torch  # noqa: PLC0415
+
+    if "_conv_stem.weight" in arrays:
+        arrays = _renamed(arrays, [len(stage) for stage in network.blocks])  # type: ignore[union-attr]
+    wanted = network.state_dict()
+    wrong = sorted(
+        name
+        for name in wanted.keys() | arrays.keys()
+        if name not in arrays or name not in wanted or wanted[name].shape != arrays[name].shape
+    )
+    if wrong:
+        raise RefusedInput(
+            f"weights {file!r}", f"{len(wrong)} tensors that do not fit ({wrong[0]} first)",
+            f"the {len(wanted)} tensors of this network",
+        )  # fmt: skip
+    network.load_state_dict(
+        {name: torch.from_numpy(a.copy()).to(wanted[name].dtype) for name, a in arrays.items()}
+    )
+
+
+def _renamed(arrays: dict[str, np.ndarray], stages: list[int]) -> dict[str, np.ndarray]:
+    """Names of the original EfficientNet-lite release -> names of timm."""
+    places = [f"blocks.{stage}.{i}" for stage, n in enumerate(stages) for i in range(n)]
+    outer = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2",
+             "_fc": "classifier"}  # fmt: skip
+    wide = {"_expand_conv": "conv_pw", "_bn0": "bn1", "_depthwise_conv": "conv_dw", "_bn1": "bn2",
+            "_project_conv": "conv_pwl", "_bn2": "bn3"}  # fmt: skip
+    narrow = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw",
+              "_bn2": "bn2"}  # fmt: skip
+    renamed = {}
+    for name, array in arrays.items():
+        head, _, rest = name.partition(".")
+        if head == "_blocks":
+            number, kind, rest = rest.split(".", 2)
+            inner = wide if f"_blocks.{number}._expand_conv.weight" in arrays else narrow
+            head = f"{places[int(number)]}.{inner.get(kind, kind)}"
+        else:
+            head = outer.get(head, head)
+        renamed[f"{head}.{rest}"] = array
+    return renamed
+
+
+def _fast(network: "torch.nn.Module") -> "torch.nn.Module":
+    import torch  # noqa: PLC0415
+
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
+
+
+def _last_layer(network: "torch.nn.Module") -> str:
+    """The last layer whose output still has places: before pooling, before the class token."""
+    names = [name for name, _ in network.named_children()]
+    for name in ("bn2", "norm", "blocks", "layer4", "features", "stages"):
+        if name in names:
+            return name
+    return names[0]

@@ -1,0 +1,92 @@
+"""Concept activation vectors: for each concept the normal of a linear SVM on features."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from sklearn.svm import SVC
+
+from theodolite.contracts.axes import Concepts
+from theodolite.errors import EvidenceError
+
+Projection = Literal["dot", "margin"]
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptBank:
+    """A direction and an intercept per concept."""
+
+    concepts: Concepts
+    vectors: Float[np.ndarray, "concepts channels"]
+    intercepts: Float[np.ndarray, " concepts"]
+
+    def project(
+        self, features: Float[np.ndarray, "samples channels"], how: Projection = "dot"
+    ) -> Float[np.ndarray, "samples concepts"]:
+        r"""The concepts' values on pooled features.
+
+        ``dot`` is :math:`c_j \cdot f`, as the paper's equation has it; ``margin`` is the signed
+        distance to the SVM's plane, :math:`(c_j \cdot f + b_j) / \lVert c_j \rVert`, as the
+        evaluated method's own code has it.
+        """
+        values = features @ self.vectors.T
+        if how == "margin":
+            values = (values + self.intercepts) / np.linalg.norm(self.vectors, axis=1)
+        return np.asarray(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The training rows that show each concept and that do not, drawn once for all settings."""
+
+    positive: tuple[Int[np.ndarray, " p"], ...]
+    negative: tuple[Int[np.ndarray, " n"], ...]
+
+
+def draw_examples(
+    presence: Bool[np.ndarray, "samples concepts"],
+    known: Bool[np.ndarray, "samples concepts"] | None,
+    *,
+    n_positive: int,
+    n_negative: int,
+    concepts: Concepts,
+    seed: int,
+) -> Examples:
+    """Rows for each concept, without repetition; all there are if fewer than asked for."""
+    drawn: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    for j, name in enumerate(concepts.names):
+        usable = np.ones(len(presence), bool) if known is None else known[:, j]
+        for side, wanted, kind in ((0, n_positive, True), (1, n_negative, False)):
+            rows = np.flatnonzero(usable & (presence[:, j] == kind))
+            if not len(rows):
+                raise EvidenceError(
+                    f"concept {name!r}",
+                    f"no training sample {'with' if kind else 'without'} it",
+                    "at least one of each",
+                    "Leave the concept out, or give more samples.",
+                )
+            # a stream per concept and side: adding a concept does not change the others
+            random = np.random.default_rng([seed, j, side])
+            drawn[side].append(random.permutation(rows)[:wanted])
+    return Examples(tuple(drawn[0]), tuple(drawn[1]))
+
+
+def fit_concept_bank(
+    features: Float[np.ndarray, "samples channels"],
+    examples: Examples,
+    concepts: Concepts,
+    *,
+    regulariser: float = 1.0,
+) -> ConceptBank:
+    """Fit one linear SVM per concept (scikit-learn's; ``regulariser`` is its C)."""
+    vectors = np.zeros((len(concepts), features.shape[1]))
+    intercepts = np.zeros(len(concepts))
+    for j, (with_it, without) in enumerate(zip(examples.positive, examples.negative, strict=True)):
+        chosen = np.asarray(features[np.concatenate([with_it, without])], np.float64)
+        target = np.concatenate([np.ones(len(with_it)), np.zeros(len(without))])
+        # the kernel matrix is tiny beside the features: one product instead of one per comparison
+        machine = SVC(C=regulariser, kernel="precomputed").fit(chosen @ chosen.T, target)
+        vectors[j] = machine.dual_coef_[0] @ chosen[machine.support_]
+        intercepts[j] = machine.intercept_[0]
+    return ConceptBank(concepts, vectors, intercepts)

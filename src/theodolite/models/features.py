@@ -1,0 +1,125 @@
+"""Features of any torch network, at any layer: a map per channel, from a CNN or a ViT."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image
+
+from theodolite.errors import EvidenceError
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """From a picture to what the network was trained on."""
+
+    size: tuple[int, int] = (224, 224)
+    """Rows and columns; the picture is stretched, so that places keep their shares."""
+    mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
+    spread: tuple[float, float, float] = (0.229, 0.224, 0.225)
+
+    def __call__(self, picture: Image.Image) -> Float[np.ndarray, "3 rows columns"]:
+        scaled = picture.convert("RGB").resize(self.size[::-1], Image.Resampling.BICUBIC)
+        numbers = np.asarray(scaled, np.float32) / 255
+        centre, spread = np.array([self.mean, self.spread], np.float32)
+        return np.ascontiguousarray(((numbers - centre) / spread).transpose(2, 0, 1))
+
+
+class FeatureExtractor:
+    """Calls a network and keeps what one layer gives.
+
+    Args:
+        network: Any torch module that takes a batch of pictures.
+        layer: The layer's name (``blocks.6``), or the module itself.
+        grid: Rows and columns of a transformer's patches, where they are not a square.
+
+    A layer that gives (samples, channels, rows, columns) is taken as it is. One that gives tokens,
+    (samples, tokens, channels), is laid out as a grid; class and register tokens, which come
+    first, are left out.
+    """
+
+    def __init__(
+        self,
+        network: "torch.nn.Module",
+        layer: "str | torch.nn.Module",
+        *,
+        grid: tuple[int, int] | None = None,
+    ) -> None:
+        self.network = network
+        self.layer = _find(network, layer) if isinstance(layer, str) else layer
+        self.grid = grid
+
+    def __call__(
+        self, batch: Float[np.ndarray, "samples 3 rows columns"]
+    ) -> Float[np.ndarray, "samples channels height width"]:
+        """The layer's maps. The network is put into evaluation and back, and keeps no hook."""
+        import torch  # noqa: PLC0415
+
+        kept: list[Any] = []
+        with _evaluating(self.network), torch.inference_mode():
+            hook = self.layer.register_forward_hook(lambda _, __, given: kept.append(given))
+            try:
+                first = next(self.network.parameters(), None)
+                device = "cpu" if first is None else first.device
+                pictures = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+                self.network(pictures.contiguous(memory_format=torch.channels_last))
+            finally:
+                hook.remove()
+        if len(kept) != 1:
+            raise EvidenceError(
+                "layer", f"called {len(kept)} times in one pass", "a layer that is used once"
+            )
+        given = kept[0][0] if isinstance(kept[0], tuple) else kept[0]
+        if not isinstance(given, torch.Tensor):
+            raise EvidenceError("layer", type(given).__name__, "a layer that gives one tensor")
+        return self._as_maps(given.float().cpu().numpy())
+
+    def _as_maps(self, given: np.ndarray) -> Float[np.ndarray, "samples channels height width"]:
+        if given.ndim == 4:
+            return np.ascontiguousarray(given)
+        if given.ndim != 3:
+            raise EvidenceError(
+                "layer",
+                f"shape {given.shape}",
+                "(samples, channels, rows, columns) or (samples, tokens, channels)",
+                "Name a layer before the pooling.",
+            )
+        n, tokens, channels = given.shape
+        side = math.isqrt(tokens)
+        rows, columns = self.grid or (side, side)
+        leading = tokens - rows * columns
+        # one class token, or one and up to sixteen registers; more would be a wrong grid
+        if leading < 0 or (self.grid is None and leading > 17):
+            raise EvidenceError(
+                "layer", f"{tokens} tokens", "a square of patches after the class token",
+                "Pass grid=(rows, columns) of the patches.",
+            )  # fmt: skip
+        patches = given[:, leading:].reshape(n, rows, columns, channels)
+        return np.ascontiguousarray(patches.transpose(0, 3, 1, 2))
+
+
+def _find(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
+    try:
+        return network.get_submodule(name)
+    except AttributeError as error:
+        known = [n for n, _ in network.named_modules() if n and n.count(".") < 2]
+        raise EvidenceError(
+            "layer", repr(name), f"the name of a module, such as {', '.join(known[-8:])}"
+        ) from error
+
+
+@contextmanager
+def _evaluating(network: "torch.nn.Module") -> Iterator[None]:
+    was_training = network.training
+    network.eval()
+    try:
+        yield
+    finally:
+        network.train(was_training)

@@ -1,0 +1,76 @@
+"""Post-hoc concept bottleneck: project features on concepts, then one linear layer."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+
+from theodolite.models.concept_bank import ConceptBank, Projection
+
+Head = Literal["logistic", "elastic_net"]
+
+
+@dataclass(frozen=True, eq=False)
+class PosthocBottleneck:
+    """Concepts as a linear function of features, classes as a linear function of concepts."""
+
+    bank: ConceptBank
+    projection: Projection
+    weights: Float[np.ndarray, "concepts classes"]
+    bias: Float[np.ndarray, " classes"]
+
+    def concepts(
+        self, features: Float[np.ndarray, "samples channels"]
+    ) -> Float[np.ndarray, "samples concepts"]:
+        """The value of each concept."""
+        return self.bank.project(features, self.projection)
+
+    def predict(self, values: Float[np.ndarray, "samples concepts"]) -> Int[np.ndarray, " samples"]:
+        """The class that the head chooses from concept values."""
+        return np.asarray((values @ self.weights + self.bias).argmax(axis=1))
+
+
+def fit_posthoc(
+    bank: ConceptBank,
+    training: tuple[Float[np.ndarray, "samples channels"], Int[np.ndarray, " samples"]],
+    n_classes: int,
+    *,
+    projection: Projection = "dot",
+    head: Head = "logistic",
+    seed: int = 0,
+) -> PosthocBottleneck:
+    """Fit the head on training features and their labels.
+
+    ``logistic`` minimises cross-entropy with a light ridge; ``elastic_net`` is the evaluated
+    method's own choice (one class against the rest, stochastic gradient, l1 ratio 0.99). The
+    concept values are standardised for the optimiser and the scale is folded back into the
+    weights, so that the head is linear in the values themselves.
+    """
+    features, labels = training
+    values = bank.project(features, projection)
+    centre, spread = values.mean(axis=0), values.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    standard = ((values - centre) / spread).astype(np.float32)
+    if head == "logistic":
+        model = LogisticRegression(C=1.0, max_iter=200, tol=1e-3)
+    else:
+        model = SGDClassifier(
+            loss="log_loss", penalty="elasticnet", l1_ratio=0.99, alpha=1e-5, random_state=seed
+        )
+    with warnings.catch_warnings():
+        # a head that has not fully converged is still the head that is judged
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(standard, labels)
+    weights = np.zeros((len(bank.concepts), n_classes))
+    bias = np.full(n_classes, -np.inf)  # a class without training samples is never chosen
+    if len(model.classes_) == 2:  # scikit-learn keeps one column for two classes
+        columns, offsets = np.concatenate([-model.coef_, model.coef_]), [-1, 1] * model.intercept_
+    else:
+        columns, offsets = model.coef_, model.intercept_
+    weights[:, model.classes_] = (columns / spread).T
+    bias[model.classes_] = offsets - (columns * (centre / spread)).sum(axis=1)
+    return PosthocBottleneck(bank, projection, weights, bias)

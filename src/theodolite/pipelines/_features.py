@@ -1,0 +1,87 @@
+"""Feature maps of pictures, computed once and kept."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.contracts.made import Workshop
+from theodolite.datasets.concept_data import ConceptData
+from theodolite.errors import RefusedInput
+from theodolite.io.arrays import read_npy, write_npy
+from theodolite.io.paths import sha256_of
+from theodolite.models.backbones import Backbone
+from theodolite.models.features import FeatureExtractor
+
+SHARD = 256
+BATCH = 16
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMaps:
+    """The maps of some pictures, in shards on disk, half precision."""
+
+    rows: Int[np.ndarray, " pictures"]
+    shards: tuple[Path, ...]
+
+    def __iter__(self) -> Iterator[Float[np.ndarray, "pictures channels height width"]]:
+        for shard in self.shards:
+            yield read_npy(shard, mapped=True).astype(np.float32)
+
+    def pooled(self) -> Float[np.ndarray, "pictures channels"]:
+        """The mean over places."""
+        return np.concatenate([maps.mean(axis=(2, 3)) for maps in self])
+
+
+def feature_maps(
+    data: ConceptData,
+    rows: Int[np.ndarray, " n"],
+    backbone: Backbone,
+    layer: str | None,
+    workshop: Workshop,
+) -> FeatureMaps:
+    """Maps of the pictures. A shard is named by the network, its layer and what it looked at."""
+    about = {
+        "network": _digest(backbone),
+        "layer": layer or backbone.layer,
+        "preprocessing": asdict(backbone.preprocessing),
+    }
+    extract = FeatureExtractor(backbone.network, layer or backbone.layer)
+    shards = []
+    for start in range(0, len(rows), SHARD):
+        workshop.progress("features", start, len(rows))
+        part = rows[start : start + SHARD]
+        pictures = [sha256_of(data.path(int(row))) for row in part]
+        key = hashlib.sha256(json.dumps([about, pictures], sort_keys=True).encode()).hexdigest()
+        path = workshop.cache / "features" / f"{key}.npy"
+        if not _usable(path):
+            maps = []
+            for at in range(0, len(part), BATCH):
+                batch = [
+                    backbone.preprocessing(data.picture(int(row))) for row in part[at : at + BATCH]
+                ]
+                maps.append(extract(np.stack(batch)).astype(np.float16))
+                workshop.progress("features", start + at + len(batch), len(rows))
+            write_npy(path, np.concatenate(maps))
+        shards.append(path)
+    workshop.progress("features", len(rows), len(rows))
+    return FeatureMaps(rows, tuple(shards))
+
+
+def _usable(path: Path) -> bool:
+    """A shard that is there but broken (a full disk, a copy cut off) is made again."""
+    try:
+        return path.is_file() and read_npy(path, mapped=True).ndim == 4
+    except RefusedInput:
+        return False
+
+
+def _digest(backbone: Backbone) -> str:
+    digest = hashlib.sha256(backbone.name.encode())
+    for name, tensor in sorted(backbone.network.state_dict().items()):
+        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()
