@@ -34,7 +34,7 @@ class Made:
     """One set of bundles per seed; the same kinds and samples in each."""
     tables: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
     notes: Sequence[str] = ()
-    facts: Mapping[str, float | int | str] = field(default_factory=dict)
+    facts: Sequence[tuple[str, float | int | str]] = ()
     """Single numbers worth knowing, such as the model's accuracy."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Digests of what was read."""

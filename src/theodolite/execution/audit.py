@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.evidence import LocationEvidence
+from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.made import Progress, silent
 from theodolite.contracts.score import Score
+from theodolite.errors import EvidenceError
 from theodolite.execution.evaluate import Request, Resampling, evaluate
 from theodolite.execution.verdict import QUESTIONS, Verdict, verdict
 from theodolite.metrics._base import Entry
@@ -27,10 +28,11 @@ class Audit:
 
     scores: tuple[Score, ...]
     unanswered: tuple[Unanswered, ...]
+    requests: tuple[Request, ...] = ()
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """One per question; a question with several scores takes the first."""
+        """One per question."""
         return verdicts(self.scores)
 
 
@@ -49,18 +51,38 @@ def audit(
         [('exists', 'partly')]
     """
     bundles = [evidence] if isinstance(evidence, Evidence) else list(evidence)
-    bundles += [b.explained for b in bundles if isinstance(b, LocationEvidence)]
-    by_kind: dict[type[Evidence], Evidence] = {}
-    for bundle in bundles:
-        by_kind.setdefault(type(bundle), bundle)
-    requests, unanswered = requests_for(by_kind)
+    return answer([bundles], None, resampling or Resampling(), progress)
+
+
+def answer(
+    seeds: Sequence[Sequence[Evidence]],
+    requests: Sequence[Request] | None,
+    resampling: Resampling,
+    progress: Progress = silent,
+) -> Audit:
+    """Scores from the bundles of each seed: those requested, or all that the evidence allows."""
+    by_kind = [_by_kind(bundles) for bundles in seeds]
+    unanswered: list[Unanswered] = []
+    if requests is None:
+        requests, unanswered = requests_for(by_kind[0])
     scores: list[Score] = []
     for number, request in enumerate(requests):
         progress("scores", number, len(requests))
-        chosen = by_kind[request.entry.needs]
-        scores += evaluate(request, [chosen], resampling or Resampling())
+        needs = request.entry.needs
+        if needs not in by_kind[0]:
+            raise EvidenceError(request.entry.name, f"no {needs.kind} evidence", "some")
+        scores += evaluate(request, [kinds[needs] for kinds in by_kind], resampling)
     progress("scores", len(requests), len(requests))
-    return Audit(tuple(scores), tuple(unanswered))
+    return Audit(tuple(scores), tuple(unanswered), tuple(requests))
+
+
+def _by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
+    """Bundles by kind; concept evidence inside a location bundle serves if there is no other."""
+    found: dict[type[Evidence], Evidence] = {type(bundle): bundle for bundle in bundles}
+    for bundle in bundles:
+        if isinstance(bundle, LocationEvidence):
+            found.setdefault(ConceptEvidence, bundle.explained)
+    return found
 
 
 def requests_for(

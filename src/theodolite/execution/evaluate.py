@@ -82,13 +82,14 @@ def evaluate(
             entry.name, f"no {', '.join(missing)}", "them", "Pass these arrays in the evidence."
         )
     plan = _Plan(evidence[0], resampling)
-    rows = [len(plan)] + [1] * (len(evidence) - 1)  # how samples vary is learnt from the first seed
+    # how samples vary, and the nulls, are learnt from the first seed
+    rows = [len(plan)] + [1] * (len(evidence) - 1)
     runs = [
         _resampled(request, bundle, plan, n, ordered_map)
         for bundle, n in zip(evidence, rows, strict=True)
     ]
     nulls = {
-        baseline.name: _null(request, baseline, evidence, plan, ordered_map)
+        baseline.name: _null(request, baseline, evidence[0], plan, ordered_map)
         for baseline in entry.baselines
     }
     return list(_scores(request, runs, nulls, plan, evidence[0]))
@@ -182,24 +183,22 @@ def _blocks(request: Request, evidence: Evidence, plan: _Plan, n: int) -> Iterat
 def _null(
     request: Request,
     baseline: Baseline,
-    evidence: Sequence[Evidence],
+    evidence: Evidence,
     plan: _Plan,
     ordered_map: OrderedMap,
 ) -> Float[np.ndarray, "rows *shape"]:
-    """The null's values, averaged over its draws and over the experiment's seeds."""
+    """The null's values, averaged over its draws."""
     changed = Request(request.entry, request.options | baseline.options)
     seeds = np.random.SeedSequence(plan.resampling.seed).generate_state(
-        plan.draws(baseline, evidence[0])
+        plan.draws(baseline, evidence)
     )
-    found = []
-    for number, bundle in enumerate(evidence):
-        rows = 1 if number else plan.rows_of_nulls()
-        drawn = [
-            _resampled(changed, baseline.make(bundle, int(seed)), plan, rows, ordered_map).values
+    n = plan.rows_of_nulls()
+    return _mean(
+        [
+            _resampled(changed, baseline.make(evidence, int(seed)), plan, n, ordered_map).values
             for seed in seeds
         ]
-        found.append(_mean(drawn))
-    return _over_seeds(found)
+    )
 
 
 def _over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:

@@ -5,11 +5,13 @@ import math
 import struct
 import tokenize
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as serialize
 
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import all_or_nothing, existing
@@ -107,3 +109,10 @@ def write_npy(path: Path, array: np.ndarray) -> None:
     """Write one array, all or nothing."""
     with all_or_nothing(path) as stream:
         np.save(stream, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays by name, all or nothing."""
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with all_or_nothing(path) as stream:
+        stream.write(serialize(plain))

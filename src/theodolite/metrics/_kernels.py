@@ -102,6 +102,9 @@ def pixel_ranks(maps, which, sizes, pixels):
                 if start > own and end > own:
                     larger += len(run)
                     continue
+                if start == own and end == own:
+                    tied_here += len(run)
+                    continue
                 for c in range(len(run)):
                     value = left + run[c] * step
                     larger += value > own

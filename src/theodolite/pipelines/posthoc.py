@@ -1,15 +1,15 @@
 """Post-hoc concept bottleneck on a frozen network: the experiment of paper 000."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.contracts.axes import Samples
-from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.made import Made, Workshop
 from theodolite.datasets.concept_data import ConceptData, split_rows
@@ -22,8 +22,10 @@ from theodolite.models.backbones import load_backbone
 from theodolite.models.concept_bank import Projection, draw_examples, fit_concept_bank
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
 from theodolite.pipelines._features import FeatureMaps, feature_maps
+from theodolite.pipelines._parallel import in_parallel
 
 Setting = tuple[int, float]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,36 +51,30 @@ class PosthocPipeline:
         work = self._prepare(data, workshop)
         tried = self._try_settings(data, work, workshop)
         best = max(tried, key=lambda setting: tried[setting][0])
+        fit = partial(self._fit, data, work, work.train, best)
+        models = list(_counted(in_parallel(fit, workshop.seeds), "models", workshop))
         evidence, accuracy = [], []
-        for number, seed in enumerate(workshop.seeds):
-            workshop.progress("models", number, len(workshop.seeds))
-            model = self._fit(data, work, work.train, best, seed)
-            if number == 0:
-                first = model
-            said = self._said(data, work, model)
+        for model in models:
+            said = _concept_evidence(data, work.test, model, work.features[work.test])
             accuracy.append(float(np.mean(said.predicted == said.labels)))
-            bundles: list[Evidence] = [said]
-            if work.maps is not None:
-                bundles.append(self._located(data, work, model))
-            evidence.append(bundles)
-        workshop.progress("models", len(workshop.seeds), len(workshop.seeds))
+            evidence.append([said, self._located(data, work, model)])
         return Made(
             evidence=evidence,
             tables={"settings": _settings_table(tried, best)},
             notes=(*data.notes, *work.notes),
-            facts={
-                "test accuracy": float(np.mean(accuracy)),
-                "test samples": len(work.test),
-                "test pictures with maps": 0 if work.maps is None else len(work.maps.rows),
-                "examples per concept": best[0],
-                "SVM regulariser": best[1],
-            },
+            facts=(
+                ("test accuracy", float(np.mean(accuracy))),
+                ("test samples", len(work.test)),
+                ("test pictures with maps", len(work.maps.rows)),
+                ("examples per concept", best[0]),
+                ("SVM regulariser", best[1]),
+            ),
             inputs=data.digests() | work.inputs,
             model={
-                "vectors": first.bank.vectors,
-                "intercepts": first.bank.intercepts,
-                "weights": first.weights,
-                "bias": first.bias,
+                "vectors": models[0].bank.vectors,
+                "intercepts": models[0].bank.intercepts,
+                "weights": models[0].weights,
+                "bias": models[0].bias,
             },
             picture=lambda name: jpeg_bytes(data.picture(data.pictures.index(name)), longest=320),
         )
@@ -139,25 +135,21 @@ class PosthocPipeline:
         chooses = split_rows(data.labels[work.train], self.held_out, workshop.seeds[0])
         fit, choose = work.train[~chooses], work.train[chooses]
         settings = [(n, c) for n in self.n_examples for c in self.regulariser]
-        tried = {}
-        for number, setting in enumerate(settings):
-            workshop.progress("settings", number, len(settings))
+
+        def accuracies(setting: Setting) -> tuple[float, float]:
             model = self._fit(data, work, fit, setting, workshop.seeds[0])
-            accuracies = [
+            on_choose, on_test = (
                 float(np.mean(model.predict(model.concepts(work.features[r])) == data.labels[r]))
                 for r in (choose, work.test)
-            ]
-            tried[setting] = (accuracies[0], accuracies[1])
-        workshop.progress("settings", len(settings), len(settings))
-        return tried
+            )
+            return on_choose, on_test
 
-    def _said(self, data: ConceptData, work: "_Work", model: PosthocBottleneck) -> ConceptEvidence:
-        return _concept_evidence(data, work.test, model, work.features[work.test])
+        found = _counted(in_parallel(accuracies, settings), "settings", workshop, len(settings))
+        return dict(zip(settings, found, strict=True))
 
     def _located(
         self, data: ConceptData, work: "_Work", model: PosthocBottleneck
     ) -> LocationEvidence:
-        assert work.maps is not None  # noqa: S101
         rows = work.maps.rows
         maps, pooled = [], []
         for features in work.maps:
@@ -186,9 +178,20 @@ class _Work:
     features: Float[np.ndarray, "pictures channels"]
     train: Int[np.ndarray, " train"]
     test: Int[np.ndarray, " test"]
-    maps: FeatureMaps | None
+    maps: FeatureMaps
     inputs: dict[str, str]
     notes: tuple[str, ...]
+
+
+def _counted(
+    results: Iterator[Result], what: str, workshop: Workshop, total: int | None = None
+) -> Iterator[Result]:
+    """The results, with the progress bar moving."""
+    n = len(workshop.seeds) if total is None else total
+    workshop.progress(what, 0, n)
+    for number, result in enumerate(results, start=1):
+        workshop.progress(what, number, n)
+        yield result
 
 
 def _concept_evidence(

@@ -70,7 +70,8 @@ def concept_existence(
         read="0.8 means that four of five named concepts are there. Compare with always naming the "
         "most common concepts: an explanation that does not beat that list tells nothing about "
         "this picture. From 0.8 on we would rely on it; that line is a convention.",
-        misleads="Presence copied from the class (as for CUB without votes per picture) rewards a "
+        misleads="A picture with fewer concepts than the explanation names cannot reach 1. "
+        "Presence copied from the class (as for CUB without votes per picture) rewards a "
         "model for knowing the class. Ranking by the concept's value alone scores high and says "
         "little: it ignores what the prediction was made of.",
         cost="one sort of the concepts per sample",

@@ -129,8 +129,8 @@ class ConceptLocation(SampleMean):
         if not alpha or min(alpha) <= 0 or max(alpha) > regions:
             raise EvidenceError("alpha", f"{list(alpha)}", f"numbers above 0, up to {regions}")
         scores = importance(evidence.explained, rank_by, order)
-        named = _named(scores, evidence.part_of, among, top)
-        inside, visible = _inside(evidence, named, np.asarray(alpha, float) / regions, ties)
+        named = named_concepts(scores, evidence.part_of, among, top)
+        inside, visible = inside_regions(evidence, named, np.asarray(alpha, float) / regions, ties)
         localisable = evidence.part_of[named] >= 0
         seen = np.asarray(visible.any(axis=-1))
         counted = seen if invisible == "skip" else localisable
@@ -144,12 +144,13 @@ class ConceptLocation(SampleMean):
         return averaged(n_inside, n_counted, average, asked(evidence.explained, population))
 
 
-def _named(
+def named_concepts(
     scores: Float[np.ndarray, "samples concepts"],
     part_of: Int[np.ndarray, " concepts"],
     among: Among,
     top: Sequence[int],
 ) -> Int[np.ndarray, "samples named"]:
+    """The concepts that an explanation names, among those that can be located or among all."""
     localisable = part_of >= 0
     if among == "localisable":
         scores = np.where(localisable, scores, -np.inf)
@@ -157,7 +158,7 @@ def _named(
     return ranked(scores, max(checked_top(top, limit)))
 
 
-def _inside(
+def inside_regions(
     evidence: LocationEvidence,
     named: Int[np.ndarray, "samples named"],
     shares: Float[np.ndarray, " alpha"],

@@ -1,0 +1,51 @@
+"""The command line. Commands import what they need when they run, so that --help is instant."""
+
+import os
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import NoReturn
+
+from theodolite.errors import EvidenceError, printable
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or a polite kill: what was finished is on disk."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+def main() -> NoReturn:
+    """Run a command; whatever goes wrong ends in one line and a documented exit code."""
+    from theodolite.cli.commands import app
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise Interrupted(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    try:
+        app()
+    except EvidenceError as error:
+        _end(str(error), error.exit_code)
+    except Interrupted as interrupted:
+        _end("stopped; features computed so far are kept", interrupted.exit_code)
+    except OSError as error:
+        name = f" ({error.filename})" if error.filename else ""
+        _end(f"{error.strerror or error}{name}", 2)
+    except MemoryError:
+        _end("out of memory: give fewer samples, concepts or resamples at a time", 1)
+    except Exception as error:  # noqa: BLE001  the last line of defence
+        if os.environ.get("THEODOLITE_DEBUG"):
+            traceback.print_exc()
+        kind = type(error).__name__
+        _end(f"internal error ({kind}: {error}); set THEODOLITE_DEBUG=1 to see where", 1)
+    sys.exit(0)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    sys.stderr.write(f"theodolite: {printable(message, 1000)}\n")
+    sys.exit(code)

@@ -1,0 +1,301 @@
+"""The commands."""
+
+import inspect
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="theodolite",
+    help="Can you rely on this explanation of a neural network?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+data_app = typer.Typer(
+    help="Data sets: which there are, and whether a folder can be read.", no_args_is_help=True
+)
+app.add_typer(data_app, name="data")
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in OUT.")]
+
+
+def _cache() -> Path:
+    named = os.environ.get("THEODOLITE_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "theodolite"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from theodolite import __version__
+
+        typer.echo(f"theodolite {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def metrics(
+    name: Annotated[str | None, typer.Argument(help="Show this metric's card.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the scores, or show the card of one."""
+    from theodolite.cli.tables import print_table
+    from theodolite.metrics._cards import card
+    from theodolite.metrics._catalogue import catalogue, entry
+
+    chosen = [entry(name)] if name else list(catalogue().values())
+    if as_json:
+        typer.echo(json.dumps([card(one) for one in chosen], indent=1, default=str))
+        return
+    if name:
+        print_table(("", ""), [(key, str(value)) for key, value in card(chosen[0]).items()])
+        return
+    rows = [
+        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.asks)
+        for e in chosen
+    ]
+    print_table(("question", "score", "better", "range", "asks"), rows)
+
+
+@app.command()
+def run(
+    spec: Annotated[Path, typer.Argument(help="A run spec in YAML.", show_default=False)],
+    data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")],
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    cache: Annotated[
+        Path | None, typer.Option(help="Where features are kept for the next run.")
+    ] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a spec: make evidence, score it, write a run folder with a report."""
+    from theodolite.cli.progress import shown
+    from theodolite.execution.run import Places, prepare_folder
+    from theodolite.execution.run import run as do
+    from theodolite.execution.spec import read_spec
+
+    checked = read_spec(spec)
+    _check_folder(data)
+    prepare_folder(out, overwrite=overwrite)
+    with shown(quiet=quiet) as progress:
+        do(checked, Places(data, out, cache or _cache()), progress, _command())
+    _finish(out)
+
+
+@app.command()
+def audit(
+    evidence: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of stored evidence, or a .npz or .safetensors file with the array "
+            "'values' and any of truth, weights, predicted, labels, class_truth, known, concepts, "
+            "classes.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path | None, typer.Option(help="Also write a run folder with a report.")] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    seed: Annotated[int, typer.Option(help="Seed of intervals and nulls.", min=0)] = 0,
+    resamples: Annotated[
+        int, typer.Option(help="Resamples for intervals.", min=0, max=100_000)
+    ] = 1000,
+    quiet: Quiet = False,
+) -> None:
+    """Score everything that the evidence allows."""
+    from datetime import datetime, timezone
+
+    from theodolite.cli.progress import shown
+    from theodolite.cli.tables import print_scores, print_verdicts
+    from theodolite.contracts.files import load, load_arrays
+    from theodolite.contracts.made import Made
+    from theodolite.execution.audit import audit as ask
+    from theodolite.execution.evaluate import Resampling
+    from theodolite.execution.record import run_record, score_record
+    from theodolite.execution.run import prepare_folder, run_made
+    from theodolite.execution.spec import ResamplingSpec, RunSpec
+    from theodolite.io.paths import sha256_of
+    from theodolite.io.text import write_json
+
+    given = load(evidence) if evidence.is_dir() else load_arrays(evidence)
+    with shown(quiet=quiet) as progress:
+        if out is None:
+            found = ask(given, Resampling(resamples, seed=seed), progress)
+        else:
+            prepare_folder(out, overwrite=overwrite)
+            spec = RunSpec(
+                name="audit",
+                title=f"Audit of {evidence.name}",
+                evidence=[evidence.name],
+                resampling=ResamplingSpec(resamples=resamples, seed=seed),
+            )
+            write_json(out / "run.json", run_record(spec, _command(), datetime.now(timezone.utc)))
+            inputs = {} if evidence.is_dir() else {evidence.name: sha256_of(evidence)}
+            found = run_made(spec, Made([[given]], inputs=inputs), out, progress)
+    if as_json:
+        records = [score_record(score).model_dump(mode="json") for score in found.scores]
+        typer.echo(json.dumps(records, indent=1))
+    else:
+        print_scores(found.scores)
+        typer.echo("")
+        print_verdicts(found.verdicts)
+        for missing in found.unanswered:
+            typer.echo(f"not asked: {missing.metric} needs {', '.join(missing.needs)}")
+    if out is not None:
+        _finish(out, quiet=as_json)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    figures: Annotated[
+        Path | None, typer.Option(help="Also write the figures for a paper (PDF) into this folder.")
+    ] = None,
+) -> None:
+    """Build the report of a run again."""
+    from theodolite.execution.seal import seal, verify
+    from theodolite.report.html import write_report
+
+    verify(folder)  # a report of changed numbers would be sealed as if they were the run's
+    path = write_report(folder)
+    seal(folder)
+    typer.echo(f"report: {path}")
+    if figures is not None:
+        from theodolite.report.paper_figures import write_figures
+
+        for written in write_figures(folder, figures):
+            typer.echo(f"figure: {written}")
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Also compute all scores again.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check that a run folder is what it was; exit code 5 if a byte was changed."""
+    from theodolite.cli.progress import shown
+    from theodolite.execution.run import recompute as again
+    from theodolite.execution.seal import verify as check
+
+    if recompute:
+        with shown(quiet=quiet) as progress:
+            n = again(folder, progress)
+        typer.echo(f"ok: {n} files unchanged, all scores the same when computed again")
+    else:
+        typer.echo(f"ok: {check(folder)} files unchanged")
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """Data sets that specs can name."""
+    from theodolite.cli.tables import print_table
+    from theodolite.execution.registry import registered
+
+    rows = []
+    for name, point in sorted(registered("datasets").items()):
+        lines = (inspect.getdoc(inspect.getmodule(point.load())) or "").splitlines()
+        rows.append((name, lines[0] if lines else ""))
+    print_table(("name", "what it reads"), rows)
+
+
+@data_app.command("check")
+def data_check(
+    name: Annotated[
+        str, typer.Argument(help="A data set, as 'data list' has it.", show_default=False)
+    ],
+    folder: Annotated[Path, typer.Argument(help="Its folder.", show_default=False)],
+) -> None:
+    """Read a data set and say what is in it."""
+    import numpy as np
+
+    from theodolite.cli.tables import print_table
+    from theodolite.execution.registry import build
+    from theodolite.execution.spec import Named
+
+    _check_folder(folder)
+    resolved = folder.resolve()
+    found: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
+    rows = np.arange(len(found))
+    places = [kind for kind in ("points", "boxes") if getattr(found, kind) is not None]
+    places += ["masks"] if found.mask_files else []
+    at_hand = len(found.at_hand(rows))
+    facts = [
+        ("pictures", f"{len(found):,} listed, {at_hand:,} at hand"),
+        ("train / test", f"{int((~found.is_test).sum()):,} / {int(found.is_test.sum()):,}"),
+        ("classes", f"{len(found.classes)}"),
+        ("concepts", f"{len(found.concepts)}, {100 * found.presence.mean():.1f} % present"),
+        (
+            "with a place",
+            f"{int((found.part_of >= 0).sum())} concepts ({', '.join(places) or 'none'})",
+        ),
+        *(("note", note) for note in found.notes),
+    ]
+    print_table(("", found.name), facts)
+
+
+@data_app.command("example")
+def data_example(
+    folder: Annotated[Path, typer.Argument(help="A new folder.", show_default=False)],
+    n: Annotated[int, typer.Option(help="How many pictures.", min=6, max=10_000)] = 60,
+) -> None:
+    """Write a small data set of drawn shapes: the format of your own, by example."""
+    from theodolite.datasets.shapes import write_shapes
+    from theodolite.execution.run import prepare_folder
+
+    prepare_folder(folder, overwrite=False)
+    write_shapes(folder, n)
+    typer.echo(f"wrote {folder}: read it with 'theodolite data check folder {folder}'")
+
+
+def _check_folder(path: Path) -> None:
+    from theodolite.errors import EvidenceError
+
+    if not path.is_dir():
+        raise EvidenceError(f"folder {str(path)!r}", "nothing there", "a folder")
+
+
+def _command() -> str:
+    return shlex.join(["theodolite", *sys.argv[1:]])
+
+
+def _finish(out: Path, *, quiet: bool = False) -> None:
+    """Report, seal, and say where it is."""
+    from theodolite.cli.tables import print_verdicts
+    from theodolite.execution.audit import verdicts
+    from theodolite.execution.record import read_scores
+    from theodolite.execution.seal import seal
+    from theodolite.execution.spec import RunSpec
+    from theodolite.io.text import read_json
+    from theodolite.report.html import headline_scores, write_report
+
+    path = write_report(out)
+    seal(out)
+    if quiet:
+        return
+    spec = RunSpec.model_validate(read_json(out / "run.json")["spec"])
+    if spec.name != "audit":
+        scores, _ = read_scores(out / "scores.json")
+        print_verdicts(verdicts(scores, headline_scores(spec, scores)))
+    typer.echo(f"report: {path}")

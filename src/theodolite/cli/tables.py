@@ -1,0 +1,54 @@
+"""What commands print: plain tables that fit a terminal and a pipe."""
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from theodolite.contracts.score import Score
+from theodolite.errors import printable
+from theodolite.execution.verdict import Verdict, interval_text, percent
+
+
+def console() -> Console:
+    """Standard output; never narrower than a table needs when it is a pipe."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def print_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
+) -> None:
+    """Rows under heads. Everything is text: names cannot bring their own markup."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="right" if number in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell, 4000)) for cell in row))
+    console().print(table)
+
+
+def print_scores(scores: Sequence[Score]) -> None:
+    """Scores with intervals and nulls."""
+    rows = []
+    for score in scores:
+        varied = {k: v for k, v in score.options.items() if not isinstance(v, list | tuple)}
+        short = ", ".join(f"{k}={v}" for k, v in varied.items() if k in _TELLING)
+        null = score.null
+        beside = "" if null is None else f"{percent(null.value, score)} ({null.name})"
+        rows.append(
+            (score.question, score.metric, short, percent(score.value, score),
+             interval_text(score).strip(), beside, f"{score.n}", f"{score.n_undefined}")
+        )  # fmt: skip
+    heads = ("question", "score", "options", "value", "interval", "hardest null", "n", "undefined")
+    print_table(heads, rows, right=(3, 6, 7))
+
+
+_TELLING = ("top", "alpha", "rank_by", "population", "form", "over", "target")
+
+
+def print_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """One line per question that was asked."""
+    asked = [v for v in verdicts if v.answer != "not asked"]
+    print_table(("question", "answer", "because"), [(v.asks, v.answer, v.because) for v in asked])

@@ -1,0 +1,222 @@
+"""What a run folder says of itself: ``run.json`` and ``scores.json``, written and read."""
+
+import platform
+import sys
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from theodolite.contracts.score import Detail, Interval, Null, Score
+from theodolite.errors import RefusedInput
+from theodolite.execution.spec import RunSpec, first_fault
+from theodolite.io.text import read_json, write_json
+
+PACKAGES = (
+    "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
+)  # fmt: skip
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class IntervalRecord(_Record):
+    """An interval and what was varied."""
+
+    low: float
+    high: float
+    level: float
+    over: Literal["samples", "clusters", "seeds", "concepts", "classes"]
+    method: str
+    n: int
+
+
+class NullRecord(_Record):
+    """A null and the interval of score minus null."""
+
+    name: str
+    value: float | None
+    difference: IntervalRecord | None
+
+
+class DetailRecord(_Record):
+    """The score of each concept or class."""
+
+    over: Literal["concepts", "classes"]
+    names: list[str]
+    values: list[float | None]
+    low: list[float | None] | None
+    high: list[float | None] | None
+
+
+class ScoreRecord(_Record):
+    """One score. Undefined numbers are null."""
+
+    metric: str
+    version: int
+    question: Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
+    value: float | None
+    better: Literal["higher", "lower"]
+    bounds: tuple[float, float]
+    n: int
+    n_undefined: int
+    n_of: str
+    options: dict[str, Any]
+    interval: IntervalRecord | None
+    """The interval to quote: the first of ``intervals``."""
+    null: NullRecord | None
+    """The null hardest to beat: the first of ``nulls``."""
+    intervals: list[IntervalRecord]
+    nulls: list[NullRecord]
+    detail: DetailRecord | None
+
+
+class UnansweredRecord(_Record):
+    """A score that could not be had."""
+
+    metric: str
+    needs: list[str]
+
+
+class ScoresFile(_Record):
+    """The file ``scores.json``."""
+
+    format: Literal["theodolite-scores"] = "theodolite-scores"
+    format_version: Literal[1] = 1
+    scores: list[ScoreRecord]
+    unanswered: list[UnansweredRecord] = []
+
+
+def score_record(score: Score) -> ScoreRecord:
+    """A score as it is written."""
+
+    def interval(given: Interval | None) -> IntervalRecord | None:
+        return None if given is None else IntervalRecord.model_validate(vars(given))
+
+    def null(given: Null) -> NullRecord:
+        value = None if np.isnan(given.value) else given.value
+        return NullRecord(name=given.name, value=value, difference=interval(given.difference))
+
+    nulls = [null(given) for given in score.nulls]
+    intervals = [i for i in map(interval, score.intervals) if i is not None]
+    detail = score.detail
+    return ScoreRecord(
+        metric=score.metric,
+        version=score.version,
+        question=score.question,
+        better=score.better,
+        bounds=score.bounds,
+        n=score.n,
+        n_undefined=score.n_undefined,
+        n_of=score.n_of,
+        value=None if np.isnan(score.value) else score.value,
+        options={k: list(v) if isinstance(v, tuple) else v for k, v in score.options.items()},
+        interval=intervals[0] if intervals else None,
+        null=nulls[0] if nulls else None,
+        intervals=intervals,
+        nulls=nulls,
+        detail=None
+        if detail is None
+        else DetailRecord(
+            over=detail.over,
+            names=list(detail.names),
+            values=_listed(detail.values),
+            low=None if detail.low is None else _listed(detail.low),
+            high=None if detail.high is None else _listed(detail.high),
+        ),
+    )
+
+
+def _listed(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(v) else float(v) for v in values]
+
+
+def score_of(record: ScoreRecord) -> Score:
+    """A written score as it was."""
+
+    def interval(given: IntervalRecord | None) -> Interval | None:
+        return None if given is None else Interval(**given.model_dump())
+
+    def number(given: float | None) -> float:
+        return float("nan") if given is None else given
+
+    detail = record.detail
+    return Score(
+        metric=record.metric,
+        version=record.version,
+        question=record.question,
+        value=number(record.value),
+        better=record.better,
+        bounds=record.bounds,
+        n=record.n,
+        n_undefined=record.n_undefined,
+        n_of=record.n_of,
+        options=record.options,
+        intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
+        nulls=tuple(Null(n.name, number(n.value), interval(n.difference)) for n in record.nulls),
+        detail=None
+        if detail is None
+        else Detail(
+            detail.over,
+            tuple(detail.names),
+            np.array([number(v) for v in detail.values]),
+            None if detail.low is None else np.array([number(v) for v in detail.low]),
+            None if detail.high is None else np.array([number(v) for v in detail.high]),
+        ),
+    )
+
+
+def write_scores(path: Path, scores: list[Score], unanswered: list[UnansweredRecord]) -> None:
+    """Write ``scores.json``: equal scores are equal bytes."""
+    content = ScoresFile(scores=[score_record(s) for s in scores], unanswered=unanswered)
+    write_json(path, content.model_dump(mode="json"))
+
+
+def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
+    """Read ``scores.json``."""
+    try:
+        content = ScoresFile.model_validate(read_json(path, "scores"))
+    except ValidationError as error:
+        raise RefusedInput(
+            f"scores {path.name!r}", first_fault(error), "scores as documented"
+        ) from error
+    return [score_of(record) for record in content.scores], content.unanswered
+
+
+def run_record(spec: RunSpec, command: str, started: datetime) -> dict[str, Any]:
+    """What is known before the start."""
+    return {
+        "format": "theodolite-run",
+        "format_version": 1,
+        "spec": spec.model_dump(mode="json"),
+        "command": command,
+        "started": started.astimezone(timezone.utc).isoformat(timespec="seconds"),
+        "python": sys.version.split()[0],
+        "machine": f"{platform.system()} {platform.machine()}",
+        "packages": _packages(),
+    }
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    names = (
+        "theodolite",
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "numba",
+        "pyarrow",
+        "pillow",
+        "torch",
+        "timm",
+    )
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,195 @@
+"""Do a run: evidence, scores, run folder."""
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.contracts.axes import Samples
+from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.contracts.files import load, save
+from theodolite.contracts.made import Made, Pipeline, Progress, Workshop, silent
+from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.execution.audit import Audit, answer
+from theodolite.execution.evaluate import Request, Resampling, expand
+from theodolite.execution.record import (
+    UnansweredRecord,
+    run_record,
+    write_scores,
+)
+from theodolite.execution.registry import build
+from theodolite.execution.seal import verify
+from theodolite.execution.spec import MetricSpec, RunSpec
+from theodolite.io.arrays import write_safetensors
+from theodolite.io.paths import all_or_nothing, confined
+from theodolite.io.tables import write_parquet
+from theodolite.io.text import read_json, write_json
+from theodolite.metrics._base import SampleMean, ratio
+from theodolite.metrics._catalogue import entry
+
+OURS = ("run.json", "scores.json", "manifest.json")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run reads, writes and keeps what can be used again."""
+
+    data: Path
+    out: Path
+    cache: Path
+
+
+def run(spec: RunSpec, at: Places, progress: Progress = silent, command: str = "") -> Audit:
+    """Run a spec into an empty folder. It is complete but not sealed: a report may follow."""
+    requests_named(spec.metrics)  # a misspelt metric must not cost an hour first
+    started = datetime.now(timezone.utc)
+    write_json(at.out / "run.json", run_record(spec, command, started))
+    return run_made(spec, _make(spec, at, progress), at.out, progress)
+
+
+def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) -> Audit:
+    """Score evidence that is made already, and write all but ``run.json``."""
+    started = time.monotonic()
+    evidence = [[_clustered(bundle, spec) for bundle in bundles] for bundles in made.evidence]
+    for seed, bundles in zip(spec.seeds, evidence, strict=False):
+        for bundle in bundles:
+            save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
+    found = _answer(spec, evidence, progress)
+    _write_scores(out / "scores.json", found)
+    _write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])
+    for name, columns in made.tables.items():
+        write_parquet(out / "tables" / f"{name}.parquet", columns)
+    if made.model:
+        write_safetensors(out / "model.safetensors", made.model)
+    about = {
+        "notes": list(made.notes),
+        "facts": [list(fact) for fact in made.facts],
+        "inputs": dict(made.inputs),
+        "examples": _write_examples(out, made, spec),
+        "seconds_scoring": round(time.monotonic() - started, 1),
+    }
+    write_json(out / "made.json", about)
+    return found
+
+
+def prepare_folder(out: Path, *, overwrite: bool) -> None:
+    """An empty folder to run into. Only a run folder of ours is ever emptied."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        ours = out.is_dir() and any((out / name).is_file() for name in OURS)
+        if not (overwrite and ours):
+            do = "Pass --overwrite." if ours else "Choose another folder."
+            raise EvidenceError(f"folder {out.name!r}", "something in it", "an empty folder", do)
+        shutil.rmtree(out)
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _make(spec: RunSpec, at: Places, progress: Progress) -> Made:
+    if spec.evidence:
+        return Made([[load(confined(at.data, name)) for name in spec.evidence]])
+    assert spec.dataset is not None  # noqa: S101  the spec was checked
+    assert spec.pipeline is not None  # noqa: S101
+    pipeline: Pipeline = build("pipelines", spec.pipeline, at.data)
+    progress("data", 0, 1)
+    given = build("datasets", spec.dataset, at.data)
+    progress("data", 1, 1)
+    return pipeline.make(given, Workshop(spec.seeds, at.cache, progress))
+
+
+def _clustered(bundle: Evidence, spec: RunSpec) -> Any:
+    if spec.resampling.clusters == "none":
+        return bundle
+    if isinstance(bundle, LocationEvidence):
+        return replace(bundle, explained=_clustered(bundle.explained, spec))
+    if not isinstance(bundle, ConceptEvidence) or bundle.labels is None:
+        raise EvidenceError("clusters: classes", "evidence without labels", "labels")
+    samples = Samples(bundle.samples.index, bundle.samples.ids, np.asarray(bundle.labels))
+    return replace(bundle, samples=samples)
+
+
+def requests_named(metrics: Sequence[MetricSpec]) -> list[Request]:
+    """The requests of a spec, all checked."""
+    return [request for one in metrics for request in expand(entry(one.name), one.options)]
+
+
+def _answer(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Progress) -> Audit:
+    given = spec.resampling
+    requests = requests_named(spec.metrics) or None
+    return answer(
+        evidence, requests, Resampling(given.resamples, given.level, given.seed), progress
+    )
+
+
+def _write_scores(path: Path, found: Audit) -> None:
+    unanswered = [UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in found.unanswered]
+    write_scores(path, list(found.scores), unanswered)
+
+
+def _write_per_sample(path: Path, requests: Sequence[Request], bundles: Sequence[Evidence]) -> None:
+    """What each sample gave to each score that is a mean over samples."""
+    by_kind = {type(bundle): bundle for bundle in bundles}
+    columns: dict[str, list[Any]] = {n: [] for n in ("sample", "metric", "options", "value")}
+    for request in requests:
+        evidence = by_kind.get(request.entry.needs)
+        if evidence is None or not issubclass(request.entry.state, SampleMean):
+            continue
+        each = request.entry.state.each(evidence, **request.options)
+        value = ratio(each.part, each.whole)
+        value[~each.asked] = np.nan
+        names = [evidence.samples.name(i) for i in range(len(evidence))]
+        plain = {k: v for k, v in request.options.items() if k not in request.entry.sweeps}
+        sweeps = [request.all_options()[name] for name in request.entry.sweeps]
+        for cell in np.ndindex(*value.shape[1:]):
+            chosen = {n: s[i] for n, s, i in zip(request.entry.sweeps, sweeps, cell, strict=True)}
+            label = ", ".join(f"{k}={v}" for k, v in {**plain, **chosen}.items())
+            columns["sample"] += names
+            columns["metric"] += [request.entry.name] * len(names)
+            columns["options"] += [label] * len(names)
+            column = np.moveaxis(value, 0, -1)[cell]
+            columns["value"] += [None if np.isnan(v) else float(v) for v in column]
+    write_parquet(path, columns)
+
+
+def _write_examples(out: Path, made: Made, spec: RunSpec) -> list[dict[str, Any]]:
+    """Pictures for the report: rightly and wrongly predicted ones in turn, drawn by the seed."""
+    kinds = {type(bundle): bundle for bundle in made.evidence[0]}
+    shown = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
+    if made.picture is None or shown is None or not spec.report.examples:
+        return []
+    said = shown.explained if isinstance(shown, LocationEvidence) else shown
+    assert isinstance(said, ConceptEvidence)  # noqa: S101
+    order = np.random.default_rng(spec.seeds[0]).permutation(len(shown))
+    right = np.asarray(said.predicted == said.labels)[order]
+    in_turn = [rows for pair in zip(order[right], order[~right], strict=False) for rows in pair]
+    rows = [*in_turn, *(row for row in order if row not in set(in_turn))][: spec.report.examples]
+    examples = []
+    for number, row in enumerate(rows):
+        file = f"pictures/{number:02d}.jpg"
+        content = made.picture(shown.samples.name(int(row)))
+        with all_or_nothing(out / file) as stream:
+            stream.write(content)
+        examples.append({"row": int(row), "sample": shown.samples.name(int(row)), "file": file})
+    return examples
+
+
+def recompute(folder: Path, progress: Progress = silent) -> int:
+    """Compute all scores of a run again from its stored evidence: they must be the same bytes."""
+    n = verify(folder)
+    spec = RunSpec.model_validate(read_json(folder / "run.json")["spec"])
+    seeds = [folder / "evidence" / f"seed-{seed}" for seed in spec.seeds]
+    stored = [path for path in seeds if path.is_dir()]
+    evidence = [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
+    again = folder.with_name(f".{folder.name}.again.json")
+    _write_scores(again, _answer(spec, evidence, progress))
+    same = again.read_bytes() == (folder / "scores.json").read_bytes()
+    again.unlink()
+    if not same:
+        raise VerificationFailed(
+            f"run {folder.name!r}", "other scores when computed again", "the stored ones"
+        )
+    return n

@@ -1,0 +1,153 @@
+"""What to run: a YAML file that names registered things and their arguments."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from theodolite.contracts.score import Question
+from theodolite.errors import EvidenceError
+from theodolite.io.text import read_yaml
+
+
+class Strict(BaseModel):
+    """A part of a spec: a misspelt key is an error, not an option that silently does nothing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Named(BaseModel):
+    """A registered thing by name; everything else is its arguments."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What is passed to it."""
+        return dict(self.model_extra or {})
+
+
+class MetricSpec(Strict):
+    """A metric with options; a list of choices is run choice by choice."""
+
+    name: str
+    options: dict[str, Any] = {}
+
+
+class ResamplingSpec(Strict):
+    """How intervals are drawn."""
+
+    resamples: Annotated[int, Field(ge=0, le=100_000)] = 1000
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    seed: Annotated[int, Field(ge=0)] = 0
+    clusters: Literal["none", "classes"] = "none"
+    """``classes``: also resample whole classes, as if other classes had been photographed."""
+
+
+class TableRow(BaseModel):
+    """A row of a table in the report: the options it shows, and what the paper printed."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    paper: list[float] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that pick this row's scores."""
+        return dict(self.model_extra or {})
+
+
+class TableSpec(Strict):
+    """A table of scores, ours beside the paper's."""
+
+    title: str
+    metric: str
+    columns: str
+    rows: list[TableRow]
+    note: str = ""
+
+
+class GridSpec(Strict):
+    """A table laid out from a stored one: rows by columns of a value."""
+
+    title: str
+    table: str
+    rows: str
+    columns: str
+    values: str
+    paper: dict[str, dict[str, float]] = {}
+    note: str = ""
+
+
+class HistogramSpec(Strict):
+    """How the scores of concepts or classes are spread, and the paper's counts in the same bins."""
+
+    title: str
+    metric: str
+    over: Literal["concepts", "classes"]
+    sweep: str
+    paper: dict[str, list[int]] = {}
+    note: str = ""
+
+
+class ReportSpec(Strict):
+    """What the report shows beside the scores."""
+
+    differs: str = ""
+    """Why our figures differ from the paper's."""
+    tables: list[TableSpec] = []
+    grids: list[GridSpec] = []
+    histograms: list[HistogramSpec] = []
+    examples: Annotated[int, Field(ge=0, le=48)] = 8
+
+
+class RunSpec(Strict):
+    """One run: data, how evidence is made from it, scores, report."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+    title: str = ""
+    dataset: Named | None = None
+    pipeline: Named | None = None
+    evidence: list[str] = []
+    """Folders of stored evidence, instead of a data set and a pipeline."""
+    seeds: Annotated[list[int], Field(min_length=1, max_length=100)] = [0]
+    metrics: list[MetricSpec] = []
+    """All that the evidence allows, if empty."""
+    headlines: dict[Question, MetricSpec] = {}
+    """The score that each verdict is read from, where not the metric's own choice."""
+    resampling: ResamplingSpec = ResamplingSpec()
+    report: ReportSpec = ReportSpec()
+
+    @model_validator(mode="after")
+    def _has_a_source(self) -> "RunSpec":
+        made = self.dataset is not None and self.pipeline is not None
+        if made == bool(self.evidence):
+            message = "give either dataset and pipeline, or evidence"
+            raise ValueError(message)
+        if min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):
+            message = "seeds must be distinct and not negative"
+            raise ValueError(message)
+        return self
+
+
+def read_spec(path: Path) -> RunSpec:
+    """Read and check a spec."""
+    content = read_yaml(path, "spec")
+    if not isinstance(content, dict):
+        raise EvidenceError(f"spec {path.name!r}", type(content).__name__, "names and values")
+    try:
+        return RunSpec.model_validate(content)
+    except ValidationError as error:
+        raise EvidenceError(
+            f"spec {path.name!r}", first_fault(error), "a spec as documented"
+        ) from error
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong, in one line."""
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"]) or "the whole"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{place}: {fault['msg']}{more}"

@@ -1,0 +1,29 @@
+"""Metric cards: the one source for the command line, the docs and the report."""
+
+from typing import Any
+
+from theodolite.metrics._base import Entry
+
+
+def card(entry: Entry) -> dict[str, Any]:
+    """What a reader must know about a score, in the order they would ask."""
+    needs = [f"{entry.needs.kind} evidence: {', '.join(entry.uses)}"]
+    for option, choices in entry.uses_if.items():
+        needs += [f"{', '.join(a)} for {option}={choice}" for choice, a in choices.items()]
+    low, high = entry.bounds
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "question": entry.question,
+        "asks": entry.card.asks,
+        "direction": f"{entry.better} is better",
+        "range": f"{low:g} to {high:g}",
+        "how to read it": entry.card.read,
+        "when it misleads": entry.card.misleads,
+        "nulls": "; ".join(f"{b.name}: {b.says}" for b in entry.baselines),
+        "needs": "; ".join(needs),
+        "options": ", ".join(f"{name}={value!r}" for name, value in entry.options().items()),
+        "cost": entry.card.cost,
+        "reference": entry.cite,
+        "version": entry.version,
+    }

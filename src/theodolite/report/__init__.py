@@ -1,0 +1,1 @@
+"""Tell: from a run folder to one page that somebody can act on."""

@@ -1,0 +1,136 @@
+"""Figures as SVG: drawn here, so that they are sharp, small, and follow the page's colours."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from markupsafe import Markup, escape
+
+from theodolite.contracts.score import Detail, Score
+from theodolite.execution.verdict import percent
+from theodolite.report.words import value_text
+
+Number = float | np.floating
+
+
+def _n(number: Number) -> str:
+    return f"{float(number):.1f}"
+
+
+def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
+    """A score on its scale: a dot, its interval, a tick for each null."""
+    low, high = score.bounds
+    left, right = 6.0, width - 6.0
+    height, middle = (58, 28.0) if labels else (22, 11.0)
+
+    def x(value: float) -> float:
+        return left + (right - left) * (min(max(value, low), high) - low) / (high - low)
+
+    parts = [f'<line class="axis" x1="{left}" x2="{right}" y1="{middle}" y2="{middle}"/>']
+    if low < 0 < high:
+        parts.append(
+            f'<line class="axis" x1="{_n(x(0))}" x2="{_n(x(0))}" '
+            f'y1="{_n(middle - 4)}" y2="{_n(middle + 4)}"/>'
+        )
+    for null in score.nulls:
+        if null.value == null.value:
+            place = _n(x(null.value))
+            parts.append(
+                f'<line class="null" x1="{place}" x2="{place}" y1="{_n(middle - 7)}" '
+                f'y2="{_n(middle + 7)}"><title>{escape(null.name)}: '
+                f"{value_text(null.value, score)}</title></line>"
+            )
+    if score.interval is not None:
+        a, b = x(score.interval.low), x(score.interval.high)
+        parts.append(
+            f'<rect class="interval" x="{_n(a)}" y="{_n(middle - 4)}" '
+            f'width="{_n(max(b - a, 1.5))}" height="8" rx="2"/>'
+        )
+    if score.value == score.value:
+        parts.append(f'<circle class="dot" cx="{_n(x(score.value))}" cy="{middle}" r="4.5"/>')
+    if labels:
+        for end, anchor in ((low, "start"), (high, "end")):
+            parts.append(
+                f'<text class="label end" x="{_n(x(end))}" y="{_n(middle - 12)}" '
+                f'text-anchor="{anchor}">{percent(end, score).replace(".0", "")}</text>'
+            )
+    if labels and score.null is not None and score.null.value == score.null.value:
+        at = x(score.null.value)
+        anchor = "end" if at > width * 0.6 else "start" if at < width * 0.4 else "middle"
+        parts.append(
+            f'<text class="label" x="{_n(at)}" y="{_n(middle + 22)}" '
+            f'text-anchor="{anchor}">{escape(score.null.name)}</text>'
+        )
+    scale = f"{value_text(low, score)} to {value_text(high, score)}"
+    said = f"{value_text(score.value, score)} on a scale from {scale}"
+    return Markup(  # noqa: S704  numbers and escaped names only
+        f'<svg class="strip" role="img" aria-label="{escape(said)}" width="{width}" '
+        f'height="{height}" viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
+    )
+
+
+BINS = np.linspace(-1.0, 1.0, 21)
+
+
+def histogram(detail: Detail, caption: str, paper: Sequence[int] = ()) -> Markup:
+    """How the scores of concepts or classes are spread; the paper's counts as an outline."""
+    width, height, left, base = 300, 150, 8, 118
+    counts, _ = np.histogram(detail.values[~np.isnan(detail.values)], BINS)
+    ours = counts / max(counts.sum(), 1)
+    theirs = np.asarray(paper, float)
+    theirs = theirs / max(theirs.sum(), 1) if len(theirs) == len(ours) else np.zeros(0)
+    tallest = max(float(ours.max(initial=0)), float(theirs.max(initial=0)), 1e-9)
+    step = (width - 2 * left) / len(ours)
+
+    def y(share: Number) -> float:
+        return base - 92 * float(share) / tallest
+
+    bars = "".join(
+        f'<rect class="bar" x="{_n(left + i * step + 0.7)}" y="{_n(y(share))}" '
+        f'width="{_n(step - 1.4)}" height="{_n(base - y(share))}">'
+        f"<title>{BINS[i]:.1f} to {BINS[i + 1]:.1f}: {counts[i]} {detail.over}</title></rect>"
+        for i, share in enumerate(ours)
+        if share
+    )
+    outline = ""
+    if len(theirs):
+        points: list[tuple[float, float]] = [(left, base)]
+        for i, share in enumerate(theirs):
+            points += [(left + i * step, y(share)), (left + (i + 1) * step, y(share))]
+        points.append((width - left, base))
+        joined = " ".join(f"{_n(a)},{_n(b)}" for a, b in points)
+        outline = f'<polyline class="paper" points="{joined}"/>'
+    ticks = "".join(
+        f'<line class="axis" x1="{_n(at)}" x2="{_n(at)}" y1="{base}" y2="{base + 4}"/>'
+        f'<text class="label" x="{_n(at)}" y="{base + 17}" text-anchor="middle">{mark:g}</text>'
+        for mark in (-1, -0.5, 0, 0.5, 1)
+        for at in [left + (width - 2 * left) * (mark + 1) / 2]
+    )
+    zero = width / 2
+    return Markup(  # noqa: S704
+        f'<svg class="histogram" role="img" aria-label="{escape(caption)}" '
+        f'viewBox="0 0 {width} {height}">'
+        f'<line class="zero" x1="{zero}" x2="{zero}" y1="14" y2="{base}"/>{bars}{outline}'
+        f'<line class="axis" x1="{left}" x2="{width - left}" y1="{base}" y2="{base}"/>{ticks}</svg>'
+    )
+
+
+def bars(names: Sequence[str], values: Float[np.ndarray, " n"]) -> Markup:
+    """A few named values between -1 and 1, as bars from zero."""
+    rows = []
+    for i, (name, value) in enumerate(zip(names, values, strict=True)):
+        y = 4 + i * 18
+        zero, reach = 262, 80
+        start = zero + reach * min(float(value), 0.0)
+        sign = "down" if value < 0 else "up"
+        rows.append(
+            f'<text class="label" x="172" y="{y + 11}" text-anchor="end">{escape(name[:30])}</text>'
+            f'<rect class="bar {sign}" x="{_n(start)}" y="{y + 2}" '
+            f'width="{_n(max(reach * abs(float(value)), 1))}" height="11"/>'
+            f'<text class="label" x="372" y="{y + 11}" text-anchor="end">{value:+.2f}</text>'
+        )
+    height = 8 + 18 * len(names)
+    return Markup(  # noqa: S704
+        f'<svg class="bars" role="img" viewBox="0 0 376 {height}">'
+        f'<line class="zero" x1="262" x2="262" y1="2" y2="{height - 2}"/>{"".join(rows)}</svg>'
+    )

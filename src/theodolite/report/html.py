@@ -1,0 +1,228 @@
+"""The report: one HTML file that needs nothing beside it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from theodolite.contracts.score import Question, Score
+from theodolite.execution.audit import verdicts
+from theodolite.execution.record import read_scores
+from theodolite.execution.spec import HistogramSpec, RunSpec
+from theodolite.execution.verdict import QUESTIONS, Verdict
+from theodolite.io.paths import all_or_nothing
+from theodolite.io.text import read_json
+from theodolite.metrics._catalogue import catalogue
+from theodolite.report.examples import examples
+from theodolite.report.figures import bars, histogram, strip
+from theodolite.report.tables import grid_table, score_table
+from theodolite.report.words import (
+    interval_words,
+    option_text,
+    options_text,
+    title,
+    value_text,
+)
+
+TEMPLATES = Path(__file__).parent / "templates"
+WORDS = {"yes": "Yes", "partly": "Partly", "no": "No", "undefined": "Undefined"}
+ADVICE = {
+    "yes": "In this respect the explanation can be relied upon.",
+    "partly": "Better than chance, but not enough to rely on alone.",
+    "no": "Do not rely on the explanation in this respect.",
+    "undefined": "There was nothing to count.",
+}
+
+
+def write_report(folder: Path) -> Path:
+    """Build ``report.html`` from what a run folder holds."""
+    record = read_json(folder / "run.json", "run record")
+    spec = RunSpec.model_validate(record["spec"])
+    made = read_json(folder / "made.json", "run record")
+    scores, unanswered = read_scores(folder / "scores.json")
+    found = verdicts(scores, headline_scores(spec, scores))
+    asked = [v for v in found if v.answer != "not asked"]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    page = environment.get_template("report.html.j2").render(
+        title=spec.title or spec.name,
+        subtitle=_subtitle(record, made),
+        css=Markup((TEMPLATES / "report.css").read_text("utf-8")),  # noqa: S704  our own file
+        bottom_line=_bottom_line(asked),
+        verdicts=[_card(v) for v in asked],
+        interval_key=_interval_key(spec),
+        not_asked=[QUESTIONS[v.question] for v in found if v.answer == "not asked"],
+        facts=[(name, _fact(name, value)) for name, value in made["facts"]],
+        examples=examples(folder, made["examples"], spec.seeds[0]),
+        chapters=[_chapter(v.question, spec, scores, alone=len(asked) == 1) for v in asked],
+        grids=[t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
+        differs=spec.report.differs,
+        notes=made["notes"],
+        misleads=_misleads(scores),
+        unanswered=[(u.metric.replace("_", " "), ", ".join(u.needs)) for u in unanswered],
+        provenance=_provenance(record, made, spec),
+        inputs=sorted(made["inputs"].items()),
+        version=record["packages"].get("theodolite", ""),
+    )
+    path = folder / "report.html"
+    with all_or_nothing(path) as stream:
+        stream.write(page.encode())
+    return path
+
+
+def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
+    """The scores that the spec wants the verdicts to be read from."""
+    found = []
+    for wanted in spec.headlines.values():
+        found += [
+            score
+            for score in scores
+            if score.metric == wanted.name
+            and all(score.options.get(k) == v for k, v in wanted.options.items())
+        ][:1]
+    return found
+
+
+def _subtitle(record: dict[str, Any], made: dict[str, Any]) -> str:
+    day = record["started"].partition("T")[0]
+    n = dict(made["facts"]).get("test samples")
+    return f"{day}" + (f" · {n:,} test samples" if isinstance(n, int) else "")
+
+
+def _bottom_line(asked: Sequence[Verdict]) -> str:
+    if not asked:
+        return "No question could be asked."
+    yes = sum(v.answer == "yes" for v in asked)
+    no = sum(v.answer == "no" for v in asked)
+    n = len(asked)
+    if yes == n:
+        return "Every question asked was answered yes."
+    if no == n:
+        return "Do not rely on this explanation: it fails every question asked."
+    return f"Of {n} questions asked, {yes or 'none'} answered yes, {no or 'none'} answered no."
+
+
+def _card(verdict: Verdict) -> dict[str, Any]:
+    score = verdict.score
+    assert score is not None  # noqa: S101  asked, so there is one
+    return {
+        "css": verdict.answer,
+        "asks": verdict.asks,
+        "word": WORDS[verdict.answer],
+        "because": f"{title(score)}, {options_text(score)}: {verdict.because}",
+        "what": ADVICE[verdict.answer],
+        "strip": strip(score, width=300, labels=True),
+    }
+
+
+def _interval_key(spec: RunSpec) -> str:
+    over = "whole classes" if spec.resampling.clusters == "classes" else "samples"
+    return f"{100 * spec.resampling.level:g} % interval, resampling {over}"
+
+
+def _fact(name: str, value: Any) -> str:
+    if isinstance(value, float) and "accuracy" in name:
+        return f"{100 * value:.1f} %"
+    return (
+        f"{value:,}"
+        if isinstance(value, int)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else value
+    )
+
+
+def _chapter(
+    question: Question, spec: RunSpec, scores: Sequence[Score], *, alone: bool
+) -> dict[str, Any]:
+    own = [score for score in scores if score.question == question]
+    metrics = {score.metric for score in own}
+    tables = [score_table(t, own) for t in spec.report.tables if t.metric in metrics]
+    wanted = [h for h in spec.report.histograms if h.metric in metrics]
+    return {
+        "asks": QUESTIONS[question],
+        "tables": [table for table in tables if table is not None],
+        "histograms": [_histograms(h, own) for h in wanted],
+        "has_paper": any(h.paper for h in wanted),
+        "extremes": _extremes(own),
+        "rows": [_row(score, spec) for score in own],
+        "open": alone and not tables,
+    }
+
+
+def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
+    figures = []
+    for score in scores:
+        if score.metric == spec.metric and score.detail and score.detail.over == spec.over:
+            choice = str(score.options.get(spec.sweep))
+            caption = f"{option_text(spec.sweep, choice)}: mean {score.value:+.2f}"
+            paper = spec.paper.get(choice, [])
+            if paper:
+                middles = np.linspace(-0.95, 0.95, len(paper))
+                caption += f" (paper about {np.average(middles, weights=paper):+.2f})"
+            if score.n_undefined:
+                caption += f", {score.n_undefined} undefined"
+            svg = histogram(score.detail, caption, paper)
+            figures.append({"svg": svg, "caption": caption})
+    return {"title": spec.title, "figures": figures, "note": spec.note}
+
+
+def _extremes(scores: Sequence[Score], n: int = 8) -> list[dict[str, Any]]:
+    """The concepts that the model uses most against and most as the annotators say."""
+    first = next((s for s in scores if s.detail and s.detail.over == "concepts"), None)
+    if first is None or first.detail is None:
+        return []
+    values = first.detail.values
+    defined = np.flatnonzero(~np.isnan(values))
+    order = defined[np.argsort(values[defined], kind="stable")]
+    low, high = order[:n], order[::-1][:n]
+    return [
+        {"title": name, "svg": bars([first.detail.names[j] for j in rows], values[rows])}
+        for name, rows in (("Used least as annotated", low), ("Used most as annotated", high))
+    ]
+
+
+def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
+    sources = {"clusters": "classes"} if spec.resampling.clusters == "classes" else {}
+    null = score.null
+    sign = 1.0 if score.better == "higher" else -1.0
+    return {
+        "title": title(score),
+        "options": options_text(score),
+        "value": value_text(score.value, score),
+        "intervals": [
+            f"{interval_words(i, score)} over {sources.get(i.over, i.over)}"
+            for i in score.intervals
+        ],
+        "strip": strip(score, width=180),
+        "null": "" if null is None else f"{null.name} {value_text(null.value, score)}",
+        "beaten": null is not None and sign * (score.value - null.value) > 0,
+        "n": f"{score.n:,}",
+        "undefined": f"{score.n_undefined:,}",
+    }
+
+
+def _misleads(scores: Sequence[Score]) -> list[tuple[str, str]]:
+    names = dict.fromkeys(score.metric for score in scores)
+    return [(catalogue()[n].title, catalogue()[n].card.misleads) for n in names if n in catalogue()]
+
+
+def _provenance(
+    record: dict[str, Any], made: dict[str, Any], spec: RunSpec
+) -> list[tuple[str, str]]:
+    packages = ", ".join(f"{name} {version}" for name, version in record["packages"].items())
+    resampling = spec.resampling
+    return [
+        ("Run", spec.name),
+        ("Started", record["started"]),
+        ("Command", record["command"] or "from Python"),
+        ("Seeds", ", ".join(map(str, spec.seeds))),
+        ("Intervals", f"{resampling.resamples} resamples, seed {resampling.seed}"),
+        ("Software", f"Python {record['python']}, {packages}"),
+        ("Machine", record["machine"]),
+        ("Scoring took", f"{made['seconds_scoring']} s"),
+    ]

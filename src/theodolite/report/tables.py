@@ -1,0 +1,139 @@
+"""Tables of scores, ours beside the paper's."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from theodolite.contracts.score import Score
+from theodolite.errors import EvidenceError
+from theodolite.execution.spec import GridSpec, TableRow, TableSpec
+from theodolite.io.tables import read_parquet
+from theodolite.report.words import interval_words, option_text, value_text
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value, what stands small under it, and what the paper printed."""
+
+    value: str = ""
+    under: str = ""
+    paper: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A labelled row; a null's row tells what the rows above it must beat."""
+
+    labels: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    is_null: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table ready to be laid out."""
+
+    title: str
+    note: str
+    heads: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    has_paper: bool
+
+
+def score_table(spec: TableSpec, scores: Sequence[Score]) -> Table | None:
+    """Rows by options, columns by a swept option; after each group the null hardest to beat."""
+    matching = [s for s in scores if s.metric == spec.metric]
+    if not matching or not spec.rows:
+        return None
+    columns = list(dict.fromkeys(s.options.get(spec.columns) for s in matching))
+    rows: list[Row] = []
+    for row, following in itertools.zip_longest(spec.rows, spec.rows[1:]):
+        found = [_find(matching, {**row.options, spec.columns: column}) for column in columns]
+        paper: list[float | None] = [*(row.paper or []), *[None] * len(columns)]
+        labels = tuple(option_text(k, v) for k, v in row.options.items())
+        if rows and not rows[-1].is_null:  # a label that repeats is said once
+            labels = (*("" for _ in labels[:-1]), labels[-1])
+        cells = [_cell(score, printed) for score, printed in zip(found, paper, strict=False)]
+        rows.append(Row(labels, tuple(cells)))
+        if following is None or _group(following) != _group(row):
+            rows.append(_null_row(labels, found))
+    return Table(
+        spec.title,
+        spec.note,
+        tuple(name.replace("_", " ") for name in spec.rows[0].options),
+        tuple(option_text(spec.columns, c) for c in columns),
+        tuple(rows),
+        any(row.paper for row in spec.rows),
+    )
+
+
+def _group(row: TableRow) -> list[Any]:
+    """Rows that differ in their last option alone belong together."""
+    return list(row.options.values())[:-1]
+
+
+def _find(scores: Sequence[Score], wanted: dict[str, Any]) -> Score | None:
+    fits = (s for s in scores if all(s.options.get(k) == v for k, v in wanted.items()))
+    return next(fits, None)
+
+
+def _cell(score: Score | None, printed: float | None) -> Cell:
+    paper = "" if printed is None else f"{printed:.1f}"
+    if score is None:
+        return Cell(paper=paper)
+    interval = score.interval
+    spread = "" if interval is None else interval_words(interval, score)
+    return Cell(value_text(score.value, score), spread, paper)
+
+
+def _null_row(labels: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
+    """What the rows above must beat. One name for all columns stands in front."""
+    nulls = [(s, s.null) for s in scores if s is not None and s.null is not None]
+    names = {null.name for _, null in nulls}
+    shared = f"null: {names.pop()}" if len(names) == 1 else "hardest null"
+    cells = tuple(
+        Cell(value_text(null.value, score), null.name if shared == "hardest null" else "")
+        for score, null in nulls
+    )
+    return Row((*labels[:-1], shared), cells, is_null=True)
+
+
+def grid_table(spec: GridSpec, folder: Path) -> Table | None:
+    """A stored table laid out as rows by columns, in per cent."""
+    path = folder / "tables" / f"{Path(spec.table).name}.parquet"
+    if not path.is_file():
+        return None
+    stored = read_parquet(path)
+    missing = [name for name in (spec.rows, spec.columns, spec.values) if name not in stored]
+    if missing:
+        raise EvidenceError(f"table {spec.table!r}", f"no {missing}", f"some of {sorted(stored)}")
+    chosen = stored.get("chosen", [False] * len(stored[spec.rows]))
+    found = {
+        (str(row), str(column)): (value, mark)
+        for row, column, value, mark in zip(
+            stored[spec.rows], stored[spec.columns], stored[spec.values], chosen, strict=True
+        )
+    }
+    rows = list(dict.fromkeys(row for row, _ in found))
+    columns = list(dict.fromkeys(column for _, column in found))
+    laid = []
+    for row in rows:
+        cells = []
+        for column in columns:
+            value, mark = found.get((row, column), (None, False))
+            printed = spec.paper.get(row, {}).get(column)
+            cells.append(
+                Cell(
+                    value="" if value is None else f"{100 * value:.1f}",
+                    paper="" if printed is None else f"{printed:.1f}",
+                    chosen=bool(mark),
+                )
+            )
+        laid.append(Row((row,), tuple(cells)))
+    heads = (spec.rows.replace("_", " "),)
+    names = tuple(f"{column} {spec.columns}" for column in columns)
+    return Table(spec.title, spec.note, heads, names, tuple(laid), bool(spec.paper))

@@ -1,0 +1,59 @@
+"""How things are called on the page."""
+
+from theodolite.contracts.score import Interval, Score
+from theodolite.execution.verdict import percent
+from theodolite.metrics._catalogue import catalogue
+
+OPTION = {
+    "rank_by": {
+        "contribution": "weight × value",
+        "weight": "weight",
+        "value": "value",
+    },
+    "population": {"all": "all pictures", "correct": "rightly classified"},
+    "over": {"concepts": "per concept", "classes": "per class"},
+    "form": {"1": "weights", "2": "mean values", "3": "weights × mean values"},
+    "target": {"boxes": "boxes", "points": "points", "masks": "masks", "auto": ""},
+}
+NAMES = {"top": "first {} named", "alpha": "region {}/12", "form": "{}"}
+
+
+def option_text(name: str, value: object) -> str:
+    """One option, in words."""
+    if name == "top" and value == 1:
+        return "first named"
+    known = OPTION.get(name, {}).get(str(value))
+    if known is not None:
+        return known
+    return NAMES.get(name, name.replace("_", " ") + " {}").format(value)
+
+
+def options_text(score: Score) -> str:
+    """The options that tell this score from the same metric with its defaults."""
+    entry = catalogue().get(score.metric)
+    if entry is None:
+        return ""
+    shown = []
+    for name, value in score.options.items():
+        varies = name in (*entry.sweeps, "rank_by", "population", "over")
+        if varies or value != entry.options().get(name):
+            text = option_text(name, value)
+            if text:
+                shown.append(text)
+    return ", ".join(shown)
+
+
+def title(score: Score) -> str:
+    """The metric's name for readers."""
+    entry = catalogue().get(score.metric)
+    return score.metric if entry is None else entry.title
+
+
+def interval_words(interval: Interval, score: Score) -> str:
+    """Low to high, in the score's own unit."""
+    return f"{value_text(interval.low, score)} to {value_text(interval.high, score)}"
+
+
+def value_text(value: float, score: Score) -> str:
+    """A number in the score's own unit, without the sign where a column says it."""
+    return percent(value, score).removesuffix(" %")
