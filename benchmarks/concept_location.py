@@ -37,12 +37,12 @@ def evidence(n: int, k: int, seed: int = 0) -> LocationEvidence:
 def plain(given: LocationEvidence, top: int = 5) -> float:
     """Upsample the five maps of each picture and sort their pixels."""
     assert given.points is not None
-    assert given.explained.weights is not None
+    weights, predicted = given.explained.weights, given.explained.predicted
+    assert weights is not None
+    assert predicted is not None
     shares = []
     for i in range(len(given)):
-        scores = (
-            given.explained.weights[:, given.explained.predicted[i]] * given.explained.values[i]
-        )  # type: ignore[index]
+        scores = weights[:, predicted[i]] * given.explained.values[i]
         scores = np.where(given.part_of >= 0, scores, -np.inf)
         marks = []
         for j in np.argsort(-scores, kind="stable")[:top]:

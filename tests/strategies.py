@@ -1,6 +1,6 @@
 """One Hypothesis strategy per kind of evidence, and one for the options of a metric."""
 
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 from hypothesis import strategies as st
@@ -70,9 +70,8 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
 def options_of(entry: Entry) -> st.SearchStrategy[dict[str, Any]]:
     """Any combination of the choices that a metric leaves open."""
     choices: dict[str, st.SearchStrategy[Any]] = {}
-    for function in (entry._counts(), entry.state.value):
-        for name, hint in get_type_hints(function).items():
-            if get_origin(hint) is Literal:
-                choices[name] = st.sampled_from(get_args(hint))
+    for name, hint in entry.hints().items():
+        if get_origin(hint) is Literal:
+            choices[name] = st.sampled_from(get_args(hint))
     choices.pop("target", None)  # which places there are depends on the evidence
     return st.fixed_dictionaries(choices)

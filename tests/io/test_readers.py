@@ -119,7 +119,7 @@ def test_arrays_come_through(tmp_path: Path, mapped: bool, array: np.ndarray) ->
     write_npy(tmp_path / "x.npy", array)
     found = read_npy(tmp_path / "x.npy", mapped=mapped)
     assert type(found) is np.ndarray
-    np.testing.assert_array_equal(found, array)
+    np.testing.assert_array_equal(found, array, strict=True)
 
 
 def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,8 +159,9 @@ def _checked_array(
                 f"{axis} = {expected}, as in {source}",
                 "Check that the rows and columns are in the order named.",
             )
-    if not len(values) and layout.axes[0] == "samples":
-        raise EvidenceError(name, "no samples", "at least one")
+    for axis, n in zip(layout.axes, values.shape, strict=True):
+        if n == 0:
+            raise EvidenceError(name, f"no {axis}", "at least one")
     if layout.content == "real":
         _check_finite(name, values, layout)
     frozen: np.ndarray = values.view()

@@ -145,7 +145,7 @@ def _points(
     part = {number: parts.names.index(name) for number, name in zip(listed, merged, strict=True)}
     place = {number: int(name.startswith("right ")) for number, name in listed.items()}
     numbers = table[:, 1].astype(int)
-    unknown = set(numbers) - set(listed)
+    unknown = set(numbers.tolist()) - set(listed)
     if unknown:
         raise RefusedInput(f"table {locations.name!r}", f"parts {sorted(unknown)}", "those listed")
     points = np.full((len(ids), len(parts), 2, 2), np.nan)

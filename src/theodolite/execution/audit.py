@@ -46,9 +46,9 @@ def audit(
     Example:
         >>> import theodolite
         >>> from theodolite.datasets.synthetic import planted_concepts
-        >>> found = theodolite.audit(planted_concepts(alignment=0.7))
+        >>> found = theodolite.audit(planted_concepts())
         >>> [(v.question, v.answer) for v in found.verdicts if v.answer != "not asked"]
-        [('exists', 'partly')]
+        [('exists', 'yes')]
     """
     bundles = [evidence] if isinstance(evidence, Evidence) else list(evidence)
     return answer([bundles], None, resampling or Resampling(), progress)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import TypeAdapter, ValidationError
 
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.score import Detail, Interval, Null, Score, Source
@@ -55,6 +56,18 @@ class Request:
                 f"{unknown}",
                 f"some of {list(self.entry.options())}",
             )
+        hints = self.entry.hints()
+        checked = {name: self._checked(name, hints[name]) for name in self.options}
+        object.__setattr__(self, "options", checked)
+
+    def _checked(self, name: str, hint: Any) -> Any:
+        try:
+            value = TypeAdapter(hint).validate_python(self.options[name])
+        except ValidationError as error:
+            raise EvidenceError(
+                f"{self.entry.name}.{name}", f"{self.options[name]!r}", error.errors()[0]["msg"]
+            ) from error
+        return tuple(value) if isinstance(value, list) else value
 
     def all_options(self) -> dict[str, Any]:
         """The options with the defaults filled in."""
@@ -168,7 +181,8 @@ def _resampled(
         state = reduce(add, ordered_map(partial(_state, request, plan, rows), shards))
         values.append(np.asarray(state.value(**finish)))
         if rows.start == 0 and isinstance(state, SampleMean):
-            counts = (state.defined[0], state.asked[0] - state.defined[0])
+            undefined = state.asked[0] - state.defined[0]
+            counts = (np.asarray(state.defined[0]), np.asarray(undefined))
     return _Run(np.concatenate(values), counts)
 
 
@@ -203,7 +217,7 @@ def _null(
 
 def _over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:
     """The mean over the experiment's seeds; resampled rows are moved along with it."""
-    return np.asarray(values[0] + (_mean([v[0] for v in values]) - values[0][0]))
+    return np.asarray(values[0] + (_mean([v[:1] for v in values]) - values[0][:1]))
 
 
 def _mean(arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -228,7 +242,7 @@ def _scores(
     evidence: Evidence,
 ) -> Iterator[Score]:
     entry, options = request.entry, request.all_options()
-    per_seed = np.stack([_headline(run.values[0], detail=entry.detail) for run in runs])
+    per_seed = np.stack([_headline(np.asarray(run.values[0]), detail=entry.detail) for run in runs])
     values = _over_seeds([run.values for run in runs])
     heads = _headline(values, detail=entry.detail)
     null_heads = {n: _headline(found, detail=entry.detail) for n, found in nulls.items()}
@@ -329,11 +343,16 @@ def _nulls(
 
 
 def expand(entry: Entry, options: dict[str, Any]) -> Iterator[Request]:
-    """A spec may list several choices of an option: one request for each combination."""
-    listed = {
-        name: choices if isinstance(choices, list) and name not in entry.sweeps else [choices]
-        for name, choices in options.items()
-    }
+    """A spec may list several choices of an option: one request for each combination.
+
+    The order is that of the metric's own options, however the spec was written.
+    """
+    known = [name for name in entry.options() if name in options]
+    listed = {}
+    for name in [*known, *sorted(set(options) - set(known))]:
+        choices = options[name]
+        several = isinstance(choices, list) and name not in entry.sweeps
+        listed[name] = choices if several else [choices]
     for combination in itertools.product(*listed.values()):
         chosen = dict(zip(listed, combination, strict=True))
         for name in entry.sweeps:

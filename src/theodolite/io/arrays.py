@@ -108,11 +108,11 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 def write_npy(path: Path, array: np.ndarray) -> None:
     """Write one array, all or nothing."""
     with all_or_nothing(path) as stream:
-        np.save(stream, np.ascontiguousarray(array), allow_pickle=False)
+        np.save(stream, np.asarray(array, order="C"), allow_pickle=False)
 
 
 def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays by name, all or nothing."""
-    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     with all_or_nothing(path) as stream:
         stream.write(serialize(plain))

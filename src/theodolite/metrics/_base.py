@@ -181,8 +181,11 @@ class Entry:
 
     def choices(self, option: str) -> tuple[Any, ...]:
         """What an option can be chosen among, where that is a list."""
-        hints = get_type_hints(self._counts()) | get_type_hints(self.state.value)
-        return get_args(hints[option])
+        return get_args(self.hints()[option])
+
+    def hints(self) -> dict[str, Any]:
+        """The types of the options."""
+        return get_type_hints(self._counts()) | get_type_hints(self.state.value)
 
     def options(self) -> dict[str, Any]:
         """All options with their defaults."""

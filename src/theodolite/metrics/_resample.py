@@ -2,11 +2,11 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import stats
+from scipy.special import pdtr, stdtrit  # scipy.stats would take a second to load
 
 from theodolite.contracts.score import Interval, Source
 
-_POISSON = stats.poisson.cdf(np.arange(24), 1.0)
+_POISSON = pdtr(np.arange(24), 1.0)  # shares of 0, at most 1, at most 2, … of Poisson(1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -78,8 +78,7 @@ def mean_interval(values: Float[np.ndarray, " n"], level: float, over: Source) -
     defined = values[~np.isnan(values)]
     if len(defined) < 2:
         return None
-    half = stats.t.ppf((1 + level) / 2, len(defined) - 1) * stats.sem(defined)
+    error = defined.std(ddof=1) / np.sqrt(len(defined))
+    half = float(stdtrit(len(defined) - 1, (1 + level) / 2) * error)
     middle = float(defined.mean())
-    return Interval(
-        float(middle - half), float(middle + half), level, over, "Student t", len(defined)
-    )
+    return Interval(middle - half, middle + half, level, over, "Student t", len(defined))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from sklearn.svm import SVC
 
 from theodolite.contracts.axes import Concepts
@@ -40,8 +40,8 @@ class ConceptBank:
 class Examples:
     """The training rows that show each concept and that do not, drawn once for all settings."""
 
-    positive: tuple[Int[np.ndarray, " p"], ...]
-    negative: tuple[Int[np.ndarray, " n"], ...]
+    positive: tuple[np.ndarray, ...]
+    negative: tuple[np.ndarray, ...]
 
 
 def draw_examples(

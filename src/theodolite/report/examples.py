@@ -71,7 +71,7 @@ def _example(folder: Path, shown: Any, i: int, chosen: dict[str, Any]) -> Exampl
         right=label == predicted,
         named=tuple(
             NamedConcept(names[j], _there(said, i, j), *_located(shown, i, j, picture))
-            for j in order
+            for j in order.tolist()
         ),
     )
 

@@ -103,7 +103,7 @@ def _bottom_line(asked: Sequence[Verdict]) -> str:
         return "Every question asked was answered yes."
     if no == n:
         return "Do not rely on this explanation: it fails every question asked."
-    return f"Of {n} questions asked, {yes or 'none'} answered yes, {no or 'none'} answered no."
+    return f"Of {n} questions asked, {yes or 'none'} got a yes and {no or 'none'} got a no."
 
 
 def _card(verdict: Verdict) -> dict[str, Any]:

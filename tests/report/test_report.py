@@ -1,0 +1,192 @@
+"""The report: everything escaped, nothing fetched, readable in a real browser."""
+
+import base64
+import io
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from PIL import Image
+
+from runs import write_inputs
+from theodolite.contracts.axes import Classes, Concepts, Samples
+from theodolite.contracts.evidence import ConceptEvidence
+from theodolite.contracts.made import Made
+from theodolite.contracts.score import Interval, Null, Score
+from theodolite.execution.record import run_record
+from theodolite.execution.run import Places, run, run_made
+from theodolite.execution.spec import ReportSpec, RunSpec, read_spec
+from theodolite.io.text import write_json
+from theodolite.report.figures import strip
+from theodolite.report.html import write_report
+from theodolite.report.overlays import data_address, jet, overlay
+
+EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "../../etc/passwd", "{{ 7*7 }}",
+        "</title><svg onload=alert(3)>", "javascript:alert(4)", "&lt;b&gt;")  # fmt: skip
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def evil_run(folder: Path) -> Path:
+    """A run whose every name tries to break out."""
+    from datetime import datetime, timezone  # noqa: PLC0415
+
+    random = np.random.default_rng(0)
+    n, k = 30, len(EVIL)
+    made = ConceptEvidence(
+        values=random.normal(size=(n, k)), truth=random.random((n, k)) < 0.5,
+        weights=random.normal(size=(k, 2)), predicted=random.integers(0, 2, n),
+        labels=random.integers(0, 2, n), class_truth=random.random((k, 2)),
+        concepts=Concepts(EVIL), classes=Classes(EVIL[:2]),
+        samples=Samples(ids=np.array([f"<i>{i}</i>" for i in range(n)])),
+    )  # fmt: skip
+    spec = RunSpec(
+        name="evil", title=EVIL[0], evidence=["x"], report=ReportSpec(examples=2, differs=EVIL[1])
+    )
+    picture = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(picture, "JPEG")
+    write_json(folder / "run.json", run_record(spec, EVIL[0], datetime.now(timezone.utc)))
+    run_made(
+        spec,
+        Made([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},
+             picture=lambda name: picture.getvalue()),
+        folder,
+    )  # fmt: skip
+    return write_report(folder)
+
+
+def test_names_with_markup_are_escaped(tmp_path: Path) -> None:
+    page = evil_run(tmp_path).read_text()
+    tags = Tags()
+    tags.feed(page)
+    kinds = {tag for tag, _ in tags.found}
+    assert "script" not in kinds and "iframe" not in kinds
+    assert not [a for _, attributes in tags.found for a in attributes if a.startswith("on")]
+    for tag, attributes in tags.found:
+        for name in ("src", "href"):
+            assert (attributes.get(name) or "data:image/").startswith("data:image/"), (
+                tag,
+                attributes,
+            )
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page, "shown as text"
+    assert "{{ 7*7 }}" in page and "49" not in page.split("{{ 7*7 }}")[1][:20]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    root = write_inputs(tmp_path_factory.mktemp("report"))
+    run(read_spec(root / "spec.yaml"), Places(root / "data", root / "out", root / "cache"))
+    write_report(root / "out")
+    return root / "out"
+
+
+def test_the_page_shows_what_the_scores_say(finished: Path) -> None:
+    page = (finished / "report.html").read_text()
+    scores = json.loads((finished / "scores.json").read_text())["scores"]
+    first = next(
+        s for s in scores if s["metric"] == "concept_existence" and s["options"]["top"] == 3
+    )
+    assert f"{100 * first['value']:.1f}" in page
+    assert "Table A" in page and "10.0" in page and "Table B" in page
+    assert "Shapes &lt;b&gt;&amp; signs&lt;/b&gt;" in page
+    assert page.count('class="example"') == 3
+    assert "It is drawn." in page
+    for number in range(len(scores)):
+        assert f"{scores[number]['n']:,}" in page
+
+
+def test_the_report_can_be_made_from_the_folder_alone(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "moved")
+    before = (tmp_path / "moved" / "report.html").read_bytes()
+    assert write_report(tmp_path / "moved").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_in_a_browser(finished: Path, tmp_path: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    browser_path = shutil.which("chromium")
+    if browser_path is None:
+        pytest.skip("no chromium here")
+    evil = evil_run(tmp_path)
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(
+            executable_path=browser_path,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        for path, width in (
+            (finished / "report.html", 1280),
+            (finished / "report.html", 360),
+            (evil, 800),
+        ):
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            said: list[str] = []
+            page.on("console", lambda m, said=said: said.append(m.text))
+            page.on("pageerror", lambda e, said=said: said.append(str(e)))
+            page.on("dialog", lambda d, said=said: (said.append("a dialog"), d.dismiss()))
+            page.on(
+                "request",
+                lambda r, said=said: (
+                    said.append(r.url[:60]) if not r.url.startswith(("file:", "data:")) else None
+                ),
+            )
+            page.goto(path.as_uri())
+            assert said == []
+            assert page.locator(".verdict .answer").count() >= 1
+            box = page.locator(".verdict .answer").first.bounding_box()
+            assert box is not None and box["y"] < 700, "the verdict is seen without scrolling"
+            overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            assert overflow <= 0, "nothing sticks out to the side"
+            broken = page.evaluate("[...document.images].filter(i => !i.naturalWidth).length")
+            assert broken == 0
+            page.close()
+        browser.close()
+
+
+def score(value: float) -> Score:
+    interval = Interval(value - 0.1, value + 0.1, 0.95, "samples", "", 10)
+    return Score("concept_existence", 1, "exists", value, "higher", (0.0, 1.0), 10, 0, "samples",
+                 intervals=(interval,), nulls=(Null("<null>", 0.2, None),))  # fmt: skip
+
+
+def test_strips_are_drawn_to_scale() -> None:
+    drawn = str(strip(score(0.5), width=212))
+    assert 'cx="106.0"' in drawn
+    assert 'x1="46.0"' in drawn, "the null at a fifth"
+    assert 'x="86.0"' in drawn and 'width="40.0"' in drawn
+    assert "&lt;null&gt;" in drawn
+    assert "circle" not in str(strip(score(float("nan"))))
+
+
+def test_jet_is_the_usual_one() -> None:
+    shades = jet(np.array([[0.0, 0.25, 0.5, 0.75, 1.0]]))[0]
+    assert_allclose(shades, [[0, 0, 0.5], [0, 0.5, 1], [0.5, 1, 0.5], [1, 0.5, 0], [0.5, 0, 0]])
+
+
+def test_overlays_put_heat_and_rings_in_place() -> None:
+    picture = Image.new("RGB", (40, 20), (100, 100, 100))
+    heat = np.array([[0.0, 0.0], [0.0, 1.0]])
+    shown = np.asarray(overlay(picture, heat, [(0.5, 0.25)], width=80)).astype(int)
+    assert shown.shape == (40, 80, 3)
+    assert shown[39, 79, 0] > shown[0, 0, 0], "red where the map is high"
+    ring = shown[20, 20 + 6]
+    assert (ring > 200).all()
+    flat = np.asarray(overlay(picture, np.zeros((2, 2)), [], width=8))
+    assert (flat == flat[0, 0]).all()
+
+
+def test_pictures_travel_inside_the_page() -> None:
+    address = data_address(Image.new("RGB", (4, 4), (250, 0, 0)))
+    again = Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2])))
+    assert again.size == (4, 4)
