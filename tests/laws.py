@@ -148,7 +148,8 @@ def relabelled(whole: Any, order: np.ndarray) -> Any:
             changed[name] = np.take(values, order, axis=layout.axes.index("concepts"))
     names = Concepts(tuple(whole.concepts.names[i] for i in order))
     if isinstance(whole, LocationEvidence):
-        return replace(whole, explained=relabelled(whole.explained, order), **changed)
+        said = relabelled(whole.explained, order)
+        return replace(whole, explained=said, concepts=Concepts(), **changed)
     assert isinstance(whole, ConceptEvidence)
     return replace(whole, concepts=names, **changed)
 

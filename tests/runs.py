@@ -31,7 +31,7 @@ report:
     - title: Table A
       metric: concept_existence
       columns: top
-      rows: [{rank_by: contribution, paper: [10.0, 20.0, 30.0]}, {rank_by: value}]
+      rows: [{rank_by: contribution, paper: {1: 10.0, 3: 20.0, 5: 30.0}}, {rank_by: value}]
   histograms:
     - {title: Per concept, metric: concept_global_importance, over: concepts, sweep: form}
   grids:

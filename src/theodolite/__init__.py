@@ -25,6 +25,10 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         message = f"module 'theodolite' has no attribute {name!r}"

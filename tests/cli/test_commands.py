@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from runs import write_inputs
 from theodolite.contracts.files import save
 from theodolite.datasets.synthetic import planted_concepts, planted_locations
+from theodolite.execution.record import ScoresFile
 
 Result = subprocess.CompletedProcess[str]
 
@@ -86,10 +88,11 @@ def test_audit_of_arrays_and_of_stored_evidence(evidence: Path, tmp_path: Path) 
     result = theodolite("audit", evidence / "said.npz", "--resamples", 50)
     assert result.returncode == 0, result.stderr
     assert "concept_existence" in result.stdout and "not asked: concept_location" in result.stdout
-    scores = json.loads(
+    found = json.loads(
         theodolite("audit", evidence / "located", "--json", "--resamples", 50).stdout
     )
-    assert {s["question"] for s in scores} == {"exists", "located"}
+    ScoresFile.model_validate(found)
+    assert {v["question"] for v in found["verdicts"]} == {"exists", "located"}
     result = theodolite("audit", evidence / "located", "--out", tmp_path / "run", "--resamples", 50)
     assert result.returncode == 0 and (tmp_path / "run" / "report.html").is_file()
     assert theodolite("verify", tmp_path / "run", "--recompute").returncode == 0
@@ -106,6 +109,9 @@ def test_verify_report_and_overwrite(evidence: Path, tmp_path: Path) -> None:
     assert "scores.json changed" in assert_one_line(theodolite("verify", run), 5)
     assert_one_line(theodolite("report", run), 5)
     assert theodolite("audit", evidence / "said.npz", "--out", run, "--overwrite").returncode == 0
+    (run / "report.html").unlink()
+    assert theodolite("report", run).returncode == 0, "a lost report can be made again"
+    assert theodolite("verify", run).returncode == 0
 
 
 def test_figures_for_a_paper(tmp_path: Path) -> None:
@@ -116,6 +122,44 @@ def test_figures_for_a_paper(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     written = list((tmp_path / "figures").glob("*.pdf"))
     assert len(written) == 6 and all(p.read_bytes().startswith(b"%PDF") for p in written)
+
+
+def test_nothing_to_score_is_an_error(tmp_path: Path) -> None:
+    np.savez(tmp_path / "bare.npz", values=np.eye(3))
+    line = assert_one_line(theodolite("audit", tmp_path / "bare.npz", "--quiet"), 2)
+    assert "concept_existence: truth;" in line
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        (lambda root: (root / "pictures" / "0003.png").write_bytes(b"junk"), 3),
+        (
+            lambda root: (root / "points.csv").write_text(
+                "picture,part,row,column\npictures/0000.png,disc,999,1\n"
+            ),
+            2,
+        ),
+        (
+            lambda root: (root / "boxes.csv").write_text(
+                "picture,part,top,left,bottom,right\npictures/0000.png,disc,9,9,1,1\n"
+            ),
+            2,
+        ),
+        (
+            lambda root: (root / "masks.csv").write_text(
+                "picture,part,file\npictures/0000.png,disc,../x.png\n"
+            ),
+            3,
+        ),
+    ],
+)
+def test_data_check_sees_what_is_wrong(
+    tmp_path: Path, spoil: Callable[[Path], object], code: int
+) -> None:
+    theodolite("data", "example", tmp_path / "mine")
+    spoil(tmp_path / "mine")
+    assert_one_line(theodolite("data", "check", "folder", tmp_path / "mine"), code)
 
 
 def test_data_commands(tmp_path: Path) -> None:

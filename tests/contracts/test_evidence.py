@@ -23,7 +23,7 @@ def location(**changes: Any) -> LocationEvidence:
         "maps": np.zeros((2, 3, 2, 2)),
         "sizes": [[10, 20], [30, 40]],
         "part_of": [0, 1, -1],
-        "points": np.ones((2, 2, 1, 2)),
+        "points": np.full((2, 2, 1, 2), 2.0),
     }
     return LocationEvidence(**(given | changes))
 
@@ -32,15 +32,15 @@ def location(**changes: Any) -> LocationEvidence:
     ("make", "says"),
     [
         (lambda: ConceptEvidence(values=V, truth=np.zeros((4, 2))), "needed concepts = 3, as in `values`"),
-        (lambda: ConceptEvidence(values=V, truth=np.zeros((3, 4))), "in the order named"),
+        (lambda: ConceptEvidence(values=V, truth=np.zeros((3, 4))), "Check the order of rows and columns"),
         (lambda: ConceptEvidence(values=V[0]), r"shape \(3,\); needed 2 axes \(samples, concepts\)"),
         (lambda: ConceptEvidence(values=V[:0]), "no samples; needed at least one"),
         (lambda: ConceptEvidence(values=[[1, 2], [3]]), "rows of unequal length"),
         (lambda: ConceptEvidence(values=V.astype(object)), "Python objects; needed numbers"),
         (lambda: ConceptEvidence(values=V.astype(str)), "<U32 values; needed numbers"),
         (lambda: ConceptEvidence(values=V.astype(complex)), "complex128 values"),
-        (lambda: ConceptEvidence(values=np.where(np.eye(4, 3), np.nan, 0)), r"3 values .* the first at \(0, 0\)"),
-        (lambda: ConceptEvidence(values=V + np.inf), "12 values that are NaN or infinite"),
+        (lambda: ConceptEvidence(values=np.where(np.eye(4, 3), np.nan, 0)), r"NaN or infinite values \(3, the first at \(0, 0\)\)"),
+        (lambda: ConceptEvidence(values=V + np.inf), r"NaN or infinite values \(12"),
         (lambda: ConceptEvidence(values=V, truth=V + 0.3), "the value 0.3; needed 0 and 1 only"),
         (lambda: ConceptEvidence(values=V, labels=[0, 1, 2, 3.5]), "float64 values; needed whole numbers"),
         (lambda: ConceptEvidence(values=V, labels=[0, 1, 2, 3], weights=np.ones((3, 3))), "0 to 2, positions in classes"),
@@ -59,11 +59,19 @@ def location(**changes: Any) -> LocationEvidence:
         (lambda: Samples(index=np.arange(3), ids=np.array(["a"])), "samples.ids: got 1; needed 3"),
         (lambda: location(points=None), "needed `points`, `boxes` or `masks`"),
         (lambda: location(points=np.full((2, 2, 1, 2), 25.0)), "outside the picture in sample 0"),
-        (lambda: location(points=np.full((2, 2, 1, 2), -1.0)), "row first"),
+        (lambda: location(points=np.where(np.arange(2), -1.0, 9.0) * np.ones((2, 2, 1, 2))), "row first"),
         (lambda: location(sizes=[[0, 1], [2, 2]]), "at least one row"),
         (lambda: location(sizes=[[1, 1, 1], [2, 2, 2]]), "2 = 2, as in a fixed length"),
         (lambda: location(part_of=[0, 2, -1]), "positions in parts"),
         (lambda: location(part_of=[0, 1, -2]), "-1 to 1"),
+        (lambda: location(points=np.full((2, 2, 1, 2), 0.5)), "Multiply by `sizes`"),
+        (lambda: location(boxes=np.full((2, 2, 1, 4), 3.0) - np.arange(4)), "ends before it begins"),
+        (lambda: location(explained={}), "explained: got dict; needed a ConceptEvidence"),
+        (lambda: location(concepts=["a", "b", "c"]), "other names than in `explained`"),
+        (lambda: location(samples=[1, 2]), "samples: got list"),
+        (lambda: ConceptEvidence(values=V, truth=np.where(V == 0, np.nan, 1.0)), "pass `known`"),
+        (lambda: ConceptEvidence(values=V, labels=np.array(["a"] * 4)), "numpy.unique"),
+        (lambda: ConceptEvidence(values=V, labels=np.eye(4, dtype=int)), "argmax"),
         (lambda: location(maps=np.zeros((2, 4, 2, 2))), "concepts = 3, as in `concepts`"),
     ],
 )  # fmt: skip
@@ -110,6 +118,23 @@ def test_cutting_cuts_everything_that_lies_on_samples() -> None:
     assert part.explained.weights is whole.explained.weights
     assert part.part_of is whole.part_of
     assert len(whole[2:2]) == 0
+
+
+def test_names_can_be_given_as_lists() -> None:
+    made = ConceptEvidence(values=V, concepts=["a", "b", "c"])
+    assert made.concepts == Concepts(("a", "b", "c"))
+
+
+def test_the_layout_in_memory_does_not_matter() -> None:
+    """Sums over a transposed array differ in the last digit; stored and read again, they must not."""
+    random = np.random.default_rng(0)
+    made = ConceptEvidence(values=V, weights=random.normal(size=(5, 3)).T)
+    assert made.weights is not None and made.weights.flags.c_contiguous
+
+
+def test_evidence_is_shown_in_one_line() -> None:
+    shown = repr(ConceptEvidence(values=V, labels=[0, 1, 0, 1]))
+    assert shown == "<ConceptEvidence: 4 samples, 3 concepts, 2 classes; values, labels>"
 
 
 def test_has_looks_into_inner_bundles() -> None:

@@ -119,7 +119,13 @@ def test_arrays_in_one_file(tmp_path: Path) -> None:
     made = load_arrays(path)
     assert made.concepts.names == ("horn", "tail")
     np.savez(path, scores=np.eye(2))
-    with pytest.raises(EvidenceError, match=r"\['scores'\]; needed 'values'"):
+    with pytest.raises(EvidenceError, match=r"unknown arrays \['scores'\]; needed 'values'"):
         load_arrays(path)
-    with pytest.raises(EvidenceError, match=r"a \.txt file"):
+    np.savez(path, values=np.eye(2), ids=np.array(["a", "b"]), clusters=np.array([3, 3]))
+    made = load_arrays(str(path))
+    assert made.samples.name(1) == "b" and made.samples.clusters is not None
+    (tmp_path / "x.txt").write_text("")
+    with pytest.raises(EvidenceError, match=r"a file '\.txt'"):
         load_arrays(tmp_path / "x.txt")
+    with pytest.raises(RefusedInput, match="nothing there"):
+        load_arrays(tmp_path / "none")

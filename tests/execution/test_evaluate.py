@@ -1,5 +1,6 @@
 """Scores with their intervals and nulls."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from theodolite.contracts.axes import Samples
 from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.datasets.synthetic import planted_concepts, planted_locations
 from theodolite.errors import EvidenceError
-from theodolite.execution import evaluate as module
+from theodolite.execution import _resampled as module
 from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Request, Resampling, evaluate, expand
 from theodolite.execution.verdict import verdict
@@ -127,7 +128,7 @@ def test_undefined_is_nan_and_counted() -> None:
     (score,) = evaluate(request, [evidence], FEW)
     assert np.isnan(score.value) and score.n == 0 and score.n_undefined == 3
     assert score.intervals == ()
-    assert verdict(score).answer == "undefined"
+    assert verdict(score).answer == "cannot tell"
 
 
 def test_missing_arrays_and_unknown_options_are_said() -> None:
@@ -182,3 +183,153 @@ def test_location_evidence_answers_both_questions() -> None:
     assert {s.metric for s in found.scores} == set(catalogue())
     answers = {v.question: v.answer for v in found.verdicts}
     assert answers["located"] == answers["exists"] == "yes"
+
+
+def test_the_best_possible_is_what_the_truth_would_score() -> None:
+    """Two of six concepts are there: nobody can name five of five."""
+    truth = np.zeros((40, 6), bool)
+    truth[np.arange(40), np.arange(40) % 6] = truth[np.arange(40), (np.arange(40) + 1) % 6] = True
+    oracle = ConceptEvidence(values=truth + 0.0, truth=truth)
+    scores = [s for s in audit(oracle, FEW).scores if s.metric == "concept_existence"]
+    assert_allclose([s.best for s in scores], [1.0, 2 / 3, 2 / 5])
+    assert_allclose([s.value for s in scores], [1.0, 2 / 3, 2 / 5])
+    assert {verdict(s).answer for s in scores} == {"yes"}
+
+
+def test_where_nothing_can_be_told_nothing_is_said() -> None:
+    everything = ConceptEvidence(
+        values=np.random.default_rng(0).random((9, 6)), truth=np.ones((9, 6))
+    )
+    (exists, *_) = audit(everything, FEW).verdicts
+    assert exists.answer == "cannot tell" and "already scores the best possible" in exists.because
+    (one, *_) = audit(planted_concepts(1), FEW).verdicts
+    assert one.answer == "cannot tell"
+
+
+def test_lower_can_be_better() -> None:
+    (score, *_) = evaluate(EXISTENCE, [planted_concepts(200, n_classes=20, alignment=0.0)], FEW)
+    assert verdict(score).answer == "no" and "worse than" in verdict(score).because
+    flipped = replace(score, better="lower", best=0.0)
+    assert verdict(flipped).answer in ("yes", "partly")
+
+
+@pytest.mark.parametrize("given", [np.eye(3), {"values": np.eye(3)}, "evidence", None, [1, 2]])
+def test_audit_of_something_else_is_said(given: object) -> None:
+    unchecked = inspect.unwrap(audit)  # as users have it: without the types of the test run
+    with pytest.raises(EvidenceError, match="needed evidence"):
+        unchecked(given, FEW)
+
+
+def test_doubts_are_noted() -> None:
+    base = planted_concepts(200, 12, 12)
+    random = np.random.default_rng(0)
+    weights = random.normal(size=(12, 12))
+    predicted = (base.values @ weights).argmax(axis=1)
+    right = replace(base, weights=weights, predicted=predicted)
+    wrong = replace(base, weights=weights.T, predicted=predicted)
+    assert audit(right, FEW).notes == ()
+    (note,) = audit(wrong, FEW).notes
+    assert "a row per concept and a column per class" in note
+    (note,) = audit(ConceptEvidence(values=np.eye(4), truth=np.eye(4)), FEW).notes
+    assert "rank_by=value, because" in note
+
+
+def test_an_annotation_at_random_is_rarely_called_better_than_chance() -> None:
+    """The spread of the shuffles is what a score must stand out from: a permutation test."""
+    request = Request(entry("concept_global_importance"), {"form": (1, 2)})
+    few = Resampling(resamples=20, shuffles=200)
+    beaten = np.zeros((80, 2, 2), bool)
+    for trial in range(len(beaten)):
+        random = np.random.default_rng(trial)
+        labels = np.arange(60) % 6
+        evidence = ConceptEvidence(
+            values=random.normal(size=(60, 5)),
+            class_truth=random.random((5, 6)) < 0.4,
+            weights=random.normal(size=(5, 6)),
+            labels=labels,
+            predicted=labels,
+        )
+        for form, score in enumerate(evaluate(request, [evidence], few)):
+            differences = {n.name: n.difference for n in score.nulls}
+            assert {d.over for d in differences.values() if d} == {"shuffles"}
+            for number, name in enumerate(("shuffled classes", "shuffled concepts")):
+                difference = differences[name]
+                beaten[trial, form, number] = difference is not None and difference.low > 0
+    assert (beaten.mean(axis=0) <= 0.09).all(), beaten.mean(axis=0)  # 0.025 expected
+
+
+def test_nulls_are_averaged_over_seeds_as_the_score_is() -> None:
+    """Seeds whose truth is common or rare: the null of the mean is the mean of their nulls."""
+    seeds = []
+    for seed, share in enumerate((0.2, 0.8)):
+        random = np.random.default_rng(seed)
+        seeds.append(
+            ConceptEvidence(values=random.random((500, 6)), truth=random.random((500, 6)) < share)
+        )
+    request = Request(entry("concept_existence"), {"top": (1,), "rank_by": "value"})
+    (score,) = evaluate(request, seeds, FEW)
+    shuffled = next(n for n in score.nulls if n.name == "shuffled concepts")
+    assert_allclose(shuffled.value, 0.5, atol=0.03)
+    assert shuffled.difference is not None
+    assert shuffled.difference.low < 0 < shuffled.difference.high
+
+
+def test_a_seed_without_an_answer_does_not_hide_the_others() -> None:
+    defined = planted_concepts(50, alignment=0.5)
+    nothing_known = replace(defined, known=np.zeros_like(defined.truth))
+    for order in ([defined, nothing_known], [nothing_known, defined]):
+        (score, *_) = evaluate(EXISTENCE, order, FEW)
+        assert score.value == float(ConceptExistence.of(defined, top=(1,)).value()[0])
+        assert (score.n, score.n_undefined) == (25, 25)
+
+
+def test_whole_classes_are_not_resampled_where_samples_enter_as_means_of_classes() -> None:
+    base = planted_concepts(120, n_classes=12, alignment=0.7)
+    by_class = replace(base, samples=Samples(clusters=np.asarray(base.labels)))
+    by_pairs = replace(base, samples=Samples(clusters=np.arange(120) // 2))
+    request = Request(entry("concept_global_importance"), {"form": (2,)})
+    (score,) = evaluate(request, [by_class], FEW)
+    assert [i.over for i in score.intervals] == ["concepts", "samples"]
+    (score,) = evaluate(request, [by_pairs], FEW)
+    assert [i.over for i in score.intervals] == ["concepts", "clusters", "samples"]
+    (score, *_) = evaluate(EXISTENCE, [by_class], FEW)
+    assert [i.over for i in score.intervals] == ["clusters", "samples"]
+
+
+def test_perfect_in_five_clusters_is_five_observations() -> None:
+    clusters = np.arange(500) % 5
+    evidence = replace(planted_concepts(500, n_classes=5), samples=Samples(clusters=clusters))
+    (score, *_) = evaluate(EXISTENCE, [evidence], FEW)
+    over_clusters, over_samples = score.intervals
+    assert over_clusters.low < 0.6 and over_samples.low > 0.99
+    assert any("only 5 clusters" in note for note in audit(evidence, FEW).notes)
+
+
+def test_intervals_stay_within_the_bounds() -> None:
+    evidence = planted_concepts(30, alignment=0.97, seed=3)
+    for request in (EXISTENCE, Request(entry("concept_global_importance"))):
+        for score in evaluate(request, [evidence], FEW):
+            for interval in score.intervals:
+                assert score.bounds[0] <= interval.low <= interval.high <= score.bounds[1]
+
+
+def test_too_few_resamples_are_refused() -> None:
+    with pytest.raises(EvidenceError, match="at least 20"):
+        Resampling(resamples=0)
+    with pytest.raises(EvidenceError, match="between 0 and 1"):
+        Resampling(level=95)
+
+
+def test_numbers_stay_as_they_were_written() -> None:
+    request = Request(entry("concept_location"), {"alpha": [1, 2.5], "top": ["3"]})
+    assert repr(request.options) == "{'alpha': (1, 2.5), 'top': (3,)}"
+
+
+def test_another_sample_is_never_the_same_one() -> None:
+    truth = np.eye(7, dtype=bool)
+    evidence = ConceptEvidence(values=np.eye(7), truth=truth)
+    (other,) = (b for b in entry("concept_existence").baselines if b.name.startswith("another"))
+    for seed in range(30):
+        assert not (other.make(evidence, seed).truth & truth).any()
+    alone = other.make(evidence[:1], 0)
+    assert np.isnan(ConceptExistence.of(alone, top=(1,), rank_by="value").value()).all()

@@ -10,20 +10,21 @@ from theodolite.datasets.synthetic import planted_concepts
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Resampling
-from theodolite.execution.record import ScoresFile, read_scores, write_scores
+from theodolite.execution.record import ScoresFile, read_scores, scores_file, write_scores
 from theodolite.execution.run import prepare_folder
 from theodolite.execution.seal import seal, verify
 
 
 def test_scores_come_back(tmp_path: Path) -> None:
-    found = list(audit(planted_concepts(alignment=0.7), Resampling(resamples=50)).scores)
-    write_scores(tmp_path / "s.json", found, [])
+    asked = audit(planted_concepts(alignment=0.7), Resampling(resamples=50))
+    found = list(asked.scores)
+    write_scores(tmp_path / "s.json", scores_file(found, asked.verdicts, asked.unanswered))
     again, _ = read_scores(tmp_path / "s.json")
     for a, b in zip(found, again, strict=True):
         assert (a.value, a.intervals, a.nulls, a.n) == (b.value, b.intervals, b.nulls, b.n)
         if a.detail is not None and b.detail is not None:
             np.testing.assert_array_equal(a.detail.values, b.detail.values)
-    write_scores(tmp_path / "t.json", again, [])
+    write_scores(tmp_path / "t.json", scores_file(again, asked.verdicts, asked.unanswered))
     assert (tmp_path / "s.json").read_bytes() == (tmp_path / "t.json").read_bytes()
 
 
@@ -86,7 +87,12 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 def test_only_run_folders_are_ever_emptied(sealed: Path, tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="Pass --overwrite"):
         prepare_folder(sealed, overwrite=False)
+    with pytest.raises(EvidenceError, match="a file"):
+        prepare_folder(sealed / "run.json", overwrite=True)
     prepare_folder(sealed, overwrite=True)
+    assert list(sealed.iterdir()) == []
+    (sealed / "run.json").write_text("{}")  # began and never finished
+    prepare_folder(sealed, overwrite=False)
     assert list(sealed.iterdir()) == []
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").write_text("years of work")

@@ -156,7 +156,7 @@ def test_in_a_browser(finished: Path, tmp_path: Path) -> None:
 
 def score(value: float) -> Score:
     interval = Interval(value - 0.1, value + 0.1, 0.95, "samples", "", 10)
-    return Score("concept_existence", 1, "exists", value, "higher", (0.0, 1.0), 10, 0, "samples",
+    return Score("concept_existence", 1, "exists", value, "higher", (0.0, 1.0), 1.0, 10, 0, "samples",
                  intervals=(interval,), nulls=(Null("<null>", 0.2, None),))  # fmt: skip
 
 

@@ -128,40 +128,52 @@ def audit(
     from theodolite.cli.tables import print_scores, print_verdicts
     from theodolite.contracts.files import load, load_arrays
     from theodolite.contracts.made import Made
+    from theodolite.errors import EvidenceError
     from theodolite.execution.audit import audit as ask
     from theodolite.execution.evaluate import Resampling
-    from theodolite.execution.record import run_record, score_record
+    from theodolite.execution.record import run_record, scores_file
     from theodolite.execution.run import prepare_folder, run_made
     from theodolite.execution.spec import ResamplingSpec, RunSpec
-    from theodolite.io.paths import sha256_of
     from theodolite.io.text import write_json
 
     given = load(evidence) if evidence.is_dir() else load_arrays(evidence)
+    spec = RunSpec(
+        name="audit",
+        title=f"Audit of {evidence.name}",
+        evidence=[evidence.name],
+        resampling=ResamplingSpec(resamples=resamples, seed=seed),
+    )
     with shown(quiet=quiet) as progress:
         if out is None:
             found = ask(given, Resampling(resamples, seed=seed), progress)
         else:
             prepare_folder(out, overwrite=overwrite)
-            spec = RunSpec(
-                name="audit",
-                title=f"Audit of {evidence.name}",
-                evidence=[evidence.name],
-                resampling=ResamplingSpec(resamples=resamples, seed=seed),
-            )
             write_json(out / "run.json", run_record(spec, _command(), datetime.now(timezone.utc)))
-            inputs = {} if evidence.is_dir() else {evidence.name: sha256_of(evidence)}
-            found = run_made(spec, Made([[given]], inputs=inputs), out, progress)
+            found = run_made(spec, Made([[given]], inputs=_digests(evidence)), out, progress)
+    if not found.scores:
+        needs = "; ".join(f"{u.metric}: {', '.join(u.needs)}" for u in found.unanswered)
+        raise EvidenceError(f"{evidence.name!r}", "nothing that can be scored", needs)
     if as_json:
-        records = [score_record(score).model_dump(mode="json") for score in found.scores]
-        typer.echo(json.dumps(records, indent=1))
+        content = scores_file(found.scores, found.verdicts, found.unanswered)
+        typer.echo(content.model_dump_json(indent=1))
     else:
         print_scores(found.scores)
         typer.echo("")
         print_verdicts(found.verdicts)
         for missing in found.unanswered:
             typer.echo(f"not asked: {missing.metric} needs {', '.join(missing.needs)}")
+        for note in found.notes:
+            typer.echo(f"note: {note}")
     if out is not None:
-        _finish(out, quiet=as_json)
+        _finish(out, verdicts_too=False, quiet=as_json)
+
+
+def _digests(evidence: Path) -> dict[str, str]:
+    from theodolite.io.paths import sha256_of
+
+    files = sorted(evidence.rglob("*")) if evidence.is_dir() else [evidence]
+    named = ((path.relative_to(evidence.parent).as_posix(), path) for path in files)
+    return {name: sha256_of(path) for name, path in named if path.is_file()}
 
 
 @app.command()
@@ -175,7 +187,8 @@ def report(
     from theodolite.execution.seal import seal, verify
     from theodolite.report.html import write_report
 
-    verify(folder)  # a report of changed numbers would be sealed as if they were the run's
+    # a report of changed numbers would be sealed as if they were the run's
+    verify(folder, but="report.html")
     path = write_report(folder)
     seal(folder)
     typer.echo(f"report: {path}")
@@ -238,21 +251,20 @@ def data_check(
     resolved = folder.resolve()
     found: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
     rows = np.arange(len(found))
-    places = [kind for kind in ("points", "boxes") if getattr(found, kind) is not None]
-    places += ["masks"] if found.mask_files else []
-    at_hand = len(found.at_hand(rows))
+    at_hand = found.at_hand(rows)
+    placed = found.placed()
+    kinds = [kind for kind in ("points", "boxes") if getattr(found, kind) is not None]
+    kinds += ["masks"] if found.mask_files else []
     facts = [
-        ("pictures", f"{len(found):,} listed, {at_hand:,} at hand"),
+        ("pictures", f"{len(found):,} listed, {len(at_hand):,} at hand"),
         ("train / test", f"{int((~found.is_test).sum()):,} / {int(found.is_test.sum()):,}"),
         ("classes", f"{len(found.classes)}"),
         ("concepts", f"{len(found.concepts)}, {100 * found.presence.mean():.1f} % present"),
-        (
-            "with a place",
-            f"{int((found.part_of >= 0).sum())} concepts ({', '.join(places) or 'none'})",
-        ),
+        ("with a place", f"{int(placed.sum())} concepts ({', '.join(kinds) or 'none'})"),
         *(("note", note) for note in found.notes),
     ]
     print_table(("", found.name), facts)
+    found.check_pictures(at_hand)
 
 
 @data_app.command("example")
@@ -280,22 +292,22 @@ def _command() -> str:
     return shlex.join(["theodolite", *sys.argv[1:]])
 
 
-def _finish(out: Path, *, quiet: bool = False) -> None:
+def _finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None:
     """Report, seal, and say where it is."""
     from theodolite.cli.tables import print_verdicts
     from theodolite.execution.audit import verdicts
     from theodolite.execution.record import read_scores
+    from theodolite.execution.run import headline_scores
     from theodolite.execution.seal import seal
     from theodolite.execution.spec import RunSpec
     from theodolite.io.text import read_json
-    from theodolite.report.html import headline_scores, write_report
+    from theodolite.report.html import write_report
 
     path = write_report(out)
     seal(out)
-    if quiet:
-        return
-    spec = RunSpec.model_validate(read_json(out / "run.json")["spec"])
-    if spec.name != "audit":
+    if verdicts_too:
+        spec = RunSpec.model_validate(read_json(out / "run.json")["spec"])
         scores, _ = read_scores(out / "scores.json")
         print_verdicts(verdicts(scores, headline_scores(spec, scores)))
-    typer.echo(f"report: {path}")
+    if not quiet:
+        typer.echo(f"report: {path}")

@@ -6,27 +6,14 @@ lie on. From that alone follow the checks, cutting into shards and the files on 
 
 from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
+from theodolite.contracts._checks import Content, Layout, Lengths, check_pointers, checked_array
 from theodolite.contracts.axes import NamedAxis, Rows, Samples
 from theodolite.errors import EvidenceError
 
-Content = Literal["real", "index", "flag"]
 MAX_UNNAMED = 1_000_000  # positions that get stand-in names; more is a mistake, not a class
 Bundle = TypeVar("Bundle", bound="Evidence")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How one array of a bundle lies: its axes and what it may hold."""
-
-    axes: tuple[str, ...]
-    content: Content
-    points_to: str | None = None  # an index: the axis that it points into
-    none_is: int | None = None  # an index: the value that means "none"
-    may_be_nan: bool = False  # real: NaN means "not there"
 
 
 def array(
@@ -47,7 +34,12 @@ def array(
     return field(metadata={"layout": layout})
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+def inner(kind: type["Evidence"]) -> Any:
+    """A field of a bundle that holds another bundle of the same samples."""
+    return field(metadata={"inner": kind})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evidence:
     """Base of all bundles. Checks are made here, once; whoever receives a bundle trusts it."""
 
@@ -57,14 +49,15 @@ class Evidence:
     samples: Samples = Samples()
 
     def __post_init__(self) -> None:
-        lengths: dict[str, tuple[int, str]] = {}
+        lengths: Lengths = {}
+        self._name_axes()
         self._adopt_inner_axes()
         for name, axis in self._axes():
             if len(axis):
                 lengths[name] = (len(axis), f"`{name}`")
         for name, layout in self.layouts():
             if getattr(self, name) is not None:
-                checked = _checked_array(name, getattr(self, name), layout, lengths)
+                checked = checked_array(name, getattr(self, name), layout, lengths)
                 object.__setattr__(self, name, checked)
         self._count_what_is_only_pointed_to(lengths)
         for name, axis in self._axes():
@@ -72,16 +65,36 @@ class Evidence:
                 object.__setattr__(self, name, type(axis).numbered(lengths[name][0]))
         for name, layout in self.layouts():
             if layout.points_to and getattr(self, name) is not None:
-                _check_pointers(name, getattr(self, name), layout, lengths)
+                check_pointers(name, getattr(self, name), layout, lengths)
         self.check()
 
+    def _name_axes(self) -> None:
+        """A plain list of names is an axis too."""
+        for f in fields(self):
+            given = getattr(self, f.name)
+            if isinstance(f.default, NamedAxis) and not isinstance(given, type(f.default)):
+                names = (given,) if isinstance(given, str) else tuple(given)
+                object.__setattr__(self, f.name, type(f.default)(names))
+            if f.name == "samples" and not isinstance(given, Samples):
+                raise EvidenceError(f.name, type(given).__name__, "Samples(ids=..., clusters=...)")
+
     def _adopt_inner_axes(self) -> None:
-        for _, inner in self._inner():
-            for name, axis in inner._axes():
-                if hasattr(self, name):
+        for f in fields(self):
+            wanted, given = f.metadata.get("inner"), getattr(self, f.name)
+            if wanted is None:
+                continue
+            if not isinstance(given, wanted):
+                raise EvidenceError(f.name, type(given).__name__, f"a {wanted.__name__}")
+            for name, axis in given._axes():
+                own = getattr(self, name, None)
+                if isinstance(own, NamedAxis) and len(own) and own != axis:
+                    raise EvidenceError(
+                        name, f"other names than in `{f.name}`", "the same", "Give them only there."
+                    )
+                if own is not None:
                     object.__setattr__(self, name, axis)
 
-    def _count_what_is_only_pointed_to(self, lengths: dict[str, tuple[int, str]]) -> None:
+    def _count_what_is_only_pointed_to(self, lengths: Lengths) -> None:
         """Labels alone, without names or weights, still say how many classes there are."""
         highest: dict[str, int] = {}
         for name, layout in self.layouts():
@@ -100,6 +113,11 @@ class Evidence:
 
     def __len__(self) -> int:
         return len(self.samples)
+
+    def __repr__(self) -> str:
+        sizes = [f"{len(axis)} {name}" for name, axis in self._axes() if len(axis)]
+        given = [name for name, _ in self.layouts() if self.has(name)]
+        return f"<{type(self).__name__}: {', '.join(sizes)}; {', '.join(given)}>"
 
     def __getitem__(self: Bundle, rows: Rows) -> Bundle:
         """The same bundle for some of its samples; nothing is checked again."""
@@ -133,88 +151,3 @@ class Evidence:
     def _members(self) -> Iterator[tuple[str, Any]]:
         names: tuple[Field[Any], ...] = fields(self)
         return ((f.name, getattr(self, f.name)) for f in names)
-
-
-def _checked_array(
-    name: str, given: Any, layout: Layout, lengths: dict[str, tuple[int, str]]
-) -> np.ndarray:
-    try:
-        values = np.asarray(given)
-    except ValueError as error:
-        raise EvidenceError(name, "rows of unequal length", "a rectangular array") from error
-    values = _of_content(name, values, layout)
-    if values.ndim != len(layout.axes):
-        needed = f"{len(layout.axes)} axes ({', '.join(layout.axes)})"
-        raise EvidenceError(name, f"shape {values.shape}", needed)
-    for axis, n in zip(layout.axes, values.shape, strict=True):
-        expected, source = (
-            (int(axis), "a fixed length")
-            if axis.isdigit()
-            else lengths.setdefault(axis, (n, f"`{name}`"))
-        )
-        if n != expected:
-            raise EvidenceError(
-                name,
-                f"shape {values.shape} for ({', '.join(layout.axes)})",
-                f"{axis} = {expected}, as in {source}",
-                "Check that the rows and columns are in the order named.",
-            )
-    for axis, n in zip(layout.axes, values.shape, strict=True):
-        if n == 0:
-            raise EvidenceError(name, f"no {axis}", "at least one")
-    if layout.content == "real":
-        _check_finite(name, values, layout)
-    frozen: np.ndarray = values.view()
-    frozen.flags.writeable = False
-    return frozen
-
-
-def _of_content(name: str, values: np.ndarray, layout: Layout) -> np.ndarray:
-    kind = values.dtype.kind
-    if kind == "O":
-        raise EvidenceError(
-            name, "an array of Python objects", "numbers", "Convert it, e.g. array.astype(float)."
-        )
-    if layout.content == "real" and kind in "fiub":
-        return np.asarray(values, dtype=values.dtype if kind == "f" else np.float64)
-    if layout.content == "index" and kind in "iu":
-        return np.asarray(values, np.int64)
-    if layout.content == "flag" and kind == "b":
-        return values
-    if layout.content == "flag" and kind in "iuf":
-        if np.isin(values, (0, 1)).all():
-            return values.astype(bool)
-        odd = values[~np.isin(values, (0, 1))][0]
-        raise EvidenceError(
-            name, f"the value {odd}", "0 and 1 only", "Threshold it first, e.g. array > 0.5."
-        )
-    needed = {"real": "numbers", "index": "whole numbers", "flag": "true/false or 0/1"}
-    raise EvidenceError(name, f"{values.dtype} values", needed[layout.content])
-
-
-def _check_finite(name: str, values: np.ndarray, layout: Layout) -> None:
-    # an array that repeats itself along an axis (one map for all concepts) is looked at once
-    once = values[tuple(slice(0, 1) if step == 0 else slice(None) for step in values.strides)]
-    wrong = np.isinf(once) if layout.may_be_nan else ~np.isfinite(once)
-    if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise EvidenceError(
-            name,
-            f"{int(wrong.sum())} values that are NaN or infinite, the first at {place}",
-            "finite numbers",
-            "Leave those samples out, or find out where they come from.",
-        )
-
-
-def _check_pointers(
-    name: str, values: np.ndarray, layout: Layout, lengths: dict[str, tuple[int, str]]
-) -> None:
-    n, source = lengths[str(layout.points_to)]
-    low = 0 if layout.none_is is None else layout.none_is
-    if values.size and (values.min() < low or values.max() >= n):
-        raise EvidenceError(
-            name,
-            f"values from {values.min()} to {values.max()}",
-            f"{low} to {n - 1}, positions in {layout.points_to} (from {source})",
-            "Count from 0.",
-        )

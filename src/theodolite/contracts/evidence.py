@@ -7,12 +7,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from theodolite.contracts.axes import Classes, Concepts, Parts
-from theodolite.contracts.bundle import Evidence, array
+from theodolite.contracts.bundle import Evidence, array, inner
 from theodolite.errors import EvidenceError
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ConceptEvidence(Evidence):
     """What a concept model said about each sample, and what is true.
 
@@ -22,7 +22,7 @@ class ConceptEvidence(Evidence):
         >>> ConceptEvidence(values=np.zeros((2, 3)), truth=np.ones((2, 2)))
         Traceback (most recent call last):
         theodolite.errors.EvidenceError: truth: got shape (2, 2) for (samples, concepts); \
-needed concepts = 3, as in `values`. Check that the rows and columns are in the order named.
+needed concepts = 3, as in `values`. Check the order of rows and columns, and the number of names.
     """
 
     kind = "concept"
@@ -69,7 +69,7 @@ needed concepts = 3, as in `values`. Check that the rows and columns are in the 
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LocationEvidence(Evidence):
     """Where a concept model looked in each picture, and where the concepts are.
 
@@ -81,7 +81,7 @@ class LocationEvidence(Evidence):
     kind = "location"
     version = 1
 
-    explained: ConceptEvidence
+    explained: ConceptEvidence = inner(ConceptEvidence)
     """The same pictures and concepts as concept evidence: it ranks the concepts."""
     maps: Float[np.ndarray, "samples concepts height width"] = array(
         "samples", "concepts", "height", "width"
@@ -116,6 +116,11 @@ class LocationEvidence(Evidence):
             if places is None:
                 continue
             corners = places.reshape(len(self), -1, 2)
+            given = corners[~np.isnan(corners)]
+            if len(given) and given.max() <= 1 and self.sizes.min() >= 8:
+                raise EvidenceError(
+                    name, "shares of the picture (0 to 1)", "pixels", "Multiply by `sizes`."
+                )
             inside = (corners >= 0) & (corners <= self.sizes[:, None, :])
             wrong = ~(inside | np.isnan(corners)).all(axis=(1, 2))
             if wrong.any():
@@ -126,3 +131,9 @@ class LocationEvidence(Evidence):
                     "rows and columns within `sizes`",
                     "Scale the places to the pictures; row first, then column.",
                 )
+        boxes = self.boxes
+        if boxes is not None and (boxes[..., 2:] < boxes[..., :2]).any():
+            raise EvidenceError(
+                "boxes", "a box that ends before it begins", "first row, first column, last row, "
+                "last column",
+            )  # fmt: skip

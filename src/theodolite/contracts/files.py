@@ -24,8 +24,9 @@ KINDS: dict[str, type[Evidence]] = {k.kind: k for k in (ConceptEvidence, Locatio
 AXES: dict[str, type[NamedAxis]] = {"concepts": Concepts, "classes": Classes, "parts": Parts}
 
 
-def save(evidence: Evidence, folder: Path) -> None:
+def save(evidence: Evidence, folder: Path | str) -> None:
     """Write a bundle into a folder of its own; the header comes last, so half a bundle has none."""
+    folder = Path(folder)
     arrays: dict[str, Any] = {}
     for name, layout in evidence.layouts():
         values = getattr(evidence, name)
@@ -64,8 +65,9 @@ def _save_samples(samples: Samples, path: Path) -> None:
     write_parquet(path, {n: v.tolist() for n, v in columns.items() if v is not None})
 
 
-def load(folder: Path) -> Evidence:
+def load(folder: Path | str) -> Evidence:
     """Read a bundle. It is checked like any other evidence; arrays stay on disk until used."""
+    folder = Path(folder)
     header = _header(folder)
     kind = KINDS[header["kind"]]
     given: dict[str, Any] = {}
@@ -147,26 +149,27 @@ def _load_samples(path: Path) -> Samples:
     return Samples(**given)
 
 
-def load_arrays(path: Path) -> ConceptEvidence:
-    """Concept evidence from one .npz or .safetensors file, its arrays named like the fields."""
+def load_arrays(path: Path | str) -> ConceptEvidence:
+    """Concept evidence from one .npz or .safetensors file, its arrays named like the fields.
+
+    ``concepts`` and ``classes`` may give names, ``ids`` and ``clusters`` say which samples are
+    which and which belong together.
+    """
+    path = Path(path)
     read = {".npz": read_npz, ".safetensors": read_safetensors}.get(path.suffix)
-    if read is None:
-        raise EvidenceError(
-            f"{path.name!r}", f"a {path.suffix or 'nameless'} file", ".npz or .safetensors"
+    if read is None and path.exists():
+        raise EvidenceError(f"{path.name!r}", f"a file {path.suffix!r}", ".npz or .safetensors")
+    arrays: dict[str, Any] = dict((read or read_npz)(path))
+    fields = {name for name, _ in ConceptEvidence.layouts()}
+    unknown = sorted(set(arrays) - fields - {"concepts", "classes", "ids", "clusters"})
+    if unknown or "values" not in arrays:
+        came = f"unknown arrays {unknown}" if unknown else f"only {sorted(arrays)}"
+        known = (
+            f"'values' and perhaps {sorted(fields - {'values'})}, concepts, classes, ids, clusters"
         )
-    arrays: dict[str, Any] = dict(read(path))
-    known = {name for name, _ in ConceptEvidence.layouts()}
-    axes: dict[str, Any] = {}
+        raise EvidenceError(f"{path.name!r}", came, known, "Rename the arrays.")
     for axis in ("concepts", "classes"):
         if axis in arrays:
-            names = tuple(str(name) for name in np.atleast_1d(arrays.pop(axis)))
-            axes[axis] = AXES[axis](names)
-    unknown = sorted(set(arrays) - known)
-    if unknown or "values" not in arrays:
-        raise EvidenceError(
-            f"{path.name!r}",
-            f"arrays {sorted(arrays)}",
-            f"'values' and perhaps {sorted(known - {'values'})}",
-            "Rename the arrays.",
-        )
-    return ConceptEvidence(**arrays, **axes)
+            arrays[axis] = tuple(str(name) for name in np.atleast_1d(arrays[axis]))
+    rows = {name: arrays.pop(name) for name in ("ids", "clusters") if name in arrays}
+    return ConceptEvidence(**arrays, samples=Samples(**rows))

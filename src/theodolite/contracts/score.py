@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 Better = Literal["higher", "lower"]
 Question = Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
-Source = Literal["samples", "clusters", "seeds", "concepts", "classes"]
+Source = Literal["samples", "clusters", "seeds", "concepts", "classes", "shuffles"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Interval:
     over: Source
     method: str
     n: int
-    """How many resamples, or how many seeds."""
+    """How many resamples, seeds or shuffles."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Null:
     name: str
     value: float
     difference: Interval | None
-    """Interval of score minus null, resampled together."""
+    """Interval of score minus null: resampled together, or over the null's own shuffles."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Score:
     value: float
     better: Better
     bounds: tuple[float, float]
+    best: float
+    """The best that any explanation could score on this evidence."""
     n: int
     n_undefined: int
     n_of: str

@@ -38,8 +38,8 @@ class ConceptData:
     boxes: Float[np.ndarray, "pictures parts boxes 4"] | None = None
     groups: Int[np.ndarray, " pictures"] | None = None
     """Pictures that belong together (one patient, one street): intervals keep them together."""
-    mask_files: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    """(picture, part) -> file with its mask"""
+    mask_files: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
+    """(picture, part) -> files with its masks"""
     tables: tuple[Path, ...] = ()
     """The annotation files that this was read from."""
     notes: tuple[str, ...] = ()
@@ -74,13 +74,53 @@ class ConceptData:
         found = np.zeros((len(rows), len(self.parts), grid, grid), bool)
         for position, row in enumerate(rows):
             for part in range(len(self.parts)):
-                name = self.mask_files.get((int(row), part))
-                if name is not None:
+                for name in self.mask_files.get((int(row), part), ()):
                     mask = read_mask(confined(self.folder, name))
                     down = (np.arange(grid) + 0.5) / grid * mask.shape[0]
                     across = (np.arange(grid) + 0.5) / grid * mask.shape[1]
-                    found[position, part] = mask[np.ix_(down.astype(int), across.astype(int))]
+                    found[position, part] |= mask[np.ix_(down.astype(int), across.astype(int))]
         return found
+
+    def placed(self) -> Bool[np.ndarray, " concepts"]:
+        """Which concepts have a place in some picture."""
+        found = np.zeros(len(self.parts), bool)
+        for places in (self.points, self.boxes):
+            if places is not None:
+                found |= ~np.isnan(places).any(axis=-1).all(axis=(0, 2))
+        found[[part for _, part in self.mask_files]] = True
+        return np.array([part >= 0 and bool(found[part]) for part in self.part_of])
+
+    def places(
+        self, rows: Int[np.ndarray, " n"], sizes: Int[np.ndarray, "n 2"]
+    ) -> dict[str, np.ndarray]:
+        """Points and boxes of the pictures. What rounding put a pixel outside is moved in."""
+        found = {}
+        for name, given in (("points", self.points), ("boxes", self.boxes)):
+            if given is None:
+                continue
+            limit = np.tile(sizes, given.shape[-1] // 2)[:, None, None, :]
+            places = given[rows]
+            outside = ((places < -1) | (places > limit + 1)).any(axis=(1, 2, 3))
+            self._refuse(outside, rows, name, "a place outside the picture")
+            found[name] = np.clip(places, 0, limit)
+        if "boxes" in found:
+            backwards = (found["boxes"][..., 2:] < found["boxes"][..., :2]).any(axis=(1, 2, 3))
+            self._refuse(backwards, rows, "boxes", "a box that ends before it begins")
+        return found
+
+    def _refuse(self, wrong: np.ndarray, rows: np.ndarray, name: str, came: str) -> None:
+        if wrong.any():
+            raise EvidenceError(
+                f"{name} of {self.pictures[rows[wrong.argmax()]]!r}",
+                came,
+                "pixels of the picture as it is on disk, row first",
+            )
+
+    def check_pictures(self, rows: Int[np.ndarray, " n"]) -> None:
+        """Decode every picture and mask, and see that places lie inside."""
+        sizes = [self.picture(int(row)).size[::-1] for row in rows]
+        self.places(rows, np.array(sizes, np.int64).reshape(-1, 2))
+        self.masks(np.unique([row for row, _ in self.mask_files]).astype(np.int64), grid=1)
 
     def digests(self) -> dict[str, str]:
         """Digests of the annotation files, by name."""

@@ -158,12 +158,12 @@ class _Places:
             array[picture, part, : len(places)] = places
         return array
 
-    def files(self, rows: Rows) -> dict[tuple[int, int], str]:
-        found = {}
+    def files(self, rows: Rows) -> dict[tuple[int, int], tuple[str, ...]]:
+        found: dict[tuple[int, int], tuple[str, ...]] = {}
         for row in _with(rows, ("picture", "part", "file")):
             at = self._at(row, "masks.csv")
             if at is not None:
-                found[at] = row["file"]
+                found[at] = (*found.get(at, ()), row["file"])
         return found
 
 
@@ -186,5 +186,17 @@ def _class_truth(
     for k in range(len(classes)):
         of_class = train & (labels == k)
         n_known = known[of_class].sum(axis=0)
-        truth[:, k] = presence[of_class].sum(axis=0) / np.maximum(n_known, 1)
+        truth[:, k] = np.where(
+            n_known > 0, presence[of_class].sum(axis=0) / np.maximum(n_known, 1), np.nan
+        )
+    unknown = np.isnan(truth)
+    if unknown.any():
+        concept, k = np.argwhere(unknown)[0]
+        raise EvidenceError(
+            "class_truth.csv",
+            f"none, and no training picture of class {printable(classes[k])!r} tells whether "
+            f"{printable(concepts[concept])!r} is there",
+            "a share for each class and concept",
+            "Write class_truth.csv, or mark at least one training picture.",
+        )
     return truth

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.made import Progress, silent
@@ -12,6 +14,8 @@ from theodolite.execution.evaluate import Request, Resampling, evaluate
 from theodolite.execution.verdict import QUESTIONS, Verdict, verdict
 from theodolite.metrics._base import Entry
 from theodolite.metrics._catalogue import catalogue
+
+FEW_CLUSTERS = 10
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Audit:
     scores: tuple[Score, ...]
     unanswered: tuple[Unanswered, ...]
     requests: tuple[Request, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader should know about how it was asked, or doubt about the evidence."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -50,7 +56,14 @@ def audit(
         >>> [(v.question, v.answer) for v in found.verdicts if v.answer != "not asked"]
         [('exists', 'yes')]
     """
-    bundles = [evidence] if isinstance(evidence, Evidence) else list(evidence)
+    bundles = [evidence] if isinstance(evidence, Evidence) else evidence
+    if not isinstance(bundles, list | tuple) or not all(isinstance(b, Evidence) for b in bundles):
+        raise EvidenceError(
+            "audit",
+            type(evidence).__name__,
+            "evidence",
+            "Make it, e.g. theodolite.ConceptEvidence(values=..., truth=...).",
+        )
     return answer([bundles], None, resampling or Resampling(), progress)
 
 
@@ -63,8 +76,10 @@ def answer(
     """Scores from the bundles of each seed: those requested, or all that the evidence allows."""
     by_kind = [_by_kind(bundles) for bundles in seeds]
     unanswered: list[Unanswered] = []
+    notes = _doubts(by_kind[0]) + _few_clusters(by_kind[0])
     if requests is None:
         requests, unanswered = requests_for(by_kind[0])
+        notes += _fallbacks(requests)
     scores: list[Score] = []
     for number, request in enumerate(requests):
         progress("scores", number, len(requests))
@@ -73,7 +88,7 @@ def answer(
             raise EvidenceError(request.entry.name, f"no {needs.kind} evidence", "some")
         scores += evaluate(request, [kinds[needs] for kinds in by_kind], resampling)
     progress("scores", len(requests), len(requests))
-    return Audit(tuple(scores), tuple(unanswered), tuple(requests))
+    return Audit(tuple(scores), tuple(unanswered), tuple(requests), tuple(notes))
 
 
 def _by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
@@ -83,6 +98,44 @@ def _by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
         if isinstance(bundle, LocationEvidence):
             found.setdefault(ConceptEvidence, bundle.explained)
     return found
+
+
+def _doubts(by_kind: dict[type[Evidence], Evidence]) -> list[str]:
+    """Signs that the arrays do not belong together, which no shape can show."""
+    said = by_kind.get(ConceptEvidence)
+    if not isinstance(said, ConceptEvidence) or said.weights is None or said.predicted is None:
+        return []
+    agree = float(np.mean((said.values @ said.weights).argmax(axis=1) == said.predicted))
+    if agree >= 0.5:
+        return []
+    return [
+        f"Values times weights choose the predicted class in only {100 * agree:.0f} % of the "
+        "samples. Unless the head has a strong bias, weights, values and predictions may not "
+        "belong together; weights have a row per concept and a column per class."
+    ]
+
+
+def _few_clusters(by_kind: dict[type[Evidence], Evidence]) -> list[str]:
+    """Intervals over a handful of clusters are too narrow, whoever draws them."""
+    clusters = next((e.samples.clusters for e in by_kind.values()), None)
+    n = FEW_CLUSTERS if clusters is None else len(np.unique(clusters))
+    if n >= FEW_CLUSTERS:
+        return []
+    return [
+        f"There are only {n} clusters of samples. Intervals over so few are too narrow: read them "
+        "as a lower limit."
+    ]
+
+
+def _fallbacks(requests: Sequence[Request]) -> list[str]:
+    """Options other than the defaults, taken because the evidence lacks what those need."""
+    return [
+        f"{request.entry.title}: {option}={value}, because the evidence lacks what "
+        f"{option}={request.entry.default(option)} needs."
+        for request in requests
+        for option, value in request.options.items()
+        if option in request.entry.uses_if and value != request.entry.default(option)
+    ]
 
 
 def requests_for(
@@ -95,14 +148,13 @@ def requests_for(
         if evidence is None:
             unanswered.append(Unanswered(entry.name, (f"{entry.needs.kind} evidence",)))
             continue
-        missing = entry.missing(evidence, {})
-        fallback = None if not missing else _fallback(entry, evidence)
-        if missing and fallback is None:
+        needing, missing = _least_needing(entry, evidence)
+        if missing:
             unanswered.append(Unanswered(entry.name, tuple(missing)))
             continue
-        options = _fitting(entry, evidence, fallback or {})
+        options = _fitting(entry, evidence, needing)
         if options is None:
-            unanswered.append(Unanswered(entry.name, ("more concepts",)))
+            unanswered.append(Unanswered(entry.name, ("concepts that have a place",)))
             continue
         requests.append(Request(entry, options))
         if entry.detail:
@@ -110,13 +162,16 @@ def requests_for(
     return requests, unanswered
 
 
-def _fallback(entry: Entry, evidence: Evidence) -> dict[str, str] | None:
-    """Another choice of an option that needs less: rank by value where there are no weights."""
+def _least_needing(entry: Entry, evidence: Evidence) -> tuple[dict[str, str], list[str]]:
+    """The options that lack least, the defaults first; and what they still lack."""
+    best: dict[str, str] = {}
+    missing = entry.missing(evidence, {})
     for option in entry.uses_if:
         for choice in entry.choices(option):
-            if not entry.missing(evidence, {option: choice}):
-                return {option: choice}
-    return None
+            lacks = entry.missing(evidence, {option: choice})
+            if len(lacks) < len(missing):
+                best, missing = {option: choice}, lacks
+    return best, missing
 
 
 def _fitting(entry: Entry, evidence: Evidence, options: dict[str, str]) -> dict[str, object] | None:

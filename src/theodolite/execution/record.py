@@ -2,6 +2,7 @@
 
 import platform
 import sys
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from theodolite.contracts.score import Detail, Interval, Null, Score
+from theodolite.contracts.score import Detail, Interval, Null, Score, Source
 from theodolite.errors import RefusedInput
+from theodolite.execution.audit import Unanswered
 from theodolite.execution.spec import RunSpec, first_fault
+from theodolite.execution.verdict import Verdict
 from theodolite.io.text import read_json, write_json
 
 PACKAGES = (
@@ -30,7 +33,7 @@ class IntervalRecord(_Record):
     low: float
     high: float
     level: float
-    over: Literal["samples", "clusters", "seeds", "concepts", "classes"]
+    over: Source
     method: str
     n: int
 
@@ -62,6 +65,8 @@ class ScoreRecord(_Record):
     value: float | None
     better: Literal["higher", "lower"]
     bounds: tuple[float, float]
+    best: float | None
+    """The best that any explanation could score on this evidence."""
     n: int
     n_undefined: int
     n_of: str
@@ -82,11 +87,22 @@ class UnansweredRecord(_Record):
     needs: list[str]
 
 
+class VerdictRecord(_Record):
+    """The answer to a question, and the score it was read from."""
+
+    question: Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
+    answer: Literal["yes", "partly", "no", "cannot tell"]
+    because: str
+    metric: str
+    options: dict[str, Any]
+
+
 class ScoresFile(_Record):
     """The file ``scores.json``."""
 
     format: Literal["theodolite-scores"] = "theodolite-scores"
     format_version: Literal[1] = 1
+    verdicts: list[VerdictRecord] = []
     scores: list[ScoreRecord]
     unanswered: list[UnansweredRecord] = []
 
@@ -110,11 +126,12 @@ def score_record(score: Score) -> ScoreRecord:
         question=score.question,
         better=score.better,
         bounds=score.bounds,
+        best=None if np.isnan(score.best) else score.best,
         n=score.n,
         n_undefined=score.n_undefined,
         n_of=score.n_of,
         value=None if np.isnan(score.value) else score.value,
-        options={k: list(v) if isinstance(v, tuple) else v for k, v in score.options.items()},
+        options=_plain_options(score.options),
         interval=intervals[0] if intervals else None,
         null=nulls[0] if nulls else None,
         intervals=intervals,
@@ -152,6 +169,7 @@ def score_of(record: ScoreRecord) -> Score:
         value=number(record.value),
         better=record.better,
         bounds=record.bounds,
+        best=number(record.best),
         n=record.n,
         n_undefined=record.n_undefined,
         n_of=record.n_of,
@@ -170,10 +188,34 @@ def score_of(record: ScoreRecord) -> Score:
     )
 
 
-def write_scores(path: Path, scores: list[Score], unanswered: list[UnansweredRecord]) -> None:
+def scores_file(
+    scores: Sequence[Score], verdicts: Sequence[Verdict], unanswered: Sequence[Unanswered]
+) -> ScoresFile:
+    """Scores, the verdicts read from them, and what could not be asked."""
+    return ScoresFile(
+        verdicts=[
+            VerdictRecord(
+                question=v.question,
+                answer=v.answer,
+                because=v.because,
+                metric=v.score.metric,
+                options=_plain_options(v.score.options),
+            )
+            for v in verdicts
+            if v.score is not None and v.answer != "not asked"
+        ],
+        scores=[score_record(s) for s in scores],
+        unanswered=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
+    )
+
+
+def write_scores(path: Path, content: ScoresFile) -> None:
     """Write ``scores.json``: equal scores are equal bytes."""
-    content = ScoresFile(scores=[score_record(s) for s in scores], unanswered=unanswered)
     write_json(path, content.model_dump(mode="json"))
+
+
+def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
 
 
 def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:

@@ -15,14 +15,11 @@ from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.files import load, save
 from theodolite.contracts.made import Made, Pipeline, Progress, Workshop, silent
+from theodolite.contracts.score import Score
 from theodolite.errors import EvidenceError, VerificationFailed
-from theodolite.execution.audit import Audit, answer
+from theodolite.execution.audit import Audit, answer, verdicts
 from theodolite.execution.evaluate import Request, Resampling, expand
-from theodolite.execution.record import (
-    UnansweredRecord,
-    run_record,
-    write_scores,
-)
+from theodolite.execution.record import ScoresFile, run_record, scores_file, write_scores
 from theodolite.execution.registry import build
 from theodolite.execution.seal import verify
 from theodolite.execution.spec import MetricSpec, RunSpec
@@ -32,8 +29,6 @@ from theodolite.io.tables import write_parquet
 from theodolite.io.text import read_json, write_json
 from theodolite.metrics._base import SampleMean, ratio
 from theodolite.metrics._catalogue import entry
-
-OURS = ("run.json", "scores.json", "manifest.json")
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ class Places:
 
 def run(spec: RunSpec, at: Places, progress: Progress = silent, command: str = "") -> Audit:
     """Run a spec into an empty folder. It is complete but not sealed: a report may follow."""
-    requests_named(spec.metrics)  # a misspelt metric must not cost an hour first
+    _check_names(spec)  # a misspelt metric must not cost an hour first
     started = datetime.now(timezone.utc)
     write_json(at.out / "run.json", run_record(spec, command, started))
     return run_made(spec, _make(spec, at, progress), at.out, progress)
@@ -61,14 +56,14 @@ def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) 
         for bundle in bundles:
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
     found = _answer(spec, evidence, progress)
-    _write_scores(out / "scores.json", found)
+    write_scores(out / "scores.json", _scores_file(spec, found))
     _write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])
     for name, columns in made.tables.items():
         write_parquet(out / "tables" / f"{name}.parquet", columns)
     if made.model:
         write_safetensors(out / "model.safetensors", made.model)
     about = {
-        "notes": list(made.notes),
+        "notes": [*made.notes, *found.notes],
         "facts": [list(fact) for fact in made.facts],
         "inputs": dict(made.inputs),
         "examples": _write_examples(out, made, spec),
@@ -79,10 +74,16 @@ def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) 
 
 
 def prepare_folder(out: Path, *, overwrite: bool) -> None:
-    """An empty folder to run into. Only a run folder of ours is ever emptied."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        ours = out.is_dir() and any((out / name).is_file() for name in OURS)
-        if not (overwrite and ours):
+    """An empty folder to run into. Only a run folder of ours is ever emptied.
+
+    A run that never finished (no manifest) is not worth asking about.
+    """
+    if out.is_file():
+        raise EvidenceError(f"folder {out.name!r}", "a file", "an empty folder")
+    if out.exists() and any(out.iterdir()):
+        ours = (out / "run.json").is_file()
+        finished = (out / "manifest.json").is_file()
+        if not ours or (finished and not overwrite):
             do = "Pass --overwrite." if ours else "Choose another folder."
             raise EvidenceError(f"folder {out.name!r}", "something in it", "an empty folder", do)
         shutil.rmtree(out)
@@ -117,6 +118,30 @@ def requests_named(metrics: Sequence[MetricSpec]) -> list[Request]:
     return [request for one in metrics for request in expand(entry(one.name), one.options)]
 
 
+def _check_names(spec: RunSpec) -> None:
+    requests = requests_named(spec.metrics)
+    for question, wanted in spec.headlines.items():
+        about = entry(wanted.name)
+        if about.question != question:
+            raise EvidenceError(
+                f"headlines.{question}", repr(wanted.name), f"a score of {question!r}",
+                f"It answers {about.question!r}: see `theodolite metrics`.",
+            )  # fmt: skip
+        of_it = [r.all_options() for r in requests if r.entry.name == wanted.name]
+        if spec.metrics and not any(_picks(wanted.options, o, about.sweeps) for o in of_it):
+            raise EvidenceError(
+                f"headlines.{question}", f"{wanted.options}", f"options that `metrics` lists for "
+                f"{wanted.name}",
+            )  # fmt: skip
+
+
+def _picks(wanted: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
+    return all(
+        k in options and (v in options[k] if k in sweeps else v == options[k])
+        for k, v in wanted.items()
+    )
+
+
 def _answer(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Progress) -> Audit:
     given = spec.resampling
     requests = requests_named(spec.metrics) or None
@@ -125,9 +150,22 @@ def _answer(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Pro
     )
 
 
-def _write_scores(path: Path, found: Audit) -> None:
-    unanswered = [UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in found.unanswered]
-    write_scores(path, list(found.scores), unanswered)
+def _scores_file(spec: RunSpec, found: Audit) -> ScoresFile:
+    answers = verdicts(found.scores, headline_scores(spec, found.scores))
+    return scores_file(found.scores, answers, found.unanswered)
+
+
+def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
+    """The scores that the spec wants the verdicts to be read from."""
+    found = []
+    for wanted in spec.headlines.values():
+        found += [
+            score
+            for score in scores
+            if score.metric == wanted.name
+            and all(score.options.get(k) == v for k, v in wanted.options.items())
+        ][:1]
+    return found
 
 
 def _write_per_sample(path: Path, requests: Sequence[Request], bundles: Sequence[Evidence]) -> None:
@@ -185,7 +223,7 @@ def recompute(folder: Path, progress: Progress = silent) -> int:
     stored = [path for path in seeds if path.is_dir()]
     evidence = [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
     again = folder.with_name(f".{folder.name}.again.json")
-    _write_scores(again, _answer(spec, evidence, progress))
+    write_scores(again, _scores_file(spec, _answer(spec, evidence, progress)))
     same = again.read_bytes() == (folder / "scores.json").read_bytes()
     again.unlink()
     if not same:

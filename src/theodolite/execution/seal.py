@@ -17,15 +17,19 @@ def seal(folder: Path) -> None:
         stream.write(_seal_line(folder).encode())
 
 
-def verify(folder: Path) -> int:
-    """Check every byte of a run folder against its manifest; returns the number of files."""
+def verify(folder: Path, *, but: str = "") -> int:
+    """Check every byte of a run folder against its manifest; returns the number of files.
+
+    ``but`` names a file that may be missing or changed, because it is about to be made again.
+    """
     what = f"run {folder.name!r}"
     if not (folder / MANIFEST).is_file():
         raise RefusedInput(what, f"no {MANIFEST}", "a finished run folder")
     if read_text(folder / SEAL, "seal") != _seal_line(folder):
         raise VerificationFailed(what, "a manifest that was changed", "the one that was sealed")
-    listed: dict[str, str] = read_json(folder / MANIFEST, "manifest")["files"]
-    found = _files(folder)
+    listed: dict[str, str] = dict(read_json(folder / MANIFEST, "manifest")["files"])
+    listed.pop(but, None)
+    found = [name for name in _files(folder) if name != but]
     for name in sorted(set(listed) ^ set(found)):
         came = f"no {name}" if name in listed else f"{name}, which the run did not write"
         raise VerificationFailed(what, came, "just the files of the manifest")

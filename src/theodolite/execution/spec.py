@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from theodolite.contracts.score import Question
 from theodolite.errors import EvidenceError
@@ -39,11 +39,18 @@ class MetricSpec(Strict):
 class ResamplingSpec(Strict):
     """How intervals are drawn."""
 
-    resamples: Annotated[int, Field(ge=0, le=100_000)] = 1000
+    resamples: Annotated[int, Field(ge=20, le=100_000)] = 1000
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     seed: Annotated[int, Field(ge=0)] = 0
     clusters: Literal["none", "classes"] = "none"
     """``classes``: also resample whole classes, as if other classes had been photographed."""
+
+
+def _keys_as_text(given: Any) -> Any:
+    return {str(key): value for key, value in given.items()} if isinstance(given, dict) else given
+
+
+Printed = Annotated[dict[str, float], BeforeValidator(_keys_as_text)]
 
 
 class TableRow(BaseModel):
@@ -51,7 +58,8 @@ class TableRow(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    paper: list[float] | None = None
+    paper: Printed = {}
+    """What the paper printed, by column."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -77,7 +85,7 @@ class GridSpec(Strict):
     rows: str
     columns: str
     values: str
-    paper: dict[str, dict[str, float]] = {}
+    paper: dict[str, Printed] = {}
     note: str = ""
 
 

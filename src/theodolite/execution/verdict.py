@@ -1,12 +1,13 @@
 """What a score means for the question it answers, in one word and one sentence."""
 
+import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from theodolite.contracts.score import Question, Score
+from theodolite.contracts.score import Null, Question, Score
 from theodolite.metrics._catalogue import entry
 
-Answer = Literal["yes", "partly", "no", "undefined", "not asked"]
+Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
 QUESTIONS: dict[Question, str] = {
     "exists": "Is the named concept in the input?",
     "located": "Does the model look where the concept is?",
@@ -15,7 +16,6 @@ QUESTIONS: dict[Question, str] = {
     "detects": "Does a unit detect the concept?",
     "accepted": "Would people agree?",
 }
-assert set(QUESTIONS) == set(get_args(Question))  # noqa: S101
 
 
 @dataclass(frozen=True)
@@ -31,46 +31,61 @@ class Verdict:
 
 def verdict(score: Score) -> Verdict:
     """Yes, if the score surely is enough and beats every null; no, if it does not beat them all."""
-    about = entry(score.metric)
-    asks = QUESTIONS[score.question]
-    if score.value != score.value or score.null is None:
-        because = f"Nothing could be counted ({score.n_undefined} {score.n_of} undefined)."
-        return Verdict(score.question, asks, "undefined", because, score)
-    sign = 1.0 if score.better == "higher" else -1.0
-    lost = [null for null in score.nulls if not _beats(score, null.name, sign)]
-    said = f"{percent(score.value, score)}{interval_text(score)}"
-    if lost:
-        null = lost[0]
-        relation = "no better than" if _overlaps(score, null.name) else "worse than"
-        because = f"{said}, {relation} {null.name} ({percent(null.value, score)})."
-        return Verdict(score.question, asks, "no", because, score)
+
+    def answered(answer: Answer, because: str) -> Verdict:
+        return Verdict(score.question, QUESTIONS[score.question], answer, because, score)
+
     null = score.null
+    if math.isnan(score.value) or null is None or math.isnan(null.value):
+        counted = f"{score.n_undefined} {score.n_of} undefined"
+        return answered("cannot tell", f"Nothing could be counted ({counted}).")
+    sign = 1.0 if score.better == "higher" else -1.0
+    said = f"{percent(score.value, score)}{interval_text(score)}"
+    if sign * (score.best - null.value) <= 1e-9:
+        reason = f"{said}, but {null.name} already scores the best possible"
+        return answered("cannot tell", f"{reason} ({percent(null.value, score)}).")
+    if score.n < 2:
+        return answered("cannot tell", f"{said}, from a single one of the {score.n_of}.")
+    lost = next((one for one in score.nulls if not _beaten(one, score, sign)), None)
+    if lost is not None:
+        relation = "worse than" if _surely_worse(lost, sign) else "no better than"
+        return answered("no", f"{said}, {relation} {lost.name} ({percent(lost.value, score)}).")
     because = f"{said}, better than {null.name} ({percent(null.value, score)})"
-    interval = score.interval
-    if about.enough is not None and interval is not None:
-        nearest = interval.low if sign > 0 else -interval.high
-        if nearest >= sign * about.enough:
-            return Verdict(score.question, asks, "yes", f"{because}.", score)
-        line = percent(about.enough, score)
-        return Verdict(score.question, asks, "partly", f"{because}, but short of {line}.", score)
-    return Verdict(score.question, asks, "partly", f"{because}.", score)
+    line = enough_line(score)
+    if line is None or score.interval is None:
+        return answered("partly", f"{because}.")
+    nearest = score.interval.low if sign > 0 else score.interval.high
+    if sign * (nearest - line) >= 0:
+        return answered("yes", f"{because}.")
+    return answered("partly", f"{because}, but not surely {percent(line, score)}.")
 
 
-def _beats(score: Score, name: str, sign: float) -> bool:
-    null = next(n for n in score.nulls if n.name == name)
+def enough_line(score: Score) -> float | None:
+    """From where on we would rely on it: a share of the best possible."""
+    enough = entry(score.metric).enough
+    if enough is None:
+        return None
+    worst = score.bounds[0] if score.better == "higher" else score.bounds[1]
+    return worst + enough * (score.best - worst)
+
+
+def _beaten(null: Null, score: Score, sign: float) -> bool:
+    if math.isnan(null.value):  # a null that could not be drawn is not in the way
+        return True
     if null.difference is None:
-        return sign * (score.value - null.value) > 0
+        return sign * (score.value - null.value) > 1e-9
     return null.difference.low > 0 if sign > 0 else null.difference.high < 0
 
 
-def _overlaps(score: Score, name: str) -> bool:
-    null = next(n for n in score.nulls if n.name == name)
-    return null.difference is not None and null.difference.low <= 0 <= null.difference.high
+def _surely_worse(null: Null, sign: float) -> bool:
+    if null.difference is None:
+        return False
+    return null.difference.high < 0 if sign > 0 else null.difference.low > 0
 
 
 def percent(value: float, score: Score) -> str:
     """As a percentage where the score is a share, as a number where it is not."""
-    if value != value:
+    if math.isnan(value):
         return "undefined"
     return f"{100 * value:.1f} %" if score.bounds == (0.0, 1.0) else f"{value:.2f}"
 

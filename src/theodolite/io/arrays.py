@@ -36,9 +36,7 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
     return np.asarray(array)
 
 
-def _npy_header(
-    stream: io.BufferedIOBase, name: str
-) -> tuple[tuple[int, ...], "np.dtype[Any]", int]:
+def _npy_header(stream: io.BufferedIOBase, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     try:
         version = np.lib.format.read_magic(stream)
         read = {

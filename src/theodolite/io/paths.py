@@ -52,7 +52,7 @@ def existing(path: Path, what: str) -> Path:
     """The path, if it is a readable file."""
     if not path.is_file():
         came = "a folder" if path.is_dir() else "nothing there"
-        raise RefusedInput(f"{what} {path.name!r}", came, "a file", f"Looked in {path.parent}.")
+        raise RefusedInput(f"{what} {path.name!r}", came, f"a file in {str(path.parent)!r}")
     return path
 
 

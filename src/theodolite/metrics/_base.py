@@ -109,12 +109,13 @@ class Baseline:
     says: str
     """What it stands for, in a reader's words."""
     make: Callable[[Any, int], Any]
-    """(evidence, seed) -> evidence"""
+    """(evidence, seed) -> evidence; or (state, seed) -> state"""
+    on: Literal["evidence", "state"] = "evidence"
+    """A null that only changes what the sums are compared with is made on the state: cheap, so it
+    is drawn often, and its own spread is what the score must stand out from."""
     random: bool = True
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the metric that only make sense otherwise under this null."""
-    pieces: Callable[[Any], int] = len
-    """How many things of the evidence are drawn independently: the fewer, the more draws."""
 
 
 @dataclass(frozen=True)
@@ -152,10 +153,14 @@ class Entry:
     """Options given as several values at once: the leading axes of the value."""
     detail: bool = False
     """Whether the last axis of the value runs over concepts or classes (option ``over``)."""
+    per_class: bool = False
+    """Whether samples enter as means of their class: whole classes are then not resampled."""
     headline: dict[str, Any] = field(default_factory=dict)
     """Of the swept options, those to quote first."""
     enough: float | None = None
-    """From here on we would rely on it; a convention, stated on the card."""
+    """From this share of the best possible on we would rely on it; a convention, on the card."""
+    best: Callable[[Any], Any] | None = None
+    """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
 
     @property
     def needs(self) -> type[Evidence]:

@@ -22,8 +22,17 @@ def card(entry: Entry) -> dict[str, Any]:
         "when it misleads": entry.card.misleads,
         "nulls": "; ".join(f"{b.name}: {b.says}" for b in entry.baselines),
         "needs": "; ".join(needs),
-        "options": ", ".join(f"{name}={value!r}" for name, value in entry.options().items()),
+        "options": "; ".join(_option(entry, name) for name in entry.options()),
         "cost": entry.card.cost,
         "reference": entry.cite,
         "version": entry.version,
     }
+
+
+def _option(entry: Entry, name: str) -> str:
+    default = entry.default(name)
+    others = [choice for choice in entry.choices(name) if choice != default]
+    if others and all(isinstance(choice, str) for choice in others):
+        return f"{name}={default} (or {', '.join(others)})"
+    shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+    return f"{name}={shown}"

@@ -58,6 +58,24 @@ def percentile_interval(
     return Interval(value + below, value + above, level, over, method, len(defined))
 
 
+def shuffle_interval(
+    shuffled: Float[np.ndarray, " draws"], value: float, level: float
+) -> Interval | None:
+    """How far a value stands out from a null that was drawn many times: a permutation test.
+
+    The interval of the difference lies beside 0 where the value lies beside the middle ``level``
+    of the draws.
+    """
+    defined = shuffled[~np.isnan(shuffled)]
+    if len(defined) < 2 or np.isnan(value):
+        return None
+    tail = (1 - level) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return Interval(
+        float(value - high), float(value - low), level, "shuffles", "shuffles", len(defined)
+    )
+
+
 def boundary_interval(
     value: float, bounds: tuple[float, float], n: int, level: float, over: Source
 ) -> Interval | None:
@@ -66,10 +84,11 @@ def boundary_interval(
     If all n samples are at the bound, then with confidence ``level`` at least a share
     ((1 - level) / 2) ** (1 / n) of all samples is, and the mean is at least as near as that.
     """
-    if n < 1 or value not in bounds:
+    near = next((end for end in bounds if abs(value - end) <= 1e-12), None)
+    if n < 1 or near is None:
         return None
-    reach = (bounds[1] - bounds[0]) * (1 - ((1 - level) / 2) ** (1 / n))
-    low, high = (value - reach, value) if value == bounds[1] else (value, value + reach)
+    reach = abs(bounds[1] - bounds[0]) * (1 - ((1 - level) / 2) ** (1 / n))
+    low, high = (value - reach, value) if near == max(bounds) else (value, value + reach)
     return Interval(low, high, level, over, "exact, all samples on the bound", n)
 
 
@@ -79,6 +98,8 @@ def mean_interval(values: Float[np.ndarray, " n"], level: float, over: Source) -
     if len(defined) < 2:
         return None
     error = defined.std(ddof=1) / np.sqrt(len(defined))
+    if error <= 1e-14:  # the seeds changed nothing
+        return None
     half = float(stdtrit(len(defined) - 1, (1 + level) / 2) * error)
     middle = float(defined.mean())
     return Interval(middle - half, middle + half, level, over, "Student t", len(defined))

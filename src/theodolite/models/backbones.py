@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Backbone:
-    """A network, how it wants its pictures, and the last layer with places."""
+    """A network, how it wants its pictures, and the last layer with places ("" if unknown)."""
 
     name: str
     network: "torch.nn.Module"
@@ -108,4 +108,4 @@ def _last_layer(network: "torch.nn.Module") -> str:
     for name in ("bn2", "norm", "blocks", "layer4", "features", "stages"):
         if name in names:
             return name
-    return names[0]
+    return ""

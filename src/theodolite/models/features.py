@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -39,10 +39,11 @@ class FeatureExtractor:
         network: Any torch module that takes a batch of pictures.
         layer: The layer's name (``blocks.6``), or the module itself.
         grid: Rows and columns of a transformer's patches, where they are not a square.
+        channels: Whether a layer's channels come "first" or "last" (Swin); "auto" takes them to
+            be last where the two axes before the last are alike and the last is not.
 
-    A layer that gives (samples, channels, rows, columns) is taken as it is. One that gives tokens,
-    (samples, tokens, channels), is laid out as a grid; class and register tokens, which come
-    first, are left out.
+    A layer that gives maps is taken as it is. One that gives tokens, (samples, tokens, channels),
+    is laid out as a grid; class and register tokens, which come first, are left out.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class FeatureExtractor:
         layer: "str | torch.nn.Module",
         *,
         grid: tuple[int, int] | None = None,
+        channels: Literal["auto", "first", "last"] = "auto",
     ) -> None:
         self.network = network
         self.layer = _find(network, layer) if isinstance(layer, str) else layer
         self.grid = grid
+        self.channels = channels
 
     def __call__(
         self, batch: Float[np.ndarray, "samples 3 rows columns"]
@@ -83,7 +86,9 @@ class FeatureExtractor:
 
     def _as_maps(self, given: np.ndarray) -> Float[np.ndarray, "samples channels height width"]:
         if given.ndim == 4:
-            return np.ascontiguousarray(given)
+            _, a, b, c = given.shape
+            last = self.channels == "last" or (self.channels == "auto" and a == b != c)
+            return np.ascontiguousarray(given.transpose(0, 3, 1, 2) if last else given)
         if given.ndim != 3:
             raise EvidenceError(
                 "layer",
@@ -107,6 +112,8 @@ class FeatureExtractor:
 
 def _find(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
     try:
+        if not name:
+            raise AttributeError(name)  # the whole network is no layer with places
         return network.get_submodule(name)
     except AttributeError as error:
         known = [n for n, _ in network.named_modules() if n and n.count(".") < 2]

@@ -53,18 +53,17 @@ class PosthocPipeline:
         best = max(tried, key=lambda setting: tried[setting][0])
         fit = partial(self._fit, data, work, work.train, best)
         models = list(_counted(in_parallel(fit, workshop.seeds), "models", workshop))
-        evidence, accuracy = [], []
-        for model in models:
-            said = _concept_evidence(data, work.test, model, work.features[work.test])
-            accuracy.append(float(np.mean(said.predicted == said.labels)))
-            evidence.append([said, self._located(data, work, model)])
+        of_test = work.features[work.test]
+        said = [_concept_evidence(data, work.test, model, of_test) for model in models]
+        located = [self._located(data, work, model) for model in models]
         return Made(
-            evidence=evidence,
+            evidence=[list(pair) for pair in zip(said, located, strict=True)],
             tables={"settings": _settings_table(tried, best)},
             notes=(*data.notes, *work.notes),
             facts=(
-                ("test accuracy", float(np.mean(accuracy))),
+                ("test accuracy", _accuracy(said)),
                 ("test samples", len(work.test)),
+                ("accuracy on pictures with maps", _accuracy([one.explained for one in located])),
                 ("test pictures with maps", len(work.maps.rows)),
                 ("examples per concept", best[0]),
                 ("SVM regulariser", best[1]),
@@ -156,18 +155,16 @@ class PosthocPipeline:
             maps.append(concept_activation_maps(features, model.bank.vectors.astype(np.float32)))
             pooled.append(features.mean(axis=(2, 3)))
         sizes = data.sizes(rows)
-        places: dict[str, Any] = {"masks": data.masks(rows)}
-        for name, given in (("points", data.points), ("boxes", data.boxes)):
-            if given is not None:
-                limit = np.tile(sizes, given.shape[-1] // 2)[:, None, None, :]
-                places[name] = np.clip(given[rows], 0, limit)
+        places = data.places(rows, sizes)
         return LocationEvidence(
             explained=_concept_evidence(data, rows, model, np.concatenate(pooled)),
             maps=np.concatenate(maps).astype(np.float32),
             sizes=sizes,
             part_of=data.part_of,
             parts=data.parts,
-            **places,
+            masks=data.masks(rows),
+            points=places.get("points"),
+            boxes=places.get("boxes"),
         )
 
 
@@ -217,6 +214,10 @@ def _concept_evidence(
             clusters=None if data.groups is None else data.groups[rows],
         ),
     )
+
+
+def _accuracy(seeds: Sequence[ConceptEvidence]) -> float:
+    return float(np.mean([np.mean(said.predicted == said.labels) for said in seeds]))
 
 
 def _checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray, "n channels"]:

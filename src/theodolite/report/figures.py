@@ -1,5 +1,6 @@
 """Figures as SVG: drawn here, so that they are sharp, small, and follow the page's colours."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,8 +8,7 @@ from jaxtyping import Float
 from markupsafe import Markup, escape
 
 from theodolite.contracts.score import Detail, Score
-from theodolite.execution.verdict import percent
-from theodolite.report.words import value_text
+from theodolite.execution.verdict import enough_line, percent
 
 Number = float | np.floating
 
@@ -17,52 +17,61 @@ def _n(number: Number) -> str:
     return f"{float(number):.1f}"
 
 
+class _Scale:
+    """Where numbers of a score's range lie on a drawing."""
+
+    def __init__(self, score: Score, width: float, middle: float) -> None:
+        self.low, self.high = score.bounds
+        self.left, self.right, self.middle = 6.0, width - 6.0, middle
+
+    def x(self, value: float) -> float:
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return self.left + (self.right - self.left) * share
+
+    def mark(self, css: str, value: float, reach: float, says: str = "") -> str:
+        """An upright line at a value."""
+        if math.isnan(value):
+            return ""
+        at, up, down = _n(self.x(value)), _n(self.middle - reach), _n(self.middle + reach)
+        title = f"<title>{escape(says)}</title>" if says else ""
+        return f'<line class="{css}" x1="{at}" x2="{at}" y1="{up}" y2="{down}">{title}</line>'
+
+    def text(self, css: str, value: float, y: float, says: str) -> str:
+        share = (self.x(value) - self.left) / (self.right - self.left)
+        anchor = "end" if share > 0.6 else "start" if share < 0.4 else "middle"
+        place = f'x="{_n(self.x(value))}" y="{_n(y)}" text-anchor="{anchor}"'
+        return f'<text class="{css}" {place}>{escape(says)}</text>'
+
+
 def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
-    """A score on its scale: a dot, its interval, a tick for each null."""
-    low, high = score.bounds
-    left, right = 6.0, width - 6.0
+    """A score on its scale: a dot, its interval, a tick for each null, a line for enough."""
     height, middle = (58, 28.0) if labels else (22, 11.0)
-
-    def x(value: float) -> float:
-        return left + (right - left) * (min(max(value, low), high) - low) / (high - low)
-
-    parts = [f'<line class="axis" x1="{left}" x2="{right}" y1="{middle}" y2="{middle}"/>']
-    if low < 0 < high:
-        parts.append(
-            f'<line class="axis" x1="{_n(x(0))}" x2="{_n(x(0))}" '
-            f'y1="{_n(middle - 4)}" y2="{_n(middle + 4)}"/>'
-        )
+    scale = _Scale(score, width, middle)
+    parts = [f'<line class="axis" x1="6" x2="{width - 6}" y1="{middle}" y2="{middle}"/>']
+    if scale.low < 0 < scale.high:
+        parts.append(scale.mark("axis", 0.0, 4))
+    line = enough_line(score)
+    if line is not None:
+        parts.append(scale.mark("enough", line, 9, f"enough: {percent(line, score)}"))
     for null in score.nulls:
-        if null.value == null.value:
-            place = _n(x(null.value))
-            parts.append(
-                f'<line class="null" x1="{place}" x2="{place}" y1="{_n(middle - 7)}" '
-                f'y2="{_n(middle + 7)}"><title>{escape(null.name)}: '
-                f"{value_text(null.value, score)}</title></line>"
-            )
+        says = f"{null.name}: {percent(null.value, score)}"
+        parts.append(scale.mark("null", null.value, 7, says))
     if score.interval is not None:
-        a, b = x(score.interval.low), x(score.interval.high)
+        a, b = scale.x(score.interval.low), scale.x(score.interval.high)
         parts.append(
             f'<rect class="interval" x="{_n(a)}" y="{_n(middle - 4)}" '
             f'width="{_n(max(b - a, 1.5))}" height="8" rx="2"/>'
         )
-    if score.value == score.value:
-        parts.append(f'<circle class="dot" cx="{_n(x(score.value))}" cy="{middle}" r="4.5"/>')
+    if not math.isnan(score.value):
+        parts.append(f'<circle class="dot" cx="{_n(scale.x(score.value))}" cy="{middle}" r="4.5"/>')
     if labels:
-        for end, anchor in ((low, "start"), (high, "end")):
-            parts.append(
-                f'<text class="label end" x="{_n(x(end))}" y="{_n(middle - 12)}" '
-                f'text-anchor="{anchor}">{percent(end, score).replace(".0", "")}</text>'
-            )
-    if labels and score.null is not None and score.null.value == score.null.value:
-        at = x(score.null.value)
-        anchor = "end" if at > width * 0.6 else "start" if at < width * 0.4 else "middle"
-        parts.append(
-            f'<text class="label" x="{_n(at)}" y="{_n(middle + 22)}" '
-            f'text-anchor="{anchor}">{escape(score.null.name)}</text>'
-        )
-    scale = f"{value_text(low, score)} to {value_text(high, score)}"
-    said = f"{value_text(score.value, score)} on a scale from {scale}"
+        for end in score.bounds:
+            says = percent(end, score).replace(".0 %", " %").removesuffix(".00")
+            parts.append(scale.text("label end", end, middle - 12, says))
+        if score.null is not None and not math.isnan(score.null.value):
+            parts.append(scale.text("label", score.null.value, middle + 22, score.null.name))
+    ends = " to ".join(percent(end, score) for end in score.bounds)
+    said = f"{percent(score.value, score)} on a scale from {ends}"
     return Markup(  # noqa: S704  numbers and escaped names only
         f'<svg class="strip" role="img" aria-label="{escape(said)}" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
@@ -115,6 +124,10 @@ def histogram(detail: Detail, caption: str, paper: Sequence[int] = ()) -> Markup
     )
 
 
+def _short(name: str, most: int = 28) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
 def bars(names: Sequence[str], values: Float[np.ndarray, " n"]) -> Markup:
     """A few named values between -1 and 1, as bars from zero."""
     rows = []
@@ -124,7 +137,8 @@ def bars(names: Sequence[str], values: Float[np.ndarray, " n"]) -> Markup:
         start = zero + reach * min(float(value), 0.0)
         sign = "down" if value < 0 else "up"
         rows.append(
-            f'<text class="label" x="172" y="{y + 11}" text-anchor="end">{escape(name[:30])}</text>'
+            f'<text class="label" x="172" y="{y + 11}" text-anchor="end">'
+            f"{escape(_short(name))}</text>"
             f'<rect class="bar {sign}" x="{_n(start)}" y="{y + 2}" '
             f'width="{_n(max(reach * abs(float(value)), 1))}" height="11"/>'
             f'<text class="label" x="372" y="{y + 11}" text-anchor="end">{value:+.2f}</text>'

@@ -8,11 +8,12 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from theodolite.contracts.score import Question, Score
+from theodolite.contracts.score import Interval, Question, Score
 from theodolite.execution.audit import verdicts
 from theodolite.execution.record import read_scores
+from theodolite.execution.run import headline_scores
 from theodolite.execution.spec import HistogramSpec, RunSpec
-from theodolite.execution.verdict import QUESTIONS, Verdict
+from theodolite.execution.verdict import QUESTIONS, Verdict, percent
 from theodolite.io.paths import all_or_nothing
 from theodolite.io.text import read_json
 from theodolite.metrics._catalogue import catalogue
@@ -28,12 +29,12 @@ from theodolite.report.words import (
 )
 
 TEMPLATES = Path(__file__).parent / "templates"
-WORDS = {"yes": "Yes", "partly": "Partly", "no": "No", "undefined": "Undefined"}
+WORDS = {"yes": "Yes", "partly": "Partly", "no": "No", "cannot tell": "Cannot tell"}
 ADVICE = {
     "yes": "In this respect the explanation can be relied upon.",
     "partly": "Better than chance, but not enough to rely on alone.",
     "no": "Do not rely on the explanation in this respect.",
-    "undefined": "There was nothing to count.",
+    "cannot tell": "This evidence cannot answer the question.",
 }
 
 
@@ -54,11 +55,12 @@ def write_report(folder: Path) -> Path:
         css=Markup((TEMPLATES / "report.css").read_text("utf-8")),  # noqa: S704  our own file
         bottom_line=_bottom_line(asked),
         verdicts=[_card(v) for v in asked],
-        interval_key=_interval_key(spec),
-        not_asked=[QUESTIONS[v.question] for v in found if v.answer == "not asked"],
+        interval_key=_interval_key(asked, spec),
+        not_asked=[QUESTIONS[q] for q in _silent(found) if q in _answerable()],
+        not_yet=[QUESTIONS[q] for q in _silent(found) if q not in _answerable()],
         facts=[(name, _fact(name, value)) for name, value in made["facts"]],
         examples=examples(folder, made["examples"], spec.seeds[0]),
-        chapters=[_chapter(v.question, spec, scores, alone=len(asked) == 1) for v in asked],
+        chapters=[_chapter(v.question, spec, scores) for v in asked],
         grids=[t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
         differs=spec.report.differs,
         notes=made["notes"],
@@ -74,17 +76,13 @@ def write_report(folder: Path) -> Path:
     return path
 
 
-def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
-    """The scores that the spec wants the verdicts to be read from."""
-    found = []
-    for wanted in spec.headlines.values():
-        found += [
-            score
-            for score in scores
-            if score.metric == wanted.name
-            and all(score.options.get(k) == v for k, v in wanted.options.items())
-        ][:1]
-    return found
+def _silent(found: Sequence[Verdict]) -> list[Question]:
+    return [v.question for v in found if v.answer == "not asked"]
+
+
+def _answerable() -> set[str]:
+    """Questions that this version has scores for."""
+    return {entry.question for entry in catalogue().values()}
 
 
 def _subtitle(record: dict[str, Any], made: dict[str, Any]) -> str:
@@ -94,23 +92,24 @@ def _subtitle(record: dict[str, Any], made: dict[str, Any]) -> str:
 
 
 def _bottom_line(asked: Sequence[Verdict]) -> str:
-    if not asked:
+    answers = [v.answer for v in asked]
+    if not answers:
         return "No question could be asked."
-    yes = sum(v.answer == "yes" for v in asked)
-    no = sum(v.answer == "no" for v in asked)
-    n = len(asked)
-    if yes == n:
-        return "Every question asked was answered yes."
-    if no == n:
+    if set(answers) == {"yes"}:
+        return "This explanation passes every question asked."
+    if set(answers) == {"no"}:
         return "Do not rely on this explanation: it fails every question asked."
-    return f"Of {n} questions asked, {yes or 'none'} got a yes and {no or 'none'} got a no."
+    if len(answers) == 1:
+        return f"The one question asked is answered: {answers[0]}."
+    counts = [f"{answers.count(a)} {a}" for a in WORDS if a in answers]
+    return f"{len(answers)} questions asked: {', '.join(counts)}."
 
 
 def _card(verdict: Verdict) -> dict[str, Any]:
     score = verdict.score
     assert score is not None  # noqa: S101  asked, so there is one
     return {
-        "css": verdict.answer,
+        "css": verdict.answer.replace(" ", "-"),
         "asks": verdict.asks,
         "word": WORDS[verdict.answer],
         "because": f"{title(score)}, {options_text(score)}: {verdict.because}",
@@ -119,9 +118,17 @@ def _card(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _interval_key(spec: RunSpec) -> str:
-    over = "whole classes" if spec.resampling.clusters == "classes" else "samples"
-    return f"{100 * spec.resampling.level:g} % interval, resampling {over}"
+def _interval_key(asked: Sequence[Verdict], spec: RunSpec) -> str:
+    intervals = [v.score.interval for v in asked if v.score is not None]
+    over = dict.fromkeys(_source(i, spec) for i in intervals if i is not None)
+    return f"{100 * spec.resampling.level:g} % interval over {' or '.join(over) or 'samples'}"
+
+
+def _source(interval: Interval, spec: RunSpec) -> str:
+    """What was drawn anew, in the reader's words."""
+    if interval.over != "clusters":
+        return interval.over
+    return "classes" if spec.resampling.clusters == "classes" else "groups"
 
 
 def _fact(name: str, value: Any) -> str:
@@ -136,9 +143,7 @@ def _fact(name: str, value: Any) -> str:
     )
 
 
-def _chapter(
-    question: Question, spec: RunSpec, scores: Sequence[Score], *, alone: bool
-) -> dict[str, Any]:
+def _chapter(question: Question, spec: RunSpec, scores: Sequence[Score]) -> dict[str, Any]:
     own = [score for score in scores if score.question == question]
     metrics = {score.metric for score in own}
     tables = [score_table(t, own) for t in spec.report.tables if t.metric in metrics]
@@ -146,12 +151,21 @@ def _chapter(
     return {
         "asks": QUESTIONS[question],
         "tables": [table for table in tables if table is not None],
-        "histograms": [_histograms(h, own) for h in wanted],
+        "histograms": [_histograms(h, own) for h in wanted or _usual_histograms(own)],
         "has_paper": any(h.paper for h in wanted),
         "extremes": _extremes(own),
         "rows": [_row(score, spec) for score in own],
-        "open": alone and not tables,
     }
+
+
+def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
+    """Where the spec asks for none, one row per axis that scores have detail on."""
+    found = dict.fromkeys((s.metric, s.detail.over) for s in scores if s.detail)
+    return [
+        HistogramSpec(title=f"Per {over[:-1]}" if over == "concepts" else "Per class",
+                      metric=metric, over=over, sweep=catalogue()[metric].sweeps[0])
+        for metric, over in found
+    ]  # fmt: skip
 
 
 def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
@@ -163,7 +177,8 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
             paper = spec.paper.get(choice, [])
             if paper:
                 middles = np.linspace(-0.95, 0.95, len(paper))
-                caption += f" (paper about {np.average(middles, weights=paper):+.2f})"
+                about = np.average(middles, weights=paper)
+                caption += f" (paper {about:+.2f}, from the middles of its bins)"
             if score.n_undefined:
                 caption += f", {score.n_undefined} undefined"
             svg = histogram(score.detail, caption, paper)
@@ -179,28 +194,29 @@ def _extremes(scores: Sequence[Score], n: int = 8) -> list[dict[str, Any]]:
     values = first.detail.values
     defined = np.flatnonzero(~np.isnan(values))
     order = defined[np.argsort(values[defined], kind="stable")]
+    n = min(n, len(order) // 2)
     low, high = order[:n], order[::-1][:n]
     return [
         {"title": name, "svg": bars([first.detail.names[j] for j in rows], values[rows])}
-        for name, rows in (("Used least as annotated", low), ("Used most as annotated", high))
+        for name, rows in (("Least as annotated", low), ("Most as annotated", high))
+        if len(rows)
     ]
 
 
 def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
-    sources = {"clusters": "classes"} if spec.resampling.clusters == "classes" else {}
     null = score.null
     sign = 1.0 if score.better == "higher" else -1.0
     return {
         "title": title(score),
         "options": options_text(score),
-        "value": value_text(score.value, score),
+        "value": percent(score.value, score),
         "intervals": [
-            f"{interval_words(i, score)} over {sources.get(i.over, i.over)}"
-            for i in score.intervals
+            f"{interval_words(i, score)} over {_source(i, spec)}" for i in score.intervals
         ],
         "strip": strip(score, width=180),
         "null": "" if null is None else f"{null.name} {value_text(null.value, score)}",
-        "beaten": null is not None and sign * (score.value - null.value) > 0,
+        "lost": null is not None and sign * (score.value - null.value) <= 0,
+        "best": "" if score.best in score.bounds else percent(score.best, score),
         "n": f"{score.n:,}",
         "undefined": f"{score.n_undefined:,}",
     }

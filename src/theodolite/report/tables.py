@@ -51,16 +51,8 @@ def score_table(spec: TableSpec, scores: Sequence[Score]) -> Table | None:
         return None
     columns = list(dict.fromkeys(s.options.get(spec.columns) for s in matching))
     rows: list[Row] = []
-    for row, following in itertools.zip_longest(spec.rows, spec.rows[1:]):
-        found = [_find(matching, {**row.options, spec.columns: column}) for column in columns]
-        paper: list[float | None] = [*(row.paper or []), *[None] * len(columns)]
-        labels = tuple(option_text(k, v) for k, v in row.options.items())
-        if rows and not rows[-1].is_null:  # a label that repeats is said once
-            labels = (*("" for _ in labels[:-1]), labels[-1])
-        cells = [_cell(score, printed) for score, printed in zip(found, paper, strict=False)]
-        rows.append(Row(labels, tuple(cells)))
-        if following is None or _group(following) != _group(row):
-            rows.append(_null_row(labels, found))
+    for _, together in itertools.groupby(spec.rows, _group):
+        rows += _group_rows(list(together), spec, matching, columns)
     return Table(
         spec.title,
         spec.note,
@@ -74,6 +66,27 @@ def score_table(spec: TableSpec, scores: Sequence[Score]) -> Table | None:
 def _group(row: TableRow) -> list[Any]:
     """Rows that differ in their last option alone belong together."""
     return list(row.options.values())[:-1]
+
+
+def _group_rows(
+    group: Sequence[TableRow], spec: TableSpec, scores: Sequence[Score], columns: Sequence[Any]
+) -> list[Row]:
+    """A row each, and what it must beat: once where that is the same for all of them."""
+    ours, nulls = [], []
+    for number, row in enumerate(group):
+        found = [_find(scores, {**row.options, spec.columns: column}) for column in columns]
+        labels = tuple(option_text(k, v) for k, v in row.options.items())
+        before = tuple("" for _ in labels[:-1])
+        cells = [
+            _cell(score, row.paper.get(str(column)))
+            for score, column in zip(found, columns, strict=True)
+        ]
+        # a label that repeats is said once
+        ours.append(Row((*(before if number else labels[:-1]), labels[-1]), tuple(cells)))
+        nulls.append(_null_row(before, found))
+    if all(null == nulls[0] for null in nulls):
+        return [*ours, nulls[0]]
+    return [row for pair in zip(ours, nulls, strict=True) for row in pair]
 
 
 def _find(scores: Sequence[Score], wanted: dict[str, Any]) -> Score | None:
@@ -90,16 +103,18 @@ def _cell(score: Score | None, printed: float | None) -> Cell:
     return Cell(value_text(score.value, score), spread, paper)
 
 
-def _null_row(labels: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
-    """What the rows above must beat. One name for all columns stands in front."""
-    nulls = [(s, s.null) for s in scores if s is not None and s.null is not None]
-    names = {null.name for _, null in nulls}
+def _null_row(before: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
+    """What the row above must beat. One name for all columns stands in front."""
+    nulls = [None if score is None else score.null for score in scores]
+    names = {null.name for null in nulls if null is not None}
     shared = f"null: {names.pop()}" if len(names) == 1 else "hardest null"
     cells = tuple(
-        Cell(value_text(null.value, score), null.name if shared == "hardest null" else "")
-        for score, null in nulls
+        Cell()
+        if score is None or null is None
+        else Cell(value_text(null.value, score), null.name if shared == "hardest null" else "")
+        for score, null in zip(scores, nulls, strict=True)
     )
-    return Row((*labels[:-1], shared), cells, is_null=True)
+    return Row((*before, shared), cells, is_null=True)
 
 
 def grid_table(spec: GridSpec, folder: Path) -> Table | None:

@@ -10,7 +10,7 @@ OPTION = {
         "weight": "weight",
         "value": "value",
     },
-    "population": {"all": "all pictures", "correct": "rightly classified"},
+    "population": {"all": "all samples", "correct": "rightly classified"},
     "over": {"concepts": "per concept", "classes": "per class"},
     "form": {"1": "weights", "2": "mean values", "3": "weights × mean values"},
     "target": {"boxes": "boxes", "points": "points", "masks": "masks", "auto": ""},

@@ -22,10 +22,14 @@ def _shuffled_concepts(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
 
 
 def _shuffled_samples(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    order = np.random.default_rng(seed).permutation(len(evidence))
+    ring = np.random.default_rng(seed).permutation(len(evidence))
+    other = np.empty_like(ring)
+    other[ring] = np.roll(ring, 1)  # each takes from the one before it, so never from itself
     changed: dict[str, Any] = {
-        n: getattr(evidence, n)[order] for n in ("truth", "known") if evidence.has(n)
+        n: getattr(evidence, n)[other] for n in ("truth", "known") if evidence.has(n)
     }
+    if len(evidence) == 1:
+        changed["known"] = np.zeros_like(evidence.truth)
     return replace(evidence, **changed)
 
 
@@ -41,14 +45,25 @@ def _most_common(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
     return replace(evidence, values=values, weights=weights)
 
 
+def told_the_truth(evidence: ConceptEvidence) -> ConceptEvidence:
+    """The explanation that names what is there first, then what is not known."""
+    there = np.asarray(evidence.truth, float)
+    if evidence.known is not None:
+        there = np.where(evidence.known, 2 * there, 1.0)
+    changed: dict[str, Any] = {"values": there}
+    if evidence.weights is not None:
+        changed["weights"] = np.ones_like(evidence.weights)
+    return replace(evidence, **changed)
+
+
 SHUFFLED_CONCEPTS = Baseline(
     "shuffled concepts",
     "the same ranking with the concepts' names dealt out at random",
     _shuffled_concepts,
 )
 SHUFFLED_SAMPLES = Baseline(
-    "another picture's concepts",
-    "the same ranking, checked against the concepts of a random other picture",
+    "another sample's concepts",
+    "the same ranking, checked against the concepts of a random other sample",
     _shuffled_samples,
 )
 MOST_COMMON = Baseline(
@@ -60,15 +75,11 @@ MOST_COMMON = Baseline(
 
 
 def _permuted_truth(axis: int) -> Any:
-    def make(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-        shuffled = np.random.default_rng(seed).permuted(np.asarray(evidence.class_truth), axis=axis)
-        return replace(evidence, class_truth=shuffled)
+    def make(state: Any, seed: int) -> Any:
+        shuffled = np.random.default_rng(seed).permuted(state.class_truth, axis=axis)
+        return replace(state, class_truth=shuffled)
 
     return make
-
-
-def _n_annotations(evidence: ConceptEvidence) -> int:
-    return 0 if evidence.class_truth is None else evidence.class_truth.size
 
 
 SHUFFLED_ANNOTATION = (
@@ -76,13 +87,13 @@ SHUFFLED_ANNOTATION = (
         "shuffled classes",
         "each concept's annotation dealt out over the classes at random",
         _permuted_truth(1),
-        pieces=_n_annotations,
+        on="state",
     ),
     Baseline(
         "shuffled concepts",
         "each class's annotation dealt out over the concepts at random",
         _permuted_truth(0),
-        pieces=_n_annotations,
+        on="state",
     ),
 )
 
@@ -117,7 +128,9 @@ def _random_points(evidence: LocationEvidence, seed: int) -> LocationEvidence:
 
 
 def _random_peaks(evidence: LocationEvidence, seed: int) -> LocationEvidence:
-    noise = np.random.default_rng(seed).random(evidence.maps.shape, dtype=np.float32)
+    n, k, *grid = evidence.maps.shape
+    grid = [max(side, 7) for side in grid]  # a point anywhere, also where maps are a single cell
+    noise = np.random.default_rng(seed).random((n, k, *grid), dtype=np.float32)
     return replace(evidence, maps=noise)
 
 
@@ -129,7 +142,8 @@ IMAGE_CENTRE = Baseline(
 )
 UNIFORM_MAP = Baseline(
     "uniform map",
-    "every map replaced by a flat one, of which any region is as good as any other",
+    "every map replaced by a flat one, of which any region is as good as any other (a part at "
+    "several places counts once)",
     _with_one_map(lambda: np.zeros((1, 1))),
     random=False,
     options={"ties": "share"},

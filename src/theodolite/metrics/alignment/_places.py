@@ -11,6 +11,7 @@ from theodolite.metrics._base import PerSample
 Sides = Literal["either", "every", "share"]
 Ties = Literal["stable", "share"]
 Average = Literal["pictures", "pairs"]
+PIXELS_WORTH_THREADS = 50_000_000
 
 
 def pixel_counts(
@@ -19,16 +20,25 @@ def pixel_counts(
     points: Float[np.ndarray, "queries 2"],
 ) -> Int[np.ndarray, "queries 3"]:
     """Pixels of each upsampled map above the one at a point, equal to it, and equal before it."""
-    from theodolite.metrics._kernels import pixel_ranks  # noqa: PLC0415  numba only when needed
+    import numba  # noqa: PLC0415  only when needed
+
+    from theodolite.metrics._kernels import pixel_ranks  # noqa: PLC0415
 
     maps = evidence.maps
     if maps.dtype not in (np.float32, np.float64):
         maps = maps.astype(np.float32)
     sizes = evidence.sizes[which[:, 0]]
     pixels = np.clip(np.floor(points).astype(np.int64), 0, sizes - 1)
-    counts: np.ndarray = pixel_ranks(
-        maps, np.ascontiguousarray(which), np.ascontiguousarray(sizes), pixels
-    )
+    # threads wait for each other: not worth it for a few million pixels
+    many = int(sizes.prod(axis=1).sum()) > PIXELS_WORTH_THREADS
+    threads = numba.get_num_threads()
+    numba.set_num_threads(threads if many else 1)
+    try:
+        counts: np.ndarray = pixel_ranks(
+            maps, np.ascontiguousarray(which), np.ascontiguousarray(sizes), pixels
+        )
+    finally:
+        numba.set_num_threads(threads)
     return counts
 
 

@@ -8,7 +8,12 @@ from jaxtyping import Bool, Float
 
 from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.metrics._base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.alignment._nulls import MOST_COMMON, SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES
+from theodolite.metrics.alignment._nulls import (
+    MOST_COMMON,
+    SHUFFLED_CONCEPTS,
+    SHUFFLED_SAMPLES,
+    told_the_truth,
+)
 from theodolite.metrics.alignment._ranking import (
     USES_IF,
     Order,
@@ -63,15 +68,16 @@ def concept_existence(
     sweeps=("top",),
     baselines=(SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES, MOST_COMMON),
     headline={"top": 5},
+    best=told_the_truth,
     enough=0.8,
     cite="aysel2025concept",
     card=Card(
         asks="Of the concepts that the explanation names first, how many are in the picture?",
         read="0.8 means that four of five named concepts are there. Compare with always naming the "
         "most common concepts: an explanation that does not beat that list tells nothing about "
-        "this picture. From 0.8 on we would rely on it; that line is a convention.",
-        misleads="A picture with fewer concepts than the explanation names cannot reach 1. "
-        "Presence copied from the class (as for CUB without votes per picture) rewards a "
+        "this sample. The best possible is below 1 where samples have fewer concepts than are "
+        "named. From 0.8 of the best on we would rely on it; that line is a convention.",
+        misleads="Presence copied from the class (as for CUB without votes per picture) rewards a "
         "model for knowing the class. Ranking by the concept's value alone scores high and says "
         "little: it ignores what the prediction was made of.",
         cost="one sort of the concepts per sample",

@@ -60,6 +60,7 @@ def concept_global_importance(
     uses=("values", "class_truth", "weights", "labels", "predicted"),
     sweeps=("form",),
     detail=True,
+    per_class=True,
     baselines=SHUFFLED_ANNOTATION,
     cite="aysel2025concept",
     card=Card(

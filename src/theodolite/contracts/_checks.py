@@ -1,0 +1,117 @@
+"""The checks that arrays of evidence pass, once, when a bundle is made."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+
+Content = Literal["real", "index", "flag"]
+Lengths = dict[str, tuple[int, str]]
+"""Length of each axis, and where that was learnt."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one array of a bundle lies: its axes and what it may hold."""
+
+    axes: tuple[str, ...]
+    content: Content
+    points_to: str | None = None  # an index: the axis that it points into
+    none_is: int | None = None  # an index: the value that means "none"
+    may_be_nan: bool = False  # real: NaN means "not there"
+
+
+def checked_array(name: str, given: Any, layout: Layout, lengths: Lengths) -> np.ndarray:
+    try:
+        values = np.asarray(given)
+    except ValueError as error:
+        raise EvidenceError(name, "rows of unequal length", "a rectangular array") from error
+    values = _of_content(name, values, layout)
+    if values.ndim != len(layout.axes):
+        needed = f"{len(layout.axes)} axes ({', '.join(layout.axes)})"
+        one_hot = layout.content == "index" and values.ndim == len(layout.axes) + 1
+        do = "Pass numbers, e.g. one_hot.argmax(axis=1)." if one_hot else ""
+        raise EvidenceError(name, f"shape {values.shape}", needed, do)
+    for axis, n in zip(layout.axes, values.shape, strict=True):
+        expected, source = (
+            (int(axis), "a fixed length")
+            if axis.isdigit()
+            else lengths.setdefault(axis, (n, f"`{name}`"))
+        )
+        if n != expected:
+            raise EvidenceError(
+                name,
+                f"shape {values.shape} for ({', '.join(layout.axes)})",
+                f"{axis} = {expected}, as in {source}",
+                "Check the order of rows and columns, and the number of names.",
+            )
+    if 0 not in values.strides:  # one layout for all, or sums would differ in the last digit
+        values = np.ascontiguousarray(values)
+    for axis, n in zip(layout.axes, values.shape, strict=True):
+        if n == 0:
+            raise EvidenceError(name, f"no {axis}", "at least one")
+    if layout.content == "real":
+        _check_finite(name, values, layout)
+    frozen: np.ndarray = values.view()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _of_content(name: str, values: np.ndarray, layout: Layout) -> np.ndarray:
+    kind = values.dtype.kind
+    if kind == "O":
+        raise EvidenceError(
+            name, "an array of Python objects", "numbers", "Convert it, e.g. array.astype(float)."
+        )
+    if layout.content == "real" and kind in "fiub":
+        return np.asarray(values, dtype=values.dtype if kind == "f" else np.float64)
+    if layout.content == "index" and kind in "iu":
+        return np.asarray(values, np.int64)
+    if layout.content == "flag" and kind == "b":
+        return values
+    if layout.content == "flag" and kind == "f" and np.isnan(values).any():
+        raise EvidenceError(
+            name,
+            f"{int(np.isnan(values).sum())} NaN",
+            "0 and 1 only",
+            "Put 0 where it is not known, and pass `known` with 0 there and 1 elsewhere.",
+        )
+    if layout.content == "flag" and kind in "iuf":
+        if np.isin(values, (0, 1)).all():
+            return values.astype(bool)
+        odd = values[~np.isin(values, (0, 1))][0]
+        raise EvidenceError(
+            name, f"the value {odd}", "0 and 1 only", "Threshold it first, e.g. array > 0.5."
+        )
+    needed = {"real": "numbers", "index": "whole numbers", "flag": "true/false or 0/1"}
+    number = "Number them, e.g. numpy.unique(labels, return_inverse=True)[1]."
+    do = number if layout.content == "index" else ""
+    raise EvidenceError(name, f"{values.dtype} values", needed[layout.content], do)
+
+
+def _check_finite(name: str, values: np.ndarray, layout: Layout) -> None:
+    # an array that repeats itself along an axis (one map for all concepts) is looked at once
+    once = values[tuple(slice(0, 1) if step == 0 else slice(None) for step in values.strides)]
+    wrong = np.isinf(once) if layout.may_be_nan else ~np.isfinite(once)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise EvidenceError(
+            name,
+            f"NaN or infinite values ({int(wrong.sum())}, the first at {place})",
+            "finite numbers",
+            "Leave those samples out." if layout.axes[0] == "samples" else "",
+        )
+
+
+def check_pointers(name: str, values: np.ndarray, layout: Layout, lengths: Lengths) -> None:
+    n, source = lengths[str(layout.points_to)]
+    low = 0 if layout.none_is is None else layout.none_is
+    if values.size and (values.min() < low or values.max() >= n):
+        raise EvidenceError(
+            name,
+            f"values from {values.min()} to {values.max()}",
+            f"{low} to {n - 1}, positions in {layout.points_to} (from {source})",
+            "Count from 0.",
+        )
