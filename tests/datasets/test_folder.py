@@ -75,6 +75,41 @@ def test_class_truth_from_a_table_or_from_training_pictures(shapes: Path) -> Non
     assert given.class_truth[5, given.classes.names.index("go")] == 0.5
 
 
+def test_several_masks_of_one_part_are_one_place_each(shapes: Path) -> None:
+    one = folder(shapes)
+    (row, part), (file,) = next(iter(one.mask_files.items()))
+    inverse = Image.open(shapes / file).convert("L").point(lambda v: 255 - v)
+    inverse.save(shapes / "rest.png")
+    name = one.parts.names[part]
+    with (shapes / "masks.csv").open("a") as table:
+        table.write(f"{one.pictures[row]},{name},rest.png\n")
+    both = folder(shapes).masks(np.array([row]))
+    assert both is not None and both[0, part].all()
+
+
+def test_a_share_that_nobody_could_know_is_asked_for(shapes: Path) -> None:
+    rows = list(read_csv(shapes / "samples.csv"))
+    for row in rows:
+        if row["class"] == "stop":
+            row["disc"] = ""
+    lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
+    (shapes / "samples.csv").write_text("\n".join(lines))
+    with pytest.raises(EvidenceError, match="class 'stop' tells whether 'disc' is there"):
+        folder(shapes)
+
+
+def test_places_outside_the_picture_are_refused_and_rounding_is_not(shapes: Path) -> None:
+    data = folder(shapes)
+    rows = np.arange(3)
+    sizes = data.sizes(rows)
+    assert data.points is not None
+    data.points[1, 0, 0] = sizes[1] + 0.7
+    assert (data.places(rows, sizes)["points"][1, 0, 0] == sizes[1]).all()
+    data.points[1, 0, 0] = sizes[1] + 5
+    with pytest.raises(EvidenceError, match="outside the picture"):
+        data.places(rows, sizes)
+
+
 def spoil(name: str, content: str) -> Callable[[Path], object]:
     return lambda root: (root / name).write_text(content)
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from theodolite.contracts.files import load
 from theodolite.errors import EvidenceError, VerificationFailed
 from theodolite.execution.run import Places, prepare_folder, recompute, run
 from theodolite.execution.seal import seal, verify
-from theodolite.execution.spec import read_spec
+from theodolite.execution.spec import RunSpec, read_spec
 from theodolite.io.tables import read_parquet
 
 pytest.importorskip("torch")
@@ -115,6 +116,24 @@ def test_a_misspelt_metric_fails_before_the_work(inputs: Path, tmp_path: Path) -
     with pytest.raises(EvidenceError, match="metric"):
         run(spec.model_copy(update={"metrics": metrics}), at)
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("headline", "says"),
+    [
+        ({"exists": {"name": "pointing_game"}}, "It answers 'located'"),
+        ({"exists": {"name": "concept_existence", "options": {"top": 4}}}, "`metrics` lists"),
+        ({"exists": {"name": "concept_existence", "options": {"rank": "x"}}}, "`metrics` lists"),
+        ({"exists": {"name": "cem"}}, "needed one of"),
+    ],
+)
+def test_a_headline_that_no_score_matches_fails_before_the_work(
+    inputs: Path, tmp_path: Path, headline: dict[str, Any], says: str
+) -> None:
+    given = read_spec(inputs / "spec.yaml").model_dump() | {"headlines": headline}
+    at = Places(inputs / "data", tmp_path / "out", tmp_path / "cache")
+    with pytest.raises(EvidenceError, match=says):
+        run(RunSpec.model_validate(given), at)
 
 
 def test_stored_evidence_can_be_scored_without_a_pipeline(finished: Path, tmp_path: Path) -> None:

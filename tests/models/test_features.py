@@ -67,6 +67,20 @@ def test_a_grid_that_is_not_square() -> None:
         FeatureExtractor(Tokens(), "last", grid=(9, 9))(wide)
 
 
+class ChannelsLast(Toy):
+    def forward(self, x: Any) -> Any:
+        return self.drop(self.mix(x).permute(0, 2, 3, 1))
+
+
+def test_channels_that_come_last_are_seen() -> None:
+    first = FeatureExtractor(Toy(), "mix")(BATCH)
+    assert_allclose(FeatureExtractor(ChannelsLast(), "drop")(BATCH), first)
+    wide = np.ascontiguousarray(BATCH[:, :, :4])
+    found = FeatureExtractor(ChannelsLast(), "drop", channels="last")(wide)
+    assert_allclose(found, FeatureExtractor(Toy(), "mix")(wide))
+    assert FeatureExtractor(ChannelsLast(), "drop", channels="first")(BATCH).shape == (4, 6, 6, 2)
+
+
 def test_the_network_is_left_as_it_was() -> None:
     network = Toy().train()
     before = {k: v.clone() for k, v in network.state_dict().items()}

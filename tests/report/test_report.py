@@ -17,10 +17,9 @@ from theodolite.contracts.axes import Classes, Concepts, Samples
 from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.contracts.made import Made
 from theodolite.contracts.score import Interval, Null, Score
-from theodolite.execution.record import run_record
 from theodolite.execution.run import Places, run, run_made
+from theodolite.execution.run_record import run_record, write_record
 from theodolite.execution.spec import ReportSpec, RunSpec, read_spec
-from theodolite.io.text import write_json
 from theodolite.report.figures import strip
 from theodolite.report.html import write_report
 from theodolite.report.overlays import data_address, jet, overlay
@@ -40,8 +39,6 @@ class Tags(HTMLParser):
 
 def evil_run(folder: Path) -> Path:
     """A run whose every name tries to break out."""
-    from datetime import datetime, timezone  # noqa: PLC0415
-
     random = np.random.default_rng(0)
     n, k = 30, len(EVIL)
     made = ConceptEvidence(
@@ -56,7 +53,7 @@ def evil_run(folder: Path) -> Path:
     )
     picture = io.BytesIO()
     Image.new("RGB", (8, 8)).save(picture, "JPEG")
-    write_json(folder / "run.json", run_record(spec, EVIL[0], datetime.now(timezone.utc)))
+    write_record(folder / "run.json", run_record(spec, EVIL[0]))
     run_made(
         spec,
         Made([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},

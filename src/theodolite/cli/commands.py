@@ -122,8 +122,6 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Score everything that the evidence allows."""
-    from datetime import datetime, timezone
-
     from theodolite.cli.progress import shown
     from theodolite.cli.tables import print_scores, print_verdicts
     from theodolite.contracts.files import load, load_arrays
@@ -131,10 +129,10 @@ def audit(
     from theodolite.errors import EvidenceError
     from theodolite.execution.audit import audit as ask
     from theodolite.execution.evaluate import Resampling
-    from theodolite.execution.record import run_record, scores_file
+    from theodolite.execution.record import scores_file
     from theodolite.execution.run import prepare_folder, run_made
+    from theodolite.execution.run_record import run_record, write_record
     from theodolite.execution.spec import ResamplingSpec, RunSpec
-    from theodolite.io.text import write_json
 
     given = load(evidence) if evidence.is_dir() else load_arrays(evidence)
     spec = RunSpec(
@@ -148,7 +146,7 @@ def audit(
             found = ask(given, Resampling(resamples, seed=seed), progress)
         else:
             prepare_folder(out, overwrite=overwrite)
-            write_json(out / "run.json", run_record(spec, _command(), datetime.now(timezone.utc)))
+            write_record(out / "run.json", run_record(spec, _command()))
             found = run_made(spec, Made([[given]], inputs=_digests(evidence)), out, progress)
     if not found.scores:
         needs = "; ".join(f"{u.metric}: {', '.join(u.needs)}" for u in found.unanswered)
@@ -298,15 +296,14 @@ def _finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> Non
     from theodolite.execution.audit import verdicts
     from theodolite.execution.record import read_scores
     from theodolite.execution.run import headline_scores
+    from theodolite.execution.run_record import RunRecord, read_record
     from theodolite.execution.seal import seal
-    from theodolite.execution.spec import RunSpec
-    from theodolite.io.text import read_json
     from theodolite.report.html import write_report
 
     path = write_report(out)
     seal(out)
     if verdicts_too:
-        spec = RunSpec.model_validate(read_json(out / "run.json")["spec"])
+        spec = read_record(out / "run.json", RunRecord).spec
         scores, _ = read_scores(out / "scores.json")
         print_verdicts(verdicts(scores, headline_scores(spec, scores)))
     if not quiet:

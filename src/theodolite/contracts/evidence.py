@@ -10,6 +10,8 @@ from theodolite.contracts.axes import Classes, Concepts, Parts
 from theodolite.contracts.bundle import Evidence, array, inner
 from theodolite.errors import EvidenceError
 
+LONGEST_SIDE = 50_000
+
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -110,8 +112,11 @@ class LocationEvidence(Evidence):
     def check(self) -> None:
         if self.points is None and self.boxes is None and self.masks is None:
             raise EvidenceError("places", "none", "`points`, `boxes` or `masks`")
-        if self.sizes.min() < 1:
-            raise EvidenceError("sizes", f"{self.sizes.min()}", "at least one row and column")
+        if self.sizes.min() < 1 or self.sizes.max() > LONGEST_SIDE:
+            came = self.sizes.min() if self.sizes.min() < 1 else self.sizes.max()
+            raise EvidenceError(
+                "sizes", f"{came}", f"rows and columns of pictures, 1 to {LONGEST_SIDE}"
+            )
         for name, places in (("points", self.points), ("boxes", self.boxes)):
             if places is None:
                 continue

@@ -1,33 +1,19 @@
 """What a run folder says of itself: ``run.json`` and ``scores.json``, written and read."""
 
-import platform
-import sys
 from collections.abc import Sequence
-from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field
 
 from theodolite.contracts.score import Detail, Interval, Null, Score, Source
-from theodolite.errors import RefusedInput
 from theodolite.execution.audit import Unanswered
-from theodolite.execution.spec import RunSpec, first_fault
+from theodolite.execution.run_record import Record, read_record, write_record
 from theodolite.execution.verdict import Verdict
-from theodolite.io.text import read_json, write_json
-
-PACKAGES = (
-    "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
-)  # fmt: skip
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class IntervalRecord(_Record):
+class IntervalRecord(Record):
     """An interval and what was varied."""
 
     low: float
@@ -38,7 +24,7 @@ class IntervalRecord(_Record):
     n: int
 
 
-class NullRecord(_Record):
+class NullRecord(Record):
     """A null and the interval of score minus null."""
 
     name: str
@@ -46,7 +32,7 @@ class NullRecord(_Record):
     difference: IntervalRecord | None
 
 
-class DetailRecord(_Record):
+class DetailRecord(Record):
     """The score of each concept or class."""
 
     over: Literal["concepts", "classes"]
@@ -56,7 +42,7 @@ class DetailRecord(_Record):
     high: list[float | None] | None
 
 
-class ScoreRecord(_Record):
+class ScoreRecord(Record):
     """One score. Undefined numbers are null."""
 
     metric: str
@@ -80,14 +66,14 @@ class ScoreRecord(_Record):
     detail: DetailRecord | None
 
 
-class UnansweredRecord(_Record):
+class UnansweredRecord(Record):
     """A score that could not be had."""
 
     metric: str
     needs: list[str]
 
 
-class VerdictRecord(_Record):
+class VerdictRecord(Record):
     """The answer to a question, and the score it was read from."""
 
     question: Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
@@ -97,14 +83,14 @@ class VerdictRecord(_Record):
     options: dict[str, Any]
 
 
-class ScoresFile(_Record):
+class ScoresFile(Record):
     """The file ``scores.json``."""
 
     format: Literal["theodolite-scores"] = "theodolite-scores"
     format_version: Literal[1] = 1
-    verdicts: list[VerdictRecord] = []
+    verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
-    unanswered: list[UnansweredRecord] = []
+    unanswered: list[UnansweredRecord] = Field(default_factory=list)
 
 
 def score_record(score: Score) -> ScoreRecord:
@@ -211,7 +197,7 @@ def scores_file(
 
 def write_scores(path: Path, content: ScoresFile) -> None:
     """Write ``scores.json``: equal scores are equal bytes."""
-    write_json(path, content.model_dump(mode="json"))
+    write_record(path, content)
 
 
 def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -220,45 +206,5 @@ def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
     """Read ``scores.json``."""
-    try:
-        content = ScoresFile.model_validate(read_json(path, "scores"))
-    except ValidationError as error:
-        raise RefusedInput(
-            f"scores {path.name!r}", first_fault(error), "scores as documented"
-        ) from error
+    content = read_record(path, ScoresFile)
     return [score_of(record) for record in content.scores], content.unanswered
-
-
-def run_record(spec: RunSpec, command: str, started: datetime) -> dict[str, Any]:
-    """What is known before the start."""
-    return {
-        "format": "theodolite-run",
-        "format_version": 1,
-        "spec": spec.model_dump(mode="json"),
-        "command": command,
-        "started": started.astimezone(timezone.utc).isoformat(timespec="seconds"),
-        "python": sys.version.split()[0],
-        "machine": f"{platform.system()} {platform.machine()}",
-        "packages": _packages(),
-    }
-
-
-def _packages() -> dict[str, str]:
-    found = {}
-    names = (
-        "theodolite",
-        "numpy",
-        "scipy",
-        "scikit-learn",
-        "numba",
-        "pyarrow",
-        "pillow",
-        "torch",
-        "timm",
-    )
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

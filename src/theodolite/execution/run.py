@@ -4,7 +4,6 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,24 @@ from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.files import load, save
 from theodolite.contracts.made import Made, Pipeline, Progress, Workshop, silent
 from theodolite.contracts.score import Score
-from theodolite.errors import EvidenceError, VerificationFailed
+from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.execution.audit import Audit, answer, verdicts
 from theodolite.execution.evaluate import Request, Resampling, expand
-from theodolite.execution.record import ScoresFile, run_record, scores_file, write_scores
+from theodolite.execution.record import ScoresFile, scores_file, write_scores
 from theodolite.execution.registry import build
+from theodolite.execution.run_record import (
+    ExampleRecord,
+    MadeRecord,
+    RunRecord,
+    read_record,
+    run_record,
+    write_record,
+)
 from theodolite.execution.seal import verify
 from theodolite.execution.spec import MetricSpec, RunSpec
 from theodolite.io.arrays import write_safetensors
 from theodolite.io.paths import all_or_nothing, confined
 from theodolite.io.tables import write_parquet
-from theodolite.io.text import read_json, write_json
 from theodolite.metrics._base import SampleMean, ratio
 from theodolite.metrics._catalogue import entry
 
@@ -43,8 +49,7 @@ class Places:
 def run(spec: RunSpec, at: Places, progress: Progress = silent, command: str = "") -> Audit:
     """Run a spec into an empty folder. It is complete but not sealed: a report may follow."""
     _check_names(spec)  # a misspelt metric must not cost an hour first
-    started = datetime.now(timezone.utc)
-    write_json(at.out / "run.json", run_record(spec, command, started))
+    write_record(at.out / "run.json", run_record(spec, command))
     return run_made(spec, _make(spec, at, progress), at.out, progress)
 
 
@@ -62,14 +67,14 @@ def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) 
         write_parquet(out / "tables" / f"{name}.parquet", columns)
     if made.model:
         write_safetensors(out / "model.safetensors", made.model)
-    about = {
-        "notes": [*made.notes, *found.notes],
-        "facts": [list(fact) for fact in made.facts],
-        "inputs": dict(made.inputs),
-        "examples": _write_examples(out, made, spec),
-        "seconds_scoring": round(time.monotonic() - started, 1),
-    }
-    write_json(out / "made.json", about)
+    about = MadeRecord(
+        notes=[*made.notes, *found.notes],
+        facts=list(made.facts),
+        inputs=dict(made.inputs),
+        examples=_write_examples(out, made, spec),
+        seconds_scoring=round(time.monotonic() - started, 1),
+    )
+    write_record(out / "made.json", about)
     return found
 
 
@@ -193,7 +198,7 @@ def _write_per_sample(path: Path, requests: Sequence[Request], bundles: Sequence
     write_parquet(path, columns)
 
 
-def _write_examples(out: Path, made: Made, spec: RunSpec) -> list[dict[str, Any]]:
+def _write_examples(out: Path, made: Made, spec: RunSpec) -> list[ExampleRecord]:
     """Pictures for the report: rightly and wrongly predicted ones in turn, drawn by the seed."""
     kinds = {type(bundle): bundle for bundle in made.evidence[0]}
     shown = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
@@ -211,16 +216,19 @@ def _write_examples(out: Path, made: Made, spec: RunSpec) -> list[dict[str, Any]
         content = made.picture(shown.samples.name(int(row)))
         with all_or_nothing(out / file) as stream:
             stream.write(content)
-        examples.append({"row": int(row), "sample": shown.samples.name(int(row)), "file": file})
+        name = shown.samples.name(int(row))
+        examples.append(ExampleRecord(row=int(row), sample=name, file=file))
     return examples
 
 
 def recompute(folder: Path, progress: Progress = silent) -> int:
     """Compute all scores of a run again from its stored evidence: they must be the same bytes."""
     n = verify(folder)
-    spec = RunSpec.model_validate(read_json(folder / "run.json")["spec"])
+    spec = read_record(folder / "run.json", RunRecord).spec
     seeds = [folder / "evidence" / f"seed-{seed}" for seed in spec.seeds]
     stored = [path for path in seeds if path.is_dir()]
+    if not stored:
+        raise RefusedInput(f"run {folder.name!r}", "no evidence of its seeds", "evidence/seed-…")
     evidence = [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
     again = folder.with_name(f".{folder.name}.again.json")
     write_scores(again, _scores_file(spec, _answer(spec, evidence, progress)))

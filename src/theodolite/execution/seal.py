@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from theodolite.errors import RefusedInput, VerificationFailed
+from theodolite.execution.run_record import ManifestRecord, read_record, write_record
 from theodolite.io.paths import all_or_nothing, sha256_of
-from theodolite.io.text import read_json, read_text, write_json
+from theodolite.io.text import read_text
 
 MANIFEST, SEAL = "manifest.json", "manifest.json.sha256"
 
@@ -12,7 +13,7 @@ MANIFEST, SEAL = "manifest.json", "manifest.json.sha256"
 def seal(folder: Path) -> None:
     """Write the manifest, and the digest of the manifest itself beside it."""
     files = {name: sha256_of(folder / name) for name in _files(folder)}
-    write_json(folder / MANIFEST, {"format": "theodolite-manifest", "files": files})
+    write_record(folder / MANIFEST, ManifestRecord(files=files))
     with all_or_nothing(folder / SEAL) as stream:
         stream.write(_seal_line(folder).encode())
 
@@ -27,7 +28,7 @@ def verify(folder: Path, *, but: str = "") -> int:
         raise RefusedInput(what, f"no {MANIFEST}", "a finished run folder")
     if read_text(folder / SEAL, "seal") != _seal_line(folder):
         raise VerificationFailed(what, "a manifest that was changed", "the one that was sealed")
-    listed: dict[str, str] = dict(read_json(folder / MANIFEST, "manifest")["files"])
+    listed = dict(read_record(folder / MANIFEST, ManifestRecord).files)
     listed.pop(but, None)
     found = [name for name in _files(folder) if name != but]
     for name in sorted(set(listed) ^ set(found)):

@@ -27,7 +27,7 @@ def read_parquet(path: Path, what: str = "table") -> dict[str, list[Any]]:
                 f"{what} {path.name!r}", f"extension types in {extended}", "plain columns"
             )
         columns: dict[str, list[Any]] = file.read().to_pydict()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise RefusedInput(f"{what} {path.name!r}", "no readable Parquet", "Parquet") from error
     return columns
 

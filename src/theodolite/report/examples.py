@@ -1,5 +1,6 @@
 """Example cards: what was named for a picture, what is there, and where the model looked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import numpy as np
 
 from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.files import load
+from theodolite.errors import RefusedInput
+from theodolite.execution.run_record import ExampleRecord
 from theodolite.io.paths import confined
 from theodolite.io.pictures import read_picture
 from theodolite.metrics.alignment._ranking import RankBy, importance, ranked
@@ -41,21 +44,23 @@ class Example:
     named: tuple[NamedConcept, ...]
 
 
-def examples(folder: Path, chosen: list[dict[str, Any]], seed: int) -> list[Example]:
+def examples(folder: Path, chosen: Sequence[ExampleRecord], seed: int) -> list[Example]:
     """Cards for the pictures that the run kept."""
     stored = folder / "evidence" / f"seed-{seed}"
     if not chosen:
         return []
     located = stored / "location" / "header.json"
     evidence = load(stored / ("location" if located.is_file() else "concept"))
-    rows = np.array([int(one["row"]) for one in chosen])
+    rows = np.array([one.row for one in chosen])
+    if rows.max() >= len(evidence):
+        raise RefusedInput("record 'made.json'", f"row {rows.max()}", f"rows below {len(evidence)}")
     shown = evidence[rows]
     return [_example(folder, shown, i, chosen[i]) for i in range(len(chosen))]
 
 
-def _example(folder: Path, shown: Any, i: int, chosen: dict[str, Any]) -> Example:
+def _example(folder: Path, shown: Any, i: int, chosen: ExampleRecord) -> Example:
     said: ConceptEvidence = shown.explained if isinstance(shown, LocationEvidence) else shown
-    picture = read_picture(confined(folder, chosen["file"]))
+    picture = read_picture(confined(folder, chosen.file))
     by: RankBy = (
         "contribution" if said.weights is not None and said.predicted is not None else "value"
     )
@@ -64,7 +69,7 @@ def _example(folder: Path, shown: Any, i: int, chosen: dict[str, Any]) -> Exampl
     label = "" if said.labels is None else classes[said.labels[i]]
     predicted = "" if said.predicted is None else classes[said.predicted[i]]
     return Example(
-        sample=chosen["sample"],
+        sample=chosen.sample,
         picture=data_address(picture),
         label=label,
         predicted=predicted,

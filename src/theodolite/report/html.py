@@ -12,10 +12,10 @@ from theodolite.contracts.score import Interval, Question, Score
 from theodolite.execution.audit import verdicts
 from theodolite.execution.record import read_scores
 from theodolite.execution.run import headline_scores
+from theodolite.execution.run_record import MadeRecord, RunRecord, read_record
 from theodolite.execution.spec import HistogramSpec, RunSpec
 from theodolite.execution.verdict import QUESTIONS, Verdict, percent
 from theodolite.io.paths import all_or_nothing
-from theodolite.io.text import read_json
 from theodolite.metrics._catalogue import catalogue
 from theodolite.report.examples import examples
 from theodolite.report.figures import bars, histogram, strip
@@ -40,9 +40,9 @@ ADVICE = {
 
 def write_report(folder: Path) -> Path:
     """Build ``report.html`` from what a run folder holds."""
-    record = read_json(folder / "run.json", "run record")
-    spec = RunSpec.model_validate(record["spec"])
-    made = read_json(folder / "made.json", "run record")
+    record = read_record(folder / "run.json", RunRecord)
+    spec = record.spec
+    made = read_record(folder / "made.json", MadeRecord)
     scores, unanswered = read_scores(folder / "scores.json")
     found = verdicts(scores, headline_scores(spec, scores))
     asked = [v for v in found if v.answer != "not asked"]
@@ -58,17 +58,17 @@ def write_report(folder: Path) -> Path:
         interval_key=_interval_key(asked, spec),
         not_asked=[QUESTIONS[q] for q in _silent(found) if q in _answerable()],
         not_yet=[QUESTIONS[q] for q in _silent(found) if q not in _answerable()],
-        facts=[(name, _fact(name, value)) for name, value in made["facts"]],
-        examples=examples(folder, made["examples"], spec.seeds[0]),
+        facts=[(name, _fact(name, value)) for name, value in made.facts],
+        examples=examples(folder, made.examples, spec.seeds[0]),
         chapters=[_chapter(v.question, spec, scores) for v in asked],
         grids=[t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
         differs=spec.report.differs,
-        notes=made["notes"],
+        notes=made.notes,
         misleads=_misleads(scores),
         unanswered=[(u.metric.replace("_", " "), ", ".join(u.needs)) for u in unanswered],
         provenance=_provenance(record, made, spec),
-        inputs=sorted(made["inputs"].items()),
-        version=record["packages"].get("theodolite", ""),
+        inputs=sorted(made.inputs.items()),
+        version=record.packages.get("theodolite", ""),
     )
     path = folder / "report.html"
     with all_or_nothing(path) as stream:
@@ -85,9 +85,9 @@ def _answerable() -> set[str]:
     return {entry.question for entry in catalogue().values()}
 
 
-def _subtitle(record: dict[str, Any], made: dict[str, Any]) -> str:
-    day = record["started"].partition("T")[0]
-    n = dict(made["facts"]).get("test samples")
+def _subtitle(record: RunRecord, made: MadeRecord) -> str:
+    day = record.started.partition("T")[0]
+    n = dict(made.facts).get("test samples")
     return f"{day}" + (f" · {n:,} test samples" if isinstance(n, int) else "")
 
 
@@ -227,18 +227,16 @@ def _misleads(scores: Sequence[Score]) -> list[tuple[str, str]]:
     return [(catalogue()[n].title, catalogue()[n].card.misleads) for n in names if n in catalogue()]
 
 
-def _provenance(
-    record: dict[str, Any], made: dict[str, Any], spec: RunSpec
-) -> list[tuple[str, str]]:
-    packages = ", ".join(f"{name} {version}" for name, version in record["packages"].items())
+def _provenance(record: RunRecord, made: MadeRecord, spec: RunSpec) -> list[tuple[str, str]]:
+    packages = ", ".join(f"{name} {version}" for name, version in record.packages.items())
     resampling = spec.resampling
     return [
         ("Run", spec.name),
-        ("Started", record["started"]),
-        ("Command", record["command"] or "from Python"),
+        ("Started", record.started),
+        ("Command", record.command or "from Python"),
         ("Seeds", ", ".join(map(str, spec.seeds))),
         ("Intervals", f"{resampling.resamples} resamples, seed {resampling.seed}"),
-        ("Software", f"Python {record['python']}, {packages}"),
-        ("Machine", record["machine"]),
-        ("Scoring took", f"{made['seconds_scoring']} s"),
+        ("Software", f"Python {record.python}, {packages}"),
+        ("Machine", record.machine),
+        ("Scoring took", f"{made.seconds_scoring} s"),
     ]

@@ -1,0 +1,102 @@
+"""What a run folder tells about its run: before it, after it, and the list of its files."""
+
+import platform
+import sys
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from theodolite.errors import RefusedInput
+from theodolite.execution.spec import RunSpec, first_fault
+from theodolite.io.text import read_json, write_json
+
+PACKAGES = (
+    "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
+)  # fmt: skip
+
+
+class Record(BaseModel):
+    """A file that we write and check when we read it again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RunRecord(Record):
+    """The file ``run.json``: what is known before the start."""
+
+    format: Literal["theodolite-run"] = "theodolite-run"
+    format_version: Literal[1] = 1
+    spec: RunSpec
+    command: str
+    started: str
+    python: str
+    machine: str
+    packages: dict[str, str]
+
+
+class ExampleRecord(Record):
+    """A picture that was kept for the report."""
+
+    row: Annotated[int, Field(ge=0)]
+    sample: str
+    file: str
+
+
+class MadeRecord(Record):
+    """The file ``made.json``: what became known on the way."""
+
+    notes: list[str] = []
+    facts: list[tuple[str, int | float | str]] = []
+    inputs: dict[str, str] = {}
+    examples: list[ExampleRecord] = []
+    seconds_scoring: float
+
+
+class ManifestRecord(Record):
+    """The file ``manifest.json``: a digest of every other file."""
+
+    format: Literal["theodolite-manifest"] = "theodolite-manifest"
+    files: dict[str, str]
+
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+def read_record(path: Path, kind: type[AnyRecord]) -> AnyRecord:
+    """Read one of these files, or say what is wrong with it."""
+    try:
+        return kind.model_validate(read_json(path, "record"))
+    except ValidationError as error:
+        raise RefusedInput(
+            f"record {path.name!r}", first_fault(error), "what theodolite wrote"
+        ) from error
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write one: equal content is equal bytes."""
+    write_json(path, record.model_dump(mode="json"))
+
+
+def run_record(spec: RunSpec, command: str) -> RunRecord:
+    """What is known before the start."""
+    return RunRecord(
+        spec=spec,
+        command=command,
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        python=sys.version.split()[0],
+        machine=f"{platform.system()} {platform.machine()}",
+        packages=_packages(),
+    )
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
