@@ -39,7 +39,7 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
     show it.
     """
     path = root / "annotations.json"
-    records = [_checked(record, path) for record in _list(read_json(path, "annotations"), path)]
+    records = read_records(path)
     styles = sorted({record["style"] for record in records})
     elements = sorted({box[0] for record in records for box in record["objects"]})
     labels = np.array([styles.index(record["style"]) for record in records])
@@ -81,12 +81,14 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
     )
 
 
-def _list(content: Any, path: Path) -> list[Any]:
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The pictures of ``annotations.json``: file, style and objects."""
+    content = read_json(path, "annotations")
     if not isinstance(content, list) or not content:
         raise RefusedInput(
             f"annotations {path.name!r}", type(content).__name__, "a list of pictures"
         )
-    return content
+    return [_checked(record, path) for record in content]
 
 
 def _checked(record: Any, path: Path) -> dict[str, Any]:

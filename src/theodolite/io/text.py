@@ -1,9 +1,11 @@
 """JSON, YAML and CSV."""
 
 import csv
+import gzip
 import json
 import math
 import warnings
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,14 +20,26 @@ MEBIBYTE = 1 << 20
 
 
 def read_text(path: Path, what: str = "file", limit: int = 64 * MEBIBYTE) -> str:
-    """The file as UTF-8."""
+    """The file as UTF-8; one that ends in .gz is unpacked, up to the same limit."""
     size_within(path, limit, what)
+    content = _unpacked(path, what, limit) if path.suffix == ".gz" else path.read_bytes()
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RefusedInput(
             f"{what} {path.name!r}", f"a byte that is not UTF-8 at {error.start}", "UTF-8 text"
         ) from error
+
+
+def _unpacked(path: Path, what: str, limit: int) -> bytes:
+    try:
+        with gzip.open(path) as stream:
+            content = stream.read(limit + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RefusedInput(f"{what} {path.name!r}", "a broken archive", "a .gz file") from error
+    if len(content) > limit:
+        raise RefusedInput(f"{what} {path.name!r}", "more when unpacked", f"at most {limit:,}")
+    return content
 
 
 def read_json(path: Path, what: str = "JSON file", limit: int = 256 * MEBIBYTE) -> Any:

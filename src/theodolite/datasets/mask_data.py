@@ -1,0 +1,200 @@
+"""Pictures with concepts as masks: what every reader of such a data set returns, and its parts."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Int, Shaped, UInt16
+from PIL import Image
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.paths import confined, sha256_of
+from theodolite.io.pictures import read_picture
+
+Grid = tuple[int, int]
+Layer = UInt16[np.ndarray, "rows columns"]
+Layers = UInt16[np.ndarray, "layers rows columns"]
+MOST_CONCEPTS = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MaskData:
+    """A data set of masks: pictures, concepts, and for each picture where they are.
+
+    A mask lies on a grid that is stretched over its picture. Concepts of the whole picture (a
+    scene, a texture) are in ``scenes``. A concept may be both: then it is where either says.
+    """
+
+    name: str
+    folder: Path
+    """Where the pictures are; names in ``pictures`` are relative to it."""
+    pictures: tuple[str, ...]
+    concepts: tuple[str, ...]
+    categories: tuple[str, ...]
+    """Of each concept: object, part, scene, texture, color, material ..."""
+    scenes: tuple[tuple[int, ...], ...]
+    """Of each picture: the concepts that cover all of it."""
+    read_layers: Callable[[int, Grid], Layers]
+    labels: Int[np.ndarray, " pictures"] | None = None
+    classes: tuple[str, ...] = ()
+    tables: tuple[Path, ...] = ()
+    """The annotation files that this was read from."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the scores must know about these masks."""
+
+    def __post_init__(self) -> None:
+        n, k = len(self.pictures), len(self.concepts)
+        twice = [name for name, count in Counter(self.concepts).items() if count > 1]
+        if twice:
+            raise EvidenceError(f"concepts of {self.name}", f"{twice} twice", "distinct names")
+        if not 0 < k <= MOST_CONCEPTS:
+            raise EvidenceError(f"concepts of {self.name}", f"{k}", f"1 to {MOST_CONCEPTS}")
+        if len(self.categories) != k:
+            came = f"{len(self.categories)} categories"
+            raise EvidenceError(f"concepts of {self.name}", came, f"one for each of {k}")
+        if len(self.scenes) != n or not {c for row in self.scenes for c in row} <= set(range(k)):
+            needed = f"numbers below {k} for each of {n} pictures"
+            raise EvidenceError(f"scenes of {self.name}", f"{len(self.scenes)} rows", needed)
+        if self.labels is not None and not (
+            len(self.labels) == n and set(self.labels.tolist()) <= set(range(len(self.classes)))
+        ):
+            needed = f"a class below {len(self.classes)} for each of {n} pictures"
+            raise EvidenceError(f"labels of {self.name}", f"{len(self.labels)} labels", needed)
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def path(self, row: int) -> Path:
+        """The file of a picture."""
+        return confined(self.folder, self.pictures[row])
+
+    def at_hand(self, rows: Int[np.ndarray, " n"] | None = None) -> Int[np.ndarray, " m"]:
+        """Those rows (of all) whose picture is in the folder; copies are often partial."""
+        rows = np.arange(len(self)) if rows is None else rows
+        there = [self.path(int(row)).is_file() for row in rows]
+        return np.asarray(rows[np.asarray(there, bool)])
+
+    def picture(self, row: int) -> Image.Image:
+        """A picture, decoded."""
+        return read_picture(self.path(row))
+
+    def layers(self, row: int, grid: Grid = (112, 112)) -> Layers:
+        """What is where in a picture: 0 for no label, c + 1 for concept c.
+
+        Where masks overlap there are several layers, and always at least one. The concepts that
+        cover the whole picture are in ``scenes`` and not here.
+        """
+        layers = self.read_layers(row, grid)
+        if layers.shape[1:] != grid or not len(layers) or layers.max() > len(self.concepts):
+            raise EvidenceError(
+                f"masks of {self.pictures[row]!r}",
+                f"shape {layers.shape}, numbers up to {layers.max(initial=0)}",
+                f"layers of {grid}, numbers up to {len(self.concepts)}",
+            )
+        return layers
+
+    def digests(self) -> dict[str, str]:
+        """Digests of the annotation files, by name."""
+        return {path.name: sha256_of(path) for path in self.tables}
+
+
+def sampled(
+    image: Shaped[np.ndarray, "height width *channels"], grid: Grid
+) -> Shaped[np.ndarray, "rows columns *channels"]:
+    """The pixel under the middle of each cell of a grid that is stretched over the image.
+
+    Row r takes pixel floor((r + 0.5) / rows * height), in whole numbers, so without rounding.
+
+    >>> sampled(np.arange(7)[None], (1, 3))
+    array([[1, 3, 5]])
+    """
+    down, across = (
+        (2 * np.arange(cells) + 1) * pixels // (2 * cells)
+        for cells, pixels in zip(grid, image.shape[:2], strict=True)
+    )
+    return np.asarray(image[np.ix_(down, across)])
+
+
+def box_mask(
+    box: tuple[float, float, float, float], grid: Grid, what: str = "box"
+) -> Bool[np.ndarray, "rows columns"]:
+    """The cells whose middle is in a box (top, left, bottom, right, as shares of the picture).
+
+    >>> box_mask((0.0, 0.5, 1.0, 1.0), (1, 4))
+    array([[False, False,  True,  True]])
+    """
+    top, left, bottom, right = box
+    if not (top < bottom and left < right):
+        raise EvidenceError(what, f"{box}", "top < bottom and left < right")
+    down, across = ((np.arange(cells) + 0.5) / cells for cells in grid)
+    return np.outer((top <= down) & (down < bottom), (left <= across) & (across < right))
+
+
+def layers_of_masks(
+    masks: Sequence[tuple[int, Bool[np.ndarray, "rows columns"]]], grid: Grid = (112, 112)
+) -> Layers:
+    """Masks of concepts as layers: each goes to the first where no other concept is in its place.
+
+    ``grid`` is the shape of the one empty layer that no masks give.
+
+    >>> layers_of_masks([(0, np.array([[True, True]])), (4, np.array([[False, True]]))])
+    array([[[1, 1]],
+           [[0, 5]]], dtype=uint16)
+    """
+    layers = [np.zeros(masks[0][1].shape if masks else grid, np.uint16)]
+    for concept, mask in masks:
+        free = (layer for layer in layers if np.isin(layer[mask], (0, concept + 1)).all())
+        layer = next(free, None)
+        if layer is None:
+            layer = np.zeros_like(layers[0])
+            layers.append(layer)
+        layer[mask] = concept + 1
+    return np.stack(layers)
+
+
+def as_layer(
+    numbers: Int[np.ndarray, "rows columns"], entry: Mapping[int, int], what: str
+) -> Layer:
+    """The numbers of a label map as a layer; ``entry`` has all that may occur (0: no label)."""
+    found, where = np.unique(numbers, return_inverse=True)
+    unknown = [int(number) for number in found if int(number) not in entry]
+    if unknown:
+        raise RefusedInput(what, f"the numbers {unknown[:5]}", "those that the data set lists")
+    entries = np.array([entry[int(number)] for number in found], np.uint16)
+    return np.asarray(entries[where.reshape(numbers.shape)])
+
+
+def grey_numbers(path: Path, grid: Grid) -> Int[np.ndarray, "rows columns"]:
+    """The numbers of a grey label map, on the grid."""
+    pixels = np.asarray(read_picture(path, "RGB"))
+    if (pixels != pixels[..., :1]).any():
+        raise RefusedInput(
+            f"label map {path.name!r}",
+            "colours",
+            "grey values that are the numbers",
+            "Save it with one channel and no palette.",
+        )
+    return sampled(pixels[..., 0], grid).astype(np.int64)
+
+
+def distinct(names: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
+    """The names; those that occur twice are followed by their number.
+
+    >>> distinct(["door", "bank", "bank"], [1, 2, 3])
+    ('door', 'bank (2)', 'bank (3)')
+    """
+    count = Counter(names)
+    pairs = zip(names, numbers, strict=True)
+    return tuple(name if count[name] == 1 else f"{name} ({number})" for name, number in pairs)
+
+
+def as_classes(
+    scenes: Sequence[tuple[int, ...]], concepts: Sequence[str]
+) -> tuple[Int[np.ndarray, " pictures"] | None, tuple[str, ...]]:
+    """Scenes as classes and their names, if every picture has exactly one."""
+    if any(len(row) != 1 for row in scenes):
+        return None, ()
+    used, labels = np.unique([row[0] for row in scenes], return_inverse=True)
+    return labels.astype(np.int64), tuple(concepts[c] for c in used)

@@ -1,0 +1,1 @@
+"""Which concept, or formula of concepts, does a unit detect?"""

@@ -1,0 +1,336 @@
+"""Beam search for the formula that a unit detects, on atoms.
+
+A formula is a chain: a concept, then steps (operator, concept). Operators: 0 OR, 1 AND, 2 AND NOT.
+Of each formula F in the beam these are kept: its atoms as bits, its size, the pixels it shares with
+the unit, and the same two counts for F with every concept. All candidates of a step then follow by
+arithmetic; only the few that enter the beam touch atoms again.
+"""
+
+import numba
+import numpy as np
+
+OR, AND, AND_NOT = 0, 1, 2
+FIELDS = 5  # length, size, shared pixels, pictures, shared pictures
+
+
+@numba.njit(cache=True, nogil=True)
+def overlap(shared, size, unit_size):
+    """Intersection over union; the small number is the published code's."""
+    return shared / (unit_size + size - shared + 1e-10)
+
+
+@numba.njit(cache=True, nogil=True)
+def _has(bits, atom):
+    return (bits[atom >> 6] >> np.uint64(atom & 63)) & np.uint64(1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _apply(parent, operator, concept_atoms, bits):
+    """The atoms of a formula with one step more."""
+    one = np.uint64(1)
+    if operator == AND:
+        bits[:] = 0
+        for atom in concept_atoms:
+            bits[atom >> 6] |= parent[atom >> 6] & (one << np.uint64(atom & 63))
+        return
+    bits[:] = parent
+    if operator == OR:
+        for atom in concept_atoms:
+            bits[atom >> 6] |= one << np.uint64(atom & 63)
+    else:
+        for atom in concept_atoms:
+            bits[atom >> 6] &= ~(one << np.uint64(atom & 63))
+
+
+@numba.njit(cache=True, nogil=True)
+def _step_sizes(operator, size, shared, c_size, c_shared, both, both_shared):
+    """Size and shared pixels after a step."""
+    if operator == OR:
+        return size + c_size - both, shared + c_shared - both_shared
+    if operator == AND:
+        return both, both_shared
+    return size - both, shared - both_shared
+
+
+@numba.njit(cache=True, nogil=True)
+def _changes(operator, size, c_size, both):
+    """Whether a step gives a mask that is neither the formula's own nor the concept's."""
+    if operator == OR:
+        return both < c_size and both < size
+    if operator == AND:
+        return 0 < both < size and both < c_size
+    return 0 < both < size
+
+
+@numba.njit(cache=True, nogil=True)
+def _pictures(bits, picture, n_atoms, unit_atom):
+    """Pictures that show the formula, and pictures in which the unit meets it."""
+    shown, last = 0, -1
+    for word in range(len(bits)):
+        rest = bits[word]
+        while rest:
+            low = rest & (~rest + np.uint64(1))
+            atom = (word << 6) + _log2(low)
+            rest ^= low
+            if picture[atom] != last:
+                last = picture[atom]
+                shown += 1
+    met, last = 0, -1
+    for atom in unit_atom:
+        if picture[atom] != last and _has(bits, atom):
+            last = picture[atom]
+            met += 1
+    return shown, met
+
+
+@numba.njit(cache=True, nogil=True)
+def _log2(power):
+    n = 0
+    if power >> np.uint64(32):
+        n += 32
+        power >>= np.uint64(32)
+    if power >> np.uint64(16):
+        n += 16
+        power >>= np.uint64(16)
+    if power >> np.uint64(8):
+        n += 8
+        power >>= np.uint64(8)
+    if power >> np.uint64(4):
+        n += 4
+        power >>= np.uint64(4)
+    if power >> np.uint64(2):
+        n += 2
+        power >>= np.uint64(2)
+    return n + np.int64(power >> np.uint64(1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _triples(parent, concept, tables, unit, with_all, with_unit, alone_unit):
+    """Pixels of formula and concept with every other concept: all of them, and the unit's."""
+    _, concept_start, concept_atom, weight, label_start, label, _ = tables
+    unit_atom, unit_count = unit
+    with_all[:] = 0
+    with_unit[:] = 0
+    alone_unit[:] = 0
+    for k in range(concept_start[concept], concept_start[concept + 1]):
+        atom = concept_atom[k]
+        if _has(parent, atom):
+            for j in range(label_start[atom], label_start[atom + 1]):
+                with_all[label[j]] += weight[atom]
+    for k in range(len(unit_atom)):
+        atom = unit_atom[k]
+        carries = False
+        for j in range(label_start[atom], label_start[atom + 1]):
+            carries |= label[j] == concept
+        if not carries:
+            continue
+        inside = _has(parent, atom)
+        for j in range(label_start[atom], label_start[atom + 1]):
+            alone_unit[label[j]] += unit_count[k]
+            if inside:
+                with_unit[label[j]] += unit_count[k]
+
+
+@numba.njit(cache=True, nogil=True)
+def _same_mask(a, b, old_bits, entry_parent, entry_operator, entry_concept, tables, scratch):
+    """Whether two entries that are not built yet have the same atoms."""
+    concept_start, concept_atom = tables[1], tables[2]
+    for side in range(2):
+        e = a if side == 0 else b
+        if entry_operator[e] < 0:
+            scratch[side] = old_bits[entry_parent[e]]
+        else:
+            c = entry_concept[e]
+            atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
+            _apply(old_bits[entry_parent[e]], entry_operator[e], atoms, scratch[side])
+    for word in range(scratch.shape[1]):
+        if scratch[0, word] != scratch[1, word]:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, stop, found, picked):
+    """Search for one unit; writes the best of the beam after each length, by overlap and by detection.
+
+    ``found[length - 1]`` and ``picked[length - 1]`` get FIELDS numbers, then operators and concepts.
+    Returns how many lengths were searched: it ends when the beam no longer changes, or by the
+    published stopping rule where ``stop`` is set.
+    """
+    pairs, concept_start, concept_atom, weight, label_start, label, picture = tables
+    unit_atom, unit_count = unit
+    n_concepts = len(pairs)
+    n_words = (len(weight) + 63) // 64
+    unit_size = 0
+    for k in range(len(unit_count)):
+        unit_size += unit_count[k]
+
+    score = np.empty(n_concepts)
+    for c in range(n_concepts):
+        score[c] = overlap(shared[c], pairs[c, c], unit_size)
+    order = np.argsort(-score, kind="mergesort")
+    n_leaves = 0
+    while n_leaves < n_concepts and score[order[n_leaves]] > 0:
+        n_leaves += 1
+    if n_leaves == 0:
+        return 0
+    candidates = np.arange(n_concepts) if n_candidates <= 0 else order[:n_candidates].copy()
+    if n_candidates > 0 and n_leaves < len(candidates):
+        candidates = candidates[:n_leaves]
+
+    size, hit = np.zeros(beam, np.int64), np.zeros(beam, np.int64)
+    length = np.zeros(beam, np.int64)
+    chain = np.zeros((beam, 2, lengths), np.int64)
+    bits = np.zeros((beam, n_words), np.uint64)
+    both = np.zeros((beam, n_concepts), np.int64)
+    both_unit = np.zeros((beam, n_concepts), np.int64)
+    scratch = np.zeros((2, n_words), np.uint64)
+    nothing = np.zeros(n_words, np.uint64)
+    with_all = np.empty(n_concepts, np.int64)
+    with_unit, alone_unit = np.empty(n_concepts, np.int64), np.empty(n_concepts, np.int64)
+
+    n = 0
+    for k in range(n_leaves):
+        c = order[k]
+        repeated = False
+        for b in range(n):
+            if distinct:
+                other = chain[b, 1, 0]
+                repeated |= pairs[c, other] == pairs[c, c] and pairs[c, c] == pairs[other, other]
+        if repeated:
+            continue
+        size[n], hit[n], length[n] = pairs[c, c], shared[c], 1
+        chain[n, 0, 0], chain[n, 1, 0] = -1, c
+        n += 1
+        if n == beam:
+            break
+    for b in range(n):
+        c = chain[b, 1, 0]
+        _apply(nothing, OR, concept_atom[concept_start[c] : concept_start[c + 1]], bits[b])
+        if lengths > 1:
+            _triples(nothing, c, tables, unit, with_all, with_unit, alone_unit)
+            both[b] = pairs[c]
+            both_unit[b] = alone_unit
+    _report(n, size, hit, length, chain, bits, picture, unit_atom, found[0], picked[0])
+    best = np.round(found[0, 4] / found[0, 3], 4)
+
+    parent, operator = np.empty(beam + 1, np.int64), np.empty(beam + 1, np.int64)
+    concept, value = np.empty(beam + 1, np.int64), np.empty(beam + 1)
+    new_size, new_hit = np.empty(beam + 1, np.int64), np.empty(beam + 1, np.int64)
+    for step in range(1, lengths):
+        m = n
+        for b in range(n):
+            parent[b], operator[b], concept[b] = b, -1, -1
+            new_size[b], new_hit[b] = size[b], hit[b]
+            value[b] = overlap(hit[b], size[b], unit_size)
+        for b in range(n):
+            for c in candidates:
+                for op in range(3):
+                    s, h = _step_sizes(
+                        op, size[b], hit[b], pairs[c, c], shared[c], both[b, c], both_unit[b, c]
+                    )
+                    v = overlap(h, s, unit_size)
+                    if m == beam and v <= value[m - 1]:
+                        continue
+                    if distinct and not _changes(op, size[b], pairs[c, c], both[b, c]):
+                        continue
+                    parent[beam], operator[beam], concept[beam] = b, op, c
+                    repeated = False
+                    if distinct:
+                        for e in range(m):
+                            if new_size[e] == s and new_hit[e] == h and not repeated:
+                                repeated = _same_mask(
+                                    e, beam, bits, parent, operator, concept, tables, scratch
+                                )
+                    if repeated:
+                        continue
+                    place = m if m < beam else beam - 1
+                    while place > 0 and value[place - 1] < v:
+                        if place < beam:
+                            parent[place], operator[place] = parent[place - 1], operator[place - 1]
+                            concept[place], value[place] = concept[place - 1], value[place - 1]
+                            new_size[place], new_hit[place] = new_size[place - 1], new_hit[place - 1]
+                        place -= 1
+                    parent[place], operator[place], concept[place] = b, op, c
+                    value[place], new_size[place], new_hit[place] = v, s, h
+                    m = min(m + 1, beam)
+        unchanged = m == n
+        for e in range(m):
+            unchanged &= operator[e] < 0 and parent[e] == e
+        if unchanged:
+            return step
+        last = step == lengths - 1
+        old_bits, old_both, old_unit = bits.copy(), both.copy(), both_unit.copy()
+        old_chain, old_length = chain.copy(), length.copy()
+        for e in range(m):
+            p, c = parent[e], concept[e]
+            chain[e], length[e] = old_chain[p], old_length[p]
+            size[e], hit[e] = new_size[e], new_hit[e]
+            if operator[e] < 0:
+                bits[e], both[e], both_unit[e] = old_bits[p], old_both[p], old_unit[p]
+                continue
+            chain[e, 0, length[e]], chain[e, 1, length[e]] = operator[e], c
+            length[e] += 1
+            atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
+            _apply(old_bits[p], operator[e], atoms, bits[e])
+            if last:
+                continue
+            _triples(old_bits[p], c, tables, unit, with_all, with_unit, alone_unit)
+            for d in range(n_concepts):
+                both[e, d], both_unit[e, d] = _step_sizes(
+                    operator[e], old_both[p, d], old_unit[p, d], pairs[c, d], alone_unit[d],
+                    with_all[d], with_unit[d],
+                )  # fmt: skip
+        n = m
+        _report(n, size, hit, length, chain, bits, picture, unit_atom, found[step], picked[step])
+        if stop:
+            now = np.round(found[step, 4] / max(found[step, 3], 1), 4)
+            negated = False
+            for k in range(1, found[step, 0]):
+                negated |= found[step, FIELDS + k] == AND_NOT
+            if now > best or (now == best and not negated):
+                best = now
+            else:
+                return step + 1
+    return lengths
+
+
+@numba.njit(cache=True, nogil=True)
+def _report(n, size, hit, length, chain, bits, picture, unit_atom, found, picked):
+    """The first of the beam, and the one that is detected most often."""
+    best = -1.0
+    for b in range(n):
+        shown, met = _pictures(bits[b], picture, 0, unit_atom)
+        detected = met / shown if shown else 0.0
+        if b == 0:
+            _write(found, length[b], size[b], hit[b], shown, met, chain[b])
+        if detected > best:
+            best = detected
+            _write(picked, length[b], size[b], hit[b], shown, met, chain[b])
+
+
+@numba.njit(cache=True, nogil=True)
+def _write(row, length, size, hit, shown, met, chain):
+    row[0], row[1], row[2], row[3], row[4] = length, size, hit, shown, met
+    lengths = chain.shape[1]
+    for k in range(lengths):
+        row[FIELDS + k], row[FIELDS + lengths + k] = chain[0, k], chain[1, k]
+
+
+@numba.njit(cache=True, nogil=True, parallel=True)
+def search_units(
+    tables, unit_start, unit_atom, unit_count, shared, n_candidates, beam, lengths, distinct, stop
+):
+    """All units; see ``search_unit``."""
+    n = len(unit_start) - 1
+    found = np.zeros((n, lengths, FIELDS + 2 * lengths), np.int64)
+    picked = np.zeros_like(found)
+    searched = np.zeros(n, np.int64)
+    for u in numba.prange(n):
+        rows = slice(unit_start[u], unit_start[u + 1])
+        unit = (unit_atom[rows], unit_count[rows])
+        searched[u] = search_unit(
+            tables, unit, shared[u], n_candidates, beam, lengths, distinct, stop, found[u],
+            picked[u],
+        )  # fmt: skip
+    return found, picked, searched

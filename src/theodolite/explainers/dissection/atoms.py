@@ -1,0 +1,171 @@
+"""Concept masks, packed: pixels of one picture that carry the same labels are one atom.
+
+A picture of 112 x 112 has tens of atoms instead of 12,544 pixels, and every count stays exact.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from jaxtyping import Int
+
+from theodolite.contracts.made import Progress, silent
+from theodolite.errors import EvidenceError
+
+CHUNK = 64
+Layers = Int[np.ndarray, "layers rows columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """The concept masks of a data set."""
+
+    concepts: tuple[str, ...]
+    categories: tuple[str, ...]
+    grid: tuple[int, int]
+    start: Int[np.ndarray, " pictures+1"]
+    """Where each picture's atoms begin."""
+    weight: Int[np.ndarray, " atoms"]
+    """Pixels of each atom."""
+    label_start: Int[np.ndarray, " atoms+1"]
+    label: Int[np.ndarray, " labels"]
+    """The concepts of each atom, in order."""
+    number: Int[np.ndarray, "pictures pixels"]
+    """Each pixel's atom, counted from the picture's first."""
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def picture(self) -> Int[np.ndarray, " atoms"]:
+        """The picture of each atom."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
+
+    @cached_property
+    def by_concept(self) -> tuple[Int[np.ndarray, " concepts+1"], Int[np.ndarray, " labels"]]:
+        """For each concept the atoms that carry it."""
+        from theodolite.explainers.dissection import _atom_kernels as kernels  # noqa: PLC0415
+
+        start, atom = kernels.atoms_by_concept(self.label_start, self.label, len(self.concepts))
+        return start, atom
+
+    @cached_property
+    def pairs(self) -> Int[np.ndarray, "concepts concepts"]:
+        """Pixels that each pair of concepts shares; on the diagonal, the pixels of each."""
+        from theodolite.explainers.dissection import _atom_kernels as kernels  # noqa: PLC0415
+
+        shared: np.ndarray = kernels.pair_table(
+            self.weight, self.label_start, self.label, len(self.concepts)
+        )
+        return shared
+
+    @cached_property
+    def pictures_with(self) -> Int[np.ndarray, " concepts"]:
+        """Pictures that show each concept."""
+        owner = np.repeat(self.picture, np.diff(self.label_start)).astype(np.int64)
+        both = np.unique(owner * len(self.concepts) + self.label)
+        return np.bincount(both % len(self.concepts), minlength=len(self.concepts))
+
+    def without_rare(self, least: int) -> "Atoms":
+        """Without the concepts that fewer pictures show."""
+        kept = self.pictures_with >= least
+        if not kept.any():
+            raise EvidenceError(
+                "concepts", f"none in at least {least} pictures", "some", "Lower the minimum."
+            )
+        new = np.cumsum(kept) - 1
+        stays = kept[self.label]
+        owner = np.repeat(np.arange(len(self.weight)), np.diff(self.label_start))[stays]
+        counts = np.bincount(owner, minlength=len(self.weight))
+        names = [i for i, k in enumerate(kept) if k]
+        return Atoms(
+            tuple(self.concepts[i] for i in names),
+            tuple(self.categories[i] for i in names),
+            self.grid,
+            self.start,
+            self.weight,
+            np.concatenate([[0], np.cumsum(counts)]),
+            new[self.label[stays]].astype(np.int32),
+            self.number,
+        )
+
+    def mask(self, picture: int, concept: int) -> np.ndarray:
+        """A concept's mask in one picture."""
+        first, last = self.start[picture], self.start[picture + 1]
+        has = [
+            concept in self.label[self.label_start[a] : self.label_start[a + 1]]
+            for a in range(first, last)
+        ]
+        return np.asarray(has)[self.number[picture]].reshape(self.grid)
+
+
+def pack(
+    layers: Iterable[Layers],
+    scenes: Sequence[Sequence[int]],
+    concepts: Sequence[str],
+    categories: Sequence[str] | None = None,
+    *,
+    grid: tuple[int, int] = (112, 112),
+    progress: Progress = silent,
+) -> Atoms:
+    """Pack label maps, a picture at a time.
+
+    Args:
+        layers: For each picture its label maps: 0 for nothing, c + 1 for concept c.
+        scenes: For each picture the concepts that cover it whole.
+        concepts: Their names.
+        categories: What kind of concept each is.
+        grid: Rows and columns of the maps.
+        progress: Told how far it is.
+    """
+    from theodolite.explainers.dissection import _atom_kernels as kernels  # noqa: PLC0415
+
+    n_pixels = grid[0] * grid[1]
+    if n_pixels > 65_536:
+        raise EvidenceError("grid", f"{grid}", "at most 65,536 places in all")
+    number = np.empty((len(scenes), n_pixels), np.uint16)
+    per_picture, weights, n_labels, labels = [], [], [], []
+    done = 0
+    for chunk in _chunks(layers):
+        stacked = _stacked(chunk, n_pixels, len(concepts))
+        some = scenes[done : done + len(chunk)]
+        starts = np.concatenate([[0], np.cumsum([len(one) for one in some])]).astype(np.int64)
+        scene = np.array([c for one in some for c in one], np.int32)
+        found = kernels.group_pictures(stacked, starts, scene, number[done : done + len(chunk)])
+        for parts, part in zip((per_picture, weights, n_labels, labels), found, strict=True):
+            parts.append(part)
+        done += len(chunk)
+        progress("masks", done, len(scenes))
+    if done != len(scenes):
+        raise EvidenceError("label maps", f"{done} pictures", f"{len(scenes)}, as in `scenes`")
+    return Atoms(
+        tuple(concepts),
+        tuple(categories or ["object"] * len(concepts)),
+        grid,
+        np.concatenate([[0], np.cumsum(np.concatenate(per_picture))]),
+        np.concatenate(weights),
+        np.concatenate([[0], np.cumsum(np.concatenate(n_labels), dtype=np.int64)]),
+        np.concatenate(labels),
+        number,
+    )
+
+
+def _chunks(layers: Iterable[Layers]) -> Iterator[list[Layers]]:
+    iterator = iter(layers)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk
+
+
+def _stacked(chunk: list[Layers], n_pixels: int, n_concepts: int) -> np.ndarray:
+    """Pictures with different numbers of layers, as one block."""
+    most = max(len(one) for one in chunk)
+    stacked = np.zeros((len(chunk), most, n_pixels), np.uint16)
+    for i, one in enumerate(chunk):
+        if one.shape[1] * one.shape[2] != n_pixels:
+            raise EvidenceError("label map", f"shape {one.shape}", f"{n_pixels} places a layer")
+        stacked[i, : len(one)] = one.reshape(len(one), n_pixels)
+    if stacked.max(initial=0) > n_concepts:
+        raise EvidenceError("label map", f"number {stacked.max()}", f"0 to {n_concepts}")
+    return stacked

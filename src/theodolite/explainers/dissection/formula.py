@@ -1,0 +1,109 @@
+"""Formulas of concepts: chains of OR, AND and AND NOT, as compositional explanations grow them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+
+Operator = Literal["OR", "AND", "AND NOT"]
+OPERATORS: tuple[Operator, ...] = ("OR", "AND", "AND NOT")
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A first concept, then steps that each join one more: ((first op concept) op concept) …
+
+    >>> formula = Formula(0, (("OR", 1), ("AND NOT", 2)))
+    >>> formula.text(["horn", "tusk", "tree"])
+    '((horn OR tusk) AND (NOT tree))'
+    >>> Formula.parse('((horn OR tusk) AND (NOT tree))', ["horn", "tusk", "tree"]) == formula
+    True
+    """
+
+    first: int
+    steps: tuple[tuple[Operator, int], ...] = ()
+
+    def __len__(self) -> int:
+        return 1 + len(self.steps)
+
+    @property
+    def concepts(self) -> tuple[int, ...]:
+        """The concepts in order, with repeats."""
+        return (self.first, *(concept for _, concept in self.steps))
+
+    @property
+    def negated(self) -> bool:
+        """Whether a NOT is in it."""
+        return any(operator == "AND NOT" for operator, _ in self.steps)
+
+    def literals(self) -> tuple[tuple[int, bool], ...]:
+        """Each concept with whether it is meant as it is (True) or negated."""
+        return ((self.first, True), *((c, op != "AND NOT") for op, c in self.steps))
+
+    def text(self, names: Sequence[str]) -> str:
+        """As the published code prints it."""
+        said = names[self.first]
+        for operator, concept in self.steps:
+            if operator == "AND NOT":
+                said = f"({said} AND (NOT {names[concept]}))"
+            else:
+                said = f"({said} {operator} {names[concept]})"
+        return said
+
+    @staticmethod
+    def parse(text: str, names: Sequence[str]) -> "Formula":
+        """Read a printed formula back."""
+        number = {name: i for i, name in enumerate(names)}
+        steps: list[tuple[Operator, int]] = []
+        rest = text.strip()
+        while rest not in number:
+            inner = rest[1:-1] if rest.startswith("(") and rest.endswith(")") else ""
+            for operator, between, after in (
+                ("AND NOT", " AND (NOT ", ")"), ("OR", " OR ", ""), ("AND", " AND ", ""),
+            ):  # fmt: skip
+                left, found, name = inner.rpartition(between)
+                if found and name.removesuffix(after) in number and name.endswith(after):
+                    steps.append((operator, number[name.removesuffix(after)]))  # type: ignore[arg-type]
+                    rest = left
+                    break
+            else:
+                raise EvidenceError("formula", repr(text), "a printed formula of known concepts")
+        return Formula(number[rest], tuple(reversed(steps)))
+
+    def holds(self, mask: Callable[[int], np.ndarray]) -> np.ndarray:
+        """Where it holds, from where each concept is."""
+        where = np.asarray(mask(self.first), bool)
+        for operator, concept in self.steps:
+            there = np.asarray(mask(concept), bool)
+            if operator == "OR":
+                where = where | there
+            else:
+                where = where & (there if operator == "AND" else ~there)
+        return where
+
+    def equivalent(self, other: "Formula") -> bool:
+        """Whether both hold in the same places, whatever the masks are."""
+        concepts = sorted({*self.concepts, *other.concepts})
+        return bool(np.array_equal(self._table(concepts), other._table(concepts)))
+
+    def simplified(self) -> "Formula":
+        """Without the steps that change nothing, whatever the masks are."""
+        for dropped in range(len(self.steps)):
+            shorter = Formula(self.first, self.steps[:dropped] + self.steps[dropped + 1 :])
+            if self.equivalent(shorter):
+                return shorter.simplified()
+        for start in range(len(self.steps)):  # a chain that forgets how it began
+            operator, concept = self.steps[start]
+            shorter = Formula(concept, self.steps[start + 1 :])
+            if operator != "AND NOT" and self.equivalent(shorter):
+                return shorter.simplified()
+        return self
+
+    def _table(self, concepts: Sequence[int]) -> np.ndarray:
+        rows = np.array(list(product([False, True], repeat=len(concepts))))
+        column = {concept: rows[:, i] for i, concept in enumerate(concepts)}
+        return self.holds(lambda concept: column[concept])
