@@ -65,6 +65,12 @@ class Parts(NamedAxis):
 
 @no_type_check
 @dataclass(frozen=True)
+class Units(NamedAxis):
+    """Channels, neurons or dictionary features of a network."""
+
+
+@no_type_check
+@dataclass(frozen=True)
 class Concepts(NamedAxis):
     """The words of the explanation, each binary, categorical or continuous.
 

@@ -8,7 +8,8 @@ from jaxtyping import Float
 
 Better = Literal["higher", "lower"]
 Question = Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
-Source = Literal["samples", "clusters", "seeds", "concepts", "classes", "shuffles"]
+Items = Literal["concepts", "classes", "units"]
+Source = Literal["samples", "clusters", "seeds", "concepts", "classes", "units", "shuffles"]
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class Null:
 
 @dataclass(frozen=True)
 class Detail:
-    """The score of each concept or class behind the headline."""
+    """The score of each concept, class or unit behind the headline."""
 
-    over: Literal["concepts", "classes"]
+    over: Items
     names: tuple[str, ...]
     values: Float[np.ndarray, " n"]
     low: Float[np.ndarray, " n"] | None
@@ -60,7 +61,7 @@ class Score:
     n: int
     n_undefined: int
     n_of: str
-    """What was counted: samples, concepts, classes."""
+    """What was counted: samples, concepts, classes, units."""
     options: dict[str, Any] = field(default_factory=dict)
     intervals: tuple[Interval, ...] = ()
     """The first is the one to quote; the others vary something else."""

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.score import Source
 from theodolite.execution._request import Request, Resampling
-from theodolite.metrics._base import Baseline, Entry, SampleMean
+from theodolite.metrics._base import Baseline, Entry
 from theodolite.metrics._resample import poisson_weights
 
 OrderedMap = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -88,7 +88,7 @@ class Values:
     rows: Float[np.ndarray, "rows *shape"]
     defined: np.ndarray | None = None
     undefined: np.ndarray | None = None
-    """Counts of samples, for metrics that are means over samples."""
+    """What was counted, for states that count."""
 
 
 def resampled(
@@ -99,9 +99,8 @@ def resampled(
     for block in _blocks(request, evidence, plan, n_rows):
         state = _reduced(request, evidence, plan, block, ordered_map)
         rows.append(np.asarray(state.value(**_finish(request))))
-        if block.start == 0 and isinstance(state, SampleMean):
-            defined = np.asarray(state.defined[0])
-            undefined = np.asarray(state.asked[0] - state.defined[0])
+        if block.start == 0 and hasattr(state, "counts"):
+            defined, undefined = (np.asarray(counted[0]) for counted in state.counts())
     return Values(np.concatenate(rows), defined, undefined)
 
 

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.score import Detail, Interval, Null, Score, Source
+from theodolite.contracts.score import Detail, Interval, Items, Null, Score, Source
 from theodolite.errors import EvidenceError
 from theodolite.execution._request import Request, Resampling, expand
 from theodolite.execution._resampled import (
@@ -127,7 +126,7 @@ def _scores(found: _Found) -> Iterator[Score]:
         chosen = dict(sweep[i] for sweep, i in zip(sweeps, cell, strict=True))
         at = (slice(None), *cell)
         detail = _detail(options["over"], values[at], found) if entry.detail else None
-        n, n_undefined, n_of = _counts(found.seeds, cell, detail)
+        n, n_undefined, n_of = _counts(found, cell, detail)
         score = Score(
             metric=entry.name,
             version=entry.version,
@@ -148,18 +147,18 @@ def _scores(found: _Found) -> Iterator[Score]:
 
 
 def _counts(
-    seeds: Sequence[Values], cell: tuple[int, ...], detail: Detail | None
+    found: _Found, cell: tuple[int, ...], detail: Detail | None
 ) -> tuple[int, int, str]:
     """What was counted, a seed's average where seeds differ."""
     if detail is not None:
         undefined = int(np.isnan(detail.values).sum())
         return len(detail.values) - undefined, undefined, detail.over
-    both = [[s.defined[cell], s.undefined[cell]] for s in seeds if s.defined is not None]  # type: ignore[index]
+    both = [[s.defined[cell], s.undefined[cell]] for s in found.seeds if s.defined is not None]  # type: ignore[index]
     defined, undefined = np.mean(both, axis=0)
-    return math.ceil(defined), round(float(undefined)), "samples"
+    return math.ceil(defined), round(float(undefined)), found.entry.state.counts_of
 
 
-def _detail(over: Literal["concepts", "classes"], values: np.ndarray, found: _Found) -> Detail:
+def _detail(over: Items, values: np.ndarray, found: _Found) -> Detail:
     rows = values[found.plan.block(found.plan.sources[0])]
     each = [
         percentile_interval(rows[:, j], float(values[0, j]), found.plan.resampling.level, over)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from theodolite.contracts.score import Detail, Interval, Null, Score, Source
+from theodolite.contracts.score import Detail, Interval, Items, Null, Score, Source
 from theodolite.execution.audit import Unanswered
 from theodolite.execution.run_record import Record, read_record, write_record
 from theodolite.execution.verdict import Verdict
@@ -35,7 +35,7 @@ class NullRecord(Record):
 class DetailRecord(Record):
     """The score of each concept or class."""
 
-    over: Literal["concepts", "classes"]
+    over: Items
     names: list[str]
     values: list[float | None]
     low: list[float | None] | None

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from theodolite.contracts.score import Question
+from theodolite.contracts.score import Items, Question
 from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
 
@@ -94,7 +94,7 @@ class HistogramSpec(Strict):
 
     title: str
     metric: str
-    over: Literal["concepts", "classes"]
+    over: Items
     sweep: str
     paper: dict[str, list[int]] = {}
     note: str = ""

@@ -42,6 +42,9 @@ def constant() -> Any:
 class Additive:
     """A state whose fields are sums over samples: merging is adding, field by field."""
 
+    counts_of: ClassVar[str] = "samples"
+    """What ``counts`` counts, for a state that has that method."""
+
     def __add__(self: State, other: State) -> State:
         if type(other) is not type(self):
             return NotImplemented
@@ -92,6 +95,10 @@ class SampleMean(Additive):
             defined=total(defined.astype(float), weights),
             asked=total(asked.astype(float), weights),
         )
+
+    def counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Samples that entered, and samples that could not."""
+        return self.defined, np.asarray(self.asked - self.defined)
 
     def value(self) -> np.ndarray:
         """The mean; undefined where no sample had anything to count."""
@@ -152,7 +159,7 @@ class Entry:
     sweeps: tuple[str, ...] = ()
     """Options given as several values at once: the leading axes of the value."""
     detail: bool = False
-    """Whether the last axis of the value runs over concepts or classes (option ``over``)."""
+    """Whether the last axis of the value runs over concepts, classes or units (option ``over``)."""
     per_class: bool = False
     """Whether samples enter as means of their class: whole classes are then not resampled."""
     headline: dict[str, Any] = field(default_factory=dict)

@@ -108,8 +108,14 @@ def _chain(op1, op2, a, b, c, ab, ac, bc, abc):
 
 
 @numba.njit(cache=True, nogil=True)
+def _outside(a, b, pairs, own_pairs, place):
+    i, j = place[a], place[b]
+    return pairs[a, b] - (own_pairs[i, j] if i >= 0 and j >= 0 else 0)
+
+
+@numba.njit(cache=True, nogil=True)
 def _try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
-    """Count a triple once, and look at every chain of its three concepts."""
+    """Look at every chain of three concepts; count their pixels only if one could be the best."""
     pairs, concept_start, concept_atom, weight, label_start, label, _ = tables
     low, high = min(a, b, c), max(a, b, c)
     code = (low * len(pairs) + (a + b + c - low - high)) * len(pairs) + high
@@ -117,32 +123,54 @@ def _try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     if memory[slot] == code:
         return
     memory[slot] = code
-    mine, place, own_pairs, _, _ = own
+    _, place, own_pairs, _, _ = own
     inside = _inside_triple(a, b, c, own, unit, label_start, label)
+    # outside the unit, the triple has at least and at most so many pixels
+    o_a, o_b, o_c = pairs[a, a] - shared[a], pairs[b, b] - shared[b], pairs[c, c] - shared[c]
+    o_ab = _outside(a, b, pairs, own_pairs, place)
+    o_ac = _outside(a, c, pairs, own_pairs, place)
+    o_bc = _outside(b, c, pairs, own_pairs, place)
+    least = inside + max(0, o_ab + o_ac - o_a, o_ab + o_bc - o_b, o_ac + o_bc - o_c)
+    most = inside + min(o_ab, o_ac, o_bc)
+    if not _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, False):
+        return
     whole = _triple(a, b, c, concept_start, concept_atom, weight, label_start, label)
     state[1] += 1
+    _best_chain(a, b, c, inside, whole, whole, state, pairs, own, shared, best, True)
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, keep):
+    """Whether a chain can beat the best overlap, its triple having ``least`` to ``most`` pixels."""
+    _, place, own_pairs, _, _ = own
+    better = False
     for turn in range(6):
-        x = a if turn < 2 else (b if turn < 4 else c)
-        y = (b if turn % 2 else c) if turn < 2 else ((a if turn % 2 else c) if turn < 4 else (a if turn % 2 else b))
-        z = a + b + c - x - y
+        x, y, z = (a, b, c) if turn < 2 else ((b, c, a) if turn < 4 else (c, a, b))
+        if turn % 2:
+            x, y = y, x
         i, j, k = place[x], place[y], place[z]
         u_xy = own_pairs[i, j] if i >= 0 and j >= 0 else 0
         u_xz = own_pairs[i, k] if i >= 0 and k >= 0 else 0
         u_yz = own_pairs[j, k] if j >= 0 and k >= 0 else 0
         for op1 in range(3):
-            if op1 != AND_NOT and x > y:
+            if op1 != AND_NOT and turn % 2:
                 continue  # the same formula with x and y exchanged
             for op2 in range(3):
                 hit = _chain(op1, op2, shared[x], shared[y], shared[z], u_xy, u_xz, u_yz, inside)
-                size = _chain(
-                    op1, op2, pairs[x, x], pairs[y, y], pairs[z, z], pairs[x, y], pairs[x, z],
-                    pairs[y, z], whole,
+                size = min(
+                    _chain(op1, op2, pairs[x, x], pairs[y, y], pairs[z, z], pairs[x, y],
+                           pairs[x, z], pairs[y, z], least),
+                    _chain(op1, op2, pairs[x, x], pairs[y, y], pairs[z, z], pairs[x, y],
+                           pairs[x, z], pairs[y, z], most),
                 )  # fmt: skip
                 v = overlap(hit, size, state[2])
                 if v > state[0]:
-                    state[0] = v
-                    best[0], best[1], best[2] = 3, size, hit
-                    best[3], best[4], best[5], best[6], best[7] = x, op1, y, op2, z
+                    better = True
+                    if keep:
+                        state[0] = v
+                        best[0], best[1], best[2] = 3, size, hit
+                        best[3], best[4], best[5], best[6], best[7] = x, op1, y, op2, z
+    return better
 
 
 @numba.njit(cache=True, nogil=True)
@@ -177,12 +205,6 @@ def _pairs_of_two(state, pairs, own, shared, best, n_concepts):
                 state[0] = v
                 best[0], best[1], best[2] = 2, size, hit
                 best[3], best[4], best[5] = a, AND_NOT, b
-
-
-@numba.njit(cache=True, nogil=True)
-def _outside(a, b, pairs, own_pairs, place):
-    i, j = place[a], place[b]
-    return pairs[a, b] - (own_pairs[i, j] if i >= 0 and j >= 0 else 0)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -1,0 +1,1 @@
+"""Does a unit detect what it is said to detect?"""
