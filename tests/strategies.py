@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 from hypothesis import strategies as st
 
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence, UnitEvidence
 from theodolite.metrics._base import Entry
 
 
@@ -61,9 +61,39 @@ def location_evidence(
     )
 
 
+@st.composite
+def unit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> UnitEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, units = draw(st.integers(1, max_samples)), draw(st.integers(1, 6))
+    often = draw(st.floats(0, 1))
+
+    def counts(before: str) -> dict[str, np.ndarray]:
+        only_unit, only_formula, shared = (
+            random.integers(0, 9, (n, units)) * (random.random((n, units)) < often)
+            for _ in range(3)
+        )
+        return {
+            f"{before}unit_pixels": only_unit + shared,
+            f"{before}formula_pixels": only_formula + shared,
+            f"{before}shared_pixels": shared,
+        }
+
+    own = counts("")
+    return UnitEvidence(
+        **own,
+        **counts("chance_"),
+        fires=(own["unit_pixels"] > 0) | (random.random((n, units)) < 0.1)
+        if draw(st.booleans())
+        else None,
+        annotated=(own["formula_pixels"] > 0) | (random.random((n, units)) < 0.5),
+        right=random.random(n) < 0.6,
+    )
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
+    UnitEvidence: unit_evidence(),
 }
 
 

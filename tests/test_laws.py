@@ -5,15 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws import LAWS, Law, scored
+from laws import LAWS, Law, scored, state, value
 from strategies import FOR, options_of
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
-from theodolite.datasets.synthetic import planted_concepts, planted_locations
+from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence, UnitEvidence
+from theodolite.datasets.synthetic import planted_concepts, planted_locations, planted_units
 from theodolite.metrics._base import Entry
 from theodolite.metrics._catalogue import catalogue
 
 every_metric = pytest.mark.parametrize("entry", catalogue().values(), ids=lambda e: e.name)
-PERFECT = {ConceptEvidence: planted_concepts(), LocationEvidence: planted_locations()}
+PERFECT = {
+    ConceptEvidence: planted_concepts(),
+    LocationEvidence: planted_locations(),
+    UnitEvidence: planted_units(),
+}
 
 
 @every_metric
@@ -31,7 +35,10 @@ def test_planted_truth_beats_every_null(entry: Entry) -> None:
     direction = 1.0 if entry.better == "higher" else -1.0
     found = scored(entry, perfect, {})
     for baseline in entry.baselines:
-        null = scored(entry, baseline.make(perfect, 1), baseline.options)
+        if baseline.on == "state":
+            null = value(entry, baseline.make(state(entry, perfect, {}), 1), {})
+        else:
+            null = scored(entry, baseline.make(perfect, 1), baseline.options)
         assert np.nanmean(direction * (found - null)) > 0.05, baseline.name
 
 

@@ -67,6 +67,20 @@ def test_a_grid_that_is_not_square() -> None:
         FeatureExtractor(Tokens(), "last", grid=(9, 9))(wide)
 
 
+class WritesOver(Toy):
+    def __init__(self) -> None:
+        super().__init__()
+        self.clip = torch.nn.ReLU6(inplace=True)
+
+    def forward(self, x: Any) -> Any:
+        return self.pool(self.clip(self.mix(x)))
+
+
+def test_a_layer_is_kept_as_it_was_before_the_next_one_wrote_over_it() -> None:
+    maps = FeatureExtractor(WritesOver(), "mix")(BATCH - 0.5)
+    assert_allclose(maps[:, 0], 2 * (BATCH[:, 0] - 0.5), rtol=1e-5)
+
+
 class ChannelsLast(Toy):
     def forward(self, x: Any) -> Any:
         return self.drop(self.mix(x).permute(0, 2, 3, 1))

@@ -102,6 +102,64 @@ def run(
 
 
 @app.command()
+def dissect(
+    concepts: Annotated[
+        str, typer.Argument(help="How the masks are stored; `theodolite data` lists the readers.")
+    ],
+    folder: Annotated[Path, typer.Argument(help="The folder with pictures and masks.")],
+    model: Annotated[str, typer.Option(help="A network of timm, such as resnet18.")],
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    weights: Annotated[
+        Path | None, typer.Option(help="Its weights (.safetensors); else timm fetches them.")
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(help="The layer whose units to dissect; else the last with places."),
+    ] = None,
+    units: Annotated[int | None, typer.Option(help="Only the first so many units.", min=1)] = None,
+    length: Annotated[int, typer.Option(help="Concepts in a formula.", min=1, max=10)] = 3,
+    exact: Annotated[
+        bool, typer.Option(help="The best of all formulas of three, proved; not the beam's.")
+    ] = False,
+    quantile: Annotated[float, typer.Option(help="A unit is active above this quantile.")] = 0.995,
+    cache: Annotated[
+        Path | None, typer.Option(help="Where features are kept for the next run.")
+    ] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find out which concepts the units of a layer detect. A run that was stopped goes on."""
+    from theodolite.cli.progress import shown
+    from theodolite.execution.run import Places, prepare_folder
+    from theodolite.execution.run import run as do
+    from theodolite.execution.spec import RunSpec
+
+    _check_folder(folder)
+    given = [folder.resolve(), *([weights.resolve()] if weights else [])]
+    data = Path(os.path.commonpath([path.parent for path in given]))
+    places = [path.relative_to(data).as_posix() for path in given]
+    pipeline: dict[str, Any] = {
+        "name": "dissection", "backbone": model, "layer": layer, "units": units, "length": length,
+        "lengths": max(length, 10), "search": "exact" if exact else "beam", "quantile": quantile,
+    }  # fmt: skip
+    if weights:
+        pipeline["weights"] = places[1]
+    spec = RunSpec.model_validate(
+        {
+            "name": "dissection",
+            "title": f"What the units of {model} detect",
+            "dataset": {"name": concepts, "root": places[0]},
+            "pipeline": pipeline,
+            "resampling": {"resamples": 200},
+        }
+    )
+    prepare_folder(out, overwrite=overwrite)
+    with shown(quiet=quiet) as progress:
+        do(spec, Places(data, out, cache or _cache()), progress, _command())
+    _finish(out)
+
+
+@app.command()
 def audit(
     evidence: Annotated[
         Path,

@@ -198,7 +198,9 @@ class UnitEvidence(Evidence):
                 )  # fmt: skip
             if given and (shared > np.minimum(unit, formula)).any():
                 raise EvidenceError(
-                    f"{before}shared_pixels", "more pixels than in either mask", "the pixels in both"
+                    f"{before}shared_pixels",
+                    "more pixels than in either mask",
+                    "the pixels in both",
                 )
             if given and min(int(part.min(initial=0)) for part in given) < 0:
                 raise EvidenceError(f"{before}pixels", "a negative number", "counts of pixels")

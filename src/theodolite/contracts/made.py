@@ -41,6 +41,26 @@ class Made:
     model: Mapping[str, np.ndarray] = field(default_factory=dict)
     picture: Callable[[str], bytes] | None = None
     """A sample's picture as JPEG, by its id."""
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    """Further pictures for the run folder, by file."""
+    cards: Sequence["UnitCard"] = ()
+
+
+@dataclass(frozen=True)
+class UnitCard:
+    """One unit for the report: what it is said to detect, and pictures on which it is active."""
+
+    unit: str
+    why: str
+    """Why it is shown."""
+    formula: str
+    alone: str
+    """The best single concept, with its scores."""
+    stopped: str
+    """What the stopping rule keeps, with its scores."""
+    literals: tuple[tuple[str, float, float], ...]
+    """Each part of the formula with its own overlap and detection accuracy."""
+    files: tuple[str, ...]
 
 
 class Pipeline(Protocol):

@@ -146,9 +146,7 @@ def _scores(found: _Found) -> Iterator[Score]:
         yield replace(score, intervals=tuple(intervals), nulls=nulls)
 
 
-def _counts(
-    found: _Found, cell: tuple[int, ...], detail: Detail | None
-) -> tuple[int, int, str]:
+def _counts(found: _Found, cell: tuple[int, ...], detail: Detail | None) -> tuple[int, int, str]:
     """What was counted, a seed's average where seeds differ."""
     if detail is not None:
         undefined = int(np.isnan(detail.values).sum())

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from theodolite.execution.run_record import (
     ExampleRecord,
     MadeRecord,
     RunRecord,
+    UnitCardRecord,
     read_record,
     run_record,
     write_record,
@@ -72,6 +73,7 @@ def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) 
         facts=list(made.facts),
         inputs=dict(made.inputs),
         examples=_write_examples(out, made, spec),
+        cards=_write_cards(out, made),
         seconds_scoring=round(time.monotonic() - started, 1),
     )
     write_record(out / "made.json", about)
@@ -179,7 +181,8 @@ def _write_per_sample(path: Path, requests: Sequence[Request], bundles: Sequence
     columns: dict[str, list[Any]] = {n: [] for n in ("sample", "metric", "options", "value")}
     for request in requests:
         evidence = by_kind.get(request.entry.needs)
-        if evidence is None or not issubclass(request.entry.state, SampleMean):
+        about = request.entry
+        if evidence is None or about.detail or not issubclass(about.state, SampleMean):
             continue
         each = request.entry.state.each(evidence, **request.options)
         value = ratio(each.part, each.whole)
@@ -219,6 +222,13 @@ def _write_examples(out: Path, made: Made, spec: RunSpec) -> list[ExampleRecord]
         name = shown.samples.name(int(row))
         examples.append(ExampleRecord(row=int(row), sample=name, file=file))
     return examples
+
+
+def _write_cards(out: Path, made: Made) -> list[UnitCardRecord]:
+    for file, content in made.pictures.items():
+        with all_or_nothing(out / file) as stream:
+            stream.write(content)
+    return [UnitCardRecord.model_validate(asdict(card)) for card in made.cards]
 
 
 def recompute(folder: Path, progress: Progress = silent) -> int:

@@ -45,6 +45,18 @@ class ExampleRecord(Record):
     file: str
 
 
+class UnitCardRecord(Record):
+    """A unit that the report shows with pictures."""
+
+    unit: str
+    why: str
+    formula: str
+    alone: str
+    stopped: str
+    literals: list[tuple[str, float | None, float | None]]
+    files: list[str]
+
+
 class MadeRecord(Record):
     """The file ``made.json``: what became known on the way."""
 
@@ -52,6 +64,7 @@ class MadeRecord(Record):
     facts: list[tuple[str, int | float | str]] = []
     inputs: dict[str, str] = {}
     examples: list[ExampleRecord] = []
+    cards: list[UnitCardRecord] = []
     seconds_scoring: float
 
 

@@ -67,7 +67,7 @@ class FeatureExtractor:
 
         kept: list[Any] = []
         with _evaluating(self.network), torch.inference_mode():
-            hook = self.layer.register_forward_hook(lambda _, __, given: kept.append(given))
+            hook = self.layer.register_forward_hook(lambda _, __, given: kept.append(_copy(given)))
             try:
                 first = next(self.network.parameters(), None)
                 device = "cpu" if first is None else first.device
@@ -79,7 +79,7 @@ class FeatureExtractor:
             raise EvidenceError(
                 "layer", f"called {len(kept)} times in one pass", "a layer that is used once"
             )
-        given = kept[0][0] if isinstance(kept[0], tuple) else kept[0]
+        given = kept[0]
         if not isinstance(given, torch.Tensor):
             raise EvidenceError("layer", type(given).__name__, "a layer that gives one tensor")
         return self._as_maps(given.float().cpu().numpy())
@@ -108,6 +108,12 @@ class FeatureExtractor:
             )  # fmt: skip
         patches = given[:, leading:].reshape(n, rows, columns, channels)
         return np.ascontiguousarray(patches.transpose(0, 3, 1, 2))
+
+
+def _copy(given: Any) -> Any:
+    """A layer's output, before a later one writes over it in place."""
+    first = given[0] if isinstance(given, tuple) else given
+    return first.clone() if hasattr(first, "clone") else first
 
 
 def _find(network: "torch.nn.Module", name: str) -> "torch.nn.Module":

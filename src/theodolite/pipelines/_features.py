@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
+from PIL import Image
 
 from theodolite.contracts.made import Workshop
-from theodolite.datasets.concept_data import ConceptData
 from theodolite.errors import RefusedInput
 from theodolite.io.arrays import read_npy, write_npy
 from theodolite.io.paths import sha256_of
@@ -32,13 +33,36 @@ class FeatureMaps:
         for shard in self.shards:
             yield read_npy(shard, mapped=True).astype(np.float32)
 
+    @property
+    def step(self) -> int:
+        """How many pictures lie in one shard: a good number to read at a time."""
+        return SHARD
+
+    def part(self, first: int, last: int) -> Float[np.ndarray, "pictures channels height width"]:
+        """The maps of some pictures in a row."""
+        found = []
+        for number in range(first // SHARD, (last - 1) // SHARD + 1):
+            shard = read_npy(self.shards[number], mapped=True)
+            found.append(shard[max(first - number * SHARD, 0) : last - number * SHARD])
+        return np.concatenate(found).astype(np.float32)
+
     def pooled(self) -> Float[np.ndarray, "pictures channels"]:
         """The mean over places."""
         return np.concatenate([maps.mean(axis=(2, 3)) for maps in self])
 
 
+class Pictures(Protocol):
+    """Pictures in files, by row."""
+
+    def path(self, row: int) -> Path:
+        """The file."""
+
+    def picture(self, row: int) -> Image.Image:
+        """The picture, decoded."""
+
+
 def feature_maps(
-    data: ConceptData,
+    data: Pictures,
     rows: Int[np.ndarray, " n"],
     backbone: Backbone,
     layer: str | None,

@@ -78,13 +78,13 @@ def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
     )
 
 
-BINS = np.linspace(-1.0, 1.0, 21)
-
-
-def histogram(detail: Detail, caption: str, paper: Sequence[int] = ()) -> Markup:
+def histogram(
+    detail: Detail, bounds: tuple[float, float], caption: str, paper: Sequence[int] = ()
+) -> Markup:
     """How the scores of concepts or classes are spread; the paper's counts as an outline."""
-    width, height, left, base = 300, 150, 8, 118
-    counts, _ = np.histogram(detail.values[~np.isnan(detail.values)], BINS)
+    width, height, left, base = 300, 150, 12, 118
+    bins = np.linspace(*bounds, 21)
+    counts, _ = np.histogram(detail.values[~np.isnan(detail.values)], bins)
     ours = counts / max(counts.sum(), 1)
     theirs = np.asarray(paper, float)
     theirs = theirs / max(theirs.sum(), 1) if len(theirs) == len(ours) else np.zeros(0)
@@ -97,7 +97,7 @@ def histogram(detail: Detail, caption: str, paper: Sequence[int] = ()) -> Markup
     bars = "".join(
         f'<rect class="bar" x="{_n(left + i * step + 0.7)}" y="{_n(y(share))}" '
         f'width="{_n(step - 1.4)}" height="{_n(base - y(share))}">'
-        f"<title>{BINS[i]:.1f} to {BINS[i + 1]:.1f}: {counts[i]} {detail.over}</title></rect>"
+        f"<title>{bins[i]:.2f} to {bins[i + 1]:.2f}: {counts[i]} {detail.over}</title></rect>"
         for i, share in enumerate(ours)
         if share
     )
@@ -112,10 +112,11 @@ def histogram(detail: Detail, caption: str, paper: Sequence[int] = ()) -> Markup
     ticks = "".join(
         f'<line class="axis" x1="{_n(at)}" x2="{_n(at)}" y1="{base}" y2="{base + 4}"/>'
         f'<text class="label" x="{_n(at)}" y="{base + 17}" text-anchor="middle">{mark:g}</text>'
-        for mark in (-1, -0.5, 0, 0.5, 1)
-        for at in [left + (width - 2 * left) * (mark + 1) / 2]
+        for share in (0, 0.25, 0.5, 0.75, 1)
+        for mark in [bounds[0] + share * (bounds[1] - bounds[0])]
+        for at in [left + (width - 2 * left) * share]
     )
-    zero = width / 2
+    zero = _n(left + (width - 2 * left) * -bounds[0] / (bounds[1] - bounds[0]))
     return Markup(  # noqa: S704
         f'<svg class="histogram" role="img" aria-label="{escape(caption)}" '
         f'viewBox="0 0 {width} {height}">'
@@ -147,4 +148,76 @@ def bars(names: Sequence[str], values: Float[np.ndarray, " n"]) -> Markup:
     return Markup(  # noqa: S704
         f'<svg class="bars" role="img" viewBox="0 0 376 {height}">'
         f'<line class="zero" x1="262" x2="262" y1="2" y2="{height - 2}"/>{"".join(rows)}</svg>'
+    )
+
+
+def curve(
+    x: Float[np.ndarray, " n"],
+    middle: Float[np.ndarray, " n"],
+    spread: Float[np.ndarray, " n"],
+    caption: str,
+) -> Markup:
+    """A line with a band around it, on a scale from 0 to 100 %."""
+    width, height, left, base, top = 340, 180, 40, 150, 12
+    step = (width - left - 14) / max(len(x) - 1, 1)
+    tallest = float(np.nanmax(middle + spread, initial=0.0))
+    most = next((nice for nice in (0.02, 0.04, 0.1, 0.2, 0.4, 0.6, 0.8) if tallest <= nice), 1.0)
+
+    def place(i: int, value: Number) -> str:
+        share = min(max(float(value), 0.0), most) / most
+        return f"{_n(left + i * step)},{_n(base - (base - top) * share)}"
+
+    there = [i for i in range(len(x)) if not math.isnan(middle[i])]
+    over = [place(i, middle[i] + spread[i]) for i in there]
+    under = [place(i, middle[i] - spread[i]) for i in reversed(there)]
+    line = " ".join(place(i, middle[i]) for i in there)
+    marks = "".join(
+        f'<circle class="dot" cx="{p.split(",")[0]}" cy="{p.split(",")[1]}" r="2.6">'
+        f"<title>{x[i]:g}: {100 * middle[i]:.1f} %</title></circle>"
+        for i in there
+        for p in [place(i, middle[i])]
+    )
+    across = "".join(
+        f'<text class="label" x="{_n(left + i * step)}" y="{base + 16}" text-anchor="middle">'
+        f"{x[i]:g}</text>"
+        for i in range(len(x))
+    )
+    up = "".join(
+        f'<line class="grid" x1="{left}" x2="{width - 14}" y1="{_n(y)}" y2="{_n(y)}"/>'
+        f'<text class="label" x="{left - 6}" y="{_n(y + 4)}" text-anchor="end">'
+        f"{100 * share * most:.0f} %</text>"
+        for share in (0, 0.5, 1)
+        for y in [base - (base - top) * share]
+    )
+    return Markup(  # noqa: S704
+        f'<svg class="curve" role="img" aria-label="{escape(caption)}" '
+        f'viewBox="0 0 {width} {height}">{up}{across}'
+        f'<polygon class="band" points="{" ".join(over + under)}"/>'
+        f'<polyline class="line" points="{line}"/>{marks}</svg>'
+    )
+
+
+def columns(labels: Sequence[str], counts: Float[np.ndarray, " n"], caption: str) -> Markup:
+    """Counts as upright bars, each with its number."""
+    width, left, base, top = 340, 14, 150, 20
+    step = (width - 2 * left) / max(len(labels), 1)
+    tallest = max(float(counts.max(initial=0.0)), 1.0)
+    bars = ""
+    for i, (label, number) in enumerate(zip(labels, counts, strict=True)):
+        tall = (base - top) * float(number) / tallest
+        middle = _n(left + (i + 0.5) * step)
+        bars += (
+            f'<rect class="bar" x="{_n(left + i * step + 2)}" y="{_n(base - tall)}" '
+            f'width="{_n(step - 4)}" height="{_n(tall)}"/>'
+            f'<text class="label" x="{middle}" y="{base + 16}" text-anchor="middle">'
+            f"{escape(label)}</text>"
+        )
+        if number:
+            bars += (
+                f'<text class="label" x="{middle}" y="{_n(base - tall - 5)}" text-anchor="middle">'
+                f"{int(number)}</text>"
+            )
+    return Markup(  # noqa: S704
+        f'<svg class="curve" role="img" aria-label="{escape(caption)}" viewBox="0 0 {width} 180">'
+        f'<line class="axis" x1="{left}" x2="{width - left}" y1="{base}" y2="{base}"/>{bars}</svg>'
     )

@@ -20,6 +20,7 @@ from theodolite.metrics._catalogue import catalogue
 from theodolite.report.examples import examples
 from theodolite.report.figures import bars, histogram, strip
 from theodolite.report.tables import grid_table, score_table
+from theodolite.report.units import units_chapter
 from theodolite.report.words import (
     interval_words,
     option_text,
@@ -29,6 +30,7 @@ from theodolite.report.words import (
 )
 
 TEMPLATES = Path(__file__).parent / "templates"
+PER = {"concepts": "Per concept", "classes": "Per class", "units": "Per unit"}
 WORDS = {"yes": "Yes", "partly": "Partly", "no": "No", "cannot tell": "Cannot tell"}
 ADVICE = {
     "yes": "In this respect the explanation can be relied upon.",
@@ -61,6 +63,7 @@ def write_report(folder: Path) -> Path:
         facts=[(name, _fact(name, value)) for name, value in made.facts],
         examples=examples(folder, made.examples, spec.seeds[0]),
         chapters=[_chapter(v.question, spec, scores) for v in asked],
+        units=units_chapter(folder, made.cards, scores),
         grids=[t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
         differs=spec.report.differs,
         notes=made.notes,
@@ -112,7 +115,9 @@ def _card(verdict: Verdict) -> dict[str, Any]:
         "css": verdict.answer.replace(" ", "-"),
         "asks": verdict.asks,
         "word": WORDS[verdict.answer],
-        "because": f"{title(score)}, {options_text(score)}: {verdict.because}",
+        "because": f"{title(score)}, {options_text(score)}: {verdict.because}".replace(
+            " %", "\u00a0%"
+        ),
         "what": ADVICE[verdict.answer],
         "strip": strip(score, width=300, labels=True),
     }
@@ -151,19 +156,38 @@ def _chapter(question: Question, spec: RunSpec, scores: Sequence[Score]) -> dict
     return {
         "asks": QUESTIONS[question],
         "tables": [table for table in tables if table is not None],
-        "histograms": [_histograms(h, own) for h in wanted or _usual_histograms(own)],
+        "histograms": _joined([_histograms(h, own) for h in wanted or _usual_histograms(own)]),
         "has_paper": any(h.paper for h in wanted),
+        "about_histograms": _about_histograms(own),
         "extremes": _extremes(own),
         "rows": [_row(score, spec) for score in own],
     }
+
+
+def _about_histograms(scores: Sequence[Score]) -> str:
+    over = {score.detail.over for score in scores if score.detail}
+    if over == {"units"}:
+        return "How the units are spread"
+    return "Do weights and values follow what annotators say? Cosines from −1 to 1"
+
+
+def _joined(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Figures under the same heading side by side."""
+    joined: dict[str, dict[str, Any]] = {}
+    for group in groups:
+        if group["title"] in joined and not group["note"]:
+            joined[group["title"]]["figures"] += group["figures"]
+        else:
+            joined[group["title"]] = group
+    return list(joined.values())
 
 
 def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
     """Where the spec asks for none, one row per axis that scores have detail on."""
     found = dict.fromkeys((s.metric, s.detail.over) for s in scores if s.detail)
     return [
-        HistogramSpec(title=f"Per {over[:-1]}" if over == "concepts" else "Per class",
-                      metric=metric, over=over, sweep=catalogue()[metric].sweeps[0])
+        HistogramSpec(title=PER[over],
+                      metric=metric, over=over, sweep=(*catalogue()[metric].sweeps, "")[0])
         for metric, over in found
     ]  # fmt: skip
 
@@ -173,7 +197,8 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
     for score in scores:
         if score.metric == spec.metric and score.detail and score.detail.over == spec.over:
             choice = str(score.options.get(spec.sweep))
-            caption = f"{option_text(spec.sweep, choice)}: mean {score.value:+.2f}"
+            named = option_text(spec.sweep, choice) if spec.sweep else _named(score)
+            caption = f"{named}: mean {percent(score.value, score)}"
             paper = spec.paper.get(choice, [])
             if paper:
                 middles = np.linspace(-0.95, 0.95, len(paper))
@@ -181,9 +206,14 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
                 caption += f" (paper {about:+.2f}, from the middles of its bins)"
             if score.n_undefined:
                 caption += f", {score.n_undefined} undefined"
-            svg = histogram(score.detail, caption, paper)
+            svg = histogram(score.detail, score.bounds, caption, paper)
             figures.append({"svg": svg, "caption": caption})
     return {"title": spec.title, "figures": figures, "note": spec.note}
+
+
+def _named(score: Score) -> str:
+    options = options_text(score).removesuffix("per unit").rstrip(", ")
+    return f"{title(score)}, {options}" if options else title(score)
 
 
 def _extremes(scores: Sequence[Score], n: int = 8) -> list[dict[str, Any]]:

@@ -7,8 +7,7 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.execution.record import read_scores
-from theodolite.report.figures import BINS
-from theodolite.report.words import option_text
+from theodolite.report.words import option_text, title
 
 
 def write_figures(folder: Path, out: Path) -> Iterator[Path]:
@@ -29,10 +28,10 @@ def write_figures(folder: Path, out: Path) -> Iterator[Path]:
             continue
         form = score.options.get("form", "")
         figure, axes = pyplot.subplots(figsize=(3.2, 1.9), layout="constrained")
-        axes.hist(score.detail.values[~np.isnan(score.detail.values)], BINS, color="#6f93c4")
-        axes.set(
-            xlabel=f"cosine, {option_text('form', form)}", ylabel=score.detail.over, xlim=(-1, 1)
-        )
+        bins = np.linspace(*score.bounds, 21)
+        axes.hist(score.detail.values[~np.isnan(score.detail.values)], bins, color="#6f93c4")
+        label = f"cosine, {option_text('form', form)}" if form else title(score)
+        axes.set(xlabel=label, ylabel=score.detail.over, xlim=score.bounds)
         axes.spines[["top", "right"]].set_visible(False)
         path = out / f"{score.metric}_{score.detail.over}_{form}.pdf"
         figure.savefig(path, metadata={"CreationDate": None})

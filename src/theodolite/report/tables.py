@@ -95,9 +95,10 @@ def _find(scores: Sequence[Score], wanted: dict[str, Any]) -> Score | None:
 
 
 def _cell(score: Score | None, printed: float | None) -> Cell:
-    paper = "" if printed is None else f"{printed:.1f}"
     if score is None:
-        return Cell(paper=paper)
+        return Cell(paper="" if printed is None else f"{printed:g}")
+    digits = 1 if score.bounds == (0.0, 1.0) else 2
+    paper = "" if printed is None else f"{printed:.{digits}f}"
     interval = score.interval
     spread = "" if interval is None else interval_words(interval, score)
     return Cell(value_text(score.value, score), spread, paper)
@@ -150,5 +151,8 @@ def grid_table(spec: GridSpec, folder: Path) -> Table | None:
             )
         laid.append(Row((row,), tuple(cells)))
     heads = (spec.rows.replace("_", " "),)
-    names = tuple(f"{column} {spec.columns}" for column in columns)
+    names = tuple(
+        f"{column} {spec.columns}" if column.replace(".", "").isdigit() else column
+        for column in columns
+    )
     return Table(spec.title, spec.note, heads, names, tuple(laid), bool(spec.paper))

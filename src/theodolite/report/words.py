@@ -11,7 +11,11 @@ OPTION = {
         "value": "value",
     },
     "population": {"all": "all samples", "correct": "rightly classified"},
-    "over": {"concepts": "per concept", "classes": "per class"},
+    "over": {"concepts": "per concept", "classes": "per class", "units": "per unit"},
+    "denominator": {"all": "", "category": "unit pixels of annotated pictures only"},
+    "which": {"union": "pictures of either", "intersection": "pictures of both"},
+    "by": {"iou": "by overlap", "detection_accuracy": "by detection accuracy"},
+    "meeting": {"overlap": "", "present": "both somewhere in the picture"},
     "form": {"1": "weights", "2": "mean values", "3": "weights × mean values"},
     "target": {"boxes": "boxes", "points": "points", "masks": "masks", "auto": ""},
 }

@@ -1,18 +1,22 @@
 """Group the pixels of a picture by the set of labels they carry."""
 
+from typing import no_type_check
+
 import numba
 import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _same(layers, a, b):
-    for layer in range(layers.shape[0]):  # noqa: SIM110  numba has no all() over a generator
+    for layer in range(layers.shape[0]):
         if layers[layer, a] != layers[layer, b]:
             return False
     return True
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _hashed(layers, pixel):
     code = np.uint64(14695981039346656037)
     for layer in range(layers.shape[0]):
@@ -21,6 +25,7 @@ def _hashed(layers, pixel):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def group_picture(layers, table, number, first, weight):
     """Number the sets of labels of one picture; returns how many there are.
 
@@ -50,6 +55,7 @@ def group_picture(layers, table, number, first, weight):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def group_pictures(layers, scene_start, scene, numbers):
     """Sets of labels of several pictures: how many each has, their weights, sizes and labels."""
     n, n_layers, n_pixels = layers.shape
@@ -89,6 +95,7 @@ def group_pictures(layers, scene_start, scene, numbers):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _insert(labels, start, end, label):
     """Keep a short list sorted and without repeats."""
     place = end
@@ -103,6 +110,7 @@ def _insert(labels, start, end, label):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def pair_table(weight, label_start, label, n_concepts):
     """Pixels that each pair of concepts shares."""
     shared = np.zeros((n_concepts, n_concepts), np.int64)
@@ -114,6 +122,7 @@ def pair_table(weight, label_start, label, n_concepts):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def atoms_by_concept(label_start, label, n_concepts):
     """For each concept the atoms that carry it, in order."""
     start = np.zeros(n_concepts + 1, np.int64)

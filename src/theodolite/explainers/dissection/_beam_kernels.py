@@ -6,6 +6,8 @@ the unit, and the same two counts for F with every concept. All candidates of a 
 arithmetic; only the few that enter the beam touch atoms again.
 """
 
+from typing import no_type_check
+
 import numba
 import numpy as np
 
@@ -14,17 +16,20 @@ FIELDS = 5  # length, size, shared pixels, pictures, shared pictures
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def overlap(shared, size, unit_size):
     """Intersection over union; the small number is the published code's."""
     return shared / (unit_size + size - shared + 1e-10)
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _has(bits, atom):
     return (bits[atom >> 6] >> np.uint64(atom & 63)) & np.uint64(1)
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _apply(parent, operator, concept_atoms, bits):
     """The atoms of a formula with one step more."""
     one = np.uint64(1)
@@ -43,6 +48,7 @@ def _apply(parent, operator, concept_atoms, bits):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _step_sizes(operator, size, shared, c_size, c_shared, both, both_shared):
     """Size and shared pixels after a step."""
     if operator == OR:
@@ -53,6 +59,7 @@ def _step_sizes(operator, size, shared, c_size, c_shared, both, both_shared):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _changes(operator, size, c_size, both):
     """Whether a step gives a mask that is neither the formula's own nor the concept's."""
     if operator == OR:
@@ -63,6 +70,7 @@ def _changes(operator, size, c_size, both):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _pictures(bits, picture, n_atoms, unit_atom):
     """Pictures that show the formula, and pictures in which the unit meets it."""
     shown, last = 0, -1
@@ -84,6 +92,7 @@ def _pictures(bits, picture, n_atoms, unit_atom):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _log2(power):
     n = 0
     if power >> np.uint64(32):
@@ -105,6 +114,7 @@ def _log2(power):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _triples(parent, concept, tables, unit, with_all, with_unit, alone_unit):
     """Pixels of formula and concept with every other concept: all of them, and the unit's."""
     _, concept_start, concept_atom, weight, label_start, label, _ = tables
@@ -132,6 +142,7 @@ def _triples(parent, concept, tables, unit, with_all, with_unit, alone_unit):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _same_mask(a, b, old_bits, entry_parent, entry_operator, entry_concept, tables, scratch):
     """Whether two entries that are not built yet have the same atoms."""
     concept_start, concept_atom = tables[1], tables[2]
@@ -150,10 +161,11 @@ def _same_mask(a, b, old_bits, entry_parent, entry_operator, entry_concept, tabl
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, stop, found, picked):
-    """Search for one unit; writes the best of the beam after each length, by overlap and by detection.
+    """Search for one unit; writes the best of the beam after each length, by overlap and detection.
 
-    ``found[length - 1]`` and ``picked[length - 1]`` get FIELDS numbers, then operators and concepts.
+    ``found[length - 1]`` and ``picked[length - 1]`` get FIELDS numbers, operators and concepts.
     Returns how many lengths were searched: it ends when the beam no longer changes, or by the
     published stopping rule where ``stop`` is set.
     """
@@ -249,7 +261,10 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
                         if place < beam:
                             parent[place], operator[place] = parent[place - 1], operator[place - 1]
                             concept[place], value[place] = concept[place - 1], value[place - 1]
-                            new_size[place], new_hit[place] = new_size[place - 1], new_hit[place - 1]
+                            new_size[place], new_hit[place] = (
+                                new_size[place - 1],
+                                new_hit[place - 1],
+                            )
                         place -= 1
                     parent[place], operator[place], concept[place] = b, op, c
                     value[place], new_size[place], new_hit[place] = v, s, h
@@ -296,6 +311,7 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _report(n, size, hit, length, chain, bits, picture, unit_atom, found, picked):
     """The first of the beam, and the one that is detected most often."""
     best = -1.0
@@ -310,6 +326,7 @@ def _report(n, size, hit, length, chain, bits, picture, unit_atom, found, picked
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _write(row, length, size, hit, shown, met, chain):
     row[0], row[1], row[2], row[3], row[4] = length, size, hit, shown, met
     lengths = chain.shape[1]
@@ -318,6 +335,7 @@ def _write(row, length, size, hit, shown, met, chain):
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)
+@no_type_check
 def search_units(
     tables, unit_start, unit_atom, unit_count, shared, n_candidates, beam, lengths, distinct, stop
 ):

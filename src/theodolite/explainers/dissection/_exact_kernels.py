@@ -6,6 +6,8 @@ every chain of three concepts is linear in one triple count, which pair counts b
 sides. Triples are counted only where that bound beats t.
 """
 
+from typing import no_type_check
+
 import numba
 import numpy as np
 
@@ -16,6 +18,7 @@ MEMORY = 1 << 13
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _unit_tables(unit, label_start, label, n_concepts, shared):
     """The unit's own concepts, largest first; their pair counts; their rows of the unit."""
     unit_atom, unit_count = unit
@@ -49,6 +52,7 @@ def _unit_tables(unit, label_start, label, n_concepts, shared):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _carries(atom, a, b, label_start, label):
     found = 0
     for j in range(label_start[atom], label_start[atom + 1]):
@@ -57,6 +61,7 @@ def _carries(atom, a, b, label_start, label):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _inside_triple(a, b, c, own, unit, label_start, label):
     """Pixels of the unit that carry all three."""
     mine, place, pairs, start, row = own
@@ -77,6 +82,7 @@ def _inside_triple(a, b, c, own, unit, label_start, label):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _triple(a, b, c, concept_start, concept_atom, weight, label_start, label):
     """Pixels of all pictures that carry all three."""
     least, x, y = a, b, c
@@ -92,6 +98,7 @@ def _triple(a, b, c, concept_start, concept_atom, weight, label_start, label):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _chain(op1, op2, a, b, c, ab, ac, bc, abc):
     """Size of (a op1 b) op2 c from inclusion and exclusion."""
     if op1 == OR:
@@ -108,12 +115,14 @@ def _chain(op1, op2, a, b, c, ab, ac, bc, abc):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _outside(a, b, pairs, own_pairs, place):
     i, j = place[a], place[b]
     return pairs[a, b] - (own_pairs[i, j] if i >= 0 and j >= 0 else 0)
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     """Look at every chain of three concepts; count their pixels only if one could be the best."""
     pairs, concept_start, concept_atom, weight, label_start, label, _ = tables
@@ -140,6 +149,7 @@ def _try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, keep):
     """Whether a chain can beat the best overlap, its triple having ``least`` to ``most`` pixels."""
     _, place, own_pairs, _, _ = own
@@ -174,6 +184,7 @@ def _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, k
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _pairs_of_two(state, pairs, own, shared, best, n_concepts):
     """All formulas of two concepts: their counts are in the tables."""
     mine, place, own_pairs, _, _ = own
@@ -208,6 +219,7 @@ def _pairs_of_two(state, pairs, own, shared, best, n_concepts):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _order_outside(i, a, pairs, own, orders, n_order, n_concepts):
     """Concepts by how many of a's pixels outside the unit they cover; made once for each a."""
     if n_order[i] >= 0:
@@ -225,6 +237,7 @@ def _order_outside(i, a, pairs, own, orders, n_order, n_concepts):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
     """Chains inside one concept a: a AND x AND y, a AND x AND NOT y, a AND NOT x AND NOT y,
     (x OR y) AND a."""
@@ -296,6 +309,7 @@ def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _removals(i, j, pair_value, state, tables, own, unit, shared, best, memory, orders, n_order):
     """(a OR b) AND NOT c and (a AND NOT c) OR b: c removes what lies outside."""
     pairs = tables[0]
@@ -322,6 +336,7 @@ def _removals(i, j, pair_value, state, tables, own, unit, shared, best, memory, 
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _unions(state, tables, own, unit, shared, best, memory, orders, n_order):
     """Chains that begin with or come to an OR of concepts that the unit meets."""
     pairs = tables[0]
@@ -362,11 +377,16 @@ def _unions(state, tables, own, unit, shared, best, memory, orders, n_order):
             removed = most_removed[i] + most_removed[j]
             if u_or - t * o_or + t * removed > need - SLACK:
                 value = u_or - t * o_or
-                _removals(i, j, value, state, tables, own, unit, shared, best, memory, orders, n_order)
-                _removals(j, i, value, state, tables, own, unit, shared, best, memory, orders, n_order)
+                _removals(
+                    i, j, value, state, tables, own, unit, shared, best, memory, orders, n_order
+                )
+                _removals(
+                    j, i, value, state, tables, own, unit, shared, best, memory, orders, n_order
+                )
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _most_outside(a, pairs, own_pairs, place):
     most = 0
     for c in range(len(pairs)):
@@ -376,6 +396,7 @@ def _most_outside(a, pairs, own_pairs, place):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def _meets_and_union(state, tables, own, unit, shared, best, memory):
     """(a AND b) OR c."""
     pairs = tables[0]
@@ -411,6 +432,7 @@ def _meets_and_union(state, tables, own, unit, shared, best, memory):
 
 
 @numba.njit(cache=True, nogil=True)
+@no_type_check
 def best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best):
     """Improve on the overlap ``incumbent`` as far as formulas of up to ``lengths`` concepts can.
 
@@ -443,6 +465,7 @@ def best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best):
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)
+@no_type_check
 def best_of_three_units(
     tables, unit_start, unit_atom, unit_count, shared, sizes, incumbents, lengths
 ):

@@ -98,7 +98,7 @@ class Atoms:
             concept in self.label[self.label_start[a] : self.label_start[a + 1]]
             for a in range(first, last)
         ]
-        return np.asarray(has)[self.number[picture]].reshape(self.grid)
+        return np.asarray(np.asarray(has)[self.number[picture]].reshape(self.grid))
 
 
 def pack(
@@ -126,7 +126,7 @@ def pack(
     if n_pixels > 65_536:
         raise EvidenceError("grid", f"{grid}", "at most 65,536 places in all")
     number = np.empty((len(scenes), n_pixels), np.uint16)
-    per_picture, weights, n_labels, labels = [], [], [], []
+    parts: tuple[list[np.ndarray], ...] = ([], [], [], [])
     done = 0
     for chunk in _chunks(layers):
         stacked = _stacked(chunk, n_pixels, len(concepts))
@@ -134,20 +134,21 @@ def pack(
         starts = np.concatenate([[0], np.cumsum([len(one) for one in some])]).astype(np.int64)
         scene = np.array([c for one in some for c in one], np.int32)
         found = kernels.group_pictures(stacked, starts, scene, number[done : done + len(chunk)])
-        for parts, part in zip((per_picture, weights, n_labels, labels), found, strict=True):
-            parts.append(part)
+        for column, part in zip(parts, found, strict=True):
+            column.append(part)
         done += len(chunk)
         progress("masks", done, len(scenes))
     if done != len(scenes):
         raise EvidenceError("label maps", f"{done} pictures", f"{len(scenes)}, as in `scenes`")
+    per_picture, weights, n_labels, labels = (np.concatenate(column) for column in parts)
     return Atoms(
         tuple(concepts),
         tuple(categories or ["object"] * len(concepts)),
         grid,
-        np.concatenate([[0], np.cumsum(np.concatenate(per_picture))]),
-        np.concatenate(weights),
-        np.concatenate([[0], np.cumsum(np.concatenate(n_labels), dtype=np.int64)]),
-        np.concatenate(labels),
+        np.concatenate([[0], np.cumsum(per_picture)]),
+        weights,
+        np.concatenate([[0], np.cumsum(n_labels, dtype=np.int64)]),
+        labels,
         number,
     )
 

@@ -48,8 +48,8 @@ class TopValues:
     def _top(self, values: np.ndarray) -> np.ndarray:
         surplus = values.shape[1] - self.keep
         if surplus <= 0:
-            return values.copy()
-        return np.partition(values, surplus, axis=1)[:, surplus:]
+            return np.array(values)
+        return np.asarray(np.partition(values, surplus, axis=1)[:, surplus:])
 
     def _squeeze(self) -> None:
         self._blocks = [self._top(np.concatenate(self._blocks, axis=1))]
@@ -131,6 +131,12 @@ class Units:
             len(atoms.concepts),
         )  # fmt: skip
         return shared, meet
+
+    def by_picture(self, atoms: Atoms) -> "Units":
+        """Each unit's rows in the order of the pictures whose atoms they name."""
+        unit = np.repeat(np.arange(len(self)), np.diff(self.start))
+        order = np.lexsort((atoms.picture[self.atom], unit))
+        return Units(self.start, self.atom[order], self.count[order], self.names)
 
     def some(self, which: Sequence[int]) -> "Units":
         """A few of the units."""

@@ -13,9 +13,9 @@ def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
     del seed
     return replace(
         evidence,
-        unit_pixels=evidence.chance_unit_pixels,
-        formula_pixels=evidence.chance_formula_pixels,
-        shared_pixels=evidence.chance_shared_pixels,
+        unit_pixels=np.asarray(evidence.chance_unit_pixels),
+        formula_pixels=np.asarray(evidence.chance_formula_pixels),
+        shared_pixels=np.asarray(evidence.chance_shared_pixels),
         annotated=None if evidence.annotated is None else np.ones_like(evidence.annotated),
     )
 

@@ -33,12 +33,12 @@ def detection_and_accuracy(
 
     Example:
         >>> evidence = UnitEvidence(
-        ...     unit_pixels=np.array([[1, 0, 1], [1, 1, 1], [1, 0, 1]]),
-        ...     formula_pixels=np.array([[1, 1, 2], [0, 1, 2], [0, 1, 2]]),
-        ...     shared_pixels=np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0]]),
-        ...     right=np.array([True, True, False]),
+        ...     unit_pixels=np.eye(4, 3, dtype=int),
+        ...     formula_pixels=np.ones((4, 3), int),
+        ...     shared_pixels=np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]),
+        ...     right=np.array([True, True, False, True]),
         ... )
-        >>> detection_and_accuracy(evidence, which=["intersection"]).round(2)
+        >>> detection_and_accuracy(evidence, which=["intersection"])
         array([[nan, nan]])
     """
     state = DetectionAndAccuracy.of(evidence, meeting=meeting)
@@ -113,7 +113,10 @@ class DetectionAndAccuracy(Additive):
     def _scores(self) -> dict[str, np.ndarray]:
         unit, formula, shared = (self.pixels[..., i, :] for i in range(3))
         there, met = (self.pictures[..., i, :] for i in range(2))
-        return {"iou": ratio(shared, unit + formula - shared), "detection_accuracy": ratio(met, there)}
+        return {
+            "iou": ratio(shared, unit + formula - shared),
+            "detection_accuracy": ratio(met, there),
+        }
 
     def counts(self) -> tuple[np.ndarray, np.ndarray]:
         """Units that enter, and units that cannot."""
@@ -135,5 +138,5 @@ def _pearson(
     dy = np.where(there, dy - dy.sum(axis=-1, keepdims=True) / count, 0.0)
     spread = np.sqrt((dx**2).sum(axis=-1) * (dy**2).sum(axis=-1))
     enough = (n >= 3) & (spread > 1e-12)
-    found = ratio((dx * dy).sum(axis=-1), np.where(enough, spread, 0.0))
-    return np.clip(found, -1.0, 1.0)
+    product = np.asarray((dx * dy).sum(axis=-1))
+    return np.asarray(np.clip(ratio(product, np.where(enough, spread, 0.0)), -1.0, 1.0))
