@@ -9,13 +9,13 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Integer
 
 from theodolite.contracts.made import Progress, silent
 from theodolite.errors import EvidenceError
 
 CHUNK = 64
-Layers = Int[np.ndarray, "layers rows columns"]
+Layers = Integer[np.ndarray, "_layers _rows _columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,34 +25,36 @@ class Atoms:
     concepts: tuple[str, ...]
     categories: tuple[str, ...]
     grid: tuple[int, int]
-    start: Int[np.ndarray, " pictures+1"]
+    start: Integer[np.ndarray, " picture_starts"]
     """Where each picture's atoms begin."""
-    weight: Int[np.ndarray, " atoms"]
+    weight: Integer[np.ndarray, " atoms"]
     """Pixels of each atom."""
-    label_start: Int[np.ndarray, " atoms+1"]
-    label: Int[np.ndarray, " labels"]
+    label_start: Integer[np.ndarray, " atom_starts"]
+    label: Integer[np.ndarray, " labels"]
     """The concepts of each atom, in order."""
-    number: Int[np.ndarray, "pictures pixels"]
+    number: Integer[np.ndarray, "pictures pixels"]
     """Each pixel's atom, counted from the picture's first."""
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
     @cached_property
-    def picture(self) -> Int[np.ndarray, " atoms"]:
+    def picture(self) -> Integer[np.ndarray, " atoms"]:
         """The picture of each atom."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
 
     @cached_property
-    def by_concept(self) -> tuple[Int[np.ndarray, " concepts+1"], Int[np.ndarray, " labels"]]:
-        """For each concept the atoms that carry it."""
+    def by_concept(
+        self,
+    ) -> tuple[Integer[np.ndarray, " concept_starts"], Integer[np.ndarray, " labels"]]:
+        """For each concept where its atoms begin, and the atoms that carry it."""
         from theodolite.explainers.dissection import _atom_kernels as kernels  # noqa: PLC0415
 
         start, atom = kernels.atoms_by_concept(self.label_start, self.label, len(self.concepts))
         return start, atom
 
     @cached_property
-    def pairs(self) -> Int[np.ndarray, "concepts concepts"]:
+    def pairs(self) -> Integer[np.ndarray, "concepts concepts"]:
         """Pixels that each pair of concepts shares; on the diagonal, the pixels of each."""
         from theodolite.explainers.dissection import _atom_kernels as kernels  # noqa: PLC0415
 
@@ -62,7 +64,7 @@ class Atoms:
         return shared
 
     @cached_property
-    def pictures_with(self) -> Int[np.ndarray, " concepts"]:
+    def pictures_with(self) -> Integer[np.ndarray, " concepts"]:
         """Pictures that show each concept."""
         owner = np.repeat(self.picture, np.diff(self.label_start)).astype(np.int64)
         both = np.unique(owner * len(self.concepts) + self.label)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Integer
 
 from theodolite.explainers.dissection.atoms import Atoms
 from theodolite.explainers.dissection.formula import Formula
@@ -16,9 +16,9 @@ from theodolite.explainers.dissection.units import Units
 class Counts:
     """Pixels of the unit, of the formula and of both, for each picture and unit."""
 
-    unit: Int[np.ndarray, "pictures units"]
-    formula: Int[np.ndarray, "pictures units"]
-    shared: Int[np.ndarray, "pictures units"]
+    unit: Integer[np.ndarray, "pictures units"]
+    formula: Integer[np.ndarray, "pictures units"]
+    shared: Integer[np.ndarray, "pictures units"]
 
 
 class Members:

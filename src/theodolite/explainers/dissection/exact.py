@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 
 from theodolite.errors import EvidenceError
 from theodolite.explainers.dissection.atoms import Atoms
@@ -19,7 +19,7 @@ class Optimum:
     formulas: tuple[Formula | None, ...]
     iou: Float[np.ndarray, " units"]
     beam_iou: Float[np.ndarray, " units"]
-    counted: Int[np.ndarray, " units"]
+    counted: Integer[np.ndarray, " units"]
     """Triples of concepts whose pixels had to be counted."""
 
     @property

@@ -62,16 +62,11 @@ class Formula:
         rest = text.strip()
         while rest not in number:
             inner = rest[1:-1] if rest.startswith("(") and rest.endswith(")") else ""
-            for operator, between, after in (
-                ("AND NOT", " AND (NOT ", ")"), ("OR", " OR ", ""), ("AND", " AND ", ""),
-            ):  # fmt: skip
-                left, found, name = inner.rpartition(between)
-                if found and name.removesuffix(after) in number and name.endswith(after):
-                    steps.append((operator, number[name.removesuffix(after)]))  # type: ignore[arg-type]
-                    rest = left
-                    break
-            else:
+            step = _last_step(inner, number)
+            if step is None:
                 raise EvidenceError("formula", repr(text), "a printed formula of known concepts")
+            steps.append(step[:2])
+            rest = inner[: -step[2]]
         return Formula(number[rest], tuple(reversed(steps)))
 
     def holds(self, mask: Callable[[int], np.ndarray]) -> np.ndarray:
@@ -107,3 +102,14 @@ class Formula:
         rows = np.array(list(product([False, True], repeat=len(concepts))))
         column = {concept: rows[:, i] for i, concept in enumerate(concepts)}
         return self.holds(lambda concept: column[concept])
+
+
+def _last_step(inner: str, number: dict[str, int]) -> tuple[Operator, int, int] | None:
+    """The operator and concept that a printed formula ends with, and how long that is in print."""
+    for name in sorted(number, key=len, reverse=True):  # a name may hold the word OR itself
+        for operator, said in (
+            ("AND NOT", f" AND (NOT {name})"), ("OR", f" OR {name}"), ("AND", f" AND {name}"),
+        ):  # fmt: skip
+            if inner.endswith(said) and len(inner) > len(said):
+                return operator, number[name], len(said)  # type: ignore[return-value]
+    return None

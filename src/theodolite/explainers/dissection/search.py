@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Integer
 
 from theodolite.errors import EvidenceError
 from theodolite.explainers.dissection.atoms import Atoms
@@ -68,10 +68,10 @@ class Searched:
     """What was found for every unit, length by length."""
 
     beam: Beam
-    unit_pixels: Int[np.ndarray, " units"]
-    found: Int[np.ndarray, "units lengths fields"]
-    picked: Int[np.ndarray, "units lengths fields"]
-    searched: Int[np.ndarray, " units"]
+    unit_pixels: Integer[np.ndarray, " units"]
+    found: Integer[np.ndarray, "units lengths fields"]
+    picked: Integer[np.ndarray, "units lengths fields"]
+    searched: Integer[np.ndarray, " units"]
 
     def best(self, unit: int, length: int | None = None) -> Explained | None:
         """The highest overlap among formulas of up to this length; None if nothing overlaps."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 
 from theodolite.contracts.made import Progress, silent
 from theodolite.errors import EvidenceError
 from theodolite.explainers.dissection.atoms import Atoms
 
-Maps = Float[np.ndarray, "pictures units height width"]
+Maps = Float[np.ndarray, "_pictures units height width"]
 Method = Literal["linear", "hazen"]
 PAPER = 0.995
 REFERENCE = 994 / 999
@@ -109,15 +109,15 @@ def thresholds(
 class Units:
     """The masks of units, as active pixels per atom."""
 
-    start: Int[np.ndarray, " units+1"]
-    atom: Int[np.ndarray, " rows"]
-    count: Int[np.ndarray, " rows"]
+    start: Integer[np.ndarray, " unit_starts"]
+    atom: Integer[np.ndarray, " rows"]
+    count: Integer[np.ndarray, " rows"]
     names: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
-    def sizes(self) -> Int[np.ndarray, " units"]:
+    def sizes(self) -> Integer[np.ndarray, " units"]:
         """Active pixels of each unit."""
         total = np.concatenate([[0], np.cumsum(self.count, dtype=np.int64)])
         return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
@@ -157,7 +157,7 @@ def mark(
     *,
     chunk: int = 128,
     threads: int = 2,
-    pictures: Int[np.ndarray, " pictures"] | None = None,
+    pictures: Integer[np.ndarray, " pictures"] | None = None,
     progress: Progress = silent,
 ) -> Units:
     """Upsample, threshold and count, in one pass over the pictures.
