@@ -8,10 +8,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 __version__ = version("theodolite")
-__all__ = ["ConceptEvidence", "EvidenceError", "LocationEvidence", "Score", "audit"]
+__all__ = ["ConceptEvidence", "EvidenceError", "LocationEvidence", "Score", "UnitEvidence", "audit"]
 
 if TYPE_CHECKING:
-    from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+    from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence, UnitEvidence
     from theodolite.contracts.score import Score
     from theodolite.errors import EvidenceError
     from theodolite.execution.audit import audit
@@ -21,6 +21,7 @@ _HOMES = {
     "EvidenceError": "theodolite.errors",
     "LocationEvidence": "theodolite.contracts.evidence",
     "Score": "theodolite.contracts.score",
+    "UnitEvidence": "theodolite.contracts.evidence",
     "audit": "theodolite.execution.audit",
 }
 

@@ -88,7 +88,7 @@ def truncate(name: str) -> Callable[[Path], None]:
         (write("header.json", b"[" * 200_000), "broken JSON"),
         (edit_header(lambda h: h.update(format="x")), "another format"),
         (edit_header(lambda h: h.update(format_version=99)), "format version 99"),
-        (edit_header(lambda h: h.update(kind="unit")), "'unit' version 1"),
+        (edit_header(lambda h: h.update(kind="votes")), "'votes' version 1"),
         (edit_header(lambda h: h.update(arrays=[])), "'arrays' is list"),
         (edit_header(lambda h: h["arrays"].update({"../../evil": {}})), "'../../evil'"),
         (edit_header(lambda h: h["arrays"]["maps"].update(shape=[9])), "as the header says"),

@@ -306,20 +306,9 @@ def data_check(
     _check_folder(folder)
     resolved = folder.resolve()
     found: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
-    rows = np.arange(len(found))
-    at_hand = found.at_hand(rows)
-    placed = found.placed()
-    kinds = [kind for kind in ("points", "boxes") if getattr(found, kind) is not None]
-    kinds += ["masks"] if found.mask_files else []
-    facts = [
-        ("pictures", f"{len(found):,} listed, {len(at_hand):,} at hand"),
-        ("train / test", f"{int((~found.is_test).sum()):,} / {int(found.is_test.sum()):,}"),
-        ("classes", f"{len(found.classes)}"),
-        ("concepts", f"{len(found.concepts)}, {100 * found.presence.mean():.1f} % present"),
-        ("with a place", f"{int(placed.sum())} concepts ({', '.join(kinds) or 'none'})"),
-        *(("note", note) for note in found.notes),
-    ]
-    print_table(("", found.name), facts)
+    at_hand = found.at_hand(np.arange(len(found)))
+    facts = [("pictures", f"{len(found):,} listed, {len(at_hand):,} at hand"), *found.summary()]
+    print_table(("", found.name), [*facts, *(("note", note) for note in found.notes)])
     found.check_pictures(at_hand)
 
 

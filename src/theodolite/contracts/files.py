@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.axes import Classes, Concepts, NamedAxis, Parts, Samples
+from theodolite.contracts.axes import Classes, Concepts, NamedAxis, Parts, Samples, Units
 from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence, UnitEvidence
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_npy, read_npz, read_safetensors, write_npy
 from theodolite.io.tables import read_parquet, write_parquet
@@ -20,8 +20,17 @@ from theodolite.io.text import read_json, write_json
 
 FORMAT = "theodolite-evidence"
 FORMAT_VERSION = 1
-KINDS: dict[str, type[Evidence]] = {k.kind: k for k in (ConceptEvidence, LocationEvidence)}
-AXES: dict[str, type[NamedAxis]] = {"concepts": Concepts, "classes": Classes, "parts": Parts}
+KINDS: dict[str, type[Evidence]] = {
+    k.kind: k for k in (ConceptEvidence, LocationEvidence, UnitEvidence)
+}
+FROM_ARRAYS: dict[str, type[Evidence]] = {"values": ConceptEvidence, "unit_pixels": UnitEvidence}
+"""The array that tells which kind of evidence a file of plain arrays is."""
+AXES: dict[str, type[NamedAxis]] = {
+    "concepts": Concepts,
+    "classes": Classes,
+    "parts": Parts,
+    "units": Units,
+}
 
 
 def save(evidence: Evidence, folder: Path | str) -> None:
@@ -127,7 +136,7 @@ def _stored(folder: Path, name: str, entry: Any) -> np.ndarray:
             f"{values.dtype.str} {values.shape}",
             f"{dtype} {expected}, as the header says",
         )
-    if encoding == "bits":
+    if encoding == "bits" and values.dtype == np.uint8:
         return np.unpackbits(values, axis=-1, count=shape[-1]).view(bool)
     return values
 
@@ -149,27 +158,33 @@ def _load_samples(path: Path) -> Samples:
     return Samples(**given)
 
 
-def load_arrays(path: Path | str) -> ConceptEvidence:
-    """Concept evidence from one .npz or .safetensors file, its arrays named like the fields.
+def load_arrays(path: Path | str) -> Evidence:
+    """Concept or unit evidence from one .npz or .safetensors file, arrays named like the fields.
 
-    ``concepts`` and ``classes`` may give names, ``ids`` and ``clusters`` say which samples are
-    which and which belong together.
+    ``concepts``, ``classes`` and ``units`` may give names, ``ids`` and ``clusters`` say which
+    samples are which and which belong together.
     """
     path = Path(path)
     read = {".npz": read_npz, ".safetensors": read_safetensors}.get(path.suffix)
     if read is None and path.exists():
         raise EvidenceError(f"{path.name!r}", f"a file {path.suffix!r}", ".npz or .safetensors")
     arrays: dict[str, Any] = dict((read or read_npz)(path))
-    fields = {name for name, _ in ConceptEvidence.layouts()}
-    unknown = sorted(set(arrays) - fields - {"concepts", "classes", "ids", "clusters"})
-    if unknown or "values" not in arrays:
+    first = next((name for name in FROM_ARRAYS if name in arrays), "values")
+    kind = FROM_ARRAYS[first]
+    fields = {name for name, _ in kind.layouts()}
+    axes = [name for name in ("concepts", "classes", "units") if hasattr(kind, name)]
+    unknown = sorted(set(arrays) - fields - {*axes, "ids", "clusters"})
+    if unknown or first not in arrays:
         came = f"unknown arrays {unknown}" if unknown else f"only {sorted(arrays)}"
-        known = (
-            f"'values' and perhaps {sorted(fields - {'values'})}, concepts, classes, ids, clusters"
+        others = ", ".join([*sorted(fields - {first}), *axes, "ids", "clusters"])
+        raise EvidenceError(
+            f"{path.name!r}", came, f"{first!r} and perhaps {others}", "Rename the arrays."
         )
-        raise EvidenceError(f"{path.name!r}", came, known, "Rename the arrays.")
-    for axis in ("concepts", "classes"):
+    for axis in axes:
         if axis in arrays:
             arrays[axis] = tuple(str(name) for name in np.atleast_1d(arrays[axis]))
     rows = {name: arrays.pop(name) for name in ("ids", "clusters") if name in arrays}
-    return ConceptEvidence(**arrays, samples=Samples(**rows))
+    try:
+        return kind(**arrays, samples=Samples(**rows))
+    except TypeError as error:
+        raise EvidenceError(f"{path.name!r}", str(error), "all the arrays of its kind") from error

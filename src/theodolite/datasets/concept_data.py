@@ -122,6 +122,17 @@ class ConceptData:
         self.places(rows, np.array(sizes, np.int64).reshape(-1, 2))
         self.masks(np.unique([row for row, _ in self.mask_files]).astype(np.int64), grid=1)
 
+    def summary(self) -> list[tuple[str, str]]:
+        """What is in it, in a few lines."""
+        kinds = [kind for kind in ("points", "boxes") if getattr(self, kind) is not None]
+        kinds += ["masks"] if self.mask_files else []
+        return [
+            ("train / test", f"{int((~self.is_test).sum()):,} / {int(self.is_test.sum()):,}"),
+            ("classes", f"{len(self.classes)}"),
+            ("concepts", f"{len(self.concepts)}, {100 * self.presence.mean():.1f} % present"),
+            ("with a place", f"{int(self.placed().sum())} concepts ({', '.join(kinds) or 'none'})"),
+        ]
+
     def digests(self) -> dict[str, str]:
         """Digests of the annotation files, by name."""
         return {path.name: sha256_of(path) for path in self.tables}

@@ -95,6 +95,20 @@ class MaskData:
             )
         return layers
 
+    def summary(self) -> list[tuple[str, str]]:
+        """What is in it, in a few lines."""
+        kinds = Counter(self.categories)
+        return [
+            ("classes", f"{len(self.classes)}"),
+            ("concepts", ", ".join(f"{n} of {kind}" for kind, n in sorted(kinds.items()))),
+        ]
+
+    def check_pictures(self, rows: Int[np.ndarray, " n"]) -> None:
+        """Decode every picture and its masks."""
+        for row in rows:
+            self.picture(int(row))
+            self.layers(int(row))
+
     def digests(self) -> dict[str, str]:
         """Digests of the annotation files, by name."""
         return {path.name: sha256_of(path) for path in self.tables}

@@ -157,8 +157,8 @@ def requests_for(
             unanswered.append(Unanswered(entry.name, ("concepts that have a place",)))
             continue
         requests.append(Request(entry, options))
-        if entry.detail:
-            requests.append(Request(entry, {**options, "over": "classes"}))
+        others = entry.choices("over")[1:] if entry.detail else ()
+        requests += [Request(entry, {**options, "over": other}) for other in others]
     return requests, unanswered
 
 

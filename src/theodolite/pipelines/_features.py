@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -51,6 +51,7 @@ class FeatureMaps:
         return np.concatenate([maps.mean(axis=(2, 3)) for maps in self])
 
 
+@runtime_checkable
 class Pictures(Protocol):
     """Pictures in files, by row."""
 

@@ -71,7 +71,7 @@ def _changes(operator, size, c_size, both):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _pictures(bits, picture, n_atoms, unit_atom):
+def _pictures(bits, picture, unit_atom):
     """Pictures that show the formula, and pictures in which the unit meets it."""
     shown, last = 0, -1
     for word in range(len(bits)):
@@ -193,7 +193,8 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
     size, hit = np.zeros(beam, np.int64), np.zeros(beam, np.int64)
     length = np.zeros(beam, np.int64)
     chain = np.zeros((beam, 2, lengths), np.int64)
-    bits = np.zeros((beam, n_words), np.uint64)
+    bits, old_bits = np.zeros((2, beam, n_words), np.uint64)
+    seen = np.full((beam, 2), -1, np.int64)  # pictures with the formula, and with the unit on it
     both = np.zeros((beam, n_concepts), np.int64)
     both_unit = np.zeros((beam, n_concepts), np.int64)
     scratch = np.zeros((2, n_words), np.uint64)
@@ -223,7 +224,7 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
             _triples(nothing, c, tables, unit, with_all, with_unit, alone_unit)
             both[b] = pairs[c]
             both_unit[b] = alone_unit
-    _report(n, size, hit, length, chain, bits, picture, unit_atom, found[0], picked[0])
+    _report(n, size, hit, length, chain, seen, bits, picture, unit_atom, found[0], picked[0])
     best = np.round(found[0, 4] / found[0, 3], 4)
 
     parent, operator = np.empty(beam + 1, np.int64), np.empty(beam + 1, np.int64)
@@ -275,7 +276,8 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
         if unchanged:
             return step
         last = step == lengths - 1
-        old_bits, old_both, old_unit = bits.copy(), both.copy(), both_unit.copy()
+        bits, old_bits = old_bits, bits
+        old_both, old_unit, old_seen = both.copy(), both_unit.copy(), seen.copy()
         old_chain, old_length = chain.copy(), length.copy()
         for e in range(m):
             p, c = parent[e], concept[e]
@@ -283,7 +285,9 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
             size[e], hit[e] = new_size[e], new_hit[e]
             if operator[e] < 0:
                 bits[e], both[e], both_unit[e] = old_bits[p], old_both[p], old_unit[p]
+                seen[e] = old_seen[p]
                 continue
+            seen[e] = -1
             chain[e, 0, length[e]], chain[e, 1, length[e]] = operator[e], c
             length[e] += 1
             atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
@@ -297,7 +301,9 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
                     with_all[d], with_unit[d],
                 )  # fmt: skip
         n = m
-        _report(n, size, hit, length, chain, bits, picture, unit_atom, found[step], picked[step])
+        _report(
+            n, size, hit, length, chain, seen, bits, picture, unit_atom, found[step], picked[step]
+        )
         if stop:
             now = np.round(found[step, 4] / max(found[step, 3], 1), 4)
             negated = False
@@ -312,11 +318,13 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _report(n, size, hit, length, chain, bits, picture, unit_atom, found, picked):
+def _report(n, size, hit, length, chain, seen, bits, picture, unit_atom, found, picked):
     """The first of the beam, and the one that is detected most often."""
     best = -1.0
     for b in range(n):
-        shown, met = _pictures(bits[b], picture, 0, unit_atom)
+        if seen[b, 0] < 0:
+            seen[b] = _pictures(bits[b], picture, unit_atom)
+        shown, met = seen[b]
         detected = met / shown if shown else 0.0
         if b == 0:
             _write(found, length[b], size[b], hit[b], shown, met, chain[b])

@@ -8,8 +8,14 @@ from jaxtyping import Float, Integer
 from theodolite.errors import EvidenceError
 from theodolite.explainers.dissection.atoms import Atoms
 from theodolite.explainers.dissection.formula import OPERATORS, Formula
-from theodolite.explainers.dissection.search import Beam, kernel_tables, search
+from theodolite.explainers.dissection.search import (
+    UNITS_WORTH_THREADS,
+    Beam,
+    kernel_tables,
+    search,
+)
 from theodolite.explainers.dissection.units import Units
+from theodolite.metrics._threads import one_thread_if
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +47,11 @@ def optimum(atoms: Atoms, units: Units, lengths: int = 3, beam: int = 5) -> Opti
     first = [start.best(u) for u in range(len(units))]
     known = np.array([0.0 if one is None else one.iou for one in first])
     shared, _ = units.with_concepts(atoms)
-    best, counted = kernels.best_of_three_units(
-        kernel_tables(atoms), units.start, units.atom, units.count, shared, units.sizes(), known,
-        lengths,
-    )  # fmt: skip
+    with one_thread_if(len(units) < UNITS_WORTH_THREADS):
+        best, counted = kernels.best_of_three_units(
+            kernel_tables(atoms), units.start, units.atom, units.count, shared, units.sizes(),
+            known, lengths,
+        )  # fmt: skip
     formulas: list[Formula | None] = []
     iou = known.copy()
     sizes = units.sizes()

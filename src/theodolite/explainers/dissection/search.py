@@ -10,8 +10,10 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.dissection.atoms import Atoms
 from theodolite.explainers.dissection.formula import OPERATORS, Formula
 from theodolite.explainers.dissection.units import Units
+from theodolite.metrics._threads import one_thread_if
 
 LONGEST = 24
+UNITS_WORTH_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,9 @@ def search(atoms: Atoms, units: Units, beam: Beam | None = None) -> Searched:
 
     beam = beam or Beam()
     shared, _ = units.with_concepts(atoms)
-    found, picked, searched = kernels.search_units(
-        kernel_tables(atoms), units.start, units.atom, units.count, shared, beam.candidates,
-        beam.size, beam.lengths, beam.distinct, beam.stop,
-    )  # fmt: skip
+    with one_thread_if(len(units) < UNITS_WORTH_THREADS):
+        found, picked, searched = kernels.search_units(
+            kernel_tables(atoms), units.start, units.atom, units.count, shared, beam.candidates,
+            beam.size, beam.lengths, beam.distinct, beam.stop,
+        )  # fmt: skip
     return Searched(beam, units.sizes(), found, picked, searched)

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from theodolite.contracts.evidence import LocationEvidence
 from theodolite.metrics._base import PerSample
+from theodolite.metrics._threads import one_thread_if
 
 Sides = Literal["either", "every", "share"]
 Ties = Literal["stable", "share"]
@@ -20,8 +21,6 @@ def pixel_counts(
     points: Float[np.ndarray, "queries 2"],
 ) -> Int[np.ndarray, "queries 3"]:
     """Pixels of each upsampled map above the one at a point, equal to it, and equal before it."""
-    import numba  # noqa: PLC0415  only when needed
-
     from theodolite.metrics._kernels import pixel_ranks  # noqa: PLC0415
 
     maps = evidence.maps
@@ -29,16 +28,10 @@ def pixel_counts(
         maps = maps.astype(np.float32)
     sizes = evidence.sizes[which[:, 0]]
     pixels = np.clip(np.floor(points).astype(np.int64), 0, sizes - 1)
-    # threads wait for each other: not worth it for a few million pixels
-    many = int(sizes.prod(axis=1).sum()) > PIXELS_WORTH_THREADS
-    threads = numba.get_num_threads()
-    numba.set_num_threads(threads if many else 1)
-    try:
+    with one_thread_if(int(sizes.prod(axis=1).sum()) <= PIXELS_WORTH_THREADS):
         counts: np.ndarray = pixel_ranks(
             maps, np.ascontiguousarray(which), np.ascontiguousarray(sizes), pixels
         )
-    finally:
-        numba.set_num_threads(threads)
     return counts
 
 

@@ -1,0 +1,166 @@
+"""A dissection from pictures to report: drawn shapes with a small network, and real data in short."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from safetensors.numpy import save_file
+
+from theodolite.datasets.joined_masks import joined_masks
+from theodolite.datasets.shapes import write_shapes
+from theodolite.execution.run import Places, recompute, run
+from theodolite.execution.seal import seal
+from theodolite.execution.spec import RunSpec
+from theodolite.io.tables import read_parquet
+from theodolite.io.text import read_csv
+from theodolite.report.html import write_report
+
+torch = pytest.importorskip("torch")
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shapes as a folder of masks, one concept with markup in its name, and a random network."""
+    import timm  # noqa: PLC0415
+
+    root = tmp_path_factory.mktemp("shapes")
+    write_shapes(root / "plain", 40)
+    masks = root / "masks"
+    masks.mkdir()
+    samples = list(read_csv(root / "plain" / "samples.csv"))
+    (masks / "samples.csv").write_text(
+        "\n".join(["picture,class", *(f"{row['picture']},{row['class']}" for row in samples)])
+    )
+    for folder in ("pictures", "masks"):
+        (root / "plain" / folder).rename(masks / folder)
+    lines = ["picture,concept,file"]
+    for row in read_csv(root / "plain" / "masks.csv"):
+        name = EVIL if row["part"] == "disc" else row["part"]
+        lines.append(f"{row['picture']},{name},{row['file']}")
+    (masks / "masks.csv").write_text("\n".join(lines))
+    torch.manual_seed(0)
+    arrays = timm.create_model("test_resnet").state_dict()
+    weights = {k: np.asarray(v.numpy(), order="C") for k, v in arrays.items()}
+    save_file(weights, root / "weights.safetensors")
+    return root
+
+
+def dissect(shapes: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).with_name("theodolite")
+    return subprocess.run(
+        [program, "dissect", "mask_folder", shapes / "masks", "--model", "test_resnet",
+         "--weights", shapes / "weights.safetensors", "--out", out, "--cache", shapes / "cache",
+         "--quiet", *more],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [(), ("--exact", "--units", "9")])
+def test_the_command(shapes: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
+    result = dissect(shapes, tmp_path / "out", *more)
+    assert result.returncode == 0, result.stderr
+    assert "Does a unit detect the concept?" in result.stdout
+    units = read_parquet(tmp_path / "out" / "tables" / "units.parquet")
+    if more:
+        assert len(units["unit"]) == 9
+        assert units["formula"] == units["best_of_three"]
+        np.testing.assert_allclose(
+            [v or 0 for v in units["iou"]], units["best_of_three_iou"], atol=1e-9
+        )
+    assert all(a <= b + 1e-12 for a, b in zip(units["beam_of_three_iou"],
+                                              units["best_of_three_iou"], strict=True))  # fmt: skip
+    lengths = read_parquet(tmp_path / "out" / "tables" / "lengths.parquet")
+    assert lengths["length"] == list(range(1, 11))
+    assert all(a <= b + 1e-9 for a, b in zip(lengths["iou"], lengths["iou"][1:], strict=False))
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert EVIL not in page and "&lt;script&gt;" in page
+    assert page.count("<img ") >= 4
+    recompute(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--layer", "nowhere"), "the name of a module"),
+        (("--quantile", "2"), "between 0 and 1"),
+        (("--exact", "--length", "5"), "3 if exact"),
+    ],
+)
+def test_what_cannot_be_dissected(
+    shapes: Path, tmp_path: Path, more: tuple[str, ...], says: str
+) -> None:
+    result = dissect(shapes, tmp_path / "out", *more)
+    assert result.returncode == 2 and says in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def some(real: Path, root: Path) -> None:
+    """A few pictures of each of the three real data sets, with their real annotations."""
+    for name, table in (("oxford_pets", "annotations.json"), ("monumai", "annotations.json")):
+        (root / name / "images").mkdir(parents=True)
+        content = json.loads((real / name / table).read_text())
+        kept = content[:: len(content) // 40][:40]
+        (root / name / table).write_text(json.dumps(kept))
+        for record in kept:
+            for folder, suffix in (("images", None), ("trimaps", ".png")):
+                source = real / name / folder / record.get("file", f"{record.get('name')}.jpg")
+                source = source.with_suffix(suffix) if suffix else source
+                if source.is_file():
+                    (root / name / folder).mkdir(exist_ok=True)
+                    (root / name / folder / source.name).write_bytes(source.read_bytes())
+    for path in sorted((real / "camvid" / "images").rglob("*.jpg"))[::20]:
+        inner = path.relative_to(real / "camvid" / "images")
+        label = (Path("labels") / inner).with_suffix(".png")
+        for file in (Path("images") / inner, label):
+            (root / "camvid" / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / "camvid" / file).write_bytes((real / "camvid" / file).read_bytes())
+    (root / "efficientnet_lite0").mkdir()
+    weights = "efficientnet_lite0/efficientnet_lite0_fp16.safetensors"
+    (root / weights).write_bytes((real / weights).read_bytes())
+
+
+def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
+    some(shared_data, tmp_path / "data")
+    protocol = Path(__file__).parents[2] / "protocols" / "detection_pets_monumai_camvid.yaml"
+    content = yaml.safe_load(protocol.read_text())
+    content["pipeline"] |= {"units": 64, "min_pictures": 3, "cards": 2}
+    content["resampling"]["resamples"] = 50
+    out = tmp_path / "out"
+    out.mkdir()
+    found = run(RunSpec.model_validate(content), Places(tmp_path / "data", out, tmp_path / "cache"))
+    by_metric = {s.metric: s for s in found.scores}
+    assert set(by_metric) == {
+        "detection_accuracy", "unit_iou", "pixel_recall", "detection_and_accuracy",
+    }  # fmt: skip
+    score = by_metric["detection_accuracy"]
+    assert score.null is not None and score.value > score.null.value + 0.1
+    higher = read_parquet(out / "tables" / "higher.parquet")
+    share = dict(zip(zip(higher["score"], higher["higher_for"], strict=True), higher["share"],
+                     strict=True))  # fmt: skip
+    assert share["overlap (IoU)", "formula of three"] > 0.8, "longer formulas overlap more"
+    assert share["overlap (IoU)", "one concept"] == 0.0
+    page = write_report(out).read_text()
+    assert page.count('<li class="unit">') == 4 and "Do longer formulas say more?" in page
+    seal(out)
+    recompute(out)
+
+
+def test_data_sets_are_joined(shared_data: Path, tmp_path: Path) -> None:
+    some(shared_data, tmp_path)
+    data = joined_masks(
+        tmp_path,
+        parts=[("pets", "oxford_pets"), ("camvid", "camvid"), ("monumai_masks", "monumai")],
+    )
+    assert len(data) == 40 + 36 + 40 and "CamVid" in data.classes
+    assert data.labels is not None and len(np.unique(data.labels)) == len(data.classes)
+    road = data.concepts.index("road")
+    seen = [row for row in range(len(data)) if (data.layers(row) == road + 1).any()]
+    assert seen and all(data.pictures[row].startswith("camvid/") for row in seen)
+    assert {data.concepts[c] for row in data.scenes[40:76] for c in row} == set()
+    data.check_pictures(np.arange(0, len(data), 20))
+    assert data.summary()[0] == ("classes", str(len(data.classes)))
