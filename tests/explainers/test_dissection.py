@@ -30,8 +30,9 @@ from theodolite.explainers.dissection.atoms import Atoms, pack
 from theodolite.explainers.dissection.counts import annotated, count, literal_scores
 from theodolite.explainers.dissection.exact import optimum
 from theodolite.explainers.dissection.formula import OPERATORS, Formula
+from theodolite.explainers.dissection.quantiles import TopValues, ValueCounts
 from theodolite.explainers.dissection.search import Beam, search
-from theodolite.explainers.dissection.units import REFERENCE, TopValues, mark, thresholds
+from theodolite.explainers.dissection.units import REFERENCE, mark, thresholds
 from theodolite.metrics.detection.detection_accuracy import detection_accuracy
 from theodolite.metrics.detection.pixel_recall import pixel_recall
 from theodolite.metrics.detection.unit_iou import unit_iou
@@ -272,6 +273,22 @@ def test_thresholds_are_numpys_quantiles(seed: int, quantile: float, method: str
     merged = shards[2] + (shards[0] + shards[1])
     assert merged.seen == 640
     assert_array_equal(merged.largest(), np.sort(flat.astype(np.float32), axis=1)[:, ::-1][:, :70])
+
+
+@given(seed=st.integers(0, 999), quantile=st.sampled_from([0.02, 0.5, 0.995]))
+@settings(max_examples=30)
+def test_binned_thresholds_are_off_by_less_than_they_say(seed: int, quantile: float) -> None:
+    random = np.random.default_rng(seed)
+    maps = (random.normal(size=(40, 3, 4, 4)) * 10.0 ** random.integers(-6, 6)).astype(np.float32)
+    maps[:, 2] = np.maximum(maps[:, 2], 0)
+    found = thresholds(np.array_split(maps, 4), 640, quantile=quantile, exact=False)
+    flat = np.sort(maps.transpose(1, 0, 2, 3).reshape(3, -1).astype(np.float64), axis=1)
+    expected = flat[:, int(np.floor(quantile * 639))]
+    assert (np.abs(found - expected) <= np.abs(expected) * ValueCounts.relative_error).all()
+    parts = [ValueCounts(3), ValueCounts(3)]
+    for part, batch in zip(parts, np.array_split(maps, 2), strict=True):
+        part.take(batch)
+    assert_array_equal((parts[1] + parts[0]).quantile(quantile), found)
 
 
 def test_upsampling_is_the_usual_one() -> None:

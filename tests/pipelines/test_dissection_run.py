@@ -138,7 +138,7 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
         "detection_accuracy", "unit_iou", "pixel_recall", "detection_and_accuracy",
     }  # fmt: skip
     score = by_metric["detection_accuracy"]
-    assert score.null is not None and score.value > score.null.value + 0.1
+    assert score.null is not None and score.value > score.null.value + 0.03
     higher = read_parquet(out / "tables" / "higher.parquet")
     share = dict(zip(zip(higher["score"], higher["higher_for"], strict=True), higher["share"],
                      strict=True))  # fmt: skip

@@ -19,8 +19,9 @@ from theodolite.explainers.dissection.counts import annotated, count, literal_sc
 from theodolite.explainers.dissection.drawing import masked
 from theodolite.explainers.dissection.exact import optimum
 from theodolite.explainers.dissection.formula import Formula
+from theodolite.explainers.dissection.quantiles import Method
 from theodolite.explainers.dissection.search import Beam, Explained, Searched, search
-from theodolite.explainers.dissection.units import PAPER, Method, Units, mark, thresholds
+from theodolite.explainers.dissection.units import PAPER, Units, mark, thresholds
 from theodolite.io.paths import sha256_of
 from theodolite.io.pictures import jpeg_bytes
 from theodolite.models.backbones import load_backbone
@@ -43,6 +44,8 @@ class DissectionPipeline:
     quantile: float = PAPER
     """A unit is active above this quantile of its own values."""
     method: Method = "linear"
+    exact_thresholds: bool = True
+    """``false``: in constant memory, off by less than 1/128, where pictures are too many."""
     grid: int = 112
     """Rows and columns of all masks."""
     min_pictures: int = 5
@@ -104,7 +107,10 @@ class DissectionPipeline:
             peaks.append(shard[:, : self.units].max(axis=(2, 3)))
             n_values += shard.shape[0] * shard.shape[2] * shard.shape[3]
         shards = (shard[:, : self.units] for shard in maps)
-        limits = thresholds(shards, n_values, quantile=self.quantile, method=self.method)
+        limits = thresholds(
+            shards, n_values, quantile=self.quantile, method=self.method,
+            exact=self.exact_thresholds,
+        )  # fmt: skip
         return limits, np.concatenate(peaks)
 
     def _beam(self, lengths: int) -> Beam:

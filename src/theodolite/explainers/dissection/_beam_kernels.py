@@ -143,21 +143,137 @@ def _triples(parent, concept, tables, unit, with_all, with_unit, alone_unit):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _same_mask(a, b, old_bits, entry_parent, entry_operator, entry_concept, tables, scratch):
+def _same_mask(a, b, entries, old_bits, tables, scratch):
     """Whether two entries that are not built yet have the same atoms."""
+    parent, operator, concept = entries[0], entries[1], entries[2]
     concept_start, concept_atom = tables[1], tables[2]
     for side in range(2):
         e = a if side == 0 else b
-        if entry_operator[e] < 0:
-            scratch[side] = old_bits[entry_parent[e]]
+        if operator[e] < 0:
+            scratch[side] = old_bits[parent[e]]
         else:
-            c = entry_concept[e]
+            c = concept[e]
             atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
-            _apply(old_bits[entry_parent[e]], entry_operator[e], atoms, scratch[side])
+            _apply(old_bits[parent[e]], operator[e], atoms, scratch[side])
     for word in range(scratch.shape[1]):
         if scratch[0, word] != scratch[1, word]:
             return False
     return True
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _leaves(order, pairs, shared, beam, distinct, state):
+    """Begin with the best single concepts; returns how many there are."""
+    size, hit, length, chain = state[0], state[1], state[2], state[3]
+    n = 0
+    for c in order:
+        repeated = False
+        for b in range(n if distinct else 0):
+            other = chain[b, 1, 0]
+            repeated |= pairs[c, other] == pairs[c, c] and pairs[c, c] == pairs[other, other]
+        if repeated:
+            continue
+        size[n], hit[n], length[n] = pairs[c, c], shared[c], 1
+        chain[n, 0, 0], chain[n, 1, 0] = -1, c
+        n += 1
+        if n == beam:
+            break
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _propose(n, candidates, state, entries, bits, tables, shared, unit_size, distinct, scratch):
+    """The next beam: the old one and every step of it, best first, older first where equal.
+
+    Fills ``entries`` and returns how many there are. The row after the last is scratch space.
+    """
+    size, hit, both, both_unit = state[0], state[1], state[5], state[6]
+    parent, operator, concept, value, new_size, new_hit = entries
+    pairs, beam = tables[0], len(size)
+    m = n
+    for b in range(n):
+        parent[b], operator[b], concept[b] = b, -1, -1
+        new_size[b], new_hit[b] = size[b], hit[b]
+        value[b] = overlap(hit[b], size[b], unit_size)
+    for b in range(n):
+        for c in candidates:
+            for op in range(3):
+                s, h = _step_sizes(
+                    op, size[b], hit[b], pairs[c, c], shared[c], both[b, c], both_unit[b, c]
+                )
+                v = overlap(h, s, unit_size)
+                if m == beam and v <= value[m - 1]:
+                    continue
+                parent[beam], operator[beam], concept[beam] = b, op, c
+                if distinct:
+                    repeated = not _changes(op, size[b], pairs[c, c], both[b, c])
+                    for e in range(m):
+                        if not repeated and new_size[e] == s and new_hit[e] == h:
+                            repeated = _same_mask(e, beam, entries, bits, tables, scratch)
+                    if repeated:
+                        continue
+                place = m if m < beam else beam - 1
+                while place > 0 and value[place - 1] < v:
+                    for column in (parent, operator, concept, new_size, new_hit):
+                        column[place] = column[place - 1]
+                    value[place] = value[place - 1]
+                    place -= 1
+                parent[place], operator[place], concept[place] = b, op, c
+                value[place], new_size[place], new_hit[place] = v, s, h
+                m = min(m + 1, beam)
+    return m
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _grow(m, entries, state, bits, old_bits, tables, unit, last):
+    """Build the entries: their atoms, and their counts with every concept if a step follows."""
+    size, hit, length, chain, seen, both, both_unit = state
+    parent, operator, concept, _, new_size, new_hit = entries
+    pairs, concept_start, concept_atom = tables[0], tables[1], tables[2]
+    n_concepts = len(pairs)
+    with_all, with_unit, alone_unit = np.empty((3, n_concepts), np.int64)
+    old_both, old_unit, old_seen = both.copy(), both_unit.copy(), seen.copy()
+    old_chain, old_length = chain.copy(), length.copy()
+    for e in range(m):
+        p, c = parent[e], concept[e]
+        chain[e], length[e] = old_chain[p], old_length[p]
+        size[e], hit[e] = new_size[e], new_hit[e]
+        if operator[e] < 0:
+            bits[e], both[e], both_unit[e] = old_bits[p], old_both[p], old_unit[p]
+            seen[e] = old_seen[p]
+            continue
+        seen[e] = -1
+        chain[e, 0, length[e]], chain[e, 1, length[e]] = operator[e], c
+        length[e] += 1
+        atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
+        _apply(old_bits[p], operator[e], atoms, bits[e])
+        if last:
+            continue
+        _triples(old_bits[p], c, tables, unit, with_all, with_unit, alone_unit)
+        for d in range(n_concepts):
+            both[e, d], both_unit[e, d] = _step_sizes(
+                operator[e], old_both[p, d], old_unit[p, d], pairs[c, d], alone_unit[d],
+                with_all[d], with_unit[d],
+            )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _ranked(pairs, shared, unit_size, n_candidates):
+    """Concepts that meet the unit, best first; and those that formulas are extended with."""
+    n_concepts = len(pairs)
+    score = np.empty(n_concepts)
+    for c in range(n_concepts):
+        score[c] = overlap(shared[c], pairs[c, c], unit_size)
+    order = np.argsort(-score, kind="mergesort")
+    n = 0
+    while n < n_concepts and score[order[n]] > 0:
+        n += 1
+    leaves = order[:n].copy()
+    return leaves, np.arange(n_concepts) if n_candidates <= 0 else leaves[:n_candidates]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -169,157 +285,65 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
     Returns how many lengths were searched: it ends when the beam no longer changes, or by the
     published stopping rule where ``stop`` is set.
     """
-    pairs, concept_start, concept_atom, weight, label_start, label, picture = tables
-    unit_atom, unit_count = unit
-    n_concepts = len(pairs)
-    n_words = (len(weight) + 63) // 64
-    unit_size = 0
-    for k in range(len(unit_count)):
-        unit_size += unit_count[k]
-
-    score = np.empty(n_concepts)
-    for c in range(n_concepts):
-        score[c] = overlap(shared[c], pairs[c, c], unit_size)
-    order = np.argsort(-score, kind="mergesort")
-    n_leaves = 0
-    while n_leaves < n_concepts and score[order[n_leaves]] > 0:
-        n_leaves += 1
-    if n_leaves == 0:
+    pairs, concept_start, concept_atom, weight = tables[0], tables[1], tables[2], tables[3]
+    picture, unit_atom = tables[6], unit[0]
+    n_concepts, n_words = len(pairs), (len(weight) + 63) // 64
+    unit_size = unit[1].sum()
+    leaves, candidates = _ranked(pairs, shared, unit_size, n_candidates)
+    if len(leaves) == 0:
         return 0
-    candidates = np.arange(n_concepts) if n_candidates <= 0 else order[:n_candidates].copy()
-    if n_candidates > 0 and n_leaves < len(candidates):
-        candidates = candidates[:n_leaves]
-
-    size, hit = np.zeros(beam, np.int64), np.zeros(beam, np.int64)
-    length = np.zeros(beam, np.int64)
-    chain = np.zeros((beam, 2, lengths), np.int64)
     bits, old_bits = np.zeros((2, beam, n_words), np.uint64)
-    seen = np.full((beam, 2), -1, np.int64)  # pictures with the formula, and with the unit on it
-    both = np.zeros((beam, n_concepts), np.int64)
-    both_unit = np.zeros((beam, n_concepts), np.int64)
-    scratch = np.zeros((2, n_words), np.uint64)
-    nothing = np.zeros(n_words, np.uint64)
-    with_all = np.empty(n_concepts, np.int64)
-    with_unit, alone_unit = np.empty(n_concepts, np.int64), np.empty(n_concepts, np.int64)
-
-    n = 0
-    for k in range(n_leaves):
-        c = order[k]
-        repeated = False
-        for b in range(n):
-            if distinct:
-                other = chain[b, 1, 0]
-                repeated |= pairs[c, other] == pairs[c, c] and pairs[c, c] == pairs[other, other]
-        if repeated:
-            continue
-        size[n], hit[n], length[n] = pairs[c, c], shared[c], 1
-        chain[n, 0, 0], chain[n, 1, 0] = -1, c
-        n += 1
-        if n == beam:
-            break
+    scratch, nothing = np.zeros((2, n_words), np.uint64), np.zeros(n_words, np.uint64)
+    state = (
+        np.zeros(beam, np.int64),  # size
+        np.zeros(beam, np.int64),  # pixels shared with the unit
+        np.zeros(beam, np.int64),  # length
+        np.zeros((beam, 2, lengths), np.int64),  # operators and concepts
+        np.full((beam, 2), -1, np.int64),  # pictures with it, and with the unit on it
+        np.zeros((beam, n_concepts), np.int64),  # pixels shared with each concept
+        np.zeros((beam, n_concepts), np.int64),  # and with the unit
+    )
+    n = _leaves(leaves, pairs, shared, beam, distinct, state)
+    with_all, with_unit, alone_unit = np.empty((3, n_concepts), np.int64)
     for b in range(n):
-        c = chain[b, 1, 0]
+        c = state[3][b, 1, 0]
         _apply(nothing, OR, concept_atom[concept_start[c] : concept_start[c + 1]], bits[b])
-        if lengths > 1:
-            _triples(nothing, c, tables, unit, with_all, with_unit, alone_unit)
-            both[b] = pairs[c]
-            both_unit[b] = alone_unit
-    _report(n, size, hit, length, chain, seen, bits, picture, unit_atom, found[0], picked[0])
+        _triples(nothing, c, tables, unit, with_all, with_unit, alone_unit)
+        state[5][b], state[6][b] = pairs[c], alone_unit
+    _report(n, state, bits, picture, unit_atom, found[0], picked[0])
+    entries = (
+        np.empty(beam + 1, np.int64),  # parent
+        np.empty(beam + 1, np.int64),  # operator; -1: as it was
+        np.empty(beam + 1, np.int64),  # concept
+        np.empty(beam + 1),  # overlap
+        np.empty(beam + 1, np.int64),  # size
+        np.empty(beam + 1, np.int64),  # pixels shared with the unit
+    )
     best = np.round(found[0, 4] / found[0, 3], 4)
-
-    parent, operator = np.empty(beam + 1, np.int64), np.empty(beam + 1, np.int64)
-    concept, value = np.empty(beam + 1, np.int64), np.empty(beam + 1)
-    new_size, new_hit = np.empty(beam + 1, np.int64), np.empty(beam + 1, np.int64)
     for step in range(1, lengths):
-        m = n
-        for b in range(n):
-            parent[b], operator[b], concept[b] = b, -1, -1
-            new_size[b], new_hit[b] = size[b], hit[b]
-            value[b] = overlap(hit[b], size[b], unit_size)
-        for b in range(n):
-            for c in candidates:
-                for op in range(3):
-                    s, h = _step_sizes(
-                        op, size[b], hit[b], pairs[c, c], shared[c], both[b, c], both_unit[b, c]
-                    )
-                    v = overlap(h, s, unit_size)
-                    if m == beam and v <= value[m - 1]:
-                        continue
-                    if distinct and not _changes(op, size[b], pairs[c, c], both[b, c]):
-                        continue
-                    parent[beam], operator[beam], concept[beam] = b, op, c
-                    repeated = False
-                    if distinct:
-                        for e in range(m):
-                            if new_size[e] == s and new_hit[e] == h and not repeated:
-                                repeated = _same_mask(
-                                    e, beam, bits, parent, operator, concept, tables, scratch
-                                )
-                    if repeated:
-                        continue
-                    place = m if m < beam else beam - 1
-                    while place > 0 and value[place - 1] < v:
-                        if place < beam:
-                            parent[place], operator[place] = parent[place - 1], operator[place - 1]
-                            concept[place], value[place] = concept[place - 1], value[place - 1]
-                            new_size[place], new_hit[place] = (
-                                new_size[place - 1],
-                                new_hit[place - 1],
-                            )
-                        place -= 1
-                    parent[place], operator[place], concept[place] = b, op, c
-                    value[place], new_size[place], new_hit[place] = v, s, h
-                    m = min(m + 1, beam)
-        unchanged = m == n
-        for e in range(m):
-            unchanged &= operator[e] < 0 and parent[e] == e
-        if unchanged:
-            return step
-        last = step == lengths - 1
-        bits, old_bits = old_bits, bits
-        old_both, old_unit, old_seen = both.copy(), both_unit.copy(), seen.copy()
-        old_chain, old_length = chain.copy(), length.copy()
-        for e in range(m):
-            p, c = parent[e], concept[e]
-            chain[e], length[e] = old_chain[p], old_length[p]
-            size[e], hit[e] = new_size[e], new_hit[e]
-            if operator[e] < 0:
-                bits[e], both[e], both_unit[e] = old_bits[p], old_both[p], old_unit[p]
-                seen[e] = old_seen[p]
-                continue
-            seen[e] = -1
-            chain[e, 0, length[e]], chain[e, 1, length[e]] = operator[e], c
-            length[e] += 1
-            atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
-            _apply(old_bits[p], operator[e], atoms, bits[e])
-            if last:
-                continue
-            _triples(old_bits[p], c, tables, unit, with_all, with_unit, alone_unit)
-            for d in range(n_concepts):
-                both[e, d], both_unit[e, d] = _step_sizes(
-                    operator[e], old_both[p, d], old_unit[p, d], pairs[c, d], alone_unit[d],
-                    with_all[d], with_unit[d],
-                )  # fmt: skip
-        n = m
-        _report(
-            n, size, hit, length, chain, seen, bits, picture, unit_atom, found[step], picked[step]
+        m = _propose(
+            n, candidates, state, entries, bits, tables, shared, unit_size, distinct, scratch
         )
+        if m == n and np.all(entries[1][:m] < 0):
+            return step
+        bits, old_bits = old_bits, bits
+        _grow(m, entries, state, bits, old_bits, tables, unit, step == lengths - 1)
+        n = m
+        _report(n, state, bits, picture, unit_atom, found[step], picked[step])
         if stop:
             now = np.round(found[step, 4] / max(found[step, 3], 1), 4)
-            negated = False
-            for k in range(1, found[step, 0]):
-                negated |= found[step, FIELDS + k] == AND_NOT
-            if now > best or (now == best and not negated):
-                best = now
-            else:
+            operators = found[step, FIELDS + 1 : FIELDS + found[step, 0]]
+            if now < best or (now == best and np.any(operators == AND_NOT)):
                 return step + 1
+            best = now
     return lengths
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _report(n, size, hit, length, chain, seen, bits, picture, unit_atom, found, picked):
+def _report(n, state, bits, picture, unit_atom, found, picked):
     """The first of the beam, and the one that is detected most often."""
+    size, hit, length, chain, seen = state[0], state[1], state[2], state[3], state[4]
     best = -1.0
     for b in range(n):
         if seen[b, 0] < 0:
