@@ -8,13 +8,22 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 __version__ = version("theodolite")
-__all__ = ["ConceptEvidence", "EvidenceError", "LocationEvidence", "Score", "UnitEvidence", "audit"]
+__all__ = [
+    "ConceptEvidence",
+    "EvidenceError",
+    "LocationEvidence",
+    "Score",
+    "UnitEvidence",
+    "audit",
+    "dissect",
+]
 
 if TYPE_CHECKING:
     from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence, UnitEvidence
     from theodolite.contracts.score import Score
     from theodolite.errors import EvidenceError
     from theodolite.execution.audit import audit
+    from theodolite.explainers.dissection.dissect import dissect
 
 _HOMES = {
     "ConceptEvidence": "theodolite.contracts.evidence",
@@ -23,6 +32,7 @@ _HOMES = {
     "Score": "theodolite.contracts.score",
     "UnitEvidence": "theodolite.contracts.evidence",
     "audit": "theodolite.execution.audit",
+    "dissect": "theodolite.explainers.dissection.dissect",
 }
 
 

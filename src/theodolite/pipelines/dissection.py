@@ -1,7 +1,7 @@
 """Dissection of a layer: what each unit marks, and the formula of concepts that fits it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,24 +9,21 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite.contracts.axes import Samples
-from theodolite.contracts.axes import Units as UnitNames
-from theodolite.contracts.evidence import UnitEvidence
-from theodolite.contracts.made import Made, UnitCard, Workshop
+from theodolite.contracts.made import Made, Workshop
 from theodolite.datasets.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.explainers.dissection.atoms import Atoms, pack
-from theodolite.explainers.dissection.counts import annotated, count, literal_scores
-from theodolite.explainers.dissection.drawing import masked
+from theodolite.explainers.dissection.dissect import best_formulas, unit_evidence
 from theodolite.explainers.dissection.exact import optimum
 from theodolite.explainers.dissection.formula import Formula
-from theodolite.explainers.dissection.quantiles import Method
-from theodolite.explainers.dissection.search import Beam, Explained, Searched, search
+from theodolite.explainers.dissection.quantiles import Maps, Method
+from theodolite.explainers.dissection.search import Beam, Searched, search
 from theodolite.explainers.dissection.units import PAPER, Units, mark, thresholds
 from theodolite.io.paths import sha256_of
-from theodolite.io.pictures import jpeg_bytes
 from theodolite.models.backbones import load_backbone
 from theodolite.pipelines._features import FeatureMaps, feature_maps
 from theodolite.pipelines._probe import rightly_classified
+from theodolite.pipelines._unit_cards import Dissected, unit_cards
 from theodolite.pipelines._unit_tables import unit_tables
 
 EXACT_LENGTH = 3
@@ -71,16 +68,25 @@ class DissectionPipeline:
         maps = feature_maps(data, rows, backbone, self.layer, workshop)
         atoms = self._pack(data, workshop)
         limits, peak = self._thresholds(maps)
-        units = mark(lambda a, b: maps.part(a, b)[:, : len(limits)], atoms, limits, chunk=maps.step,
-                     progress=workshop.progress)  # fmt: skip
+        seed = workshop.seeds[0]
+
+        def read(first: int, last: int) -> Maps:
+            return maps.part(first, last)[:, : len(limits)]
+
+        units = mark(read, atoms, limits, chunk=maps.step, progress=workshop.progress)
         found = search(atoms, units, self._beam(self.lengths))
         proved = optimum(atoms, units, EXACT_LENGTH, self.beam)
-        formulas = self._formulas(found, proved.formulas)
-        right = rightly_classified(maps, data.labels, workshop.seeds[0])
-        evidence = self._evidence(data, atoms, (maps, limits, units), formulas, workshop)
-        evidence = replace(evidence, fires=peak > limits, right=right)
-        shown = self._shown(found, workshop.seeds[0])
-        cards, pictures = _cards((data, atoms, units), (maps, limits, peak), found, formulas, shown)
+        evidence = unit_evidence(
+            read, atoms, limits, units, partial(self._explain, atoms), seed=seed, chunk=maps.step,
+            progress=workshop.progress,
+        )  # fmt: skip
+        right = rightly_classified(maps, data.labels, seed)
+        evidence = replace(
+            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
+        )
+        formulas = self._explain(atoms, units)
+        about = Dissected(data, atoms, units, read, limits, peak)
+        cards, pictures = unit_cards(about, found, formulas, self._shown(found, seed))
         return Made(
             evidence=[[evidence]],
             tables=unit_tables(atoms, found, proved, formulas, evidence),
@@ -116,45 +122,10 @@ class DissectionPipeline:
     def _beam(self, lengths: int) -> Beam:
         return Beam(self.beam, lengths, self.candidates, self.distinct)
 
-    def _formulas(self, found: Searched, proved: Sequence[Formula | None]) -> list[Formula | None]:
+    def _explain(self, atoms: Atoms, units: Units) -> list[Formula | None]:
         if self.search == "exact":
-            return list(proved)
-        best = [found.best(u, self.length) for u in range(len(found.searched))]
-        return [None if one is None else one.formula for one in best]
-
-    def _evidence(
-        self,
-        data: MaskData,
-        atoms: Atoms,
-        marked: tuple[FeatureMaps, np.ndarray, Units],
-        formulas: Sequence[Formula | None],
-        workshop: Workshop,
-    ) -> UnitEvidence:
-        """Counts, and the same with masks dealt out over other pictures and searched anew."""
-        maps, limits, units = marked
-        own = count(atoms, units, formulas)
-        ring = np.random.default_rng(workshop.seeds[0]).permutation(len(atoms))
-        other = np.empty_like(ring)
-        other[ring] = np.roll(ring, 1)  # never its own
-        dealt = mark(lambda a, b: maps.part(a, b)[:, : len(limits)], atoms, limits, pictures=other,
-                     chunk=maps.step)  # fmt: skip
-        dealt = dealt.by_picture(atoms)
-        if self.search == "exact":
-            by_chance = list(optimum(atoms, dealt, EXACT_LENGTH, self.beam).formulas)
-        else:
-            by_chance = self._formulas(search(atoms, dealt, self._beam(self.length)), ())
-        chance = count(atoms, dealt, by_chance)
-        return UnitEvidence(
-            unit_pixels=own.unit,
-            formula_pixels=own.formula,
-            shared_pixels=own.shared,
-            chance_unit_pixels=chance.unit,
-            chance_formula_pixels=chance.formula,
-            chance_shared_pixels=chance.shared,
-            annotated=annotated(atoms, formulas),
-            units=UnitNames(tuple(f"unit {u}" for u in range(len(limits)))),
-            samples=Samples(ids=np.array(data.pictures)),
-        )
+            return list(optimum(atoms, units, EXACT_LENGTH, self.beam).formulas)
+        return best_formulas(search(atoms, units, self._beam(self.length)))
 
     def _shown(self, found: Searched, seed: int) -> list[tuple[int, str]]:
         """Units for the cards: the best, and some drawn at random, so that nobody is fooled."""
@@ -208,57 +179,3 @@ def _facts(
     if right is not None:
         facts.append(("accuracy of a linear probe", float(right.mean())))
     return facts
-
-
-def _cards(
-    dissected: tuple[MaskData, Atoms, Units],
-    marked: tuple[FeatureMaps, np.ndarray, np.ndarray],
-    found: Searched,
-    formulas: Sequence[Formula | None],
-    shown: Sequence[tuple[int, str]],
-    pictures_each: int = 4,
-) -> tuple[list[UnitCard], dict[str, bytes]]:
-    """The pictures on which each unit is most active, with its mask drawn."""
-    data, atoms, units = dissected
-    maps, limits, peak = marked
-    cards, pictures = [], {}
-    for u, why in shown:
-        formula = formulas[u]
-        if formula is None:
-            continue
-        files = []
-        for number, row in enumerate(np.argsort(-peak[:, u], kind="stable")[:pictures_each]):
-            file = f"pictures/unit-{u:05d}-{number}.jpg"
-            activation = maps.part(int(row), int(row) + 1)[0, u]
-            drawn = masked(data.picture(int(row)), activation, float(limits[u]))
-            pictures[file] = jpeg_bytes(drawn, longest=200)
-            files.append(file)
-        literals = literal_scores(atoms, units, u, formula) if len(formula) > 1 else []
-        cards.append(
-            UnitCard(
-                unit=f"unit {u}",
-                why=why,
-                formula=formula.text(atoms.concepts),
-                alone=_said(found.best(u, 1), atoms),
-                stopped=_said(found.stopped(u), atoms),
-                literals=tuple(
-                    (
-                        f"{'' if one.meant else 'NOT '}{atoms.concepts[one.concept]}",
-                        one.iou,
-                        one.detection_accuracy,
-                    )
-                    for one in literals
-                ),
-                files=tuple(files),
-            )
-        )  # fmt: skip
-    return cards, pictures
-
-
-def _said(one: Explained | None, atoms: Atoms) -> str:
-    if one is None:
-        return "nothing"
-    return (
-        f"{one.formula.text(atoms.concepts)}: overlap {100 * one.iou:.1f} %, "
-        f"detected {100 * one.detection_accuracy:.1f} %"
-    )

@@ -15,7 +15,7 @@ from theodolite.explainers.dissection.search import (
     search,
 )
 from theodolite.explainers.dissection.units import Units
-from theodolite.metrics._threads import one_thread_if
+from theodolite.threads import one_thread_if
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.dissection.atoms import Atoms
 from theodolite.explainers.dissection.formula import OPERATORS, Formula
 from theodolite.explainers.dissection.units import Units
-from theodolite.metrics._threads import one_thread_if
+from theodolite.threads import one_thread_if
 
 LONGEST = 24
 UNITS_WORTH_THREADS = 4

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from theodolite.contracts.evidence import LocationEvidence
 from theodolite.metrics._base import PerSample
-from theodolite.metrics._threads import one_thread_if
+from theodolite.threads import one_thread_if
 
 Sides = Literal["either", "every", "share"]
 Ties = Literal["stable", "share"]
