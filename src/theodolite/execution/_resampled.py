@@ -99,8 +99,8 @@ def resampled(
     for block in _blocks(request, evidence, plan, n_rows):
         state = _reduced(request, evidence, plan, block, ordered_map)
         rows.append(np.asarray(state.value(**_finish(request))))
-        if block.start == 0 and hasattr(state, "counts"):
-            defined, undefined = (np.asarray(counted[0]) for counted in state.counts())
+        if block.start == 0 and hasattr(state, "counted"):
+            defined, undefined = (np.asarray(part[0]) for part in state.counted())
     return Values(np.concatenate(rows), defined, undefined)
 
 

@@ -43,7 +43,7 @@ class Additive:
     """A state whose fields are sums over samples: merging is adding, field by field."""
 
     counts_of: ClassVar[str] = "samples"
-    """What ``counts`` counts, for a state that has that method."""
+    """What ``counted`` counts, for a state that has that method."""
 
     def __add__(self: State, other: State) -> State:
         if type(other) is not type(self):
@@ -96,7 +96,7 @@ class SampleMean(Additive):
             asked=total(asked.astype(float), weights),
         )
 
-    def counts(self) -> tuple[np.ndarray, np.ndarray]:
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Samples that entered, and samples that could not."""
         return self.defined, np.asarray(self.asked - self.defined)
 

@@ -118,7 +118,7 @@ class DetectionAndAccuracy(Additive):
             "detection_accuracy": ratio(met, there),
         }
 
-    def counts(self) -> tuple[np.ndarray, np.ndarray]:
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Units that enter, and units that cannot."""
         usable = (self.asked > 0) & (self.pictures[..., :1, :] > 0)
         n = np.repeat(usable.sum(axis=-1)[..., None], 2, axis=-1)
