@@ -26,6 +26,7 @@ from dissected import (
     published_beam,
 )
 from theodolite.errors import EvidenceError
+from theodolite.explainers.dissection._exact_kernels import _chain, triple_bounds
 from theodolite.explainers.dissection.atoms import Atoms, pack
 from theodolite.explainers.dissection.counts import annotated, count, literal_scores
 from theodolite.explainers.dissection.exact import optimum
@@ -173,6 +174,24 @@ def test_the_optimum_is_the_best_of_all(case: tuple[np.ndarray, np.ndarray], bea
     if found.formulas[0] is not None:
         where = found.formulas[0].holds(lambda c: masks[c])
         assert_allclose(iou(where, unit), found.iou[0], rtol=1e-9)
+
+
+@given(seed=st.integers(0, 2**32 - 1), share=st.floats(0.05, 0.95))
+def test_bounds_hold(seed: int, share: float) -> None:
+    """The triple count lies between the bounds from pairs, and every chain's size is its own."""
+    random = np.random.default_rng(seed)
+    a, b, c = random.random((3, 30)) < share * random.random((3, 1)) * 1.5
+    low, high = triple_bounds(
+        a.sum(), b.sum(), c.sum(), (a & b).sum(), (a & c).sum(), (b & c).sum()
+    )
+    assert low <= (a & b & c).sum() <= high
+    counts = (a.sum(), b.sum(), c.sum(), (a & b).sum(), (a & c).sum(), (b & c).sum())
+    for op1, first in enumerate(OPERATORS):
+        for op2, second in enumerate(OPERATORS):
+            size = JOIN[second](JOIN[first](a, b), c).sum()
+            assert _chain(op1, op2, *counts, (a & b & c).sum()) == size
+            ends = [_chain(op1, op2, *counts, end) for end in (low, high)]
+            assert min(ends) <= size <= max(ends)
 
 
 @given(case=dissections(most_concepts=3))

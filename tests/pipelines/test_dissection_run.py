@@ -74,6 +74,9 @@ def test_the_command(shapes: Path, tmp_path: Path, more: tuple[str, ...]) -> Non
         )
     assert all(a <= b + 1e-12 for a, b in zip(units["beam_of_three_iou"],
                                               units["best_of_three_iou"], strict=True))  # fmt: skip
+    single = read_parquet(tmp_path / "out" / "tables" / "single_concepts.parquet")
+    first = dict(zip(reversed(single["unit"]), reversed(single["concept"]), strict=True))
+    assert first == {u: c for u, c in zip(units["unit"], units["alone"], strict=True) if c}
     lengths = read_parquet(tmp_path / "out" / "tables" / "lengths.parquet")
     assert lengths["length"] == list(range(1, 11))
     assert all(a <= b + 1e-9 for a, b in zip(lengths["iou"], lengths["iou"][1:], strict=False))

@@ -10,12 +10,14 @@ from theodolite.explainers.dissection.atoms import Atoms
 from theodolite.explainers.dissection.exact import Optimum
 from theodolite.explainers.dissection.formula import Formula
 from theodolite.explainers.dissection.search import Explained, Searched
+from theodolite.explainers.dissection.units import Units
 
 Table = Mapping[str, Sequence[Any]]
 
 
 def unit_tables(
     atoms: Atoms,
+    units: Units,
     found: Searched,
     proved: Optimum,
     formulas: Sequence[Formula | None],
@@ -29,11 +31,34 @@ def unit_tables(
     stopped = [found.stopped(u) for u in range(n)]
     selected = [found.selected(u) for u in range(n)]
     return {
+        "single_concepts": _single_concepts(atoms, units),
         "units": _units(atoms, proved, formulas, evidence, (by_length, stopped, selected)),
         "lengths": _lengths(by_length),
         "higher": _higher(by_length),
         "chosen_lengths": _chosen(stopped, selected, found.beam.lengths),
     }
+
+
+def _single_concepts(atoms: Atoms, units: Units, most: int = 10) -> Table:
+    """The concepts that overlap most with each unit, one by one: Network Dissection."""
+    shared, meet = units.with_concepts(atoms)
+    area = np.diagonal(atoms.pairs)
+    union = np.maximum(units.sizes()[:, None] + area - shared, 1)
+    table: dict[str, list[Any]] = {
+        name: []
+        for name in ("unit", "concept", "category", "iou", "detection_accuracy", "pixel_recall")
+    }
+    for u, overlap in enumerate(shared / union):
+        for c in np.argsort(-overlap, kind="stable")[:most].tolist():
+            if not shared[u, c]:
+                break
+            table["unit"].append(f"unit {u}")
+            table["concept"].append(atoms.concepts[c])
+            table["category"].append(atoms.categories[c])
+            table["iou"].append(float(overlap[c]))
+            table["detection_accuracy"].append(_share(meet[u, c], atoms.pictures_with[c]))
+            table["pixel_recall"].append(_share(shared[u, c], area[c]))
+    return table
 
 
 def _units(

@@ -89,7 +89,7 @@ class DissectionPipeline:
         cards, pictures = unit_cards(about, found, formulas, self._shown(found, seed))
         return Made(
             evidence=[[evidence]],
-            tables=unit_tables(atoms, found, proved, formulas, evidence),
+            tables=unit_tables(atoms, units, found, proved, formulas, evidence),
             notes=(*data.notes, *_notes(right, self)),
             facts=_facts(atoms, found, proved, right),
             inputs=data.digests() | _digest(self.weights),

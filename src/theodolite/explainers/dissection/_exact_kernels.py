@@ -123,6 +123,13 @@ def _outside(a, b, pairs, own_pairs, place):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
+def triple_bounds(a, b, c, ab, ac, bc):
+    """How many elements three sets share at least and at most, from their sizes and their pairs."""
+    return max(0, ab + ac - a, ab + bc - b, ac + bc - c), min(ab, ac, bc)
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
 def _try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     """Look at every chain of three concepts; count their pixels only if one could be the best."""
     pairs, concept_start, concept_atom, weight, label_start, label, _ = tables
@@ -139,8 +146,8 @@ def _try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     o_ab = _outside(a, b, pairs, own_pairs, place)
     o_ac = _outside(a, c, pairs, own_pairs, place)
     o_bc = _outside(b, c, pairs, own_pairs, place)
-    least = inside + max(0, o_ab + o_ac - o_a, o_ab + o_bc - o_b, o_ac + o_bc - o_c)
-    most = inside + min(o_ab, o_ac, o_bc)
+    fewest, most = triple_bounds(o_a, o_b, o_c, o_ab, o_ac, o_bc)
+    least, most = inside + fewest, inside + most
     if not _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, False):
         return
     whole = _triple(a, b, c, concept_start, concept_atom, weight, label_start, label)
