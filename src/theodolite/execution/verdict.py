@@ -87,7 +87,7 @@ def percent(value: float, score: Score) -> str:
     """As a percentage where the score is a share, as a number where it is not."""
     if math.isnan(value):
         return "undefined"
-    return f"{100 * value:.1f} %" if score.bounds == (0.0, 1.0) else f"{value:.2f}"
+    return f"{100 * value:.1f} %" if score.bounds == (0.0, 1.0) else f"{round(value, 2) + 0.0:.2f}"
 
 
 def interval_text(score: Score) -> str:

@@ -61,7 +61,7 @@ def _specialised(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, 
         (
             table["unit"][i],
             f"{table['alone'][i]}, detected {100 * table['alone_detection_accuracy'][i]:.0f} %",
-            f"{table['formula'][i]}, detected {100 * (table['detection_accuracy'][i] or 0):.0f} %",
+            f"{_bare(table['formula'][i])}, detected {100 * (table['detection_accuracy'][i] or 0):.0f} %",
         )
         for i in rows[:most]
     ]
