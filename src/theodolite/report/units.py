@@ -60,8 +60,8 @@ def _specialised(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, 
     return [
         (
             table["unit"][i],
-            f"{table['alone'][i]}, detected {100 * table['alone_detection_accuracy'][i]:.0f} %",
-            f"{_bare(table['formula'][i])}, detected {100 * (table['detection_accuracy'][i] or 0):.0f} %",
+            f"{table['alone'][i]}, detected {_percent(table['alone_detection_accuracy'][i])} %",
+            f"{_bare(table['formula'][i])}, detected {_percent(table['detection_accuracy'][i])} %",
         )
         for i in rows[:most]
     ]
