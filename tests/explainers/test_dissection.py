@@ -2,7 +2,8 @@
 
 import csv
 import gzip
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from dissected import (
     packed,
     published_beam,
 )
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.explainers.dissection._exact_kernels import _chain, triple_bounds
 from theodolite.explainers.dissection.atoms import Atoms, pack
 from theodolite.explainers.dissection.counts import annotated, count, literal_scores
@@ -33,6 +34,7 @@ from theodolite.explainers.dissection.exact import optimum
 from theodolite.explainers.dissection.formula import OPERATORS, Formula
 from theodolite.explainers.dissection.quantiles import TopValues, ValueCounts
 from theodolite.explainers.dissection.search import Beam, search
+from theodolite.explainers.dissection.store import load_masks, save_masks
 from theodolite.explainers.dissection.units import REFERENCE, mark, thresholds
 from theodolite.metrics.detection.detection_accuracy import detection_accuracy
 from theodolite.metrics.detection.pixel_recall import pixel_recall
@@ -451,3 +453,53 @@ def test_settings_that_make_no_sense() -> None:
         thresholds([np.zeros((1, 1, 2, 2), np.float32)], 4, quantile=99)
     with pytest.raises(EvidenceError, match="at least one batch"):
         thresholds([], 4)
+
+
+def test_packed_masks_come_back(tmp_path: Path) -> None:
+    atoms = packed(MASKS, GRID, NAMES)
+    save_masks(atoms, tmp_path)
+    again = load_masks(tmp_path)
+    assert (again.concepts, again.categories, again.grid) == (NAMES, ("object",) * 3, GRID)
+    for concept in range(3):
+        for picture in range(4):
+            assert_array_equal(again.mask(picture, concept), atoms.mask(picture, concept))
+    assert search(again, marked(again, UNIT)).best(0) == search(atoms, marked(atoms, UNIT)).best(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("start", lambda a: a[::-1].copy()),
+        ("start", lambda a: a[:-1]),
+        ("start", lambda a: a.astype(float)),
+        ("label_start", lambda a: a + 1),
+        ("label", lambda a: a + 2),
+        ("label", lambda a: a - 2),
+        ("number", lambda a: a + np.uint16(9)),
+        ("number", lambda a: a[:, :3]),
+        ("weight", lambda a: a * 0),
+        ("weight", lambda a: a * 2),
+    ],
+)
+def test_packed_masks_that_do_not_fit_are_refused(
+    tmp_path: Path, name: str, change: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """The loops trust these numbers, so a wrong one must not reach them."""
+    atoms = packed(MASKS, GRID, NAMES)
+    save_masks(atoms, tmp_path)
+    np.save(tmp_path / f"{name}.npy", change(getattr(atoms, name)))
+    with pytest.raises(RefusedInput, match="packed masks"):
+        load_masks(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"format": "x"}, {"format_version": 2}, {"grid": [2]}, {"grid": [0, 3]}, {"concepts": ["A"]},
+     {"concepts": [1, 2, 3]}, {"categories": None}, {"grid": [1000, 1000]}],
+)  # fmt: skip
+def test_headers_of_packed_masks_are_checked(tmp_path: Path, change: dict[str, object]) -> None:
+    save_masks(packed(MASKS, GRID, NAMES), tmp_path)
+    header = json.loads((tmp_path / "header.json").read_text()) | change
+    (tmp_path / "header.json").write_text(json.dumps(header))
+    with pytest.raises(RefusedInput):
+        load_masks(tmp_path)
