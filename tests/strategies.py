@@ -86,6 +86,7 @@ def unit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> UnitEvidence:
         if draw(st.booleans())
         else None,
         annotated=(own["formula_pixels"] > 0) | (random.random((n, units)) < 0.5),
+        chance_annotated=random.random((n, units)) < 0.7,
         right=random.random(n) < 0.6,
     )
 

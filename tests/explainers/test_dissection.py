@@ -30,6 +30,7 @@ from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.explainers.dissection._exact_kernels import _chain, triple_bounds
 from theodolite.explainers.dissection.atoms import Atoms, pack
 from theodolite.explainers.dissection.counts import annotated, count, literal_scores
+from theodolite.explainers.dissection.dissect import dissect
 from theodolite.explainers.dissection.exact import optimum
 from theodolite.explainers.dissection.formula import OPERATORS, Formula
 from theodolite.explainers.dissection.quantiles import TopValues, ValueCounts
@@ -171,7 +172,7 @@ def test_the_optimum_is_the_best_of_all(case: tuple[np.ndarray, np.ndarray], bea
     """Also from a poor start, so that the bounds have something to prove."""
     masks, unit = case
     atoms = packed(masks, (4, 5))
-    found = optimum(atoms, marked(atoms, unit), beam=beam)
+    found = optimum(atoms, marked(atoms, unit), beam=Beam(beam))
     assert_allclose(found.iou[0], best_of_all(masks, unit), atol=1e-9)
     if found.formulas[0] is not None:
         where = found.formulas[0].holds(lambda c: masks[c])
@@ -254,8 +255,14 @@ def test_packing_keeps_every_mask() -> None:
     ("layers", "scenes", "grid", "says"),
     [
         ([np.full((1, 2, 3), 9)], [()], (2, 3), "0 to 1"),
-        ([np.zeros((1, 3, 3), int)], [()], (2, 3), "6 places"),
+        ([np.full((1, 2, 3), 65_537)], [()], (2, 3), "0 to 1"),
+        ([np.full((1, 2, 3), -65_535)], [()], (2, 3), "0 to 1"),
+        ([np.full((1, 2, 3), 0.7)], [()], (2, 3), "whole numbers"),
+        ([np.zeros((1, 3, 2), int)], [()], (2, 3), "2 rows and 3 columns"),
         ([np.zeros((1, 2, 3), int)], [(), ()], (2, 3), "2, as in `scenes`"),
+        ([np.zeros((1, 2, 3), int)] * 200, [()], (2, 3), "1, as in `scenes`"),
+        ([np.zeros((1, 2, 3), int)], [(1,)], (2, 3), "0 to 0"),
+        ([np.zeros((1, 2, 3), int)], [(-1,)], (2, 3), "0 to 0"),
         ([np.zeros((1, 2, 3), int)], [()], (300, 300), "65,536"),
     ],
 )
@@ -503,3 +510,73 @@ def test_headers_of_packed_masks_are_checked(tmp_path: Path, change: dict[str, o
     (tmp_path / "header.json").write_text(json.dumps(header))
     with pytest.raises(RefusedInput):
         load_masks(tmp_path)
+
+
+N_PICTURES = 12
+
+
+def plain_arrays() -> tuple[np.ndarray, list[np.ndarray]]:
+    random = np.random.default_rng(0)
+    maps = [np.kron(random.integers(0, 4, (4, 4)), np.ones((2, 2), int)) for _ in range(N_PICTURES)]
+    return random.random((N_PICTURES, 3, 4, 4)), maps
+
+
+def test_from_arrays_to_scores() -> None:
+    activations, maps = plain_arrays()
+    for number, one in enumerate(maps):
+        activations[number, 1] += 9 * (one[::2, ::2] == 2)
+    found = dissect(activations, maps, ["a", "b", "c"], quantile=0.8)
+    assert found.formulas()[1].startswith(("b", "(b"))
+    assert len(found.evidence) == N_PICTURES and len(found.evidence.units) == 3
+    listed = dissect(activations.tolist(), [one.tolist() for one in maps], ("a", "b", "c"),
+                     quantile=0.8)  # fmt: skip
+    assert listed.formulas() == found.formulas()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"activations": np.zeros((N_PICTURES, 3, 4))}, "activations"),
+        ({"activations": np.zeros((3, 3, 4, 4))}, "for 12 pictures"),
+        ({"activations": np.zeros((N_PICTURES, 0, 4, 4))}, "activations"),
+        ({"activations": np.full((N_PICTURES, 3, 4, 4), np.nan)}, "NaN or infinite"),
+        ({"activations": np.full((N_PICTURES, 3, 4, 4), "a")}, "numbers"),
+        ({"label_maps": []}, "for 0 pictures"),
+        ({"label_maps": [np.zeros(5)] * N_PICTURES}, "label map"),
+        ({"concepts": []}, "distinct names"),
+        ({"concepts": ["a", "a", "b"]}, "distinct names"),
+        ({"concepts": "abc"}, "distinct names"),
+        ({"scenes": [[0]]}, "12, one per picture"),
+        ({"scenes": [["a"]] * N_PICTURES}, "numbers of concepts"),
+        ({"min_pictures": 99}, "Lower the minimum"),
+        ({"quantile": 2.0}, "between 0 and 1"),
+    ],
+)
+def test_arrays_that_cannot_be_dissected(change: dict[str, object], says: str) -> None:
+    activations, maps = plain_arrays()
+    given = {"activations": activations, "label_maps": maps, "concepts": ["a", "b", "c"]} | change
+    with pytest.raises(EvidenceError, match=says):
+        dissect(**given)  # type: ignore[arg-type]
+
+
+def test_one_picture_has_no_other() -> None:
+    with pytest.raises(EvidenceError, match="at least two"):
+        dissect(np.random.default_rng(0).random((1, 2, 4, 4)), [np.ones((4, 4), int)], ["a"])
+
+
+def test_minus_zero_is_zero() -> None:
+    maps = np.full((50, 1, 4, 4), -0.0, np.float32)
+    maps[0, 0, 0, 0] = 1.0
+    assert thresholds([maps], 800, exact=False)[0] == thresholds([maps], 800)[0] == 0.0
+
+
+def test_what_the_beam_misses_is_that_beams_own() -> None:
+    random = np.random.default_rng(0)
+    masks = random.random((8, 6, 20)) < 0.3
+    atoms = packed(masks, (4, 5))
+    units = marked(atoms, *(random.random((30, 6, 20)) < 0.2))
+    narrow = Beam(1, 3, candidates=2, distinct=False)
+    found, own = optimum(atoms, units, beam=narrow), search(atoms, units, narrow)
+    best = [own.best(u) for u in range(30)]
+    assert_allclose(found.beam_iou, [0 if one is None else one.iou for one in best])
+    assert found.missed > optimum(atoms, units).missed

@@ -57,7 +57,8 @@ def test_correlation_is_numpys(evidence: UnitEvidence, meeting: str) -> None:
     fires = evidence.unit_pixels > 0 if evidence.fires is None else evidence.fires
     there, shared = evidence.formula_pixels > 0, evidence.shared_pixels > 0
     sets = (fires | there, shared if meeting == "overlap" else fires & there)
-    scores = (DetectionAccuracy.of(evidence).value(), UnitIoU.of(evidence).value())
+    overlap = np.where(there.any(axis=0), UnitIoU.of(evidence).value(), np.nan)
+    scores = (DetectionAccuracy.of(evidence).value(), overlap)
     for row, chosen in enumerate(sets):
         accuracy = np.array(
             [right[chosen[:, u]].mean() if chosen[:, u].any() else np.nan

@@ -102,6 +102,23 @@ def test_what_cannot_be_dissected(
     assert len(result.stderr.strip().splitlines()) == 1
 
 
+def test_a_data_set_without_masks_is_said(shapes: Path, tmp_path: Path) -> None:
+    write_shapes(tmp_path / "plain", 12)
+    program = Path(sys.executable).with_name("theodolite")
+    result = subprocess.run(
+        [program, "dissect", "folder", tmp_path / "plain", "--model", "test_resnet", "--weights",
+         shapes / "weights.safetensors", "--out", tmp_path / "out", "--quiet"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 2 and "which has no masks" in result.stderr
+
+
+def test_every_annotation_file_has_its_digest(shared_data: Path, tmp_path: Path) -> None:
+    some(shared_data, tmp_path)
+    data = joined_masks(tmp_path, parts=[("pets", "oxford_pets"), ("monumai_masks", "monumai")])
+    assert set(data.digests()) == {"oxford_pets/annotations.json", "monumai/annotations.json"}
+
+
 def some(real: Path, root: Path) -> None:
     """A few pictures of each of the three real data sets, with their real annotations."""
     for name, table in (("oxford_pets", "annotations.json"), ("monumai", "annotations.json")):
@@ -147,6 +164,15 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
                      strict=True))  # fmt: skip
     assert share["overlap (IoU)", "formula of three"] > 0.8, "longer formulas overlap more"
     assert share["overlap (IoU)", "one concept"] == 0.0
+    by = {(s.options["which"], s.options["by"]): s.value for s in found.scores
+          if s.metric == "detection_and_accuracy" and s.options["meeting"] == "overlap"}  # fmt: skip
+    table = read_parquet(out / "tables" / "correlations.parquet")
+    rows = zip(table["formulas"], table["score"], table["correlation"], strict=True)
+    scored = {score: value for name, score, value in rows if name == "as scored"}
+    assert scored["overlap, pictures of either"] == pytest.approx(by["union", "iou"])
+    assert scored["detection accuracy, pictures of both"] == pytest.approx(
+        by["intersection", "detection_accuracy"]
+    )
     page = write_report(out).read_text()
     assert page.count('<li class="unit">') == 4 and "Do longer formulas say more?" in page
     seal(out)

@@ -104,7 +104,11 @@ def run(
 @app.command()
 def dissect(
     concepts: Annotated[
-        str, typer.Argument(help="How the masks are stored; `theodolite data` lists the readers.")
+        str,
+        typer.Argument(
+            help="How the masks are stored: camvid, pets, monumai_masks, broden, ade20k "
+            "or mask_folder, the format for your own."
+        ),
     ],
     folder: Annotated[Path, typer.Argument(help="The folder with pictures and masks.")],
     model: Annotated[str, typer.Option(help="A network of timm, such as resnet18.")],
@@ -122,6 +126,9 @@ def dissect(
         bool, typer.Option(help="The best of all formulas of three, proved; not the beam's.")
     ] = False,
     quantile: Annotated[float, typer.Option(help="A unit is active above this quantile.")] = 0.995,
+    min_pictures: Annotated[
+        int, typer.Option(help="Leave out concepts in fewer pictures.", min=1)
+    ] = 5,
     cache: Annotated[
         Path | None, typer.Option(help="Where features are kept for the next run.")
     ] = None,
@@ -141,6 +148,7 @@ def dissect(
     pipeline: dict[str, Any] = {
         "name": "dissection", "backbone": model, "layer": layer, "units": units, "length": length,
         "lengths": max(length, 10), "search": "exact" if exact else "beam", "quantile": quantile,
+        "min_pictures": min_pictures,
     }  # fmt: skip
     if weights:
         pipeline["weights"] = places[1]

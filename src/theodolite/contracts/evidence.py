@@ -181,6 +181,10 @@ class UnitEvidence(Evidence):
         "samples", "units", content="flag", optional=True
     )
     """Whether the picture is annotated with the formula's category."""
+    chance_annotated: Bool[np.ndarray, "samples units"] | None = array(
+        "samples", "units", content="flag", optional=True
+    )
+    """The same for the formula of the masks that were dealt out."""
     right: Bool[np.ndarray, " samples"] | None = array("samples", content="flag", optional=True)
     """Whether the model classifies the picture rightly."""
     units: Units = Units()

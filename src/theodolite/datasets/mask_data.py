@@ -111,7 +111,7 @@ class MaskData:
 
     def digests(self) -> dict[str, str]:
         """Digests of the annotation files, by name."""
-        return {path.name: sha256_of(path) for path in self.tables}
+        return {f"{path.parent.name}/{path.name}": sha256_of(path) for path in self.tables}
 
 
 def sampled(

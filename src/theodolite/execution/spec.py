@@ -85,6 +85,8 @@ class GridSpec(Strict):
     rows: str
     columns: str
     values: str
+    percent: bool = True
+    """Whether the values are shares; else they are shown as they are."""
     paper: dict[str, Printed] = {}
     note: str = ""
 

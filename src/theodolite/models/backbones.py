@@ -39,7 +39,7 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
 
     architecture = {"efficientnet_lite0": "tf_efficientnet_lite0"}.get(name, name)
     if architecture not in timm.list_models():
-        close = timm.list_models(f"*{name[:8]}*")[:5]
+        close = timm.list_models(f"*{name[:4]}*")[:5] or ["resnet18", "vit_base_patch16_224"]
         raise EvidenceError("backbone", repr(name), f"a model of timm, such as {close}")
     network = timm.create_model(architecture, pretrained=weights is None).eval()
     if weights is not None:

@@ -95,6 +95,10 @@ def _units(
         "alone_detection_accuracy": [
             None if one is None else one.detection_accuracy for one in by_length[0]
         ],
+        "three": [text(one) for one in by_length[2]],
+        "three_detection_accuracy": [
+            None if one is None else one.detection_accuracy for one in by_length[2]
+        ],
         "stopped": [text(one) for one in stopped],
         "selected": [text(one) for one in selected],
         "best_of_three": [None if f is None else f.text(atoms.concepts) for f in proved.formulas],
@@ -104,7 +108,7 @@ def _units(
             s is not None and one is not None and three is not None and len(s.formula) == 1
             and three.formula != one.formula and one.detection_accuracy > three.detection_accuracy
             for s, one, three in zip(
-                stopped, by_length[0], by_length[min(2, len(by_length) - 1)], strict=True
+                stopped, by_length[0], by_length[2], strict=True
             )
         ],
     }  # fmt: skip
@@ -138,7 +142,7 @@ def _spread(values: list[float]) -> float | None:
 
 def _higher(by_length: Sequence[Sequence[Explained | None]]) -> Table:
     """Share of units for which one concept, or a formula of three, scores higher (Table 1)."""
-    third = by_length[min(2, len(by_length) - 1)]
+    third = by_length[2]
     pairs = [(a, b) for a, b in zip(by_length[0], third, strict=True) if a and b]
     table: dict[str, list[Any]] = {"score": [], "higher_for": [], "share": []}
     for name in ("iou", "detection_accuracy"):

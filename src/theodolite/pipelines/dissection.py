@@ -1,5 +1,6 @@
 """Dissection of a layer: what each unit marks, and the formula of concepts that fits it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite.contracts.axes import Samples
+from theodolite.contracts.evidence import UnitEvidence
 from theodolite.contracts.made import Made, Workshop
 from theodolite.datasets.mask_data import MaskData
 from theodolite.errors import EvidenceError
@@ -21,6 +23,7 @@ from theodolite.explainers.dissection.search import Beam, Searched, search
 from theodolite.explainers.dissection.units import PAPER, Units, mark, thresholds
 from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import load_backbone
+from theodolite.pipelines._correlations import correlations
 from theodolite.pipelines._features import FeatureMaps, feature_maps
 from theodolite.pipelines._probe import rightly_classified
 from theodolite.pipelines._unit_cards import Dissected, unit_cards
@@ -59,10 +62,9 @@ class DissectionPipeline:
     cards: int = 6
     """Units shown with pictures: so many of the best, and as many drawn at random."""
 
-    def make(self, data: MaskData, workshop: Workshop) -> Made:
+    def make(self, data: Any, workshop: Workshop) -> Made:
         """Capture, pack, threshold, mark, search, count; then the same for masks at random."""
-        if self.length > self.lengths or (self.search == "exact" and self.length != EXACT_LENGTH):
-            raise EvidenceError("length", f"{self.length}", f"at most {self.lengths}; 3 if exact")
+        self._check()
         data, rows = _at_hand(data)
         backbone = load_backbone(self.backbone, self.weights)
         maps = feature_maps(data, rows, backbone, self.layer, workshop)
@@ -75,7 +77,7 @@ class DissectionPipeline:
 
         units = mark(read, atoms, limits, chunk=maps.step, progress=workshop.progress)
         found = search(atoms, units, self._beam(self.lengths))
-        proved = optimum(atoms, units, EXACT_LENGTH, self.beam)
+        proved = optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH))
         evidence = unit_evidence(
             read, atoms, limits, units, partial(self._explain, atoms), seed=seed, chunk=maps.step,
             progress=workshop.progress,
@@ -86,16 +88,32 @@ class DissectionPipeline:
         )
         formulas = self._explain(atoms, units)
         about = Dissected(data, atoms, units, read, limits, peak)
-        cards, pictures = unit_cards(about, found, formulas, self._shown(found, seed))
+        cards, pictures = unit_cards(about, found, formulas, self._shown(evidence, seed))
+        tables = unit_tables(atoms, units, found, proved, formulas, evidence)
+        if right is not None:
+            variants = _variants(found, formulas)
+            tables["correlations"] = correlations(atoms, units, variants, peak > limits, right)
         return Made(
             evidence=[[evidence]],
-            tables=unit_tables(atoms, units, found, proved, formulas, evidence),
+            tables=tables,
             notes=(*data.notes, *_notes(right, self)),
             facts=_facts(atoms, found, proved, right),
-            inputs=data.digests() | _digest(self.weights),
+            inputs=data.digests() | _digest(self.weights) | {"packed masks": atoms.digest()},
             pictures=pictures,
             cards=cards,
         )
+
+    def _check(self) -> None:
+        """What can be known to be wrong before an hour of work."""
+        self._beam(self.lengths)
+        if not self.lengths >= EXACT_LENGTH or not 1 <= self.length <= self.lengths:
+            needed = f"1 to {self.lengths}, searched to at least {EXACT_LENGTH}"
+            raise EvidenceError("length", f"{self.length}", needed)
+        if self.search == "exact" and self.length != EXACT_LENGTH:
+            raise EvidenceError("length", f"{self.length}", f"{EXACT_LENGTH} if exact")
+        if not 0 < self.quantile < 1 or not 1 <= self.grid <= 256:
+            came = f"{self.quantile} and {self.grid}"
+            raise EvidenceError("quantile and grid", came, "between 0 and 1; 1 to 256")
 
     def _pack(self, data: MaskData, workshop: Workshop) -> Atoms:
         grid = (self.grid, self.grid)
@@ -124,21 +142,39 @@ class DissectionPipeline:
 
     def _explain(self, atoms: Atoms, units: Units) -> list[Formula | None]:
         if self.search == "exact":
-            return list(optimum(atoms, units, EXACT_LENGTH, self.beam).formulas)
+            return list(optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH)).formulas)
         return best_formulas(search(atoms, units, self._beam(self.length)))
 
-    def _shown(self, found: Searched, seed: int) -> list[tuple[int, str]]:
+    def _shown(self, evidence: UnitEvidence, seed: int) -> list[tuple[int, str]]:
         """Units for the cards: the best, and some drawn at random, so that nobody is fooled."""
-        best = [found.best(u, self.length) for u in range(len(found.searched))]
-        iou = np.array([-1.0 if one is None else one.iou for one in best])
-        first = np.argsort(-iou, kind="stable")[: self.cards]
-        rest = [u for u in np.random.default_rng(seed).permutation(len(best)) if u not in first]
+        shared = evidence.shared_pixels.sum(axis=0)
+        either = evidence.unit_pixels.sum(axis=0) + evidence.formula_pixels.sum(axis=0) - shared
+        first = np.argsort(-shared / np.maximum(either, 1), kind="stable")[: self.cards]
+        rest = [u for u in np.random.default_rng(seed).permutation(len(shared)) if u not in first]
         return [(int(u), "highest overlap") for u in first] + [
             (int(u), "drawn at random") for u in rest[: self.cards]
         ]
 
 
-def _at_hand(data: MaskData) -> tuple[MaskData, np.ndarray]:
+def _variants(
+    found: Searched, formulas: Sequence[Formula | None]
+) -> dict[str, Sequence[Formula | None]]:
+    """The ways to choose formulas that the paper compares."""
+    units = range(len(found.searched))
+    return {
+        "one concept": best_formulas(found, 1),
+        "as scored": formulas,
+        "chosen by detection": [one.formula if one else None for one in map(found.selected, units)],
+        "stopped by detection": [one.formula if one else None for one in map(found.stopped, units)],
+    }
+
+
+def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:
+    if not isinstance(data, MaskData):
+        raise EvidenceError(
+            "data set", f"{getattr(data, 'name', data)}, which has no masks", "one with masks",
+            "Use one such as monumai_masks, camvid or mask_folder.",
+        )  # fmt: skip
     rows = data.at_hand()
     if len(rows) != len(data):
         raise EvidenceError(
@@ -157,6 +193,8 @@ def _notes(right: Bool[np.ndarray, " n"] | None, settings: DissectionPipeline) -
         f"A unit is active where its map, upsampled, exceeds the {settings.quantile:g} quantile of "
         "all its values; the published code reads a sketch at 994/999.",
     ]
+    if not settings.exact_thresholds:
+        notes.append("Thresholds were counted in bins: each is off by less than 1/128.")
     if right is not None:
         notes.append(
             "Accuracy is that of a linear classifier on the layer's pooled features, each picture "

@@ -118,6 +118,12 @@ def _null_row(before: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
     return Row((*before, shared), cells, is_null=True)
 
 
+def _number(value: float | None, spec: GridSpec) -> str:
+    if value is None:
+        return ""
+    return f"{value:.1f}" if spec.percent else f"{round(value, 2) + 0.0:.2f}"
+
+
 def grid_table(spec: GridSpec, folder: Path) -> Table | None:
     """A stored table laid out as rows by columns, in per cent."""
     path = folder / "tables" / f"{Path(spec.table).name}.parquet"
@@ -134,6 +140,7 @@ def grid_table(spec: GridSpec, folder: Path) -> Table | None:
             stored[spec.rows], stored[spec.columns], stored[spec.values], chosen, strict=True
         )
     }
+    scale = 100 if spec.percent else 1
     rows = list(dict.fromkeys(row for row, _ in found))
     columns = list(dict.fromkeys(column for _, column in found))
     laid = []
@@ -144,8 +151,8 @@ def grid_table(spec: GridSpec, folder: Path) -> Table | None:
             printed = spec.paper.get(row, {}).get(column)
             cells.append(
                 Cell(
-                    value="" if value is None else f"{100 * value:.1f}",
-                    paper="" if printed is None else f"{printed:.1f}",
+                    value=_number(None if value is None else value * scale, spec),
+                    paper=_number(printed, spec),
                     chosen=bool(mark),
                 )
             )

@@ -57,14 +57,12 @@ def _specialised(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, 
     """Units whose one concept is detected more often than the longer formula (Figure 6)."""
     rows = [i for i, special in enumerate(table["specialised"]) if special]
     rows.sort(key=lambda i: -(table["alone_detection_accuracy"][i] or 0.0))
-    return [
-        (
-            table["unit"][i],
-            f"{table['alone'][i]}, detected {_percent(table['alone_detection_accuracy'][i])} %",
-            f"{_bare(table['formula'][i])}, detected {_percent(table['detection_accuracy'][i])} %",
-        )
-        for i in rows[:most]
-    ]
+
+    def said(name: str, i: int) -> str:
+        detected = _percent(table[f"{name}_detection_accuracy"][i])
+        return f"{_bare(table[name][i])}, detected {detected} %"
+
+    return [(table["unit"][i], said("alone", i), said("three", i)) for i in rows[:most]]
 
 
 def _card(folder: Path, card: UnitCardRecord, scores: Sequence[Score]) -> dict[str, Any]:

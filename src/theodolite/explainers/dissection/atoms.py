@@ -3,19 +3,22 @@
 A picture of 112 x 112 has tens of atoms instead of 12,544 pixels, and every count stays exact.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
-from jaxtyping import Integer
+from jaxtyping import Integer, Shaped
 
 from theodolite.contracts.made import Progress, silent
 from theodolite.errors import EvidenceError
 
 CHUNK = 64
-Layers = Integer[np.ndarray, "_layers _rows _columns"]
+MOST_NUMBERS = 1 << 16
+Layers = Shaped[np.ndarray, "_layers _rows _columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +73,13 @@ class Atoms:
         both = np.unique(owner * len(self.concepts) + self.label)
         return np.bincount(both % len(self.concepts), minlength=len(self.concepts))
 
+    def digest(self) -> str:
+        """A digest of every mask, and so of the files that they came from."""
+        found = hashlib.sha256("\n".join(self.concepts).encode())
+        for array in (self.start, self.weight, self.label_start, self.label, self.number):
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()
+
     def without_rare(self, least: int) -> "Atoms":
         """Without the concepts that fewer pictures show."""
         kept = self.pictures_with >= least
@@ -105,7 +115,7 @@ class Atoms:
 
 def pack(
     layers: Iterable[Layers],
-    scenes: Sequence[Sequence[int]],
+    scenes: Sequence[Sequence[Any]],
     concepts: Sequence[str],
     categories: Sequence[str] | None = None,
     *,
@@ -125,13 +135,16 @@ def pack(
     from theodolite.explainers.dissection import _atom_kernels as kernels  # noqa: PLC0415
 
     n_pixels = grid[0] * grid[1]
-    if n_pixels > 65_536:
-        raise EvidenceError("grid", f"{grid}", "at most 65,536 places in all")
+    if not 0 < n_pixels <= MOST_NUMBERS:
+        raise EvidenceError("grid", f"{grid}", f"1 to {MOST_NUMBERS:,} places in all")
+    _check_names(concepts, scenes)
     number = np.empty((len(scenes), n_pixels), np.uint16)
     parts: tuple[list[np.ndarray], ...] = ([], [], [], [])
     done = 0
     for chunk in _chunks(layers):
-        stacked = _stacked(chunk, n_pixels, len(concepts))
+        if done + len(chunk) > len(scenes):
+            raise EvidenceError("label maps", "more pictures", f"{len(scenes)}, as in `scenes`")
+        stacked = _stacked(chunk, grid, len(concepts))
         some = scenes[done : done + len(chunk)]
         starts = np.concatenate([[0], np.cumsum([len(one) for one in some])]).astype(np.int64)
         scene = np.array([c for one in some for c in one], np.int32)
@@ -161,14 +174,27 @@ def _chunks(layers: Iterable[Layers]) -> Iterator[list[Layers]]:
         yield chunk
 
 
-def _stacked(chunk: list[Layers], n_pixels: int, n_concepts: int) -> np.ndarray:
+def _check_names(concepts: Sequence[str], scenes: Sequence[Sequence[Any]]) -> None:
+    n = len(concepts)
+    if isinstance(concepts, str) or not 0 < n < MOST_NUMBERS or len(set(concepts)) < n:
+        raise EvidenceError("concepts", f"{n} names", f"1 to {MOST_NUMBERS - 1:,} distinct names")
+    for row in scenes:
+        for c in row:
+            if not isinstance(c, int | np.integer) or not 0 <= c < n:
+                raise EvidenceError("scenes", f"{c!r}", f"numbers of concepts, 0 to {n - 1}")
+
+
+def _stacked(chunk: list[Layers], grid: tuple[int, int], n_concepts: int) -> np.ndarray:
     """Pictures with different numbers of layers, as one block."""
     most = max(len(one) for one in chunk)
-    stacked = np.zeros((len(chunk), most, n_pixels), np.uint16)
+    stacked = np.zeros((len(chunk), most, grid[0] * grid[1]), np.uint16)
     for i, one in enumerate(chunk):
-        if one.shape[1] * one.shape[2] != n_pixels:
-            raise EvidenceError("label map", f"shape {one.shape}", f"{n_pixels} places a layer")
-        stacked[i, : len(one)] = one.reshape(len(one), n_pixels)
-    if stacked.max(initial=0) > n_concepts:
-        raise EvidenceError("label map", f"number {stacked.max()}", f"0 to {n_concepts}")
+        if one.shape[1:] != grid:
+            raise EvidenceError(
+                "label map", f"shape {one.shape}", f"layers of {grid[0]} rows and {grid[1]} columns"
+            )
+        if one.dtype.kind not in "iub" or one.min(initial=0) < 0 or one.max(initial=0) > n_concepts:
+            came = f"{one.dtype}, {one.min(initial=0)} to {one.max(initial=0)}"
+            raise EvidenceError("label map", came, f"whole numbers from 0 to {n_concepts}")
+        stacked[i, : len(one)] = one.reshape(len(one), -1)
     return stacked

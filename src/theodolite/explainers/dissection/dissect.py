@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 
 from theodolite.contracts.axes import Samples
 from theodolite.contracts.axes import Units as UnitNames
 from theodolite.contracts.evidence import UnitEvidence
 from theodolite.contracts.made import Progress, silent
 from theodolite.errors import EvidenceError
-from theodolite.explainers.dissection.atoms import Atoms, Layers, pack
+from theodolite.explainers.dissection.atoms import Atoms, pack
 from theodolite.explainers.dissection.counts import annotated, count
 from theodolite.explainers.dissection.formula import Formula
 from theodolite.explainers.dissection.quantiles import Maps
@@ -40,11 +41,11 @@ class Dissection:
 
 
 def dissect(
-    activations: Shaped[np.ndarray, "pictures units height width"],
-    label_maps: Sequence[Layers],
+    activations: Any,
+    label_maps: Sequence[Any],
     concepts: Sequence[str],
     *,
-    scenes: Sequence[Sequence[int]] | None = None,
+    scenes: Sequence[Any] | None = None,
     quantile: float = PAPER,
     beam: Beam | None = None,
     min_pictures: int = 1,
@@ -63,14 +64,13 @@ def dissect(
         min_pictures: Concepts in fewer pictures are left out.
         seed: Of the null, which deals masks out over other pictures.
     """
-    if activations.ndim != 4 or len(activations) != len(label_maps):
-        raise EvidenceError(
-            "activations", f"shape {activations.shape}",
-            f"(pictures, units, height, width) for {len(label_maps)} pictures",
-        )  # fmt: skip
-    grid = (int(label_maps[0].shape[-2]), int(label_maps[0].shape[-1]))
-    atoms = pack(label_maps, scenes or [()] * len(label_maps), concepts, grid=grid)
-    atoms = atoms.without_rare(min_pictures)
+    layers = [_layers(one) for one in label_maps]
+    activations = _activations(activations, len(layers))
+    grid = (int(layers[0].shape[1]), int(layers[0].shape[2]))
+    covering = [()] * len(layers) if scenes is None else [tuple(row) for row in scenes]
+    if len(covering) != len(layers):
+        raise EvidenceError("scenes", f"{len(covering)} rows", f"{len(layers)}, one per picture")
+    atoms = pack(layers, covering, concepts, grid=grid).without_rare(min_pictures)
 
     def read(first: int, last: int) -> Maps:
         return np.asarray(activations[first:last], np.float32)
@@ -85,6 +85,28 @@ def dissect(
         read, atoms, limits, units, lambda u: best_formulas(search(atoms, u, beam)), seed=seed
     )
     return Dissection(atoms, limits, units, found, evidence)
+
+
+def _layers(given: Any) -> np.ndarray:
+    """A single map is a single layer."""
+    layers = np.asarray(given)
+    layers = layers[None] if layers.ndim == 2 else layers
+    if layers.ndim != 3 or not layers.size:
+        raise EvidenceError(
+            "label map", f"shape {layers.shape}", "(rows, columns) or (layers, rows, columns)"
+        )
+    return layers
+
+
+def _activations(given: Any, n: int) -> np.ndarray:
+    activations = given.detach().cpu().numpy() if hasattr(given, "detach") else np.asanyarray(given)
+    fits = activations.ndim == 4 and len(activations) == n and activations.size > 0
+    if not fits or activations.dtype.kind not in "fiub":
+        raise EvidenceError(
+            "activations", f"{activations.dtype} of shape {activations.shape}",
+            f"numbers, (pictures, units, height, width), for {n} pictures as in `label_maps`",
+        )  # fmt: skip
+    return np.asarray(activations)
 
 
 def best_formulas(found: Searched, length: int | None = None) -> list[Formula | None]:
@@ -107,8 +129,11 @@ def unit_evidence(
     """Counts for every unit with its formula.
 
     And the same with its masks dealt out over other pictures, and the formula that ``explain``
-    finds for those: what a search finds where there is nothing to find.
+    finds for those: what a search finds where there is little to find. Little, not nothing: what is
+    always in the same place, as a road at the bottom, is there in the other picture too.
     """
+    if len(atoms) < 2:
+        raise EvidenceError("pictures", "one", "at least two, to deal masks out over others")
     formulas = explain(units)
     own = count(atoms, units, formulas)
     ring = np.random.default_rng(seed).permutation(len(atoms))
@@ -116,7 +141,8 @@ def unit_evidence(
     other[ring] = np.roll(ring, 1)  # never its own
     dealt = mark(read, atoms, limits, pictures=other, chunk=chunk, progress=progress)
     dealt = dealt.by_picture(atoms)
-    chance = count(atoms, dealt, explain(dealt))
+    by_chance = explain(dealt)
+    chance = count(atoms, dealt, by_chance)
     return UnitEvidence(
         unit_pixels=own.unit,
         formula_pixels=own.formula,
@@ -125,6 +151,7 @@ def unit_evidence(
         chance_formula_pixels=chance.formula,
         chance_shared_pixels=chance.shared,
         annotated=annotated(atoms, formulas),
+        chance_annotated=annotated(atoms, by_chance),
         units=UnitNames(tuple(f"unit {u}" for u in range(len(limits)))),
         samples=Samples.numbered(len(atoms)),
     )

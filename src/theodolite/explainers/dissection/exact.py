@@ -1,6 +1,6 @@
 """The formula with the highest overlap of all: found by bounds, proved by leaving nothing out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Integer
@@ -34,16 +34,17 @@ class Optimum:
         return int((self.iou > self.beam_iou + 1e-12).sum())
 
 
-def optimum(atoms: Atoms, units: Units, lengths: int = 3, beam: int = 5) -> Optimum:
+def optimum(atoms: Atoms, units: Units, lengths: int = 3, beam: Beam | None = None) -> Optimum:
     """The best of all formulas of up to ``lengths`` concepts, for each unit.
 
-    The formulas are those that the beam search could ever reach: chains of OR, AND and AND NOT.
+    The formulas are those that a beam search could ever reach: chains of OR, AND and AND NOT. The
+    search starts from what ``beam`` finds; the better that is, the less is left to prove.
     """
     from theodolite.explainers.dissection import _exact_kernels as kernels  # noqa: PLC0415
 
     if not 1 <= lengths <= 3:
         raise EvidenceError("length", f"{lengths}", "1 to 3", "Longer ones: use the beam search.")
-    start = search(atoms, units, Beam(size=beam, lengths=lengths))
+    start = search(atoms, units, replace(beam or Beam(), lengths=lengths, stop=False))
     first = [start.best(u) for u in range(len(units))]
     known = np.array([0.0 if one is None else one.iou for one in first])
     shared, _ = units.with_concepts(atoms)

@@ -113,6 +113,7 @@ class ValueCounts:
     def take(self, maps: Maps) -> None:
         """See some more maps."""
         values = np.moveaxis(maps, 1, 0).reshape(len(self.counts), -1).astype(np.float32)
+        values += np.float32(0)  # -0.0 is 0
         codes = _in_order(values.view(np.uint32)) >> np.uint32(32 - BITS)
         for unit, code in enumerate(codes):
             self.counts[unit] += np.bincount(code, minlength=1 << BITS)

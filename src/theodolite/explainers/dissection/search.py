@@ -31,7 +31,8 @@ class Beam:
     """Leave out formulas with the mask of another in the beam. The published code keeps them, so
     that "A OR A" can crowd out better ones."""
     stop: bool = False
-    """End as soon as a longer formula is detected less often (the published stopping rule)."""
+    """End as soon as a longer formula is detected less often, or no more often and with a NOT (the
+    published stopping rule)."""
 
     def __post_init__(self) -> None:
         if self.size < 1 or not 1 <= self.lengths <= LONGEST or self.candidates < 0:
@@ -97,7 +98,8 @@ class Searched:
         """By the paper's stopping rule: go on while the best formula is detected more often.
 
         Equally often (to four digits) is enough if nothing in it is negated. The published code
-        never ends where the beam stops changing; here that ends it, and so does the longest length.
+        never ends where its best formula stops changing; here a beam that stops changing ends it,
+        and so does the longest length.
         """
         best = self.best(unit, 1)
         if best is None:

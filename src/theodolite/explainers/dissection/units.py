@@ -45,6 +45,11 @@ def thresholds(
         if seen is None:
             keep = math.ceil((1 - quantile) * n_values) + 2
             seen = TopValues(maps.shape[1], keep) if exact else ValueCounts(maps.shape[1])
+        if not np.isfinite(maps).all():
+            raise EvidenceError(
+                "activations", "NaN or infinite values", "finite numbers",
+                "Half precision ends at 65,504: scale larger activations.",
+            )  # fmt: skip
         seen.take(maps)
     if seen is None:
         raise EvidenceError("activations", "none", "at least one batch")

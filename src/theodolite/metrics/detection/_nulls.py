@@ -16,7 +16,7 @@ def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
         unit_pixels=np.asarray(evidence.chance_unit_pixels),
         formula_pixels=np.asarray(evidence.chance_formula_pixels),
         shared_pixels=np.asarray(evidence.chance_shared_pixels),
-        annotated=None if evidence.annotated is None else np.ones_like(evidence.annotated),
+        annotated=evidence.chance_annotated,
     )
 
 

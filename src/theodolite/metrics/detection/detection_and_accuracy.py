@@ -114,7 +114,7 @@ class DetectionAndAccuracy(Additive):
         unit, formula, shared = (self.pixels[..., i, :] for i in range(3))
         there, met = (self.pictures[..., i, :] for i in range(2))
         return {
-            "iou": ratio(shared, unit + formula - shared),
+            "iou": ratio(shared, np.where(there > 0, unit + formula - shared, 0.0)),
             "detection_accuracy": ratio(met, there),
         }
 

@@ -52,7 +52,7 @@ def unit_iou(
     better="higher",
     bounds=(0.0, 1.0),
     uses=("unit_pixels", "formula_pixels", "shared_pixels", *CHANCE_ARRAYS),
-    uses_if={"denominator": {"category": ("annotated",)}},
+    uses_if={"denominator": {"category": ("annotated", "chance_annotated")}},
     detail=True,
     baselines=(BY_CHANCE,),
     cite="bau2017network",
