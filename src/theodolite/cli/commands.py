@@ -23,6 +23,7 @@ data_app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 
+Cache = Annotated[Path | None, typer.Option(help="Where features are kept for the next run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in OUT.")]
@@ -81,9 +82,7 @@ def run(
     spec: Annotated[Path, typer.Argument(help="A run spec in YAML.", show_default=False)],
     data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")],
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
-    cache: Annotated[
-        Path | None, typer.Option(help="Where features are kept for the next run.")
-    ] = None,
+    cache: Cache = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -129,9 +128,7 @@ def dissect(
     min_pictures: Annotated[
         int, typer.Option(help="Leave out concepts in fewer pictures.", min=1)
     ] = 5,
-    cache: Annotated[
-        Path | None, typer.Option(help="Where features are kept for the next run.")
-    ] = None,
+    cache: Cache = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:

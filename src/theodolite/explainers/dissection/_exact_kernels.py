@@ -11,183 +11,15 @@ from typing import no_type_check
 import numba
 import numpy as np
 
-from theodolite.explainers.dissection._beam_kernels import AND, AND_NOT, OR, overlap
+from theodolite.explainers.dissection._beam_kernels import AND_NOT, OR, overlap
+from theodolite.explainers.dissection._triple_kernels import (
+    MEMORY,
+    outside,
+    try_triple,
+    unit_tables,
+)
 
 SLACK = 1e-7  # pixels; bounds are sums of floats
-MEMORY = 1 << 13
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _unit_tables(unit, label_start, label, n_concepts, shared):
-    """The unit's own concepts, largest first; their pair counts; their rows of the unit."""
-    unit_atom, unit_count = unit
-    order = np.argsort(-shared, kind="mergesort")
-    k = 0
-    while k < n_concepts and shared[order[k]] > 0:
-        k += 1
-    mine = order[:k].copy()
-    place = np.full(n_concepts, -1, np.int64)
-    for i in range(k):
-        place[mine[i]] = i
-    pairs = np.zeros((k, k), np.int64)
-    start = np.zeros(k + 1, np.int64)
-    for r in range(len(unit_atom)):
-        first, last = label_start[unit_atom[r]], label_start[unit_atom[r] + 1]
-        for x in range(first, last):
-            i = place[label[x]]
-            start[i + 1] += 1
-            for y in range(first, last):
-                pairs[i, place[label[y]]] += unit_count[r]
-    for i in range(k):
-        start[i + 1] += start[i]
-    at = start[:-1].copy()
-    row = np.empty(start[k], np.int64)
-    for r in range(len(unit_atom)):
-        for x in range(label_start[unit_atom[r]], label_start[unit_atom[r] + 1]):
-            i = place[label[x]]
-            row[at[i]] = r
-            at[i] += 1
-    return mine, place, pairs, start, row
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _carries(atom, a, b, label_start, label):
-    found = 0
-    for j in range(label_start[atom], label_start[atom + 1]):
-        found += (label[j] == a) + (label[j] == b)
-    return found == 2
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _inside_triple(a, b, c, own, unit, label_start, label):
-    """Pixels of the unit that carry all three."""
-    mine, place, pairs, start, row = own
-    i, j, k = place[a], place[b], place[c]
-    if i < 0 or j < 0 or k < 0:
-        return 0
-    least = i
-    if start[j + 1] - start[j] < start[least + 1] - start[least]:
-        least = j
-    if start[k + 1] - start[k] < start[least + 1] - start[least]:
-        least = k
-    x, y = (b, c) if least == i else ((a, c) if least == j else (a, b))
-    total = 0
-    for r in range(start[least], start[least + 1]):
-        if _carries(unit[0][row[r]], x, y, label_start, label):
-            total += unit[1][row[r]]
-    return total
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _triple(a, b, c, concept_start, concept_atom, weight, label_start, label):
-    """Pixels of all pictures that carry all three."""
-    least, x, y = a, b, c
-    if concept_start[b + 1] - concept_start[b] < concept_start[least + 1] - concept_start[least]:
-        least, x, y = b, a, c
-    if concept_start[c + 1] - concept_start[c] < concept_start[least + 1] - concept_start[least]:
-        least, x, y = c, a, b
-    total = 0
-    for k in range(concept_start[least], concept_start[least + 1]):
-        if _carries(concept_atom[k], x, y, label_start, label):
-            total += weight[concept_atom[k]]
-    return total
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _chain(op1, op2, a, b, c, ab, ac, bc, abc):
-    """Size of (a op1 b) op2 c from inclusion and exclusion."""
-    if op1 == OR:
-        f, fc = a + b - ab, ac + bc - abc
-    elif op1 == AND:
-        f, fc = ab, abc
-    else:
-        f, fc = a - ab, ac - abc
-    if op2 == OR:
-        return f + c - fc
-    if op2 == AND:
-        return fc
-    return f - fc
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _outside(a, b, pairs, own_pairs, place):
-    i, j = place[a], place[b]
-    return pairs[a, b] - (own_pairs[i, j] if i >= 0 and j >= 0 else 0)
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def triple_bounds(a, b, c, ab, ac, bc):
-    """How many elements three sets share at least and at most, from their sizes and their pairs."""
-    return max(0, ab + ac - a, ab + bc - b, ac + bc - c), min(ab, ac, bc)
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
-    """Look at every chain of three concepts; count their pixels only if one could be the best."""
-    pairs, concept_start, concept_atom, weight, label_start, label, _ = tables
-    low, high = min(a, b, c), max(a, b, c)
-    code = (low * len(pairs) + (a + b + c - low - high)) * len(pairs) + high
-    slot = (code * 2654435761) & (MEMORY - 1)
-    if memory[slot] == code:
-        return
-    memory[slot] = code
-    _, place, own_pairs, _, _ = own
-    inside = _inside_triple(a, b, c, own, unit, label_start, label)
-    # outside the unit, the triple has at least and at most so many pixels
-    o_a, o_b, o_c = pairs[a, a] - shared[a], pairs[b, b] - shared[b], pairs[c, c] - shared[c]
-    o_ab = _outside(a, b, pairs, own_pairs, place)
-    o_ac = _outside(a, c, pairs, own_pairs, place)
-    o_bc = _outside(b, c, pairs, own_pairs, place)
-    fewest, most = triple_bounds(o_a, o_b, o_c, o_ab, o_ac, o_bc)
-    least, most = inside + fewest, inside + most
-    if not _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, False):
-        return
-    whole = _triple(a, b, c, concept_start, concept_atom, weight, label_start, label)
-    state[1] += 1
-    _best_chain(a, b, c, inside, whole, whole, state, pairs, own, shared, best, True)
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, keep):
-    """Whether a chain can beat the best overlap, its triple having ``least`` to ``most`` pixels."""
-    _, place, own_pairs, _, _ = own
-    better = False
-    for turn in range(6):
-        x, y, z = (a, b, c) if turn < 2 else ((b, c, a) if turn < 4 else (c, a, b))
-        if turn % 2:
-            x, y = y, x
-        i, j, k = place[x], place[y], place[z]
-        u_xy = own_pairs[i, j] if i >= 0 and j >= 0 else 0
-        u_xz = own_pairs[i, k] if i >= 0 and k >= 0 else 0
-        u_yz = own_pairs[j, k] if j >= 0 and k >= 0 else 0
-        for op1 in range(3):
-            if op1 != AND_NOT and turn % 2:
-                continue  # the same formula with x and y exchanged
-            for op2 in range(3):
-                hit = _chain(op1, op2, shared[x], shared[y], shared[z], u_xy, u_xz, u_yz, inside)
-                size = min(
-                    _chain(op1, op2, pairs[x, x], pairs[y, y], pairs[z, z], pairs[x, y],
-                           pairs[x, z], pairs[y, z], least),
-                    _chain(op1, op2, pairs[x, x], pairs[y, y], pairs[z, z], pairs[x, y],
-                           pairs[x, z], pairs[y, z], most),
-                )  # fmt: skip
-                v = overlap(hit, size, state[2])
-                if v > state[0]:
-                    better = True
-                    if keep:
-                        state[0] = v
-                        best[0], best[1], best[2] = 3, size, hit
-                        best[3], best[4], best[5], best[6], best[7] = x, op1, y, op2, z
-    return better
 
 
 @numba.njit(cache=True, nogil=True)
@@ -235,7 +67,7 @@ def _order_outside(i, a, pairs, own, orders, n_order, n_concepts):
     covered = np.empty(n_concepts, np.int64)
     n = 0
     for c in range(n_concepts):
-        covered[c] = 0 if c == a else _outside(a, c, pairs, own_pairs, place)
+        covered[c] = 0 if c == a else outside(a, c, pairs, own_pairs, place)
         n += covered[c] > 0
     order = np.argsort(-covered, kind="mergesort")
     for r in range(n):
@@ -279,40 +111,40 @@ def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
             u_and = min(u_x, u_y, own_pairs[by_own[r], by_own[s]])
             o_and = max(0, o_x + o_y - o_a)
             if u_or - t * o_or > need - SLACK or u_and - t * o_and > need - SLACK:
-                _try_triple(a, x, y, state, tables, own, unit, shared, best, memory)
+                try_triple(a, x, y, state, tables, own, unit, shared, best, memory)
         # a AND x AND NOT y: y can only remove what lies outside
         for s in range(n_order[i]):
             y = orders[i, s]
             t, need = state[0], state[0] * state[2]
             if u_x <= need:
                 break
-            covered = _outside(a, y, pairs, own_pairs, place)
+            covered = outside(a, y, pairs, own_pairs, place)
             if u_x - t * o_x + t * covered <= need - SLACK:
                 break
-            covered = min(covered, o_x, _outside(x, y, pairs, own_pairs, place))
+            covered = min(covered, o_x, outside(x, y, pairs, own_pairs, place))
             j = place[y]
             u_y = own_pairs[i, j] if j >= 0 else 0
             u_xy = own_pairs[by_own[r], j] if j >= 0 else 0
             lost = max(0, u_x + u_y - u_a, u_x + u_xy - shared[x])
             if y != x and u_x - lost - t * (o_x - covered) > need - SLACK:
-                _try_triple(a, x, y, state, tables, own, unit, shared, best, memory)
+                try_triple(a, x, y, state, tables, own, unit, shared, best, memory)
     for r in range(n_order[i]):
         x = orders[i, r]
-        o_x = _outside(a, x, pairs, own_pairs, place)
+        o_x = outside(a, x, pairs, own_pairs, place)
         u_x = own_pairs[i, place[x]] if place[x] >= 0 else 0
         if u_a - state[0] * o_a + 2 * state[0] * o_x <= state[0] * state[2] - SLACK:
             break
         for s in range(r + 1, n_order[i]):
             y = orders[i, s]
             t, need = state[0], state[0] * state[2]
-            o_y = _outside(a, y, pairs, own_pairs, place)
+            o_y = outside(a, y, pairs, own_pairs, place)
             if u_a - t * o_a + t * (o_x + o_y) - u_x <= need - SLACK:
                 break
             u_y = own_pairs[i, place[y]] if place[y] >= 0 else 0
             both = max(0, o_x + o_y - o_a)
             gone = max(u_x, u_y)
             if u_a - gone - t * (o_a - o_x - o_y + both) > need - SLACK:
-                _try_triple(a, x, y, state, tables, own, unit, shared, best, memory)
+                try_triple(a, x, y, state, tables, own, unit, shared, best, memory)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -326,12 +158,12 @@ def _removals(i, j, pair_value, state, tables, own, unit, shared, best, memory, 
     for r in range(n_order[i]):
         c = orders[i, r]
         t, need = state[0], state[0] * state[2]
-        o_ac = _outside(a, c, pairs, own_pairs, place)
+        o_ac = outside(a, c, pairs, own_pairs, place)
         if pair_value + 2 * t * o_ac <= need - SLACK:
             break
         if c == b:
             continue
-        o_bc = _outside(b, c, pairs, own_pairs, place)
+        o_bc = outside(b, c, pairs, own_pairs, place)
         k = place[c]
         u_ac = own_pairs[i, k] if k >= 0 else 0
         u_bc = own_pairs[j, k] if k >= 0 else 0
@@ -339,7 +171,7 @@ def _removals(i, j, pair_value, state, tables, own, unit, shared, best, memory, 
         o_a_only = pairs[a, a] - shared[a] - (pairs[a, b] - own_pairs[i, j])
         from_a = t * min(o_ac, o_a_only) - max(0, u_ac - min(own_pairs[i, j], u_bc))
         if pair_value + max(everywhere, from_a) > need - SLACK:
-            _try_triple(a, b, c, state, tables, own, unit, shared, best, memory)
+            try_triple(a, b, c, state, tables, own, unit, shared, best, memory)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -374,7 +206,7 @@ def _unions(state, tables, own, unit, shared, best, memory, orders, n_order):
                 o_more = pairs[c, c] - shared[c] - (pairs[a, c] - u_ac) - (pairs[b, c] - u_bc)
                 more = shared[c] - max(u_ac, u_bc) - t * max(0, o_more)
                 if value + more > need - SLACK:
-                    _try_triple(a, b, c, state, tables, own, unit, shared, best, memory)
+                    try_triple(a, b, c, state, tables, own, unit, shared, best, memory)
             if u_or <= state[0] * state[2]:
                 continue
             for side in range(2):
@@ -398,7 +230,7 @@ def _most_outside(a, pairs, own_pairs, place):
     most = 0
     for c in range(len(pairs)):
         if c != a:
-            most = max(most, _outside(a, c, pairs, own_pairs, place))
+            most = max(most, outside(a, c, pairs, own_pairs, place))
     return most
 
 
@@ -435,7 +267,7 @@ def _meets_and_union(state, tables, own, unit, shared, best, memory):
                 covered = min(pairs[a, c] - u_ac, pairs[b, c] - u_bc)
                 now = shared[c] - t * (pairs[c, c] - shared[c])
                 if now + more - t * max(0, o_ab - covered) > need - SLACK:
-                    _try_triple(a, b, c, state, tables, own, unit, shared, best, memory)
+                    try_triple(a, b, c, state, tables, own, unit, shared, best, memory)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -448,7 +280,7 @@ def best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best):
     """
     pairs, _, _, _, label_start, label, _ = tables
     n_concepts = len(pairs)
-    own = _unit_tables(unit, label_start, label, n_concepts, shared)
+    own = unit_tables(unit, label_start, label, n_concepts, shared)
     mine = own[0]
     state = np.array([incumbent, 0.0, float(unit_size)])
     for c in mine:
