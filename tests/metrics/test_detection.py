@@ -112,6 +112,15 @@ def test_correlation_counts_units_and_is_judged_by_shuffles() -> None:
     assert null is not None and null.difference is not None and null.difference.low > 0
 
 
+def test_a_correlation_alone_is_no_answer() -> None:
+    bare = replace(planted_units(), chance_unit_pixels=None, chance_formula_pixels=None,
+                   chance_shared_pixels=None)  # fmt: skip
+    found = audit(bare, FEW)
+    assert {s.metric for s in found.scores} == {"detection_and_accuracy"}
+    assert {v.answer for v in found.verdicts} == {"not asked"}
+    assert {u.metric for u in found.unanswered} >= {"detection_accuracy", "unit_iou"}
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -34,7 +34,8 @@ def print_scores(scores: Sequence[Score]) -> None:
     rows = []
     for score in scores:
         varied = {k: v for k, v in score.options.items() if not isinstance(v, list | tuple)}
-        short = ", ".join(f"{k}={v}" for k, v in varied.items() if k in _TELLING)
+        telling = {k: v for k, v in varied.items() if k in _TELLING and v != "units"}
+        short = ", ".join(f"{k}={v}" for k, v in telling.items())
         null = score.null
         beside = "" if null is None else f"{percent(null.value, score)} ({null.name})"
         rows.append(
@@ -45,10 +46,16 @@ def print_scores(scores: Sequence[Score]) -> None:
     print_table(heads, rows, right=(3, 6, 7))
 
 
-_TELLING = ("top", "alpha", "rank_by", "population", "form", "over", "target")
+_TELLING = (
+    "top", "alpha", "rank_by", "population", "form", "over", "target", "which", "by", "denominator",
+    "meeting",
+)  # fmt: skip
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     """One line per question that was asked."""
     asked = [v for v in verdicts if v.answer != "not asked"]
+    if not asked:
+        console().print("No question could be answered.")
+        return
     print_table(("question", "answer", "because"), [(v.asks, v.answer, v.because) for v in asked])

@@ -188,12 +188,13 @@ def _fitting(entry: Entry, evidence: Evidence, options: dict[str, str]) -> dict[
 
 
 def verdicts(scores: Sequence[Score], headlines: Sequence[Score] = ()) -> tuple[Verdict, ...]:
-    """One verdict per question: from its headline score, else from the last of its first metric."""
+    """One verdict per question: from its headline score, else from its first deciding metric."""
     found = []
     for question, asks in QUESTIONS.items():
         chosen = next((s for s in headlines if s.question == question), None)
         if chosen is None:
-            chosen = _headline([s for s in scores if s.question == question])
+            deciding = [s for s in scores if catalogue()[s.metric].decides]
+            chosen = _headline([s for s in deciding if s.question == question])
         if chosen is None:
             found.append(Verdict(question, asks, "not asked", "Not asked in this run."))
         else:

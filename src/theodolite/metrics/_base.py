@@ -164,6 +164,8 @@ class Entry:
     """Whether samples enter as means of their class: whole classes are then not resampled."""
     headline: dict[str, Any] = field(default_factory=dict)
     """Of the swept options, those to quote first."""
+    decides: bool = True
+    """Whether a verdict may be read from it; else it only tells more about other scores."""
     enough: float | None = None
     """From this share of the best possible on we would rely on it; a convention, on the card."""
     best: Callable[[Any], Any] | None = None

@@ -62,7 +62,11 @@ def write_report(folder: Path) -> Path:
         not_yet=[QUESTIONS[q] for q in _silent(found) if q not in _answerable()],
         facts=[(name, _fact(name, value)) for name, value in made.facts],
         examples=examples(folder, made.examples, spec.seeds[0]),
-        chapters=[_chapter(v.question, spec, scores) for v in asked],
+        chapters=[
+            _chapter(question, spec, scores)
+            for question in QUESTIONS
+            if any(score.question == question for score in scores)
+        ],
         units=units_chapter(folder, made.cards, scores),
         grids=[t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
         differs=spec.report.differs,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite.contracts.score import Score
 from theodolite.errors import EvidenceError
 from theodolite.execution.record import read_scores
 from theodolite.report.words import option_text, title
@@ -33,7 +34,13 @@ def write_figures(folder: Path, out: Path) -> Iterator[Path]:
         label = f"cosine, {option_text('form', form)}" if form else title(score)
         axes.set(xlabel=label, ylabel=score.detail.over, xlim=score.bounds)
         axes.spines[["top", "right"]].set_visible(False)
-        path = out / f"{score.metric}_{score.detail.over}_{form}.pdf"
+        name = "_".join(str(part) for part in (score.metric, score.detail.over, *_told(score)))
+        path = out / f"{name}.pdf"
         figure.savefig(path, metadata={"CreationDate": None})
         pyplot.close(figure)
         yield path
+
+
+def _told(score: Score) -> list[object]:
+    """The options that tell this figure from the metric's others."""
+    return [score.options[name] for name in ("form", "denominator") if name in score.options]

@@ -55,6 +55,7 @@ def detection_and_accuracy(
     uses=("unit_pixels", "formula_pixels", "shared_pixels", "right"),
     sweeps=("which", "by"),
     baselines=(SHUFFLED_UNITS,),
+    decides=False,
     headline={"which": "intersection", "by": "detection_accuracy"},
     cite="makinwa2022detection",
     card=Card(
