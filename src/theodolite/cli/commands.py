@@ -6,9 +6,13 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from theodolite.execution.run import Places
+    from theodolite.execution.spec import RunSpec
 
 app = typer.Typer(
     name="theodolite",
@@ -87,17 +91,12 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a spec: make evidence, score it, write a run folder with a report."""
-    from theodolite.cli.progress import shown
-    from theodolite.execution.run import Places, prepare_folder
-    from theodolite.execution.run import run as do
+    from theodolite.execution.run import Places
     from theodolite.execution.spec import read_spec
 
     checked = read_spec(spec)
     _check_folder(data)
-    prepare_folder(out, overwrite=overwrite)
-    with shown(quiet=quiet) as progress:
-        do(checked, Places(data, out, cache or _cache()), progress, _command())
-    _finish(out)
+    _run(checked, Places(data, out, cache or _cache()), overwrite=overwrite, quiet=quiet)
 
 
 @app.command()
@@ -133,9 +132,7 @@ def dissect(
     quiet: Quiet = False,
 ) -> None:
     """Find out which concepts the units of a layer detect. A run that was stopped goes on."""
-    from theodolite.cli.progress import shown
-    from theodolite.execution.run import Places, prepare_folder
-    from theodolite.execution.run import run as do
+    from theodolite.execution.run import Places
     from theodolite.execution.spec import RunSpec
 
     _check_folder(folder)
@@ -158,10 +155,7 @@ def dissect(
             "resampling": {"resamples": 200},
         }
     )
-    prepare_folder(out, overwrite=overwrite)
-    with shown(quiet=quiet) as progress:
-        do(spec, Places(data, out, cache or _cache()), progress, _command())
-    _finish(out)
+    _run(spec, Places(data, out, cache or _cache()), overwrite=overwrite, quiet=quiet)
 
 
 @app.command()
@@ -171,7 +165,7 @@ def audit(
         typer.Argument(
             help="A folder of stored evidence, or a .npz or .safetensors file with the array "
             "'values' and any of truth, weights, predicted, labels, class_truth, known, concepts, "
-            "classes.",
+            "classes; or with 'unit_pixels' and the other counts of units.",
             show_default=False,
         ),
     ],
@@ -340,6 +334,17 @@ def _check_folder(path: Path) -> None:
 
 def _command() -> str:
     return shlex.join(["theodolite", *sys.argv[1:]])
+
+
+def _run(spec: "RunSpec", at: "Places", *, overwrite: bool, quiet: bool) -> None:
+    """Do a spec into its folder, then report and seal."""
+    from theodolite.cli.progress import shown
+    from theodolite.execution.run import prepare_folder, run
+
+    prepare_folder(at.out, overwrite=overwrite)
+    with shown(quiet=quiet) as progress:
+        run(spec, at, progress, _command())
+    _finish(at.out)
 
 
 def _finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None:

@@ -97,6 +97,11 @@ def feature_maps(
     return FeatureMaps(rows, tuple(shards))
 
 
+def weights_digest(weights: Path | None) -> dict[str, str]:
+    """The digest of a network's weights, by file; none where they come from a hub."""
+    return {} if weights is None else {weights.name: sha256_of(weights)}
+
+
 def _usable(path: Path) -> bool:
     """A shard that is there but broken (a full disk, a copy cut off) is made again."""
     try:

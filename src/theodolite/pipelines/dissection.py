@@ -1,6 +1,7 @@
 """Dissection of a layer: what each unit marks, and the formula of concepts that fits it."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +22,9 @@ from theodolite.explainers.dissection.formula import Formula
 from theodolite.explainers.dissection.quantiles import Maps, Method
 from theodolite.explainers.dissection.search import Beam, Searched, search
 from theodolite.explainers.dissection.units import PAPER, Units, mark, thresholds
-from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import load_backbone
 from theodolite.pipelines._correlations import correlations
-from theodolite.pipelines._features import FeatureMaps, feature_maps
+from theodolite.pipelines._features import FeatureMaps, feature_maps, weights_digest
 from theodolite.pipelines._probe import rightly_classified
 from theodolite.pipelines._unit_cards import Dissected, unit_cards
 from theodolite.pipelines._unit_tables import unit_tables
@@ -78,15 +78,17 @@ class DissectionPipeline:
         units = mark(read, atoms, limits, chunk=maps.step, progress=workshop.progress)
         found = search(atoms, units, self._beam(self.lengths))
         proved = optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH))
+        formulas = best_formulas(found, self.length)
+        if self.search == "exact":
+            formulas = list(proved.formulas)
         evidence = unit_evidence(
-            read, atoms, limits, units, partial(self._explain, atoms), seed=seed, chunk=maps.step,
-            progress=workshop.progress,
+            read, atoms, limits, (units, formulas), partial(self._explain, atoms), seed=seed,
+            chunk=maps.step, progress=workshop.progress,
         )  # fmt: skip
         right = rightly_classified(maps, data.labels, seed)
         evidence = replace(
             evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
         )
-        formulas = self._explain(atoms, units)
         about = Dissected(data, atoms, units, read, limits, peak)
         cards, pictures = unit_cards(about, found, formulas, self._shown(evidence, seed))
         tables = unit_tables(atoms, units, found, proved, formulas, evidence)
@@ -98,7 +100,7 @@ class DissectionPipeline:
             tables=tables,
             notes=(*data.notes, *_notes(right, self)),
             facts=_facts(atoms, found, proved, right),
-            inputs=data.digests() | _digest(self.weights) | {"packed masks": atoms.digest()},
+            inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
             pictures=pictures,
             cards=cards,
         )
@@ -126,13 +128,17 @@ class DissectionPipeline:
     def _thresholds(
         self, maps: FeatureMaps
     ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "pictures units"]]:
-        peaks, n_values = [], 0
-        for shard in maps:
-            peaks.append(shard[:, : self.units].max(axis=(2, 3)))
-            n_values += shard.shape[0] * shard.shape[2] * shard.shape[3]
-        shards = (shard[:, : self.units] for shard in maps)
+        """Each unit's threshold, and its highest value in each picture, in one pass."""
+        peaks = []
+
+        def seen() -> Iterator[Maps]:
+            for shard in maps:
+                peaks.append(shard[:, : self.units].max(axis=(2, 3)))
+                yield shard[:, : self.units]
+
+        n_values = len(maps.rows) * math.prod(maps.part(0, 1).shape[2:])
         limits = thresholds(
-            shards, n_values, quantile=self.quantile, method=self.method,
+            seen(), n_values, quantile=self.quantile, method=self.method,
             exact=self.exact_thresholds,
         )  # fmt: skip
         return limits, np.concatenate(peaks)
@@ -182,10 +188,6 @@ def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:
             "Leave the missing ones out of its tables.",
         )  # fmt: skip
     return data, rows
-
-
-def _digest(weights: Path | None) -> dict[str, str]:
-    return {} if weights is None else {weights.name: sha256_of(weights)}
 
 
 def _notes(right: Bool[np.ndarray, " n"] | None, settings: DissectionPipeline) -> list[str]:

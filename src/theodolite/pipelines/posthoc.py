@@ -21,7 +21,7 @@ from theodolite.io.pictures import jpeg_bytes
 from theodolite.models.backbones import load_backbone
 from theodolite.models.concept_bank import Projection, draw_examples, fit_concept_bank
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
-from theodolite.pipelines._features import FeatureMaps, feature_maps
+from theodolite.pipelines._features import FeatureMaps, feature_maps, weights_digest
 from theodolite.pipelines._parallel import in_parallel
 
 Setting = tuple[int, float]
@@ -81,7 +81,7 @@ class PosthocPipeline:
     def _prepare(self, data: ConceptData, workshop: Workshop) -> "_Work":
         backbone = load_backbone(self.backbone, self.weights)
         test, train = np.flatnonzero(data.is_test), np.flatnonzero(~data.is_test)
-        inputs = {} if self.weights is None else {self.weights.name: sha256_of(self.weights)}
+        inputs = weights_digest(self.weights)
         if self.pooled is not None:
             features = _checked_pooled(read_npy(self.pooled), len(data), self.pooled.name)
             at_hand = data.at_hand(test)

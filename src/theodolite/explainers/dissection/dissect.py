@@ -82,8 +82,9 @@ def dissect(
     units = mark(read, atoms, limits)
     found = search(atoms, units, beam)
     evidence = unit_evidence(
-        read, atoms, limits, units, lambda u: best_formulas(search(atoms, u, beam)), seed=seed
-    )
+        read, atoms, limits, (units, best_formulas(found)),
+        lambda dealt: best_formulas(search(atoms, dealt, beam)), seed=seed,
+    )  # fmt: skip
     return Dissection(atoms, limits, units, found, evidence)
 
 
@@ -119,7 +120,7 @@ def unit_evidence(
     read: Callable[[int, int], Maps],
     atoms: Atoms,
     limits: Float[np.ndarray, " units"],
-    units: Units,
+    explained: tuple[Units, Sequence[Formula | None]],
     explain: Explain,
     *,
     seed: int,
@@ -134,7 +135,7 @@ def unit_evidence(
     """
     if len(atoms) < 2:
         raise EvidenceError("pictures", "one", "at least two, to deal masks out over others")
-    formulas = explain(units)
+    units, formulas = explained
     own = count(atoms, units, formulas)
     ring = np.random.default_rng(seed).permutation(len(atoms))
     other = np.empty_like(ring)

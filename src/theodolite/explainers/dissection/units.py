@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Integer
@@ -63,7 +63,6 @@ class Units:
     start: Integer[np.ndarray, " unit_starts"]
     atom: Integer[np.ndarray, " rows"]
     count: Integer[np.ndarray, " rows"]
-    names: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -87,7 +86,7 @@ class Units:
         """Each unit's rows in the order of the pictures whose atoms they name."""
         unit = np.repeat(np.arange(len(self)), np.diff(self.start))
         order = np.lexsort((atoms.picture[self.atom], unit))
-        return Units(self.start, self.atom[order], self.count[order], self.names)
+        return Units(self.start, self.atom[order], self.count[order])
 
     def some(self, which: Sequence[int]) -> "Units":
         """A few of the units."""
@@ -97,7 +96,6 @@ class Units:
             np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             self.atom[rows],
             self.count[rows],
-            tuple(self.names[u] for u in which) if self.names else (),
         )
 
 
