@@ -5,7 +5,13 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 from hypothesis import strategies as st
 
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence, UnitEvidence
+from theodolite.contracts.evidence import (
+    ConceptEvidence,
+    EmbeddingEvidence,
+    InterventionEvidence,
+    LocationEvidence,
+    UnitEvidence,
+)
 from theodolite.metrics._base import Entry
 
 
@@ -91,10 +97,34 @@ def unit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> UnitEvidence:
     )
 
 
+@st.composite
+def embedding_evidence(draw: st.DrawFn, *, max_samples: int = 12) -> EmbeddingEvidence:
+    said = draw(concept_evidence(max_samples=max_samples))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = (*said.values.shape, draw(st.integers(1, 3)))
+    return EmbeddingEvidence(
+        explained=said,
+        vectors=random.normal(size=shape),
+        positive=random.normal(size=shape),
+        negative=random.normal(size=shape),
+    )
+
+
+@st.composite
+def intervention_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> InterventionEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, steps = draw(st.integers(1, max_samples)), draw(st.integers(1, 5))
+    return InterventionEvidence(
+        right_after=random.random((n, 2, steps)) < 0.6, right_reference=random.random(n) < 0.8
+    )
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
     UnitEvidence: unit_evidence(),
+    EmbeddingEvidence: embedding_evidence(),
+    InterventionEvidence: intervention_evidence(),
 }
 
 

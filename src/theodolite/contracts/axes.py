@@ -43,7 +43,9 @@ class NamedAxis:
     @classmethod
     def numbered(cls: type[Named], n: int) -> Named:
         """Stand-in names for arrays that come without: ``concept 0``, ``concept 1``, …"""
-        word = {"Classes": "class"}.get(cls.__name__, cls.__name__.lower().removesuffix("s"))
+        word = {"Classes": "class", "Policies": "policy"}.get(
+            cls.__name__, cls.__name__.lower().removesuffix("s")
+        )
         return cls(tuple(f"{word} {i}" for i in range(n)))
 
     def header(self) -> dict[str, Any]:
@@ -61,6 +63,12 @@ class Classes(NamedAxis):
 @dataclass(frozen=True)
 class Parts(NamedAxis):
     """Places that concepts are tied to: a beak, a window."""
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Policies(NamedAxis):
+    """Ways to choose which concept to correct next."""
 
 
 @no_type_check
@@ -159,6 +167,16 @@ class Samples:
             values = getattr(self, name)
             object.__setattr__(cut, name, None if values is None else values[rows])
         return cut
+
+    @classmethod
+    def joined(cls, parts: Sequence["Samples"]) -> "Samples":
+        """Several, one after the other; what some lack is dropped."""
+        whole = object.__new__(cls)
+        for name in ("index", "ids", "clusters"):
+            values = [getattr(part, name) for part in parts]
+            lacking = any(one is None for one in values)
+            object.__setattr__(whole, name, None if lacking else np.concatenate(values))
+        return whole
 
     def name(self, row: int) -> str:
         """The id of a row, or its number."""

@@ -6,7 +6,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from theodolite.contracts.axes import Classes, Concepts, Parts, Units
+from theodolite.contracts.axes import Classes, Concepts, Parts, Policies, Units
 from theodolite.contracts.bundle import Evidence, array, inner
 from theodolite.errors import EvidenceError
 
@@ -208,3 +208,47 @@ class UnitEvidence(Evidence):
                 )
             if given and min(int(part.min(initial=0)) for part in given) < 0:
                 raise EvidenceError(f"{before}pixels", "a negative number", "counts of pixels")
+
+
+@no_type_check  # the door takes what can be converted; its own checks say what cannot
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class EmbeddingEvidence(Evidence):
+    """A vector for each concept of each sample, as concept embedding models have them."""
+
+    kind = "embedding"
+    version = 1
+
+    explained: ConceptEvidence = inner(ConceptEvidence)
+    """The same samples and concepts as concept evidence, with truth and labels."""
+    vectors: Float[np.ndarray, "samples concepts dimensions"] = array(
+        "samples", "concepts", "dimensions"
+    )
+    """What the head sees: the positive and negative vector, mixed by the concept's probability."""
+    positive: Float[np.ndarray, "samples concepts dimensions"] | None = array(
+        "samples", "concepts", "dimensions", optional=True
+    )
+    """The vector that stands for the concept being there."""
+    negative: Float[np.ndarray, "samples concepts dimensions"] | None = array(
+        "samples", "concepts", "dimensions", optional=True
+    )
+    """The vector that stands for the concept not being there."""
+    concepts: Concepts = Concepts()
+
+
+@no_type_check  # the door takes what can be converted; its own checks say what cannot
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class InterventionEvidence(Evidence):
+    """Whether the model's answer is right while its concepts are corrected one after the other."""
+
+    kind = "intervention"
+    version = 1
+
+    right_after: Bool[np.ndarray, "samples policies steps"] = array(
+        "samples", "policies", "steps", content="flag"
+    )
+    """Right after 0, 1, 2, … concepts were replaced by the truth, in the order of each policy."""
+    right_reference: Bool[np.ndarray, " samples"] | None = array(
+        "samples", content="flag", optional=True
+    )
+    """Whether a head of the same kind, trained on the true concepts, is right."""
+    policies: Policies = Policies()

@@ -10,9 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.axes import Classes, Concepts, NamedAxis, Parts, Samples, Units
+from theodolite.contracts.axes import (
+    Classes,
+    Concepts,
+    NamedAxis,
+    Parts,
+    Policies,
+    Samples,
+    Units,
+)
 from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence, UnitEvidence
+from theodolite.contracts.evidence import (
+    ConceptEvidence,
+    EmbeddingEvidence,
+    InterventionEvidence,
+    LocationEvidence,
+    UnitEvidence,
+)
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_npy, read_npz, read_safetensors, write_npy
 from theodolite.io.tables import read_parquet, write_parquet
@@ -21,15 +35,29 @@ from theodolite.io.text import read_json, write_json
 FORMAT = "theodolite-evidence"
 FORMAT_VERSION = 1
 KINDS: dict[str, type[Evidence]] = {
-    k.kind: k for k in (ConceptEvidence, LocationEvidence, UnitEvidence)
+    k.kind: k
+    for k in (
+        ConceptEvidence,
+        LocationEvidence,
+        UnitEvidence,
+        EmbeddingEvidence,
+        InterventionEvidence,
+    )
 }
-FROM_ARRAYS: dict[str, type[Evidence]] = {"values": ConceptEvidence, "unit_pixels": UnitEvidence}
+EXPLAINS = (LocationEvidence, EmbeddingEvidence)
+"""Kinds that hold concept evidence of the same samples."""
+FROM_ARRAYS: dict[str, type[Evidence]] = {
+    "values": ConceptEvidence,
+    "unit_pixels": UnitEvidence,
+    "right_after": InterventionEvidence,
+}
 """The array that tells which kind of evidence a file of plain arrays is."""
 AXES: dict[str, type[NamedAxis]] = {
     "concepts": Concepts,
     "classes": Classes,
     "parts": Parts,
     "units": Units,
+    "policies": Policies,
 }
 
 
@@ -90,7 +118,7 @@ def load(folder: Path | str) -> Evidence:
             raise RefusedInput(f"header of {folder.name!r}", f"axis {name!r}", f"{list(AXES)}")
         given[name] = _axis(AXES[name], axis, folder)
     if header["inner"]:
-        if header["inner"] != {"explained": "concept"} or kind is not LocationEvidence:
+        if header["inner"] != {"explained": "concept"} or kind not in EXPLAINS:
             raise RefusedInput(f"header of {folder.name!r}", "inner bundles", "`explained`")
         given["explained"] = load(folder / "explained")
         given.pop("concepts", None)
@@ -159,7 +187,7 @@ def _load_samples(path: Path) -> Samples:
 
 
 def load_arrays(path: Path | str) -> Evidence:
-    """Concept or unit evidence from one .npz or .safetensors file, arrays named like the fields.
+    """Evidence from one .npz or .safetensors file whose arrays are named like the fields.
 
     ``concepts``, ``classes`` and ``units`` may give names, ``ids`` and ``clusters`` say which
     samples are which and which belong together.
@@ -172,7 +200,7 @@ def load_arrays(path: Path | str) -> Evidence:
     first = next((name for name in FROM_ARRAYS if name in arrays), "values")
     kind = FROM_ARRAYS[first]
     fields = {name for name, _ in kind.layouts()}
-    axes = [name for name in ("concepts", "classes", "units") if hasattr(kind, name)]
+    axes = [name for name in AXES if name != "parts" and hasattr(kind, name)]
     unknown = sorted(set(arrays) - fields - {*axes, "ids", "clusters"})
     if unknown or first not in arrays:
         came = f"unknown arrays {unknown}" if unknown else f"only {sorted(arrays)}"

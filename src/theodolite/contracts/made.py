@@ -32,6 +32,8 @@ class Made:
 
     evidence: Sequence[Sequence[Evidence]]
     """One set of bundles per seed; the same kinds and samples in each."""
+    compared: Sequence["Compared"] = ()
+    """Further models that the run compares with the one that the verdicts are about."""
     tables: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     facts: Sequence[tuple[str, float | int | str]] = ()
@@ -44,6 +46,18 @@ class Made:
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     """Further pictures for the run folder, by file."""
     cards: Sequence["UnitCard"] = ()
+    about: Mapping[str, float | int | str] = field(default_factory=dict)
+    """What tells the model from those it is compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One of several models of a run: what tells it from the others, and its evidence."""
+
+    name: str
+    about: Mapping[str, float | int | str]
+    evidence: Sequence[Sequence[Evidence]]
+    """As in ``Made``: one set of bundles per seed."""
 
 
 @dataclass(frozen=True)

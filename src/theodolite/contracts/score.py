@@ -8,8 +8,10 @@ from jaxtyping import Float
 
 Better = Literal["higher", "lower"]
 Question = Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
-Items = Literal["concepts", "classes", "units"]
-Source = Literal["samples", "clusters", "seeds", "concepts", "classes", "units", "shuffles"]
+Items = Literal["concepts", "pairs", "classes", "units"]
+Source = Literal[
+    "samples", "clusters", "seeds", "concepts", "pairs", "classes", "units", "shuffles"
+]
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Score:
     nulls: tuple[Null, ...] = ()
     """The hardest to beat first."""
     detail: Detail | None = None
+    per_seed: tuple[float, ...] = ()
+    """The value of each seed of the experiment, where there are several."""
 
     @property
     def interval(self) -> Interval | None:

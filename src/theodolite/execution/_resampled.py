@@ -14,12 +14,13 @@ from jaxtyping import Float
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.score import Source
 from theodolite.execution._request import Request, Resampling
-from theodolite.metrics._base import Baseline, Entry
+from theodolite.metrics._base import Baseline, Entry, Pooled
 from theodolite.metrics._resample import poisson_weights
 
 OrderedMap = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 SHARD = 2048
 BLOCK_BYTES = 1 << 27
+POOLED_NULL_DRAWS = 3  # each costs as much as the score itself
 
 
 class Plan:
@@ -27,6 +28,7 @@ class Plan:
 
     def __init__(self, entry: Entry, evidence: Evidence, resampling: Resampling) -> None:
         self.resampling = resampling
+        self.pooled = issubclass(entry.state, Pooled)
         self.sources: tuple[Source, ...] = ("samples",)
         self.n_clusters = 0
         clusters = evidence.samples.clusters
@@ -53,7 +55,8 @@ class Plan:
         if not baseline.random:
             return 1
         wanted = math.ceil(self.resampling.null_pieces / max(len(evidence), 1))
-        return min(wanted, self.resampling.most_null_draws)
+        most = POOLED_NULL_DRAWS if self.pooled else self.resampling.most_null_draws
+        return min(wanted, most)
 
     def rows_of_nulls(self) -> int:
         """Nulls are compared with the value and with the source to quote; no more is needed."""
@@ -99,7 +102,10 @@ def resampled(
     for block in _blocks(request, evidence, plan, n_rows):
         state = _reduced(request, evidence, plan, block, ordered_map)
         rows.append(np.asarray(state.value(**_finish(request))))
-        if block.start == 0 and hasattr(state, "counted"):
+        if isinstance(state, Pooled):  # all samples enter; what is undefined shows in the detail
+            defined = np.full(rows[0].shape[1:], len(state))
+            undefined = np.zeros(rows[0].shape[1:])
+        elif block.start == 0 and hasattr(state, "counted"):
             defined, undefined = (np.asarray(part[0]) for part in state.counted())
     return Values(np.concatenate(rows), defined, undefined)
 
@@ -126,10 +132,13 @@ def _finish(request: Request) -> dict[str, Any]:
 
 def _blocks(request: Request, evidence: Evidence, plan: Plan, n: int) -> Iterator[slice]:
     """Few enough resamples at a time that their states fit into memory."""
+    if issubclass(request.entry.state, Pooled):  # neighbours and fits are found once for all
+        yield slice(0, n)
+        return
     single = _state(request, plan, slice(0, 1), evidence[:1])
     size = sum(np.asarray(part).nbytes for part in vars(single).values())
     step = max(BLOCK_BYTES // max(size, 1), 1)
-    return (slice(at, min(at + step, n)) for at in range(0, n, step))
+    yield from (slice(at, min(at + step, n)) for at in range(0, n, step))
 
 
 def null_rows(

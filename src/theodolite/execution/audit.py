@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, LocationEvidence
 from theodolite.contracts.made import Progress, silent
-from theodolite.contracts.score import Score
+from theodolite.contracts.score import Question, Score
 from theodolite.errors import EvidenceError
 from theodolite.execution.evaluate import Request, Resampling, evaluate
 from theodolite.execution.verdict import QUESTIONS, Verdict, verdict
@@ -54,7 +54,7 @@ def audit(
         >>> from theodolite.datasets.synthetic import planted_concepts
         >>> found = theodolite.audit(planted_concepts())
         >>> [(v.question, v.answer) for v in found.verdicts if v.answer != "not asked"]
-        [('exists', 'yes')]
+        [('exists', 'yes'), ('leaks', 'yes')]
     """
     bundles = [evidence] if isinstance(evidence, Evidence) else evidence
     if not isinstance(bundles, list | tuple) or not all(isinstance(b, Evidence) for b in bundles):
@@ -95,7 +95,7 @@ def _by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
     """Bundles by kind; concept evidence inside a location bundle serves if there is no other."""
     found: dict[type[Evidence], Evidence] = {type(bundle): bundle for bundle in bundles}
     for bundle in bundles:
-        if isinstance(bundle, LocationEvidence):
+        if isinstance(bundle, LocationEvidence | EmbeddingEvidence):
             found.setdefault(ConceptEvidence, bundle.explained)
     return found
 
@@ -144,6 +144,8 @@ def requests_for(
     """The scores that the evidence allows, each with the first options that it allows."""
     requests, unanswered = [], []
     for entry in catalogue().values():
+        if entry.on_request:
+            continue
         evidence = by_kind.get(entry.needs)
         if evidence is None:
             unanswered.append(Unanswered(entry.name, (f"{entry.needs.kind} evidence",)))
@@ -197,9 +199,26 @@ def verdicts(scores: Sequence[Score], headlines: Sequence[Score] = ()) -> tuple[
             chosen = _headline([s for s in deciding if s.question == question])
         if chosen is None:
             found.append(Verdict(question, asks, "not asked", "Not asked in this run."))
-        else:
+        elif chosen in headlines:
             found.append(verdict(chosen))
+        else:
+            found.append(_worst(question, chosen, deciding))
     return tuple(found)
+
+
+def _worst(question: Question, first: Score, deciding: Sequence[Score]) -> Verdict:
+    """A fault shown by any of the scores that look for it is a fault: the worst answer counts."""
+    looking = [s for s in deciding if s.question == question and _looks_for_a_fault(s)]
+    if not _looks_for_a_fault(first):
+        return verdict(first)
+    names = dict.fromkeys(s.metric for s in looking)
+    heads = [_headline([s for s in looking if s.metric == name]) for name in names]
+    answers = [verdict(head) for head in heads if head is not None]
+    return min(answers, key=lambda v: ("no", "partly", "cannot tell", "yes").index(v.answer))
+
+
+def _looks_for_a_fault(score: Score) -> bool:
+    return any(baseline.clean for baseline in catalogue()[score.metric].baselines)
 
 
 def _headline(scores: Sequence[Score]) -> Score | None:

@@ -1,5 +1,6 @@
 """From evidence to scores, each with its intervals and nulls."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -143,7 +144,8 @@ def _scores(found: _Found) -> Iterator[Score]:
         )
         intervals = _intervals(score, heads[at], per_seed[at], found)
         nulls = _nulls({name: rows[at] for name, rows in null_heads.items()}, heads[at], found)
-        yield replace(score, intervals=tuple(intervals), nulls=nulls)
+        seeds = tuple(float(v) for v in per_seed[at]) if len(per_seed) > 1 else ()
+        yield replace(score, intervals=tuple(intervals), nulls=nulls, per_seed=seeds)
 
 
 def _counts(found: _Found, cell: tuple[int, ...], detail: Detail | None) -> tuple[int, int, str]:
@@ -166,7 +168,14 @@ def _detail(over: Items, values: np.ndarray, found: _Found) -> Detail:
     if any(each):
         ends = np.array([(np.nan, np.nan) if one is None else (one.low, one.high) for one in each])
         low, high = np.clip(ends, *found.entry.bounds).T
-    return Detail(over, getattr(found.evidence, over).names, values[0], low, high)
+    return Detail(over, _names(found.evidence, over), values[0], low, high)
+
+
+def _names(evidence: Evidence, over: Items) -> tuple[str, ...]:
+    if over != "pairs":
+        names: tuple[str, ...] = getattr(evidence, over).names
+        return names
+    return tuple(f"{a} × {b}" for a, b in itertools.combinations(evidence.concepts.names, 2))  # type: ignore[attr-defined]
 
 
 def _intervals(

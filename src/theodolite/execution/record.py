@@ -64,6 +64,7 @@ class ScoreRecord(Record):
     intervals: list[IntervalRecord]
     nulls: list[NullRecord]
     detail: DetailRecord | None
+    per_seed: list[float | None] = Field(default_factory=list)
 
 
 class UnansweredRecord(Record):
@@ -91,6 +92,22 @@ class ScoresFile(Record):
     verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
     unanswered: list[UnansweredRecord] = Field(default_factory=list)
+
+
+class ComparedRecord(Record):
+    """The scores of one of several models."""
+
+    name: str
+    about: dict[str, float | int | str]
+    scores: list[ScoreRecord]
+
+
+class ComparedFile(Record):
+    """The file ``compared.json``: every model of the run, the one of the verdicts first."""
+
+    format: Literal["theodolite-compared"] = "theodolite-compared"
+    format_version: Literal[1] = 1
+    models: list[ComparedRecord]
 
 
 def score_record(score: Score) -> ScoreRecord:
@@ -122,6 +139,7 @@ def score_record(score: Score) -> ScoreRecord:
         null=nulls[0] if nulls else None,
         intervals=intervals,
         nulls=nulls,
+        per_seed=_listed(np.array(score.per_seed)),
         detail=None
         if detail is None
         else DetailRecord(
@@ -162,6 +180,7 @@ def score_of(record: ScoreRecord) -> Score:
         options=record.options,
         intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
         nulls=tuple(Null(n.name, number(n.value), interval(n.difference)) for n in record.nulls),
+        per_seed=tuple(number(v) for v in record.per_seed),
         detail=None
         if detail is None
         else Detail(

@@ -1,8 +1,9 @@
 """Do a run: evidence, scores, run folder."""
 
+import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,24 @@ from theodolite.contracts.axes import Samples
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.files import load, save
-from theodolite.contracts.made import Made, Pipeline, Progress, Workshop, silent
+from theodolite.contracts.made import Compared, Made, Pipeline, Progress, Workshop, silent
 from theodolite.contracts.score import Score
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.execution.audit import Audit, answer, verdicts
 from theodolite.execution.evaluate import Request, Resampling, expand
-from theodolite.execution.record import ScoresFile, scores_file, write_scores
+from theodolite.execution.record import (
+    ComparedFile,
+    ComparedRecord,
+    ScoresFile,
+    score_record,
+    scores_file,
+    write_scores,
+)
 from theodolite.execution.registry import build
 from theodolite.execution.run_record import (
     ExampleRecord,
     MadeRecord,
+    Record,
     RunRecord,
     UnitCardRecord,
     read_record,
@@ -31,6 +40,7 @@ from theodolite.execution.run_record import (
 )
 from theodolite.execution.seal import verify
 from theodolite.execution.spec import MetricSpec, RunSpec
+from theodolite.execution.studies import write_studies
 from theodolite.io.arrays import write_safetensors
 from theodolite.io.paths import all_or_nothing, confined
 from theodolite.io.tables import write_parquet
@@ -63,6 +73,12 @@ def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) 
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
     found = _answer(spec, evidence, progress)
     write_scores(out / "scores.json", _scores_file(spec, found))
+    if made.compared:
+        for other in made.compared:
+            _save_compared(other, spec, out)
+        records = _compared(spec, found, made.about, made.compared, progress)
+        write_record(out / "compared.json", ComparedFile(models=records))
+        write_studies(out / "studies.json", spec, records)
     _write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])
     for name, columns in made.tables.items():
         write_parquet(out / "tables" / f"{name}.parquet", columns)
@@ -78,6 +94,46 @@ def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) 
     )
     write_record(out / "made.json", about)
     return found
+
+
+def _save_compared(other: Compared, spec: RunSpec, out: Path) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", other.name):
+        raise EvidenceError("model", repr(other.name), "a name of letters, digits, '_', '.', '-'")
+    for seed, bundles in zip(spec.seeds, other.evidence, strict=False):
+        for bundle in bundles:
+            save(bundle, out / "compared" / other.name / f"seed-{seed}" / bundle.kind)
+
+
+def _compared(
+    spec: RunSpec,
+    found: Audit,
+    about: Mapping[str, float | int | str],
+    others: Sequence[Compared],
+    progress: Progress,
+) -> list[ComparedRecord]:
+    """Scores of all models: the one of the verdicts, then the others by the same metrics."""
+    name = str(about.get("name", spec.name))
+    main = ComparedRecord(name=name, about=dict(about), scores=[*map(score_record, found.scores)])
+    records = [main]
+    requests = requests_named(spec.compared_metrics or spec.metrics)
+    for number, other in enumerate(others):
+        progress("compared models", number, len(others))
+        kinds = {type(bundle) for bundle in other.evidence[0]} | {ConceptEvidence}
+        asked = [r for r in requests if r.entry.needs in kinds] if requests else None
+        scores = answer(other.evidence, asked, _lighter(spec)).scores
+        records.append(
+            ComparedRecord(
+                name=other.name, about=dict(other.about), scores=[*map(score_record, scores)]
+            )
+        )
+    progress("compared models", len(others), len(others))
+    return records
+
+
+def _lighter(spec: RunSpec) -> Resampling:
+    """Compared models are told apart by their seeds: less resampling, nulls drawn once."""
+    given = spec.resampling
+    return Resampling(min(given.resamples, 100), given.level, given.seed, most_null_draws=1)
 
 
 def prepare_folder(out: Path, *, overwrite: bool) -> None:
@@ -127,6 +183,7 @@ def requests_named(metrics: Sequence[MetricSpec]) -> list[Request]:
 
 def _check_names(spec: RunSpec) -> None:
     requests = requests_named(spec.metrics)
+    requests_named(spec.compared_metrics)
     for question, wanted in spec.headlines.items():
         about = entry(wanted.name)
         if about.question != question:
@@ -240,12 +297,33 @@ def recompute(folder: Path, progress: Progress = silent) -> int:
     if not stored:
         raise RefusedInput(f"run {folder.name!r}", "no evidence of its seeds", "evidence/seed-…")
     evidence = [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
-    again = folder.with_name(f".{folder.name}.again.json")
-    write_scores(again, _scores_file(spec, _answer(spec, evidence, progress)))
-    same = again.read_bytes() == (folder / "scores.json").read_bytes()
-    again.unlink()
+    found = _answer(spec, evidence, progress)
+    same = _same_bytes(folder / "scores.json", _scores_file(spec, found))
+    if (folder / "compared.json").is_file():
+        stored_models = read_record(folder / "compared.json", ComparedFile).models
+        others = [_load_compared(folder, record, spec) for record in stored_models[1:]]
+        records = _compared(spec, found, stored_models[0].about, others, progress)
+        same = same and _same_bytes(folder / "compared.json", ComparedFile(models=records))
     if not same:
         raise VerificationFailed(
             f"run {folder.name!r}", "other scores when computed again", "the stored ones"
         )
     return n
+
+
+def _same_bytes(path: Path, record: Record) -> bool:
+    """Whether writing the record would give the file as it is."""
+    again = path.with_name(f".{path.name}.again")
+    write_record(again, record)
+    same = again.read_bytes() == path.read_bytes()
+    again.unlink()
+    return same
+
+
+def _load_compared(folder: Path, record: ComparedRecord, spec: RunSpec) -> Compared:
+    root = confined(folder / "compared", record.name)
+    seeds = [root / f"seed-{seed}" for seed in spec.seeds]
+    evidence = [[load(kind) for kind in sorted(s.iterdir())] for s in seeds if s.is_dir()]
+    if not evidence:
+        raise RefusedInput(f"model {record.name!r}", "no stored evidence", "compared/…/seed-…")
+    return Compared(record.name, record.about, evidence)

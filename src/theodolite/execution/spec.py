@@ -102,6 +102,47 @@ class HistogramSpec(Strict):
     note: str = ""
 
 
+Filter = dict[str, str | int | float]
+"""Models by what tells them apart, such as ``encoding: soft``."""
+
+
+class ChartSpec(Strict):
+    """Scores of several models over one thing that tells them apart, a line per another."""
+
+    title: str
+    metrics: list[str]
+    across: str
+    """What changes from left to right, such as ``concept_weight``."""
+    lines: str = ""
+    """What each line is, such as ``encoding``."""
+    where: Filter = {}
+    note: str = ""
+
+
+class CriterionSpec(Strict):
+    """Does one group of models leak more than another? Pairs agree in ``matched``."""
+
+    kind: Literal["criterion"]
+    title: str
+    more: Filter
+    less: Filter
+    matched: list[str] = []
+    paper: str = ""
+    """What the paper found."""
+
+
+class CorrelationSpec(Strict):
+    """Do scores follow another score over the models?"""
+
+    kind: Literal["correlation"]
+    title: str
+    metrics: list[str]
+    against: str = "intervention_score"
+    where: list[Filter] = []
+    paper: dict[str, tuple[float, float]] = {}
+    """Correlation and p-value that the paper printed, by metric."""
+
+
 class ReportSpec(Strict):
     """What the report shows beside the scores."""
 
@@ -110,6 +151,9 @@ class ReportSpec(Strict):
     tables: list[TableSpec] = []
     grids: list[GridSpec] = []
     histograms: list[HistogramSpec] = []
+    charts: list[ChartSpec] = []
+    shown: list[str] = []
+    """Compared models that figures show beside the one of the verdicts."""
     examples: Annotated[int, Field(ge=0, le=48)] = 8
 
 
@@ -128,6 +172,9 @@ class RunSpec(Strict):
     headlines: dict[Question, MetricSpec] = {}
     """The score that each verdict is read from, where not the metric's own choice."""
     resampling: ResamplingSpec = ResamplingSpec()
+    compared_metrics: list[MetricSpec] = []
+    """What the compared models are scored by; ``metrics`` if empty."""
+    studies: list[Annotated[CriterionSpec | CorrelationSpec, Field(discriminator="kind")]] = []
     report: ReportSpec = ReportSpec()
 
     @model_validator(mode="after")

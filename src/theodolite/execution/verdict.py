@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from theodolite.contracts.score import Null, Question, Score
-from theodolite.metrics._catalogue import entry
+from theodolite.metrics._catalogue import catalogue, entry
 
 Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
 QUESTIONS: dict[Question, str] = {
@@ -46,6 +46,8 @@ def verdict(score: Score) -> Verdict:
         return answered("cannot tell", f"{reason} ({percent(null.value, score)}).")
     if score.n < 2:
         return answered("cannot tell", f"{said}, from a single one of the {score.n_of}.")
+    if score.metric in catalogue() and any(b.clean for b in entry(score.metric).baselines):
+        return answered(*_against_clean(score, null, said))
     lost = next((one for one in score.nulls if not _beaten(one, score, sign)), None)
     if lost is not None:
         relation = "worse than" if _surely_worse(lost, sign) else "no better than"
@@ -58,6 +60,24 @@ def verdict(score: Score) -> Verdict:
     if sign * (nearest - line) >= 0:
         return answered("yes", f"{because}.")
     return answered("partly", f"{because}, but not surely {percent(line, score)}.")
+
+
+def _against_clean(score: Score, null: Null, said: str) -> tuple[Answer, str]:
+    """A fault is absent if the score surely exceeds its clean null by no more than we accept."""
+    accepted = entry(score.metric).tolerance or 0.0
+    away = score.value - null.value
+    low, high = (
+        (away, away) if null.difference is None else (null.difference.low, null.difference.high)
+    )
+    clean = f"{null.name} ({percent(null.value, score)})"
+    allowed = f"{percent(accepted, score)} are accepted"
+    if low > accepted:
+        return "no", f"{said}, surely more than {clean}; {allowed}."
+    if high <= accepted:
+        return "yes", f"{said}, about as {clean}; {allowed}."
+    if low > 0:
+        return "partly", f"{said}, more than {clean}, but not surely by more than {allowed}."
+    return "cannot tell", f"{said}, too uncertain to be told from {clean}; {allowed}."
 
 
 def enough_line(score: Score) -> float | None:

@@ -108,9 +108,61 @@ class SampleMean(Additive):
 MeanState = TypeVar("MeanState", bound=SampleMean)
 
 
+@dataclass(frozen=True, eq=False)
+class Pooled(Additive):
+    """A state for estimates that need all samples at once: neighbours, ranks, fitted predictors.
+
+    Merging only collects. ``measure`` gets all samples in the order of their numbers, and weights
+    with one row per resample; its neighbours and fits are those of the samples as they are, and the
+    weights say how often what a sample contributes is counted.
+    """
+
+    shards: tuple[tuple[Evidence, np.ndarray], ...]
+    options: dict[str, Any]
+    plain: bool
+    """Whether no weights were given."""
+
+    measure: ClassVar[Callable[..., np.ndarray]]
+    """(evidence, weights, *, options) -> one row of values per row of weights"""
+
+    @classmethod
+    def of(
+        cls: type["PooledState"], evidence: Evidence, weights: Weights = None, **options: Any
+    ) -> "PooledState":
+        """The state of a shard; the options are those of ``measure``."""
+        counted = np.ones((1, len(evidence))) if weights is None else weights
+        return cls(((evidence, counted.astype(np.float32)),), options, weights is None)
+
+    def __add__(self: "PooledState", other: "PooledState") -> "PooledState":
+        if type(other) is not type(self):
+            return NotImplemented
+        return replace(self, shards=self.shards + other.shards)
+
+    def value(self) -> np.ndarray:
+        """Values, in rows if weights were given."""
+        evidence, weights = self._whole()
+        rows = np.asarray(self.measure(evidence, weights, **self.options))
+        return np.asarray(rows[0]) if self.plain else rows
+
+    def __len__(self) -> int:
+        return sum(len(evidence) for evidence, _ in self.shards)
+
+    def _whole(self) -> tuple[Evidence, np.ndarray]:
+        bundles = [evidence for evidence, _ in self.shards]
+        weights = np.concatenate([part for _, part in self.shards], axis=1)
+        whole = bundles[0] if len(bundles) == 1 else type(bundles[0]).joined(bundles)
+        order = np.argsort(np.asarray(whole.samples.index), kind="stable")
+        if (order[1:] > order[:-1]).all():
+            return whole, weights
+        return whole[order], weights[:, order]
+
+
+PooledState = TypeVar("PooledState", bound=Pooled)
+
+
 @dataclass(frozen=True)
 class Baseline:
-    """A null: the same evidence with the explanation made meaningless."""
+    """A null: the same evidence with the explanation made meaningless, or with no fault left."""
 
     name: str
     says: str
@@ -121,6 +173,9 @@ class Baseline:
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
     is drawn often, and its own spread is what the score must stand out from."""
     random: bool = True
+    clean: bool = False
+    """The same evidence without the fault that the score looks for: what it must not exceed, where
+    other nulls are what a score must beat."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the metric that only make sense otherwise under this null."""
 
@@ -164,10 +219,15 @@ class Entry:
     """Whether samples enter as means of their class: whole classes are then not resampled."""
     headline: dict[str, Any] = field(default_factory=dict)
     """Of the swept options, those to quote first."""
+    on_request: bool = False
+    """Whether it is left out where everything is asked that the evidence allows: superseded, and
+    slow."""
     decides: bool = True
     """Whether a verdict may be read from it; else it only tells more about other scores."""
     enough: float | None = None
     """From this share of the best possible on we would rely on it; a convention, on the card."""
+    tolerance: float | None = None
+    """How much more than a clean null we would still accept; a convention, on the card."""
     best: Callable[[Any], Any] | None = None
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
 
@@ -179,8 +239,11 @@ class Entry:
 
     def _counts(self) -> Callable[..., Any]:
         """The function whose options change the counting."""
-        counts: Callable[..., Any] = getattr(self.state, "each", self.state.of)
-        return counts
+        for name in ("each", "measure"):
+            if hasattr(self.state, name):
+                counts: Callable[..., Any] = getattr(self.state, name)
+                return counts
+        return self.state.of  # type: ignore[no-any-return]
 
     def missing(self, evidence: Evidence, options: dict[str, Any]) -> list[str]:
         """Arrays that the evidence lacks for this score with these options."""

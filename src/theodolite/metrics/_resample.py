@@ -23,14 +23,14 @@ def poisson_weights(
     >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
     True
     """
-    start = _mixed(np.asarray(keys).astype(np.uint64) ^ _mixed(np.array([seed], np.uint64)))
+    start = mixed(np.asarray(keys).astype(np.uint64) ^ mixed(np.array([seed], np.uint64)))
     steps = np.arange(1, resamples + 1, dtype=np.uint64) * _GOLDEN
-    drawn = _mixed(start[None, :] + steps[:, None])
+    drawn = mixed(start[None, :] + steps[:, None])
     uniform = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return np.asarray(np.searchsorted(_POISSON, uniform, side="right"), np.float64)
 
 
-def _mixed(numbers: np.ndarray) -> np.ndarray:
+def mixed(numbers: np.ndarray) -> np.ndarray:
     """The finisher of splitmix64: neighbouring numbers come out unrelated."""
     with np.errstate(over="ignore"):
         z = numbers + _GOLDEN

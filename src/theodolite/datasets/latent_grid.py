@@ -1,0 +1,73 @@
+"""Pictures made from a few whole numbers, thinned out so that neighbouring numbers depend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from theodolite.errors import EvidenceError
+
+
+@dataclass(frozen=True)
+class Link:
+    """How one hidden number depends on the one before it, once they are linked.
+
+    Each value of the parent goes with ``drawn`` values of the child. They are drawn from the first
+    ``reach`` values if the parent is in its lower half (``parent < below``), else from the last.
+    """
+
+    parents: int
+    below: int
+    children: int
+    reach: int
+    drawn: int
+
+    def allowed(self, random: np.random.Generator) -> Bool[np.ndarray, "parents children"]:
+        """Which child values go with each parent value, drawn anew.
+
+        >>> link = Link(parents=4, below=2, children=5, reach=3, drawn=3)
+        >>> link.allowed(np.random.default_rng(0)).astype(int).tolist()
+        [[1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [0, 0, 1, 1, 1]]
+        """
+        found = np.zeros((self.parents, self.children), bool)
+        for parent in range(self.parents):
+            start = 0 if parent < self.below else self.children - self.reach
+            found[parent, start + random.permutation(self.reach)[: self.drawn]] = True
+        return found
+
+
+def grid(values: Sequence[range]) -> Int[np.ndarray, "n numbers"]:
+    """Every combination, the last number running fastest.
+
+    >>> grid([range(2), range(0, 4, 2)]).tolist()
+    [[0, 0], [0, 2], [1, 0], [1, 2]]
+    """
+    axes = np.meshgrid(*(np.array(value) for value in values), indexing="ij")
+    return np.stack([axis.ravel() for axis in axes], axis=1)
+
+
+def linked(
+    latents: Int[np.ndarray, "n numbers"], allowed: Sequence[Bool[np.ndarray, "_ _"]]
+) -> Bool[np.ndarray, " n"]:
+    """Which combinations are left when number i + 1 must go with number i, for each table given."""
+    kept = np.ones(len(latents), bool)
+    for i, table in enumerate(allowed):
+        kept &= table[latents[:, i], latents[:, i + 1]]
+    return kept
+
+
+def some_rows(n: int, at_most: int | None, random: np.random.Generator) -> Int[np.ndarray, " m"]:
+    """All rows, or a random part of them in their own order: enough for a short run."""
+    if at_most is not None and at_most < 20:
+        raise EvidenceError("at_most", f"{at_most}", "at least 20, so that each split has some")
+    if at_most is None or at_most >= n:
+        return np.arange(n)
+    return np.sort(random.choice(n, at_most, replace=False))
+
+
+def checked_gamma(gamma: int, links: int) -> int:
+    """How many links of the chain hold: none, or up to all of them."""
+    if not 0 <= gamma <= links:
+        raise EvidenceError("gamma", f"{gamma}", f"0 (no dependence) to {links} (the whole chain)")
+    return gamma

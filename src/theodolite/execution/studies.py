@@ -1,0 +1,215 @@
+"""Questions about several models at once, answered from their scores."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from theodolite.execution.record import ComparedRecord, ScoreRecord
+from theodolite.execution.run_record import Record, write_record
+from theodolite.execution.spec import CorrelationSpec, CriterionSpec, Filter, RunSpec
+from theodolite.metrics.leakage.correlation import correlation_study
+from theodolite.metrics.leakage.criterion import Criterion, Outcome, difference, leakage_criterion
+
+Scores = Literal["published", "mended"]
+SCORES: dict[Scores, tuple[str, str]] = {
+    "published": ("concept_task_leakage", "interconcept_leakage"),
+    "mended": ("task_leakage_given_concept", "interconcept_leakage_given_concepts"),
+}
+"""The two scores that the criterion looks at: as published, and as we mend them."""
+Answer = Literal["confirmed", "not confirmed", "contradicted", "cannot tell"]
+
+
+class DifferenceRecord(Record):
+    """How much more one model scores than another."""
+
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+class PairRecord(Record):
+    """The criterion for two models."""
+
+    more: str
+    less: str
+    outcome: Outcome
+    differences: list[DifferenceRecord]
+
+
+class CriterionRecord(Record):
+    """The criterion for all matched pairs, and what follows."""
+
+    kind: Literal["criterion"] = "criterion"
+    title: str
+    scores: Scores
+    answer: Answer
+    pairs: list[PairRecord]
+    pooled: list[DifferenceRecord]
+    """Mean difference over pairs, with the interval over pairs."""
+    paper: str
+
+
+class CorrelationRow(Record):
+    """One score against another over models."""
+
+    metric: str
+    r: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    n: int
+    paper: tuple[float, float] | None
+
+
+class CorrelationRecord(Record):
+    """Several scores against one over models."""
+
+    kind: Literal["correlation"] = "correlation"
+    title: str
+    against: str
+    rows: list[CorrelationRow]
+
+
+class StudiesFile(Record):
+    """The file ``studies.json``."""
+
+    format: Literal["theodolite-studies"] = "theodolite-studies"
+    format_version: Literal[1] = 1
+    studies: list[CriterionRecord | CorrelationRecord]
+
+
+def write_studies(path: Path, spec: RunSpec, models: Sequence[ComparedRecord]) -> None:
+    """Answer the spec's questions about several models."""
+    found: list[CriterionRecord | CorrelationRecord] = []
+    for study in spec.studies:
+        if isinstance(study, CorrelationSpec):
+            found.append(_correlation(study, models))
+        else:
+            found += _criteria(study, models)
+    write_record(path, StudiesFile(studies=found))
+
+
+def matches(model: ComparedRecord, wanted: Filter) -> bool:
+    """Whether a model is what a filter asks for."""
+    return all(k in model.about and model.about[k] == v for k, v in wanted.items())
+
+
+def score_named(model: ComparedRecord, metric: str) -> ScoreRecord | None:
+    """A model's score by a metric: the one of the first options asked for."""
+    return next((score for score in model.scores if score.metric == metric), None)
+
+
+def _repeats(model: ComparedRecord, metric: str) -> np.ndarray:
+    score = score_named(model, metric)
+    return np.array([np.nan if v is None else v for v in (score.per_seed if score else [])])
+
+
+def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterator[CriterionRecord]:
+    for scores, names in SCORES.items():
+        pairs, tests = [], []
+        for more, less in _matched(study, models):
+            test = leakage_criterion(
+                [_repeats(more, name) for name in names], [_repeats(less, name) for name in names]
+            )
+            tests.append(test)
+            pairs.append(_pair(more, less, test, names))
+        if any(pair.outcome != "undefined" for pair in pairs):
+            yield CriterionRecord(
+                title=study.title,
+                scores=scores,
+                answer=_answer([pair.outcome for pair in pairs]),
+                pairs=pairs,
+                pooled=[
+                    _pooled(name, [t.differences[i].value for t in tests])
+                    for i, name in enumerate(names)
+                ],
+                paper=study.paper,
+            )
+
+
+def _answer(outcomes: Sequence[Outcome]) -> Answer:
+    """Confirmed where most pairs say so and none the opposite."""
+    known = [o for o in outcomes if o not in ("undefined", "contradictory")]
+    more, less = known.count("more"), known.count("less")
+    if not known:
+        return "cannot tell"
+    if less > more:
+        return "contradicted"
+    return "confirmed" if more > len(outcomes) / 2 and not less else "not confirmed"
+
+
+def _matched(
+    study: CriterionSpec, models: Sequence[ComparedRecord]
+) -> Iterator[tuple[ComparedRecord, ComparedRecord]]:
+    for more in models:
+        for less in models:
+            alike = all(more.about.get(key) == less.about.get(key) for key in study.matched)
+            if (
+                more is not less
+                and alike
+                and matches(more, study.more)
+                and matches(less, study.less)
+            ):
+                yield more, less
+
+
+def _pair(
+    more: ComparedRecord, less: ComparedRecord, test: Criterion, names: Sequence[str]
+) -> PairRecord:
+    return PairRecord(
+        more=more.name,
+        less=less.name,
+        outcome=test.outcome,
+        differences=[
+            DifferenceRecord(
+                metric=name, value=_n(d.value), low=_n(d.low), high=_n(d.high), p=_n(d.p)
+            )
+            for name, d in zip(names, test.differences, strict=True)
+        ],
+    )
+
+
+def _pooled(metric: str, values: Sequence[float]) -> DifferenceRecord:
+    each = np.array(values)
+    found = difference(each, np.zeros(len(each)))
+    value = float(each[~np.isnan(each)].mean()) if (~np.isnan(each)).any() else float("nan")
+    return DifferenceRecord(
+        metric=metric, value=_n(value), low=_n(found.low), high=_n(found.high), p=_n(found.p)
+    )
+
+
+def _correlation(study: CorrelationSpec, models: Sequence[ComparedRecord]) -> CorrelationRecord:
+    chosen = [m for m in models if not study.where or any(matches(m, w) for w in study.where)]
+    rows = []
+    for metric in study.metrics:
+        pairs = [(_mean_and_error(m, metric), _mean_and_error(m, study.against)) for m in chosen]
+        x, y = (np.array([pair[i] for pair in pairs]).reshape(-1, 2).T for i in (0, 1))
+        found = correlation_study((x[0], x[1]), (y[0], y[1]))
+        rows.append(
+            CorrelationRow(
+                metric=metric,
+                r=_n(found.r),
+                low=_n(found.low),
+                high=_n(found.high),
+                p=_n(found.p),
+                n=found.n,
+                paper=study.paper.get(metric),
+            )
+        )
+    return CorrelationRecord(title=study.title, against=study.against, rows=rows)
+
+
+def _mean_and_error(model: ComparedRecord, metric: str) -> tuple[float, float]:
+    values = _repeats(model, metric)
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return float("nan"), float("nan")
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _n(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

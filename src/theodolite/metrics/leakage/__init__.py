@@ -1,0 +1,1 @@
+"""Does a concept carry more than it says?"""

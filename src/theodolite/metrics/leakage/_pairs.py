@@ -1,0 +1,88 @@
+"""Information between all pairs of concepts."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.metrics._estimators import Columns, ksg_terms, pair_terms, plug_in_terms
+from theodolite.metrics.leakage._terms import Said, rows_known
+
+Pairs = Int[np.ndarray, "pairs 2"]
+
+
+def all_pairs(n: int) -> Pairs:
+    """(0, 1), (0, 2), …, (1, 2), …: the order of ``itertools.combinations``."""
+    return np.stack(np.triu_indices(n, 1), axis=1)
+
+
+def per_concept(
+    found: Float[np.ndarray, "rows pairs"], pairs: Pairs, n: int
+) -> Float[np.ndarray, "rows concepts"]:
+    """For each concept the mean over the others; NaN where there is no other."""
+    square = np.full((len(found), n, n), np.nan)
+    square[:, pairs[:, 0], pairs[:, 1]] = found
+    square[:, pairs[:, 1], pairs[:, 0]] = found
+    defined = ~np.isnan(square)
+    count = defined.sum(axis=2)
+    total = np.where(defined, square, 0.0).sum(axis=2)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def value_pair_terms(
+    one: Said, pairs: Pairs, *, k: int, given_truth: bool = False
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    """Terms of the information between the values of two concepts, a block of pairs at a time.
+
+    With ``given_truth`` beyond what both true concepts say.
+    """
+    if not one.discrete and one.known is None:
+        strata = np.ascontiguousarray(one.truth.T, np.int64) if given_truth else None
+        yield from pair_terms(Columns(one.values), pairs, k=k, strata=strata)
+        return
+    for number, (i, j) in enumerate(pairs.tolist()):
+        terms = np.full((1, len(one.values)), np.nan)
+        known = np.arange(len(one.values))[rows_known(one, i, j)]
+        group = (
+            2 * one.truth[known, i] + one.truth[known, j] if given_truth else np.zeros(len(known))
+        )
+        for g in np.unique(group):
+            rows = known[group == g]
+            a, b = one.values[rows, i], one.values[rows, j]
+            discrete = one.discrete
+            terms[0, rows] = (
+                plug_in_terms(a.astype(int), b.astype(int)) if discrete else ksg_terms(a, b, k=k)
+            )
+        yield slice(number, number + 1), terms
+
+
+def true_pair_terms(one: Said, pairs: Pairs) -> Float[np.ndarray, "pairs samples"]:
+    """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, for all pairs at once from one product."""
+    known = np.ones(one.truth.shape) if one.known is None else one.known.astype(float)
+    there = one.truth * known
+    absent = known - there
+    sides = np.stack([absent, there])  # side, sample, concept
+    i, j = pairs.T
+    # joint counts of the four combinations, and of each side where both are known
+    joint = (
+        np.einsum("anp,bnp->abp", sides[:, :, i], sides[:, :, j])
+        if len(pairs) < 8
+        else _joint(sides, i, j)
+    )
+    n = joint.sum(axis=(0, 1))
+    expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    logs = np.zeros(joint.shape)
+    np.log(np.divide(joint * n, expected, out=np.ones(joint.shape), where=joint > 0), out=logs)
+    a, b = one.truth[:, i].T, one.truth[:, j].T
+    terms = np.where(
+        a,
+        np.where(b, logs[1, 1][:, None], logs[1, 0][:, None]),
+        np.where(b, logs[0, 1][:, None], logs[0, 0][:, None]),
+    )
+    if one.known is not None:
+        terms[~(one.known[:, i] & one.known[:, j]).T] = np.nan
+    return np.asarray(terms)
+
+
+def _joint(sides: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    return np.stack([np.stack([(sides[a].T @ sides[b])[i, j] for b in (0, 1)]) for a in (0, 1)])

@@ -1,0 +1,33 @@
+"""Information that concept vectors have about labels and concepts."""
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.contracts.evidence import EmbeddingEvidence
+from theodolite.metrics._estimators import plug_in_terms, ross_terms
+from theodolite.metrics.leakage._terms import WIDER, share, weighted_means
+
+MOST = 2.0
+"""Normalised information is cut off here: it is at most 1, but estimates of it exceed that."""
+
+
+def task_information(
+    vectors: Float[np.ndarray, "samples concepts dimensions"],
+    labels: np.ndarray,
+    weights: Float[np.ndarray, "rows samples"],
+    *,
+    k: int,
+) -> Float[np.ndarray, "rows concepts"]:
+    """I(w_i; y) / H(y) of each concept's vectors."""
+    learnt = np.stack([ross_terms(vectors[:, j], labels, k=k) for j in range(vectors.shape[1])])
+    entropy = plug_in_terms(labels, labels)
+    return share(
+        weighted_means(learnt, weights, wider=WIDER), weighted_means(entropy[None], weights), MOST
+    )
+
+
+def truth_of(evidence: EmbeddingEvidence) -> tuple[np.ndarray, np.ndarray]:
+    """True concepts, and where they are known."""
+    said = evidence.explained
+    truth = np.asarray(said.truth)
+    return truth, np.ones(truth.shape, bool) if said.known is None else np.asarray(said.known)
