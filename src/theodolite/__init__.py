@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("theodolite")
 __all__ = [
     "ConceptEvidence",
+    "EmbeddingEvidence",
     "EvidenceError",
+    "InterventionEvidence",
     "LocationEvidence",
     "Score",
     "UnitEvidence",
@@ -19,7 +21,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence, UnitEvidence
+    from theodolite.contracts.evidence import (
+        ConceptEvidence,
+        EmbeddingEvidence,
+        InterventionEvidence,
+        LocationEvidence,
+        UnitEvidence,
+    )
     from theodolite.contracts.score import Score
     from theodolite.errors import EvidenceError
     from theodolite.execution.audit import audit
@@ -27,7 +35,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ConceptEvidence": "theodolite.contracts.evidence",
+    "EmbeddingEvidence": "theodolite.contracts.evidence",
     "EvidenceError": "theodolite.errors",
+    "InterventionEvidence": "theodolite.contracts.evidence",
     "LocationEvidence": "theodolite.contracts.evidence",
     "Score": "theodolite.contracts.score",
     "UnitEvidence": "theodolite.contracts.evidence",

@@ -84,8 +84,8 @@ def metrics(
 @app.command()
 def run(
     spec: Annotated[Path, typer.Argument(help="A run spec in YAML.", show_default=False)],
-    data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")],
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")] = Path(),
     cache: Cache = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -305,9 +305,13 @@ def data_check(
     _check_folder(folder)
     resolved = folder.resolve()
     found: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
+    notes = [("note", note) for note in found.notes]
+    if not hasattr(found, "at_hand"):  # tables and features: all there is has been read
+        print_table(("", found.name), [*found.summary(), *notes])
+        return
     at_hand = found.at_hand(np.arange(len(found)))
     facts = [("pictures", f"{len(found):,} listed, {len(at_hand):,} at hand"), *found.summary()]
-    print_table(("", found.name), [*facts, *(("note", note) for note in found.notes)])
+    print_table(("", found.name), [*facts, *notes])
     found.check_pictures(at_hand)
 
 

@@ -1,0 +1,120 @@
+"""Scores that look for a fault: verdicts against a clean null, and what all samples at once needs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from theodolite.contracts.evidence import EmbeddingEvidence
+from theodolite.contracts.files import load, load_arrays, save
+from theodolite.contracts.score import Interval, Null, Score
+from theodolite.datasets.synthetic_leakage import (
+    planted_embeddings,
+    planted_interventions,
+    planted_leakage,
+)
+from theodolite.execution.audit import audit
+from theodolite.execution.evaluate import Request, Resampling, evaluate
+from theodolite.execution.verdict import verdict
+from theodolite.metrics._catalogue import entry
+
+QUICK = Resampling(resamples=100)
+
+
+def against(low: float, high: float) -> str:
+    """The answer for an excess over the clean null within these limits; 0.05 is tolerated."""
+    away = Interval(low, high, 0.95, "samples", "", 100)
+    score = Score(
+        "task_leakage_given_concept", 1, "leaks", 0.1, "lower", (0.0, 1.0), 0.0, 50, 0, "concepts",
+        nulls=(Null("nothing but the concept", 0.02, away),),
+    )  # fmt: skip
+    return verdict(score).answer
+
+
+def test_a_fault_is_absent_if_the_excess_is_surely_small() -> None:
+    assert against(-0.01, 0.03) == "yes"
+    assert against(0.01, 0.03) == "yes"  # there, but less than we tolerate
+    assert against(0.01, 0.2) == "partly"
+    assert against(0.06, 0.2) == "no"
+    assert against(-0.1, 0.2) == "cannot tell"
+
+
+@pytest.mark.parametrize(("dial", "answer"), [(0.0, "yes"), (0.9, "no")])
+def test_audit_finds_planted_leakage_and_none_where_there_is_none(dial: float, answer: str) -> None:
+    bundles = (
+        planted_leakage(1500, leakage=dial),
+        planted_embeddings(800, leakage=dial),
+        planted_interventions(2000, leakage=dial),
+    )
+    for evidence in bundles:
+        (found,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leaks"]
+        assert found.answer == answer, (type(evidence), found.because)
+
+
+def test_the_worst_answer_counts() -> None:
+    leaky = planted_interventions(2000, leakage=1.0)
+    (found,) = [
+        v for v in audit([planted_leakage(1500), leaky], QUICK).verdicts if v.question == "leaks"
+    ]
+    assert found.answer == "no"
+    assert found.score is not None and found.score.metric == "intervention_score"
+
+
+def test_shards_do_not_change_a_score_that_needs_all_samples() -> None:
+    evidence = planted_leakage(5000, leakage=0.5)  # three shards
+    state = entry("interconcept_leakage").state
+    (score,) = evaluate(Request(entry("interconcept_leakage")), [evidence], QUICK)
+    np.testing.assert_allclose(score.detail.values, state.of(evidence).value(), rtol=0, atol=0)
+    parts = [state.of(evidence[rows]) for rows in (slice(3000, None), slice(0, 3000))]
+    assert ((parts[0] + parts[1]).value() == state.of(evidence).value()).all()
+
+
+def test_intervals_of_pooled_scores_cover() -> None:
+    """Of 30 new samples from the same model most fall into the interval of the first."""
+    request = Request(entry("task_leakage_given_concept"))
+
+    def drawn(seed: int) -> float:
+        e = planted_leakage(600, leakage=0.6, smuggled="label", seed=seed)
+        return float(request.entry.state.of(e).value().mean())
+
+    first = planted_leakage(600, leakage=0.6, smuggled="label", seed=100)
+    (score,) = evaluate(request, [first], Resampling(resamples=300))
+    (interval,) = [i for i in score.intervals if i.over == "samples"]
+    middle = np.mean([drawn(s) for s in range(30)])
+    half = (interval.high - interval.low) / 2
+    spread = np.std([drawn(s) for s in range(30)])
+    assert 1.4 * spread < half < 4 * spread
+    assert abs(score.value - middle) < 4 * spread
+
+
+def test_the_seeds_of_an_experiment_are_kept() -> None:
+    seeds = [planted_leakage(400, leakage=0.5, seed=s) for s in (1, 2, 3)]
+    (score,) = evaluate(Request(entry("concept_task_leakage")), seeds, QUICK)
+    each = [entry("concept_task_leakage").state.of(e).value().mean() for e in seeds]
+    assert score.per_seed == pytest.approx(each)
+    assert score.value == pytest.approx(np.mean(each))
+
+
+def test_new_kinds_of_evidence_travel_through_files(tmp_path) -> None:
+    vectors, corrected = planted_embeddings(30), planted_interventions(30)
+    for evidence in (vectors, corrected):
+        save(evidence, tmp_path / evidence.kind)
+        again = load(tmp_path / evidence.kind)
+        assert type(again) is type(evidence)
+        for name, _ in evidence.layouts():
+            assert (getattr(again, name) == getattr(evidence, name)).all()
+    assert isinstance(load(tmp_path / "embedding"), EmbeddingEvidence)
+    assert load(tmp_path / "intervention").policies.names == ("random", "uncertainty")
+    np.savez(tmp_path / "said.npz", right_after=corrected.right_after, policies=["a", "b"])
+    assert load_arrays(tmp_path / "said.npz").policies.names == ("a", "b")
+
+
+def test_joining_shards_gives_the_whole() -> None:
+    whole = planted_embeddings(20)
+    again = EmbeddingEvidence.joined([whole[:7], whole[7:7], whole[7:]])
+    assert (again.vectors == whole.vectors).all()
+    assert (again.explained.truth == whole.explained.truth).all()
+    assert (again.samples.index == whole.samples.index).all()
+    with pytest.raises(ValueError, match="read-only"):
+        again.vectors[0] = 0
+    assert replace(again, positive=None).positive is None
