@@ -51,6 +51,13 @@ def test_audit_finds_planted_leakage_and_none_where_there_is_none(dial: float, a
         assert found.answer == answer, (type(evidence), found.because)
 
 
+def test_hard_concepts_are_free_of_leakage() -> None:
+    soft = planted_leakage(1500, leakage=0.9)
+    hard = replace(soft, values=np.asarray(soft.truth, float))
+    (found,) = [v for v in audit([hard], QUICK).verdicts if v.question == "leaks"]
+    assert found.answer == "yes", found.because
+
+
 def test_the_worst_answer_counts() -> None:
     leaky = planted_interventions(2000, leakage=1.0)
     (found,) = [

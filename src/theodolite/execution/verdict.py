@@ -41,13 +41,13 @@ def verdict(score: Score) -> Verdict:
         return answered("cannot tell", f"Nothing could be counted ({counted}).")
     sign = 1.0 if score.better == "higher" else -1.0
     said = f"{percent(score.value, score)}{interval_text(score)}"
+    if score.metric in catalogue() and any(b.clean for b in entry(score.metric).baselines):
+        return answered(*_against_clean(score, null, said))
     if sign * (score.best - null.value) <= 1e-9:
         reason = f"{said}, but {null.name} already scores the best possible"
         return answered("cannot tell", f"{reason} ({percent(null.value, score)}).")
     if score.n < 2:
         return answered("cannot tell", f"{said}, from a single one of the {score.n_of}.")
-    if score.metric in catalogue() and any(b.clean for b in entry(score.metric).baselines):
-        return answered(*_against_clean(score, null, said))
     lost = next((one for one in score.nulls if not _beaten(one, score, sign)), None)
     if lost is not None:
         relation = "worse than" if _surely_worse(lost, sign) else "no better than"
@@ -70,13 +70,13 @@ def _against_clean(score: Score, null: Null, said: str) -> tuple[Answer, str]:
         (away, away) if null.difference is None else (null.difference.low, null.difference.high)
     )
     clean = f"{null.name} ({percent(null.value, score)})"
-    allowed = f"{percent(accepted, score)} are accepted"
+    allowed = f"up to {percent(accepted, score)} is accepted"
     if low > accepted:
         return "no", f"{said}, surely more than {clean}; {allowed}."
     if high <= accepted:
         return "yes", f"{said}, about as {clean}; {allowed}."
     if low > 0:
-        return "partly", f"{said}, more than {clean}, but not surely by more than {allowed}."
+        return "partly", f"{said}, more than {clean}, but not surely too much; {allowed}."
     return "cannot tell", f"{said}, too uncertain to be told from {clean}; {allowed}."
 
 

@@ -1,0 +1,165 @@
+"""From TabularToy to findings: bottlenecks trained, corrected, scored and compared."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip("lightning")
+
+from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, InterventionEvidence
+from theodolite.contracts.made import Made, Workshop
+from theodolite.datasets.bottleneck_family import bottleneck_family
+from theodolite.errors import EvidenceError
+from theodolite.execution.run import Places, recompute, run
+from theodolite.execution.seal import seal
+from theodolite.execution.spec import RunSpec
+from theodolite.execution.studies import _answer
+from theodolite.pipelines.bottlenecks import BottleneckPipeline
+from theodolite.report.html import write_report
+
+PROTOCOLS = Path(__file__).parents[2] / "protocols"
+FORMS = {
+    "complete": {"n": 700},
+    "related": {"n": 700, "delta": 0.75},
+    "incomplete": {"n": 700, "concepts": "incomplete"},
+    "nonlinear": {"n": 700, "task": "nonlinear"},
+}
+
+
+def short(name: str, **changes: Any) -> RunSpec:
+    """A protocol with two seeds, two epochs and few resamples, in this process."""
+    content = yaml.safe_load((PROTOCOLS / name).read_text())
+    content["pipeline"]["common"] |= {"epochs": 2, "head_epochs": 2}
+    content["pipeline"]["workers"] = 1
+    content["seeds"] = [0, 1]
+    content["resampling"]["resamples"] = 20
+    for key, value in changes.items():
+        content[key] |= value
+    return RunSpec.model_validate(content)
+
+
+def made(cache: Path, seeds: tuple[int, ...] = (0, 1), **changes: Any) -> Made:
+    models = [
+        {"encoding": ["soft", "logit"], "concept_weight": 1},
+        {"encoding": "hard", "training": "independent"},
+        {"kind": "cem", "intervention_rate": 0.5},
+    ]
+    settings = {"models": models, "common": {"epochs": 3, "head_epochs": 3}, "workers": 1} | changes
+    family = bottleneck_family("tabular_toy", {"complete": {"n": 600}})
+    return BottleneckPipeline(**settings).make(family, Workshop(seeds, cache))
+
+
+def test_every_model_is_asked_about_the_same_samples(tmp_path: Path) -> None:
+    found = made(tmp_path, policies=["random", "uncertainty", "cooperative"])
+    assert [one.name for one in found.compared] == [
+        "complete-logit-1", "complete-hard", "complete-cem-1-0.5",
+    ]  # fmt: skip
+    said, corrected = found.evidence[0]
+    assert isinstance(said, ConceptEvidence)
+    assert isinstance(corrected, InterventionEvidence)
+    assert said.values.min() >= 0 and said.values.max() <= 1
+    assert corrected.right_after.shape == (60, 3, 4)
+    assert (corrected.right_after[:, :, 0] == (said.predicted == said.labels)[:, None]).all()
+    assert (corrected.right_after[:, 0, -1] == corrected.right_after[:, 2, -1]).all()
+    logit, hard, cem = (one.evidence[1] for one in found.compared)
+    assert logit[0].values.min() < 0
+    assert np.isin(hard[0].values, (0, 1)).all()
+    assert (hard[1].right_after[:, 0, -1] == hard[1].right_reference).all()  # S_int is 0
+    assert isinstance(cem[0], EmbeddingEvidence)
+    mixed = cem[0].explained.values[..., None]
+    expected = mixed * cem[0].positive + (1 - mixed) * cem[0].negative
+    np.testing.assert_allclose(cem[0].vectors, expected, atol=1e-5)
+
+
+def test_trainings_are_kept_and_the_same_in_any_process(tmp_path: Path) -> None:
+    first = made(tmp_path / "a")
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "a" / "bottlenecks").iterdir()}
+    assert len(kept) == 8
+    again = made(tmp_path / "a")
+    assert {p: p.stat().st_mtime_ns for p in kept} == kept
+    elsewhere = made(tmp_path / "b", workers=2)
+    for one, other in ((first, again), (first, elsewhere)):
+        for a, b in zip(one.evidence, other.evidence, strict=True):
+            assert (a[0].values == b[0].values).all()
+    assert (first.evidence[0][0].values != first.evidence[1][0].values).any()
+
+
+def test_wrong_models_are_refused(tmp_path: Path) -> None:
+    for models, wrong in (
+        ([{"encodign": "soft"}], "encodign"),
+        ([{"data": "moon"}], "moon"),
+        ([{"encoding": "soft"}, {"encoding": "soft"}], "twice"),
+    ):
+        with pytest.raises(EvidenceError, match=wrong):
+            made(tmp_path, models=models)
+    with pytest.raises(EvidenceError, match="unexpected keyword"):
+        bottleneck_family("tabular_toy", {"a": {"colour": 1}})
+    with pytest.raises(EvidenceError, match="path"):
+        bottleneck_family("tabular_toy", {"a": {"root": "/etc"}})
+
+
+def test_tabulartoy_protocol_in_short(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    spec = short("leakage_tabulartoy.yaml", dataset={"forms": FORMS})
+    found = run(spec, Places(tmp_path, out, tmp_path / "cache"))
+    assert {s.metric for s in found.scores} >= {"task_leakage_given_concept", "niche_impurity"}
+    compared = json.loads((out / "compared.json").read_text())["models"]
+    assert len(compared) == 30
+    assert all(len(m["scores"][0]["per_seed"]) == 2 for m in compared)
+    studies = json.loads((out / "studies.json").read_text())["studies"]
+    titles = [s["title"] for s in studies]
+    assert len(set(titles)) == 6
+    logits = [s for s in studies if "Logits" in s["title"]]
+    assert [s["scores"] for s in logits] == ["published", "mended"]
+    assert len(logits[0]["pairs"]) == 6
+    (table,) = [s for s in studies if s["kind"] == "correlation"]
+    assert table["rows"][0]["paper"] == [0.75, 0.0034]
+    page = write_report(out).read_text()
+    assert "complete-soft-0.01" in page
+    seal(out)
+    assert recompute(out) > 0
+    scores = out / "compared" / "complete-hard" / "seed-1" / "concept" / "values.npy"
+    scores.write_bytes(scores.read_bytes()[:-1] + b"\x7f")
+    with pytest.raises(Exception, match="complete-hard"):
+        recompute(out)
+
+
+def test_dsprites_protocol_in_short(tmp_path: Path) -> None:
+    content = yaml.safe_load((PROTOCOLS / "leakage_dsprites.yaml").read_text())
+    forms = {n: f | {"at_most": 300} for n, f in content["dataset"]["forms"].items()}
+    models = [{"encoding": "soft"}, {"data": "related"}, {"data": "incomplete"}, {"kind": "cem"}]
+    changes = {"forms": forms}
+    spec = short("leakage_dsprites.yaml", dataset=changes, pipeline={"models": models})
+    out = tmp_path / "out"
+    out.mkdir()
+    run(spec, Places(tmp_path, out, tmp_path / "cache"))
+    names = [m["name"] for m in json.loads((out / "compared.json").read_text())["models"]]
+    assert names == ["complete-soft-1", "related-soft-1", "incomplete-soft-1", "complete-cem-1-0"]
+    assert write_report(out).stat().st_size > 20_000
+
+
+def test_cub_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
+    models = [{"data": "incomplete", "encoding": ["soft", "logit"]}]
+    metrics = [{"name": n} for n in ("task_leakage_given_concept", "intervention_score")]
+    spec = short("leakage_cub.yaml", pipeline={"models": models})
+    spec = spec.model_copy(update={"metrics": [], "compared_metrics": []})
+    spec = RunSpec.model_validate(spec.model_dump() | {"metrics": metrics, "compared_metrics": []})
+    out = tmp_path / "out"
+    out.mkdir()
+    found = run(spec, Places(shared_data, out, tmp_path / "cache"))
+    (leak,) = [s for s in found.scores if s.metric == "task_leakage_given_concept"]
+    assert len(leak.detail.values) == 22
+    assert 0 <= leak.value <= 1
+
+
+def test_a_finding_is_confirmed_by_most_and_contradicted_by_none() -> None:
+    assert _answer(["more", "more", "compatible"]) == "confirmed"
+    assert _answer(["more", "more", "less"]) == "not confirmed"
+    assert _answer(["more", "compatible", "compatible"]) == "not confirmed"
+    assert _answer(["less", "less", "more"]) == "contradicted"
+    assert _answer(["undefined"]) == "cannot tell"
