@@ -27,12 +27,12 @@ def planted_leakage(  # noqa: PLR0913  each is a dial of its own
     """A soft bottleneck whose values also carry the label, each other, or both.
 
     Concepts are signs of normals with correlation ``related``; the label says whether most are
-    there. A value is 0.1 or 0.9, as the concept is (the other in a share ``mistaken``), plus a
+    there. A value is 0.25 or 0.75, as the concept is (the other in a share ``mistaken``), plus a
     small deviation: private noise at ``leakage`` 0, and nothing but a smuggled signal at 1. The
     signal is the label, or a number that all concepts of a sample share, or the sum of both.
 
     >>> clean, leaky = planted_leakage(), planted_leakage(leakage=1.0, smuggled="label")
-    >>> bool((np.unique(leaky.values.round(3)) == [0.05, 0.15, 0.85, 0.95]).all())
+    >>> bool((np.unique(leaky.values.round(3)) == [0.2, 0.3, 0.7, 0.8]).all())
     True
     """
     random = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ def planted_leakage(  # noqa: PLR0913  each is a dial of its own
     deviation = np.sqrt(1 - leakage**2) * private + leakage * told[smuggled]
     right = random.random(n_samples) < 0.9
     return ConceptEvidence(
-        values=0.1 + 0.8 * said + 0.05 * deviation,
+        values=0.25 + 0.5 * said + 0.05 * deviation,
         truth=truth,
         labels=labels,
         predicted=np.where(right, labels, 1 - labels),

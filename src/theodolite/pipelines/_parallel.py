@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
+from theodolite.contracts.made import Workshop
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -15,3 +17,13 @@ def in_parallel(do: Callable[[Item], Result], items: Sequence[Item]) -> Iterator
     """Results in the order of the items. The numbers do not depend on how many cores there are."""
     with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         yield from pool.map(do, items)
+
+
+def counted(
+    results: Iterator[Result], what: str, total: int, workshop: Workshop
+) -> Iterator[Result]:
+    """The results, with the progress bar moving."""
+    workshop.progress(what, 0, total)
+    for number, result in enumerate(results, start=1):
+        workshop.progress(what, number, total)
+        yield result

@@ -20,6 +20,7 @@ from theodolite.datasets.bottleneck_family import BottleneckFamily
 from theodolite.errors import EvidenceError
 from theodolite.models.bottleneck_settings import BottleneckSettings
 from theodolite.pipelines._bottleneck_jobs import Answers, Job, PolicyName, done, stored
+from theodolite.pipelines._parallel import counted
 
 Plain = float | int | str
 
@@ -66,7 +67,7 @@ class BottleneckPipeline:
             for model in models
             for number, seed in enumerate(seeds)
         ]
-        answers = list(_counted(done(jobs, self.workers), len(jobs), workshop))
+        answers = list(counted(done(jobs, self.workers), "models", len(jobs), workshop))
         evidence = {
             model.name: [
                 _bundles(forms[model.form], one, self.policies)
@@ -171,10 +172,3 @@ def _concepts(bundles: Sequence[Evidence]) -> ConceptEvidence:
     said = first.explained if isinstance(first, EmbeddingEvidence) else first
     assert isinstance(said, ConceptEvidence)  # noqa: S101  made so above
     return said
-
-
-def _counted(results: Iterator[Answers], total: int, workshop: Workshop) -> Iterator[Answers]:
-    workshop.progress("models", 0, total)
-    for number, result in enumerate(results, start=1):
-        workshop.progress("models", number, total)
-        yield result

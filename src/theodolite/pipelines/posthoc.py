@@ -1,10 +1,10 @@
 """Post-hoc concept bottleneck on a frozen network: the experiment of paper 000."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,10 +22,9 @@ from theodolite.models.backbones import load_backbone
 from theodolite.models.concept_bank import Projection, draw_examples, fit_concept_bank
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
 from theodolite.pipelines._features import FeatureMaps, feature_maps, weights_digest
-from theodolite.pipelines._parallel import in_parallel
+from theodolite.pipelines._parallel import counted, in_parallel
 
 Setting = tuple[int, float]
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,9 @@ class PosthocPipeline:
         tried = self._try_settings(data, work, workshop)
         best = max(tried, key=lambda setting: tried[setting][0])
         fit = partial(self._fit, data, work, work.train, best)
-        models = list(_counted(in_parallel(fit, workshop.seeds), "models", workshop))
+        models = list(
+            counted(in_parallel(fit, workshop.seeds), "models", len(workshop.seeds), workshop)
+        )
         of_test = work.features[work.test]
         said = [_concept_evidence(data, work.test, model, of_test) for model in models]
         located = [self._located(data, work, model) for model in models]
@@ -143,7 +144,7 @@ class PosthocPipeline:
             )
             return on_choose, on_test
 
-        found = _counted(in_parallel(accuracies, settings), "settings", workshop, len(settings))
+        found = counted(in_parallel(accuracies, settings), "settings", len(settings), workshop)
         return dict(zip(settings, found, strict=True))
 
     def _located(
@@ -178,17 +179,6 @@ class _Work:
     maps: FeatureMaps
     inputs: dict[str, str]
     notes: tuple[str, ...]
-
-
-def _counted(
-    results: Iterator[Result], what: str, workshop: Workshop, total: int | None = None
-) -> Iterator[Result]:
-    """The results, with the progress bar moving."""
-    n = len(workshop.seeds) if total is None else total
-    workshop.progress(what, 0, n)
-    for number, result in enumerate(results, start=1):
-        workshop.progress(what, number, n)
-        yield result
 
 
 def _concept_evidence(
