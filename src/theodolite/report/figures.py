@@ -9,12 +9,8 @@ from markupsafe import Markup, escape
 
 from theodolite.contracts.score import Detail, Score
 from theodolite.execution.verdict import enough_line, percent
-
-Number = float | np.floating
-
-
-def _n(number: Number) -> str:
-    return f"{float(number):.1f}"
+from theodolite.report.clean import accepted_line, looks_for_a_fault
+from theodolite.report.svg import Number, line, px, shortened
 
 
 class _Scale:
@@ -32,38 +28,36 @@ class _Scale:
         """An upright line at a value."""
         if math.isnan(value):
             return ""
-        at, up, down = _n(self.x(value)), _n(self.middle - reach), _n(self.middle + reach)
+        at, up, down = px(self.x(value)), px(self.middle - reach), px(self.middle + reach)
         title = f"<title>{escape(says)}</title>" if says else ""
         return f'<line class="{css}" x1="{at}" x2="{at}" y1="{up}" y2="{down}">{title}</line>'
 
     def text(self, css: str, value: float, y: float, says: str) -> str:
         share = (self.x(value) - self.left) / (self.right - self.left)
         anchor = "end" if share > 0.6 else "start" if share < 0.4 else "middle"
-        place = f'x="{_n(self.x(value))}" y="{_n(y)}" text-anchor="{anchor}"'
+        place = f'x="{px(self.x(value))}" y="{px(y)}" text-anchor="{anchor}"'
         return f'<text class="{css}" {place}>{escape(says)}</text>'
 
 
 def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
-    """A score on its scale: a dot, its interval, a tick for each null, a line for enough."""
+    """A score on its scale: a dot, its interval, a tick for each null, a line for enough.
+
+    Where the score looks for a fault, the ticks are clean nulls and the line is what we accept.
+    """
     height, middle = (58, 28.0) if labels else (22, 11.0)
     scale = _Scale(score, width, middle)
     parts = [f'<line class="axis" x1="6" x2="{width - 6}" y1="{middle}" y2="{middle}"/>']
     if scale.low < 0 < scale.high:
         parts.append(scale.mark("axis", 0.0, 4))
-    line = enough_line(score)
-    if line is not None:
-        parts.append(scale.mark("enough", line, 9, f"enough: {percent(line, score)}"))
-    for null in score.nulls:
-        says = f"{null.name}: {percent(null.value, score)}"
-        parts.append(scale.mark("null", null.value, 7, says))
+    parts += _limits(score, scale)
     if score.interval is not None:
         a, b = scale.x(score.interval.low), scale.x(score.interval.high)
         parts.append(
-            f'<rect class="interval" x="{_n(a)}" y="{_n(middle - 4)}" '
-            f'width="{_n(max(b - a, 1.5))}" height="8" rx="2"/>'
+            f'<rect class="interval" x="{px(a)}" y="{px(middle - 4)}" '
+            f'width="{px(max(b - a, 1.5))}" height="8" rx="2"/>'
         )
     if not math.isnan(score.value):
-        parts.append(f'<circle class="dot" cx="{_n(scale.x(score.value))}" cy="{middle}" r="4.5"/>')
+        parts.append(f'<circle class="dot" cx="{px(scale.x(score.value))}" cy="{middle}" r="4.5"/>')
     if labels:
         for end in score.bounds:
             says = percent(end, score).replace(".0 %", " %").removesuffix(".00")
@@ -78,11 +72,52 @@ def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
     )
 
 
+def _limits(score: Score, scale: _Scale) -> list[str]:
+    """The nulls, and from where on or up to where we would rely on the score."""
+    clean = looks_for_a_fault(score)
+    limit = accepted_line(score) if clean else enough_line(score)
+    parts = []
+    if limit is not None and clean and score.null is not None:
+        a, b = scale.x(score.null.value), scale.x(limit)
+        parts.append(
+            f'<rect class="accepted" x="{px(a)}" y="{px(scale.middle - 9)}" '
+            f'width="{px(b - a)}" height="18"/>'
+        )
+    if limit is not None:
+        says = f"{'accepted up to' if clean else 'enough:'} {percent(limit, score)}"
+        parts.append(scale.mark("enough", limit, 9, says))
+    for null in score.nulls:
+        says = f"{null.name}: {percent(null.value, score)}"
+        parts.append(scale.mark("null clean" if clean else "null", null.value, 7, says))
+    return parts
+
+
+def beside_zero(value: float | None, low: float | None, high: float | None, reach: float) -> Markup:
+    """A difference or a correlation with its interval, on a line from minus to plus ``reach``."""
+    width, middle = 150, 11.0
+
+    def x(number: float) -> float:
+        return 75 + 69 * min(max(number / reach, -1.0), 1.0)
+
+    parts = [line("axis", (6, middle), (144, middle)), line("middle", (75, 2), (75, 20))]
+    if low is not None and high is not None:
+        parts.append(
+            f'<rect class="interval" x="{px(x(low))}" y="7" '
+            f'width="{px(max(x(high) - x(low), 1.5))}" height="8" rx="2"/>'
+        )
+    if value is not None:
+        parts.append(f'<circle class="dot" cx="{px(x(value))}" cy="{middle}" r="4.5"/>')
+    return Markup(  # noqa: S704  numbers only
+        f'<svg class="strip" aria-hidden="true" width="{width}" height="22" '
+        f'viewBox="0 0 {width} 22">{"".join(parts)}</svg>'
+    )
+
+
 def histogram(
     detail: Detail, bounds: tuple[float, float], caption: str, paper: Sequence[int] = ()
 ) -> Markup:
     """How the scores of concepts or classes are spread; the paper's counts as an outline."""
-    width, height, left, base = 300, 150, 12, 118
+    width, height, left, base = 300, 150, 16, 118
     bins = np.linspace(*bounds, 21)
     counts, _ = np.histogram(detail.values[~np.isnan(detail.values)], bins)
     ours = counts / max(counts.sum(), 1)
@@ -95,8 +130,8 @@ def histogram(
         return base - 92 * float(share) / tallest
 
     bars = "".join(
-        f'<rect class="bar" x="{_n(left + i * step + 0.7)}" y="{_n(y(share))}" '
-        f'width="{_n(step - 1.4)}" height="{_n(base - y(share))}">'
+        f'<rect class="bar" x="{px(left + i * step + 0.7)}" y="{px(y(share))}" '
+        f'width="{px(step - 1.4)}" height="{px(base - y(share))}">'
         f"<title>{bins[i]:.2f} to {bins[i + 1]:.2f}: {counts[i]} {detail.over}</title></rect>"
         for i, share in enumerate(ours)
         if share
@@ -107,26 +142,22 @@ def histogram(
         for i, share in enumerate(theirs):
             points += [(left + i * step, y(share)), (left + (i + 1) * step, y(share))]
         points.append((width - left, base))
-        joined = " ".join(f"{_n(a)},{_n(b)}" for a, b in points)
+        joined = " ".join(f"{px(a)},{px(b)}" for a, b in points)
         outline = f'<polyline class="paper" points="{joined}"/>'
     ticks = "".join(
-        f'<line class="axis" x1="{_n(at)}" x2="{_n(at)}" y1="{base}" y2="{base + 4}"/>'
-        f'<text class="label" x="{_n(at)}" y="{base + 17}" text-anchor="middle">{mark:g}</text>'
+        f'<line class="axis" x1="{px(at)}" x2="{px(at)}" y1="{base}" y2="{base + 4}"/>'
+        f'<text class="label" x="{px(at)}" y="{base + 17}" text-anchor="middle">{mark:g}</text>'
         for share in (0, 0.25, 0.5, 0.75, 1)
         for mark in [bounds[0] + share * (bounds[1] - bounds[0])]
         for at in [left + (width - 2 * left) * share]
     )
-    zero = _n(left + (width - 2 * left) * -bounds[0] / (bounds[1] - bounds[0]))
+    zero = px(left + (width - 2 * left) * -bounds[0] / (bounds[1] - bounds[0]))
     return Markup(  # noqa: S704
         f'<svg class="histogram" role="img" aria-label="{escape(caption)}" '
         f'viewBox="0 0 {width} {height}">'
         f'<line class="zero" x1="{zero}" x2="{zero}" y1="14" y2="{base}"/>{bars}{outline}'
         f'<line class="axis" x1="{left}" x2="{width - left}" y1="{base}" y2="{base}"/>{ticks}</svg>'
     )
-
-
-def _short(name: str, most: int = 28) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def bars(names: Sequence[str], values: Float[np.ndarray, " n"]) -> Markup:
@@ -139,9 +170,9 @@ def bars(names: Sequence[str], values: Float[np.ndarray, " n"]) -> Markup:
         sign = "down" if value < 0 else "up"
         rows.append(
             f'<text class="label" x="172" y="{y + 11}" text-anchor="end">'
-            f"{escape(_short(name))}</text>"
-            f'<rect class="bar {sign}" x="{_n(start)}" y="{y + 2}" '
-            f'width="{_n(max(reach * abs(float(value)), 1))}" height="11"/>'
+            f"{escape(shortened(name))}</text>"
+            f'<rect class="bar {sign}" x="{px(start)}" y="{y + 2}" '
+            f'width="{px(max(reach * abs(float(value)), 1))}" height="11"/>'
             f'<text class="label" x="372" y="{y + 11}" text-anchor="end">{value:+.2f}</text>'
         )
     height = 8 + 18 * len(names)
@@ -165,12 +196,12 @@ def curve(
 
     def place(i: int, value: Number) -> str:
         share = min(max(float(value), 0.0), most) / most
-        return f"{_n(left + i * step)},{_n(base - (base - top) * share)}"
+        return f"{px(left + i * step)},{px(base - (base - top) * share)}"
 
     there = [i for i in range(len(x)) if not math.isnan(middle[i])]
     over = [place(i, middle[i] + spread[i]) for i in there]
     under = [place(i, middle[i] - spread[i]) for i in reversed(there)]
-    line = " ".join(place(i, middle[i]) for i in there)
+    joined = " ".join(place(i, middle[i]) for i in there)
     marks = "".join(
         f'<circle class="dot" cx="{p.split(",")[0]}" cy="{p.split(",")[1]}" r="2.6">'
         f"<title>{x[i]:g}: {100 * middle[i]:.1f} %</title></circle>"
@@ -178,13 +209,13 @@ def curve(
         for p in [place(i, middle[i])]
     )
     across = "".join(
-        f'<text class="label" x="{_n(left + i * step)}" y="{base + 16}" text-anchor="middle">'
+        f'<text class="label" x="{px(left + i * step)}" y="{base + 16}" text-anchor="middle">'
         f"{x[i]:g}</text>"
         for i in range(len(x))
     )
     up = "".join(
-        f'<line class="grid" x1="{left}" x2="{width - 14}" y1="{_n(y)}" y2="{_n(y)}"/>'
-        f'<text class="label" x="{left - 6}" y="{_n(y + 4)}" text-anchor="end">'
+        f'<line class="grid" x1="{left}" x2="{width - 14}" y1="{px(y)}" y2="{px(y)}"/>'
+        f'<text class="label" x="{left - 6}" y="{px(y + 4)}" text-anchor="end">'
         f"{100 * share * most:.0f} %</text>"
         for share in (0, 0.5, 1)
         for y in [base - (base - top) * share]
@@ -193,7 +224,7 @@ def curve(
         f'<svg class="curve" role="img" aria-label="{escape(caption)}" '
         f'viewBox="0 0 {width} {height}">{up}{across}'
         f'<polygon class="band" points="{" ".join(over + under)}"/>'
-        f'<polyline class="line" points="{line}"/>{marks}</svg>'
+        f'<polyline class="line" points="{joined}"/>{marks}</svg>'
     )
 
 
@@ -205,16 +236,16 @@ def columns(labels: Sequence[str], counts: Float[np.ndarray, " n"], caption: str
     bars = ""
     for i, (label, number) in enumerate(zip(labels, counts, strict=True)):
         tall = (base - top) * float(number) / tallest
-        middle = _n(left + (i + 0.5) * step)
+        middle = px(left + (i + 0.5) * step)
         bars += (
-            f'<rect class="bar" x="{_n(left + i * step + 2)}" y="{_n(base - tall)}" '
-            f'width="{_n(step - 4)}" height="{_n(tall)}"/>'
+            f'<rect class="bar" x="{px(left + i * step + 2)}" y="{px(base - tall)}" '
+            f'width="{px(step - 4)}" height="{px(tall)}"/>'
             f'<text class="label" x="{middle}" y="{base + 16}" text-anchor="middle">'
             f"{escape(label)}</text>"
         )
         if number:
             bars += (
-                f'<text class="label" x="{middle}" y="{_n(base - tall - 5)}" text-anchor="middle">'
+                f'<text class="label" x="{middle}" y="{px(base - tall - 5)}" text-anchor="middle">'
                 f"{int(number)}</text>"
             )
     return Markup(  # noqa: S704

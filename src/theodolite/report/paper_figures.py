@@ -8,7 +8,8 @@ import numpy as np
 from theodolite.contracts.score import Score
 from theodolite.errors import EvidenceError
 from theodolite.execution.record import read_scores
-from theodolite.report.words import option_text, title
+from theodolite.report.chapters import ANNOTATED
+from theodolite.report.words import full_title, option_text
 
 
 def write_figures(folder: Path, out: Path) -> Iterator[Path]:
@@ -31,7 +32,8 @@ def write_figures(folder: Path, out: Path) -> Iterator[Path]:
         figure, axes = pyplot.subplots(figsize=(3.2, 1.9), layout="constrained")
         bins = np.linspace(*score.bounds, 21)
         axes.hist(score.detail.values[~np.isnan(score.detail.values)], bins, color="#6f93c4")
-        label = f"cosine, {option_text('form', form)}" if form else title(score)
+        cosine = score.metric == ANNOTATED
+        label = f"cosine, {option_text('form', form)}" if cosine else full_title(score)
         axes.set(xlabel=label, ylabel=score.detail.over, xlim=score.bounds)
         axes.spines[["top", "right"]].set_visible(False)
         name = "_".join(str(part) for part in (score.metric, score.detail.over, *_told(score)))
@@ -43,4 +45,5 @@ def write_figures(folder: Path, out: Path) -> Iterator[Path]:
 
 def _told(score: Score) -> list[object]:
     """The options that tell this figure from the metric's others."""
-    return [score.options[name] for name in ("form", "denominator") if name in score.options]
+    telling = ("form", "denominator", "by", "normaliser")
+    return [score.options[name] for name in telling if name in score.options]

@@ -10,6 +10,7 @@ from theodolite.contracts.score import Score
 from theodolite.errors import EvidenceError
 from theodolite.execution.spec import GridSpec, TableRow, TableSpec
 from theodolite.io.tables import read_parquet
+from theodolite.report.clean import looks_for_a_fault
 from theodolite.report.words import interval_words, option_text, value_text
 
 
@@ -108,11 +109,13 @@ def _null_row(before: tuple[str, ...], scores: Sequence[Score | None]) -> Row:
     """What the row above must beat. One name for all columns stands in front."""
     nulls = [None if score is None else score.null for score in scores]
     names = {null.name for null in nulls if null is not None}
-    shared = f"null: {names.pop()}" if len(names) == 1 else "hardest null"
+    clean = any(score is not None and looks_for_a_fault(score) for score in scores)
+    several = "clean null" if clean else "hardest null"
+    shared = f"{'clean null' if clean else 'null'}: {names.pop()}" if len(names) == 1 else several
     cells = tuple(
         Cell()
         if score is None or null is None
-        else Cell(value_text(null.value, score), null.name if shared == "hardest null" else "")
+        else Cell(value_text(null.value, score), null.name if shared == several else "")
         for score, null in zip(scores, nulls, strict=True)
     )
     return Row((*before, shared), cells, is_null=True)

@@ -1,0 +1,637 @@
+"""The pages for leakage and for several models: what is drawn is what was measured."""
+
+import itertools
+import json
+import math
+import re
+import shutil
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from theodolite.contracts.axes import Classes, Concepts, Policies
+from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, InterventionEvidence
+from theodolite.contracts.files import save
+from theodolite.contracts.made import Compared, Made
+from theodolite.contracts.score import Detail, Interval, Null, Score
+from theodolite.execution.run import run_made
+from theodolite.execution.run_record import run_record, write_record
+from theodolite.execution.spec import RunSpec
+from theodolite.execution.studies import (
+    CriterionRecord,
+    DifferenceRecord,
+    PairRecord,
+    StudiesFile,
+)
+from theodolite.metrics._catalogue import catalogue
+from theodolite.report.clean import lost
+from theodolite.report.compared import repeated
+from theodolite.report.figures import strip
+from theodolite.report.findings import findings, p_text
+from theodolite.report.html import write_report
+from theodolite.report.leakage import leakage_chapter
+from theodolite.report.leakage_figures import Bars, concept_bars, triangle
+from theodolite.report.svg import drawing, mark, on_two_lines, round_scale, text
+from theodolite.report.words import options_text
+
+EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</svg><b>{{ 7*7 }}")
+PLAIN = ("red body", "long horn", "wings folded over the back")
+N = 160
+
+
+def bundles(leak: float, encoding: str, seed: int, names: Sequence[str] = PLAIN,
+            classes: Sequence[str] = ("few", "most"), embedded: bool = False) -> list:  # fmt: skip
+    """Three concepts, the label says whether most are there; values that tell it beside them."""
+    random = np.random.default_rng([seed, round(100 * leak), len(encoding)])
+    z = np.random.default_rng(1).normal(size=(N, 3))
+    truth = z > 0
+    labels = (truth.sum(axis=1) > 1).astype(int)
+    logits = 2 * z + 5 * leak * (2 * labels[:, None] - 1) + 0.5 * random.normal(size=z.shape)
+    values = {"logit": logits, "hard": np.round(logits > 0), "soft": 1 / (1 + np.exp(-logits))}
+    said = ConceptEvidence(
+        values=values[encoding].astype(float), truth=truth, labels=labels,
+        concepts=Concepts(tuple(names)), classes=Classes(tuple(classes)),
+    )  # fmt: skip
+    falling = np.linspace(0.95, 0.95 - 0.4 * leak, 4)
+    corrected = InterventionEvidence(
+        right_after=random.random((N, 2, 4)) < falling, right_reference=random.random(N) < 0.97,
+        policies=Policies(("at random", names[0])),
+    )  # fmt: skip
+    if not embedded:
+        return [said, corrected]
+    vectors = random.normal(size=(N, 3, 5)) + 2 * labels[:, None, None]
+    return [said, corrected, EmbeddingEvidence(explained=said, vectors=vectors)]
+
+
+METRICS = [
+    {"name": "concept_task_leakage"},
+    {"name": "interconcept_leakage", "options": {"over": ["concepts", "pairs"]}},
+    {"name": "task_leakage_given_concept"},
+    {"name": "interconcept_leakage_given_concepts"},
+    {"name": "intervention_score"},
+]
+
+
+def write_run(folder: Path, seeds: Sequence[int], models: Sequence[tuple[str, float, str]],
+              names: Sequence[str] = PLAIN, **asked: object) -> Path:  # fmt: skip
+    """The first model is that of the verdicts, with vectors; the others are compared with it."""
+    spec = RunSpec.model_validate(
+        {"name": "leaky", "title": names[0], "evidence": ["x"], "seeds": list(seeds),
+         "metrics": METRICS, "resampling": {"resamples": 20}, **asked}
+    )  # fmt: skip
+    classes = ("few", "most") if names is PLAIN else (names[1], names[0])
+
+    def about(name: str, leak: float, encoding: str) -> dict[str, float | str]:
+        return {"weight": leak, "encoding": encoding, "remark": names[1] if leak > 0.3 else "none"}
+
+    (first, *others) = models
+    made = Made(
+        [bundles(*first[1:], seed, names, classes, embedded=True) for seed in seeds],
+        compared=[
+            Compared(one[0], about(*one), [bundles(*one[1:], s, names, classes) for s in seeds])
+            for one in others
+        ],
+        about=about(*first) | {"name": first[0]},
+    )
+    write_record(folder / "run.json", run_record(spec, ""))
+    run_made(spec, made, folder)
+    return write_report(folder)
+
+
+MODELS = [("leaky", 0.6, "soft"), ("tight", 0.05, "soft"), ("loose", 0.6, "logit"),
+          ("firm", 0.05, "logit"), ("hard", 0.05, "hard")]  # fmt: skip
+REPORT = {
+    "charts": [
+        {"title": "Supervision", "metrics": ["task_leakage_given_concept", "intervention_score"],
+         "across": "weight", "lines": "encoding"},
+        {"title": "Nothing fits", "metrics": ["task_leakage_given_concept"], "across": "colour"},
+    ],
+    "shown": ["hard", "loose", "no such model"],
+}  # fmt: skip
+STUDIES = [
+    {"kind": "criterion", "title": "Loose supervision leaks more", "more": {"weight": 0.6},
+     "less": {"weight": 0.05}, "matched": ["encoding"], "paper": "It does."},
+    {"kind": "correlation", "title": "Do scores follow?", "metrics": ["concept_task_leakage"],
+     "paper": {"concept_task_leakage": [0.75, 0.0034]}},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("several")
+    write_run(folder, [0, 1, 2], MODELS, report=REPORT, studies=STUDIES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "report.html").read_text()
+
+
+def svgs(page: str, css: str) -> list[str]:
+    return re.findall(rf'<svg class="{css}".*?</svg>', page, re.DOTALL)
+
+
+def between(page: str, start: str, end: str) -> str:
+    return page.split(start, 1)[1].split(end, 1)[0]
+
+
+def upwards(svg: str) -> tuple[float, float]:
+    """(slope, offset) from a height in the drawing to the value, read off its labelled lines."""
+    lines = [float(y) for y in re.findall(r'<line class="grid"[^>]* y1="([\d.]+)"', svg)]
+    labels = [
+        float(t.replace("−", "-").removesuffix(" %")) / (100 if t.endswith("%") else 1)
+        for t in re.findall(r'text-anchor="end">([−\d.]+(?: %)?)</text>', svg)
+    ]
+    assert len(lines) == len(labels) >= 2
+    slope = (labels[-1] - labels[0]) / (lines[-1] - lines[0])
+    return slope, labels[0] - slope * lines[0]
+
+
+def marked(svg: str, style: int) -> list[tuple[float, float]]:
+    found = re.findall(rf'class="mark c{style}" transform="translate\(([\d.]+) ([\d.]+)\)"', svg)
+    return [(float(x), float(y)) for x, y in found]
+
+
+def scores_of(folder: Path, metric: str) -> dict[str, dict]:
+    models = json.loads((folder / "compared.json").read_text())["models"]
+    return {m["name"]: next(s for s in m["scores"] if s["metric"] == metric) for m in models}
+
+
+def test_charts_show_means_over_seeds_their_intervals_and_nulls(folder: Path, page: str) -> None:
+    charts = svgs(between(page, "Supervision</h3>", "<details"), "chart")
+    assert len(charts) == 2
+    for svg, metric in zip(charts, REPORT["charts"][0]["metrics"], strict=True):
+        slope, offset = upwards(svg)
+        found = scores_of(folder, metric)
+        one_pixel = 0.11 * abs(slope)
+        reach = re.findall(
+            r'class="reach c2" x1="([\d.]+)" y1="([\d.]+)" x2="[\d.]+" y2="([\d.]+)"', svg
+        )
+        nulls = re.findall(r'class="null thin" x1="([\d.]+)" y1="([\d.]+)"', svg)
+        for style, names in enumerate((["hard"], ["firm", "loose"], ["tight", "leaky"])):
+            drawn = marked(svg, style)
+            assert [x for x, _ in drawn] == sorted(x for x, _ in drawn)
+            means = [np.mean(found[name]["per_seed"]) for name in names]
+            assert_allclose([slope * y + offset for _, y in drawn], means, atol=one_pixel)
+            for (x, _), name in zip(drawn, names, strict=True):
+                y = next(float(y) for left, y in nulls if abs(float(left) + 6 - x) < 0.06)
+                assert_allclose(slope * y + offset, found[name]["null"]["value"], atol=one_pixel)
+        seeds = np.array(found["leaky"]["per_seed"])
+        half = stats.t.ppf(0.975, len(seeds) - 1) * stats.sem(seeds)
+        ends = [slope * float(y) + offset for y in reach[1][1:]]
+        assert_allclose(ends, [seeds.mean() - half, seeds.mean() + half], atol=one_pixel)
+
+
+def test_a_chart_without_models_is_not_drawn(page: str) -> None:
+    assert "Nothing fits" not in page
+
+
+def test_one_seed_falls_back_to_the_scores_own_interval() -> None:
+    assert repeated(leaking(0.4), 0.95) == pytest.approx((0.4, 0.35, 0.45))
+    alone = Score("task_accuracy", 1, "leaks", 0.4, "higher", (0.0, 1.0), 1.0, 9, 0, "samples")
+    value, low, high = repeated(alone, 0.95)
+    assert value == 0.4 and math.isnan(low) and math.isnan(high)
+
+
+def test_the_table_of_models_tells_what_differs(folder: Path, page: str) -> None:
+    table = between(page, "All scores of all 5 models", "</table>")
+    found = scores_of(folder, "concept_task_leakage")["tight"]
+    row = between(table, ">tight</th>", "</tr>")
+    assert "encoding soft, remark none, weight 0.05" in row
+    seeds = np.array(found["per_seed"])
+    half = stats.t.ppf(0.975, 2) * stats.sem(seeds)
+    assert f">{100 * seeds.mean():.1f}</span>" in row
+    assert f"± {100 * half:.1f} · null {100 * found['null']['value']:.1f}<" in row
+
+
+def test_bars_of_values_are_counts_with_fewer_in_front(page: str) -> None:
+    part = between(page, "What a concept's values look like", "What correcting")
+    panels, logarithmic = svgs(part, "panel"), "number of samples, logarithmic" in part
+    assert len(panels) == 2 * 3
+    truth = np.random.default_rng(1).normal(size=(N, 3)) > 0
+    most = truth.sum(axis=1) > 1
+    for svg in panels:
+        bars = re.findall(
+            r'<rect class="(f\d)" x="([\d.]+)" y="([\d.]+)" width="[\d.]+" height="([\d.]+)">'
+            r"<title>(\w+), (there|not there), .*?: (\d+)</title>", svg)  # fmt: skip
+        column = next(j for j, name in enumerate(PLAIN) if name in svg.split(">", 1)[0])
+        for label, side in itertools.product(("few", "most"), ("there", "not there")):
+            own = sum(int(b[6]) for b in bars if b[4] == label and b[5] == side)
+            there = truth[:, column] == (side == "there")
+            assert own == int((there & (most == (label == "most"))).sum()), (label, side)
+        middle = float(re.search(r'class="axis strong" x1="[\d.]+" y1="([\d.]+)"', svg).group(1))
+        for _, bars_at in itertools.groupby(bars, key=lambda b: (b[1], b[5])):
+            counts = [int(b[6]) for b in bars_at]
+            assert counts == sorted(counts, reverse=True), "later ones lie in front"
+        for _, _, y, height, _, side, _ in bars:
+            edge = float(y) + float(height) if side == "there" else float(y)
+            assert edge == pytest.approx(middle, abs=0.11)
+        heights = {int(b[6]): float(b[3]) for b in bars}
+        marks = re.findall(r'y="([\d.]+)" text-anchor="end">([\d,]+)</text>', svg)
+        heights |= {int(m.replace(",", "")): abs(float(y) - 4 - middle) for y, m in marks}
+        counts = np.array(list(heights))
+        as_drawn = np.log1p(counts) if logarithmic else counts
+        assert_allclose(
+            as_drawn / as_drawn.max(),
+            np.array([*heights.values()]) / max(heights.values()),
+            atol=0.01,
+        )
+
+
+def test_hard_values_are_two_bars(page: str) -> None:
+    panels = svgs(between(page, "What a concept's values look like", "What correcting"), "panel")
+    hard = next(svg for svg in panels if "hard" in svg.split(">", 1)[0])
+    assert len(set(re.findall(r'<rect class="f\d" x="([\d.]+)"', hard))) == 2
+    assert re.findall(r'text-anchor="middle">(.*?)</text>', hard) == ["0", "1"]
+
+
+def test_curves_follow_the_accuracies(folder: Path, page: str) -> None:
+    panels = svgs(between(page, "What correcting concepts does", "Concept by concept"), "chart")
+    assert len(panels) == 2, "one for each order of correction"
+    for policy, svg in enumerate(panels):
+        slope, offset = upwards(svg)
+        for style, (leak, encoding) in enumerate(((0.6, "soft"), (0.05, "hard"), (0.6, "logit"))):
+            right = [bundles(leak, encoding, seed)[1].right_after[:, policy] for seed in range(3)]
+            each = np.stack([one.mean(axis=0) for one in right])
+            drawn = [slope * y + offset for _, y in marked(svg, style)]
+            assert_allclose(drawn, each.mean(axis=0), atol=0.11 * abs(slope))
+            band = re.search(rf'class="around c{style}" points="(.*?)"', svg).group(1).split()
+            half = stats.t.ppf(0.975, 2) * stats.sem(each, axis=0)
+            over = [slope * float(p.split(",")[1]) + offset for p in band[:4]]
+            ends = np.clip(each.mean(axis=0) + half, None, 1.0)
+            assert_allclose(over, ends, atol=0.11 * abs(slope))
+
+
+def test_concept_bars_are_as_long_as_their_values() -> None:
+    values = np.array([0.4, 0.1, np.nan])
+    one = Bars("m", 0, values, values - 0.05, values + 0.05)
+    svg = str(concept_bars(["a", "b", "c"], [one], (0.0, 1.0), "x"))
+    widths = [float(w) for w in re.findall(r'<rect class="f0"[^>]*width="([\d.]+)"', svg)]
+    assert widths[0] / widths[1] == pytest.approx(4, abs=0.02)
+    upto = [
+        float(x) for x in re.findall(r'class="whisker" x1="[\d.]+" y1="[\d.]+" x2="([\d.]+)"', svg)
+    ]
+    begins = float(re.search(r'<rect class="f0" x="([\d.]+)"', svg).group(1))
+    assert (upto[0] - begins) / widths[0] == pytest.approx(0.45 / 0.4, abs=0.01)
+    assert svg.count("undefined") == 1
+
+
+def test_the_page_has_bars_for_all_models(folder: Path, page: str) -> None:
+    part = between(page, "Concept by concept", "Pair by pair")
+    figures = svgs(part, "panel")
+    assert len(figures) == 4
+    detail = scores_of(folder, "task_leakage_given_concept")["loose"]["detail"]
+    shown = dict(zip(detail["names"], detail["values"], strict=True))
+    for name, value in shown.items():
+        assert f"{name}, loose: {value:.3f}" in figures[1]
+    main = scores_of(folder, "task_leakage_given_concept")["leaky"]["detail"]
+    order = [main["names"][j] for j in np.argsort(main["values"])[::-1]]
+    places = [figures[0].index(f"<title>{name}, leaky") for name in order]
+    assert places == sorted(places), "the worst concept first"
+
+
+def test_a_triangle_has_every_pair_in_its_place() -> None:
+    names = [f"c{i}" for i in range(4)]
+    pairs = list(itertools.combinations(range(4), 2))
+    values = np.array([0.1 * (1 + i) for i in range(len(pairs))])
+    svg = str(triangle(values, names, 0.6, (0.0, 1.0), "x"))
+    cells = re.findall(
+        r'class="heat" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"[^>]*fill-opacity="([\d.]+)">'
+        r"<title>(.*?) × (.*?): ([\d.]+)<", svg)  # fmt: skip
+    assert len(cells) == len(pairs)
+    for x, y, size, shade, row, column, value in cells:
+        i, j = round(float(y) / float(size)), round(float(x) / float(size))
+        expected = values[pairs.index((j, i))]
+        assert (row, column) == (names[i], names[j])
+        assert float(value) == pytest.approx(expected, abs=1e-3)
+        assert float(shade) == pytest.approx(expected / 0.6, abs=0.005)
+
+
+def test_vectors_are_seen_from_their_widest_side(page: str) -> None:
+    part = between(page, "How a concept's vectors lie", "scores of this question")
+    panels = svgs(part, "panel")
+    assert len(panels) == 3
+    labels = (np.random.default_rng(1).normal(size=(N, 3)) > 0).sum(axis=1) > 1
+    vectors = bundles(0.6, "soft", 0, embedded=True)[2].vectors[:, 0]
+    centred = vectors - vectors.mean(axis=0)
+    variances = np.linalg.svd(centred, compute_uv=False) ** 2
+    shares = 100 * variances[:2] / variances.sum()
+    assert f"hold {shares[0]:.0f} % and {shares[1]:.0f} % of the variance" in part
+    for style, own in ((0, ~labels), (1, labels)):
+        drawn = re.findall(rf'class="points c{style}(?: dots)?" d="(.*?)"', panels[0])
+        assert sum(path.count("M") for path in drawn) == int(own.sum())
+    first = np.concatenate([
+        [float(x) for x in re.findall(r"M([\d.]+) ", path)]
+        for path in re.findall(r'class="points c1" d="(.*?)"', panels[0])
+    ])  # fmt: skip
+    axis = np.linalg.svd(centred, full_matrices=False)[2][0]
+    along = np.sort(centred[labels] @ axis)
+    drawn = np.sort(first)
+    fits = max(abs(np.corrcoef(along, drawn)[0, 1]), abs(np.corrcoef(along, drawn[::-1])[0, 1]))
+    assert fits > 0.9999, "the places are the projections, up to scale and direction"
+
+
+def test_models_that_are_not_there_are_named(page: str) -> None:
+    assert "so not shown: no such model." in page
+
+
+def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
+    def pair(outcome: str) -> PairRecord:
+        gap = DifferenceRecord(metric="concept_task_leakage", value=0.1, low=-0.02, high=0.2, p=0.1)
+        return PairRecord(more="a", less="b", outcome=outcome, differences=[gap])
+
+    def study(scores: str, answer: str, outcomes: list[str]) -> CriterionRecord:
+        pooled = DifferenceRecord(
+            metric="concept_task_leakage", value=0.123, low=-0.05, high=1.4, p=0.1
+        )
+        return CriterionRecord(
+            title="It leaks", scores=scores, answer=answer, paper="Surely.", pooled=[pooled],
+            pairs=[pair(one) for one in outcomes],
+        )  # fmt: skip
+
+    some = ["more"] * 7 + ["compatible"] * 2
+    write_record(
+        tmp_path / "studies.json",
+        StudiesFile(studies=[
+            study("published", "confirmed", some),
+            study("mended", "contradicted", ["less", "contradictory", "undefined"]),
+        ]),
+    )  # fmt: skip
+    found = findings(tmp_path)
+    assert found is not None and len(found["criteria"]) == 1, "one card for both sets of scores"
+    claim = found["criteria"][0]
+    first, second = claim["answers"]
+    assert first["counts"] == "more in 7 of 9 pairs, less in 0, compatible in 2"
+    assert second["counts"] == (
+        "more in 0 of 3 pairs, less in 1, compatible in 0, contradictory in 1, undefined in 1"
+    )
+    assert (first["word"], first["css"], second["css"]) == ("confirmed", "yes", "no")
+    assert first["pooled"][0]["said"] == "+12.3 [−5.0, +100.0]", "a share differs by 100 at most"
+    assert claim["paper"] == "Surely."
+    assert findings(tmp_path / "nowhere") is None
+
+
+def test_findings_are_on_the_page(page: str) -> None:
+    part = between(page, "What the paper found", "models compared")
+    assert "Loose supervision leaks more" in part and "The paper: It does." in part
+    assert part.count('class="answer"') == 2
+    assert "More in 2 of 2 pairs, less in 0, compatible in 0." in part
+    assert "0.75, p 0.0034" in part and p_text(0.0142) == "0.014"
+    assert "Pearson's correlation with: Accuracy lost under full intervention" in part.replace(
+        "&#39;", "'"
+    )
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    evil = {"charts": [{"title": EVIL[0], "metrics": ["task_leakage_given_concept"],
+                        "across": "remark", "lines": "remark", "note": EVIL[1]}],
+            "shown": ["other", EVIL[2]]}  # fmt: skip
+    claims = [{**STUDIES[0], "title": EVIL[0], "paper": EVIL[1], "matched": []},
+              {**STUDIES[1], "title": EVIL[2]}]  # fmt: skip
+    page = write_run(
+        tmp_path, [0, 1], [("main", 0.6, "soft"), ("other", 0.05, "soft")], EVIL,
+        report=evil, studies=claims,
+    ).read_text()  # fmt: skip
+    tags = Tags()
+    tags.feed(page)
+    assert not {tag for tag, _ in tags.found} & {"script", "img", "iframe", "b"}
+    assert not [a for _, attributes in tags.found for a in attributes if a.startswith("on")]
+    assert not [a for _, attributes in tags.found for a in attributes if a in ("src", "href")]
+    assert page.count("&lt;script&gt;") > 10
+    assert page.count("default-src 'none'; img-src data:; style-src 'unsafe-inline'") == 1
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_drawings_escape_what_they_are_told(name: str) -> None:
+    drawn = mark(0, 1, 1, name) + text(name, 1, 1) + str(drawing("x", (9, 9), name, []))
+    tags = Tags()
+    tags.feed(drawn)
+    assert [tag for tag, _ in tags.found] == ["path", "title", "text", "svg"]
+    assert tags.found[-1][1]["aria-label"] == name
+
+
+def test_a_run_with_one_model_and_little_evidence(tmp_path: Path) -> None:
+    spec = RunSpec.model_validate(
+        {
+            "name": "bare",
+            "evidence": ["x"],
+            "metrics": METRICS[2:3],
+            "resampling": {"resamples": 20},
+        }
+    )
+    write_record(tmp_path / "run.json", run_record(spec, ""))
+    run_made(spec, Made([bundles(0.6, "soft", 0)[:1]]), tmp_path)
+    page = write_report(tmp_path).read_text()
+    assert "What a concept's values look like" in page and "Concept by concept" in page
+    for absent in ("models compared", "What the paper found", "What correcting", "Pair by pair",
+                   "vectors lie", "annotated</h3>", "annotators say"):  # fmt: skip
+        assert absent not in page
+    assert len(svgs(between(page, "values look like", "Concept by concept"), "panel")) == 2
+
+
+def test_one_seed_has_bands_over_samples(tmp_path: Path) -> None:
+    said, corrected = bundles(0.6, "soft", 0)
+    save(said, tmp_path / "evidence" / "seed-0" / "concept")
+    save(corrected, tmp_path / "evidence" / "seed-0" / "intervention")
+    spec = RunSpec.model_validate({"name": "one", "evidence": ["x"]})
+    found = leakage_chapter(tmp_path, spec, [leaking(0.4)], [])
+    assert found is not None
+    (panel,) = found["interventions"]["panels"]
+    assert found["interventions"]["band"] == "95 % interval over samples"
+    slope, offset = upwards(panel["svg"])
+    band = re.search(r'class="around c1" points="(.*?)"', panel["svg"]).group(1).split()
+    right = np.asarray(corrected.right_after)[:, 1].sum(axis=0)
+    ends = [stats.binomtest(int(one), N).proportion_ci(method="wilson") for one in right]
+    drawn = [slope * float(p.split(",")[1]) + offset for p in band]
+    assert_allclose(drawn[:4], [e.high for e in ends], atol=0.11 * abs(slope))
+    assert_allclose(drawn[:3:-1], [e.low for e in ends], atol=0.11 * abs(slope))
+
+
+def leaking(value: float, low: float | None = None, null: float = 0.1) -> Score:
+    """A score that looks for leakage; ``low`` is the least that it exceeds its clean null by."""
+    away = None if low is None else Interval(low, 2 * value - low, 0.95, "samples", "", 9)
+    interval = Interval(value - 0.05, value + 0.05, 0.95, "concepts", "", 9)
+    return Score(
+        "task_leakage_given_concept", 1, "leaks", value, "lower", (0.0, 1.0), 0.0, 3, 0, "concepts",
+        options={"over": "concepts", "k": 3, "tie_seed": 0}, intervals=(interval,),
+        nulls=(Null("nothing but the concept", null, away),),
+    )  # fmt: skip
+
+
+def test_many_concepts_stay_short(tmp_path: Path) -> None:
+    k, random = 112, np.random.default_rng(0)
+    names = tuple(f"has_bill_shape::kind {i}" for i in range(k))
+    labels = random.integers(0, 12, 60)
+    save(
+        ConceptEvidence(values=random.random((60, k)), truth=random.random((60, k)) < 0.5,
+                        labels=labels, concepts=Concepts(names)),
+        tmp_path / "evidence" / "seed-0" / "concept",
+    )  # fmt: skip
+    per_concept, per_pair = random.random(k), random.random(k * (k - 1) // 2)
+    pairs = tuple(f"{a} × {b}" for a, b in itertools.combinations(names, 2))
+    scores = [
+        Score(metric, 1, "leaks", 0.5, "lower", (0.0, 1.0), 0.0, len(values), 0, over,
+              options={"over": over}, detail=Detail(over, named, values, None, None))
+        for metric, over, named, values in (
+            ("task_leakage_given_concept", "concepts", names, per_concept),
+            ("interconcept_leakage", "concepts", names, per_concept),
+            ("interconcept_leakage", "pairs", pairs, per_pair),
+        )
+    ]  # fmt: skip
+    spec = RunSpec.model_validate({"name": "many", "evidence": ["x"]})
+    found = leakage_chapter(tmp_path, spec, scores, [])
+    assert found is not None
+    assert found["bars"]["note"] == "20 of 112 concepts shown"
+    bars = str(found["bars"]["figures"][0]["svg"])
+    assert bars.count("<rect") == 20
+    worst = names[int(per_concept.argmax())]
+    assert bars.count(f"<title>{worst}, ") == 1
+    (part,) = found["pairs"]
+    drawn = str(part["panels"][0]["svg"])
+    assert len(drawn) < 150_000 and "has_bill" not in drawn
+    squares = sum(
+        float(w) for w in re.findall(r"h([\d.]+)v", drawn)
+    ) / (420 / k)  # fmt: skip
+    assert squares == pytest.approx(len(pairs), rel=0.03), "every pair above 0 has its square"
+    order = np.argsort(-per_pair)[:10]
+    assert [name for name, _ in part["worst"]] == [pairs[j] for j in order]
+    assert len(found["activations"]) == 2
+    assert all(row["rest"] and len(row["key"]) == 4 for row in found["activations"])
+    assert found["activations"][0]["concept"] == worst
+    assert sum(len(str(p["svg"])) for row in found["activations"] for p in row["panels"]) < 80_000
+
+
+def test_strips_of_faults_mark_what_is_accepted() -> None:
+    drawn = str(strip(leaking(0.5), width=212))
+    tolerance = catalogue()["task_leakage_given_concept"].tolerance
+    assert tolerance == 0.05
+    assert 'class="null clean" x1="26.0"' in drawn, "the clean null at a tenth"
+    assert re.search(r'class="accepted" x="26.0" y="2.0" width="10.0"', drawn)
+    assert 'class="enough" x1="36.0"' in drawn and "accepted up to 15.0 %" in drawn
+    assert 'cx="106.0"' in drawn
+
+
+@pytest.mark.parametrize(
+    ("score", "loses"),
+    [
+        (leaking(0.5), True),
+        (leaking(0.14), False),
+        (leaking(0.5, low=0.06), True),
+        (leaking(0.5, low=0.04), False),
+        (leaking(0.05), False),
+        (leaking(float("nan")), False),
+    ],
+)
+def test_a_fault_loses_where_it_surely_exceeds_what_is_accepted(score: Score, loses: bool) -> None:
+    assert lost(score) is loses
+
+
+def test_the_page_explains_clean_nulls(page: str) -> None:
+    verdict = between(page, 'class="verdict no"', "</li>")
+    assert ">No</p>" in verdict and "surely more than nothing but the concept" in verdict
+    assert "The concepts carry more than they say" in verdict
+    assert "Task leakage given the concept: " in verdict
+    key = between(page, 'aria-label="Key"', "</ul>")
+    assert "clean nulls" in key and "accepted above a clean null" in key
+    assert "enough to rely on" not in key and "null baselines" not in key
+    rows = page.split("should not carry?</h2>")[2].split("</table>")[0]
+    assert "<th>clean null</th>" in rows
+    assert '<span class="lost">✗ nothing but the concept' in rows
+
+
+def test_options_have_words() -> None:
+    def said(metric: str, **options: object) -> str:
+        score = Score(metric, 1, "leaks", 0.5, "lower", (0.0, 1.0), 0.0, 3, 0, "concepts",
+                      options=catalogue()[metric].options() | options)  # fmt: skip
+        return options_text(score)
+
+    assert said("task_leakage_given_concept") == ""
+    assert said("task_leakage_given_concept", k=5) == "5 neighbours"
+    assert said("interconcept_leakage", over="pairs") == "per pair"
+    assert said("interconcept_leakage", normaliser="truth") == (
+        "per concept, normalised by the true concepts"
+    )
+    assert said("intervention_score", reference="one") == "against no error"
+    assert (
+        said("intervention_accuracy", corrected=1.0, policy=1) == "all corrected, policy number 1"
+    )
+    assert said("intervention_accuracy", corrected=0.5) == "half corrected"
+    assert said("intervention_accuracy", corrected=0.25) == "25 % corrected"
+    assert said("concept_prediction", by="auc") == "area under the ROC curve"
+    assert said("niche_impurity", form="as_published") == "as in the published code"
+    assert said("oracle_impurity", seed=4) == "seed 4"
+
+
+@pytest.mark.parametrize("values", [[0.0], [0.004, 0.003], [0.61], [0.5, float("nan")], [1.0]])
+def test_scales_are_round_and_hold_their_values(values: list[float]) -> None:
+    scale = round_scale(values, (0.0, 1.0))
+    known = [v for v in values if not math.isnan(v)]
+    assert scale.low == 0.0 and max(known) <= scale.high <= 1.0
+    assert 2 <= len(scale.ticks) <= 7
+    assert_allclose(np.diff(scale.ticks), np.diff(scale.ticks)[0])
+
+
+def test_names_break_between_words() -> None:
+    assert on_two_lines("short", 20) == ["short"]
+    assert on_two_lines("wings folded over the back", 20) == ["wings folded", "over the back"]
+    assert on_two_lines("has_bill_shape::curved_up", 20) == ["has_bill_shape::", "curved_up"]
+    long = on_two_lines("x" * 60, 20)
+    assert len(long) == 1 and len(long[0]) == 20 and "…" in long[0]
+
+
+MISPLACED = """() => {
+  const bad = [];
+  document.querySelectorAll("details").forEach(d => d.open = true);
+  for (const svg of document.querySelectorAll("svg[viewBox]")) {
+    const view = svg.viewBox.baseVal, texts = [...svg.querySelectorAll("text")];
+    const boxes = texts.map(t => t.getBBox());
+    boxes.forEach((a, i) => {
+      if (a.x < -1 || a.x + a.width > view.width + 1 || a.y + a.height > view.height + 2)
+        bad.push("cut off: " + texts[i].textContent);
+      boxes.slice(0, i).forEach((b, j) => {
+        const wide = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
+        const tall = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y);
+        if (wide > 1 && tall > 5) bad.push(texts[i].textContent + " on " + texts[j].textContent);
+      });
+    });
+  }
+  return bad;
+}"""
+
+
+@pytest.mark.slow
+def test_in_a_browser(folder: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    browser_path = shutil.which("chromium")
+    if browser_path is None:
+        pytest.skip("no chromium here")
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(
+            executable_path=browser_path,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        for width in (1200, 360):
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            said: list[str] = []
+            page.on("console", lambda m, said=said: said.append(m.text))
+            page.goto((folder / "report.html").as_uri())
+            assert said == []
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+            assert page.evaluate(MISPLACED) == []
+            page.close()
+        browser.close()
