@@ -81,6 +81,13 @@ def rows_known(one: Said, *concepts: int) -> Int[np.ndarray, " rows"] | slice:
     return np.flatnonzero(one.known[:, list(concepts)].all(axis=1))
 
 
+def rows_all_known(evidence: ConceptEvidence) -> Int[np.ndarray, " rows"]:
+    """The samples in which the truth of every concept is known."""
+    if evidence.known is None:
+        return np.arange(len(evidence))
+    return np.flatnonzero(evidence.known.all(axis=1))
+
+
 def auc_terms(
     scores: Float[np.ndarray, " samples"], truth: Bool[np.ndarray, " samples"]
 ) -> Float[np.ndarray, " samples"]:

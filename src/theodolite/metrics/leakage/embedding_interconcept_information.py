@@ -9,8 +9,8 @@ from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence
 from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics._estimators import plug_in_terms, ross_many
 from theodolite.metrics.leakage._nulls import CLEAN_VECTORS
-from theodolite.metrics.leakage._terms import WIDER, share, weighted_means
-from theodolite.metrics.leakage._vectors import MOST, truth_of
+from theodolite.metrics.leakage._terms import WIDER, rows_all_known, share, weighted_means
+from theodolite.metrics.leakage._vectors import MOST
 
 Form = Literal["reference", "paper"]
 
@@ -74,9 +74,12 @@ class EmbeddingInterconceptInformation(Pooled):
         form: Form = "reference",
         k: int = 3,
     ) -> Float[np.ndarray, " rows"]:
-        truth, known = truth_of(evidence)
-        rows = np.flatnonzero(known.all(axis=1))
-        truth, vectors, weights = truth[rows], np.asarray(evidence.vectors)[rows], weights[:, rows]
+        rows = rows_all_known(evidence.explained)
+        truth, vectors = (
+            np.asarray(evidence.explained.truth)[rows],
+            np.asarray(evidence.vectors)[rows],
+        )
+        weights = weights[:, rows]
         n = truth.shape[1]
         entropy = np.stack([plug_in_terms(truth[:, j], truth[:, j]) for j in range(n)])
         whole = weighted_means(entropy, weights)

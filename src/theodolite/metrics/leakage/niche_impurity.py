@@ -9,7 +9,7 @@ from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics.leakage._nulls import CLEAN
 from theodolite.metrics.leakage._predictors import Predictor, Size, fitted, split
-from theodolite.metrics.leakage._terms import auc_terms, weighted_means
+from theodolite.metrics.leakage._terms import auc_terms, rows_all_known, weighted_means
 
 BETAS = np.linspace(0.0, 0.95, 20)
 SIZE = Size((20, 20), 1000, 512, stops_early=True)
@@ -78,8 +78,7 @@ class NicheImpurity(Pooled):
         seed: int = 1,
     ) -> Float[np.ndarray, " rows"]:
         truth = np.asarray(evidence.truth)
-        known = np.ones(len(truth), bool) if evidence.known is None else evidence.known.all(axis=1)
-        rows = np.flatnonzero(known)
+        rows = rows_all_known(evidence)
         if len(rows) < 10:
             return np.full(len(weights), np.nan)
         values, truth = np.asarray(evidence.values, np.float64)[rows], truth[rows]

@@ -9,7 +9,7 @@ from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics.leakage._nulls import CLEAN
 from theodolite.metrics.leakage._predictors import Size, fitted, split
-from theodolite.metrics.leakage._terms import auc_terms, weighted_means
+from theodolite.metrics.leakage._terms import auc_terms, rows_all_known, weighted_means
 
 Form = Literal["joint", "pairwise"]
 JOINT, PAIRWISE = Size((32,), 50, 2048), Size((32,), 25, 512)
@@ -90,8 +90,7 @@ class OracleImpurity(Pooled):
         seed: int = 0,
     ) -> Float[np.ndarray, " rows"]:
         truth = np.asarray(evidence.truth)
-        known = np.ones(len(truth), bool) if evidence.known is None else evidence.known.all(axis=1)
-        rows = np.flatnonzero(known)
+        rows = rows_all_known(evidence)
         if len(rows) < 10:
             return np.full(len(weights), np.nan)
         terms = [
