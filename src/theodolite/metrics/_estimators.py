@@ -22,7 +22,7 @@ from theodolite.threads import one_thread_if
 NEIGHBOURS = 3
 MOST_NEIGHBOURS = 3  # what the compiled search keeps in registers
 NOISE = 1e-10
-BLOCK_BYTES = 1 << 27
+BLOCK_BYTES = 1 << 25
 SMALL = 200_000  # pairs times samples below which a second thread is not worth starting
 Terms = Float[np.ndarray, " samples"]
 
@@ -247,7 +247,6 @@ def pair_terms(
                     columns.values, columns.ordered, columns.order, columns.rank, *columns.index,
                     chosen, k, _psi(n), out,
                 )  # fmt: skip
-                np.subtract(digamma(n) + digamma(k), out, out=out)
             else:
                 kernels.ksg_stratified_terms(
                     columns.values, columns.order, np.ascontiguousarray(strata, np.int64),

@@ -77,7 +77,7 @@ def _within(ordered, own, reach, table, low, scale):
 @numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 @no_type_check
 def _one_pair(x, y, x_column, y_column, y_order, k, psi, out):
-    """The pair's terms psi(n_x) + psi(n_y), one per sample.
+    """The pair's terms psi(n) + psi(k) - psi(n_x) - psi(n_y), one per sample.
 
     The plane is cut into strips of equally many samples along x; inside a strip samples lie in the
     order of y. A sample looks outward in y in its own strip, then in the strips beside it, as long
@@ -87,16 +87,20 @@ def _one_pair(x, y, x_column, y_column, y_order, k, psi, out):
     y_rank, y_sorted, y_table, y_low, y_scale = y_column
     n = x.size
     n_strips = max(1, int(np.sqrt(n) * STRIPS))
-    start = np.empty(n_strips + 1, np.int64)
-    for s in range(n_strips + 1):
-        start[s] = s * n // n_strips
+    first = np.empty(n_strips + 1, np.int64)  # rank in x at which each strip begins
     strip_of = np.empty(n, np.int32)
+    for s in range(n_strips + 1):
+        first[s] = s * n // n_strips
     for s in range(n_strips):
-        for r in range(start[s], start[s + 1]):
-            strip_of[r] = s
-    fill = start[:n_strips].copy()
-    sx, sy = np.empty(n), np.empty(n)
-    who = np.empty(n, np.int32)
+        strip_of[first[s] : first[s + 1]] = s
+    # a guard below and above each strip, infinitely far in y: no scan needs to know where it ends
+    size = n + 2 * n_strips
+    sx, sy, who = np.zeros(size), np.full(size, np.inf), np.empty(size, np.int32)
+    fill = np.empty(n_strips, np.int64)
+    for s in range(n_strips):
+        fill[s] = first[s] + 2 * s + 1
+        sy[fill[s] - 1] = -np.inf
+    start = fill.copy()
     for at in range(n):
         i = y_order[at]
         s = strip_of[x_rank[i]]
@@ -108,46 +112,40 @@ def _one_pair(x, y, x_column, y_column, y_order, k, psi, out):
     empty_1 = np.inf if k > 2 else -1.0
     empty_2 = np.inf if k > 1 else -1.0
     for s in range(n_strips):
-        begin, end = start[s], start[s + 1]
-        for t in range(n_strips):
-            pointer[t] = start[t]
-        for p in range(begin, end):
+        pointer[:] = start
+        for p in range(start[s], fill[s]):
             px, py = sx[p], sy[p]
             b1, b2, far = empty_1, empty_2, np.inf
-            b1, b2, far = _outward(p + 1, p - 1, begin, end, sx, sy, px, py, b1, b2, far)
+            b1, b2, far = _outward(p + 1, p - 1, sx, sy, px, py, b1, b2, far)
             t = s + 1
-            while t < n_strips and x_sorted[start[t]] - px < far:
+            while t < n_strips and x_sorted[first[t]] - px < far:
                 at = pointer[t]
-                while at < start[t + 1] and sy[at] < py:
+                while sy[at] < py:
                     at += 1
                 pointer[t] = at
-                b1, b2, far = _outward(
-                    at, at - 1, start[t], start[t + 1], sx, sy, px, py, b1, b2, far
-                )
+                b1, b2, far = _outward(at, at - 1, sx, sy, px, py, b1, b2, far)
                 t += 1
             t = s - 1
-            while t >= 0 and px - x_sorted[start[t + 1] - 1] < far:
+            while t >= 0 and px - x_sorted[first[t + 1] - 1] < far:
                 at = pointer[t]
-                while at < start[t + 1] and sy[at] < py:
+                while sy[at] < py:
                     at += 1
                 pointer[t] = at
-                b1, b2, far = _outward(
-                    at, at - 1, start[t], start[t + 1], sx, sy, px, py, b1, b2, far
-                )
+                b1, b2, far = _outward(at, at - 1, sx, sy, px, py, b1, b2, far)
                 t -= 1
             reach = np.nextafter(far, 0.0)
             i = who[p]
             n_x = _within(x_sorted, x_rank[i], reach, x_table, x_low, x_scale)
             n_y = _within(y_sorted, y_rank[i], reach, y_table, y_low, y_scale)
-            out[i] = psi[n_x] + psi[n_y]
+            out[i] = psi[n] + psi[k] - psi[n_x] - psi[n_y]
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _outward(up, down, begin, end, sx, sy, px, py, b1, b2, far):
+def _outward(up, down, sx, sy, px, py, b1, b2, far):
     """Look through a strip upward and downward in y while that alone is nearer than the third."""
     # without branches: which of the three a distance replaces cannot be foreseen
-    while up < end and sy[up] - py < far:
+    while sy[up] - py < far:
         d = max(abs(sx[up] - px), sy[up] - py)
         second = max(b1, d)
         b1 = min(b1, d)
@@ -155,7 +153,7 @@ def _outward(up, down, begin, end, sx, sy, px, py, b1, b2, far):
         b2 = min(b2, second)
         far = min(far, third)
         up += 1
-    while down >= begin and py - sy[down] < far:
+    while py - sy[down] < far:
         d = max(abs(sx[down] - px), py - sy[down])
         second = max(b1, d)
         b1 = min(b1, d)
@@ -180,7 +178,7 @@ def _insert(best, d, k):
 @numba.njit(cache=True, nogil=True, parallel=True)
 @no_type_check
 def ksg_pair_terms(columns, ordered, order, rank, tables, lowest, scale, pairs, k, psi, out):
-    """psi(n_x) + psi(n_y) of every sample for each pair of columns."""
+    """psi(n) + psi(k) - psi(n_x) - psi(n_y) of every sample for each pair of columns."""
     for p in numba.prange(pairs.shape[0]):
         i, j = pairs[p, 0], pairs[p, 1]
         _one_pair(
@@ -240,7 +238,17 @@ def ksg_stratified_terms(columns, order, strata, n_strata, pairs, k, psi, out):
                 found,
             )  # fmt: skip
             for at in range(m):
-                out[p, people[at]] = psi[m] + psi[k] - found[at]
+                out[p, people[at]] = found[at]
+
+
+@numba.njit(cache=True, nogil=True, parallel=True)
+@no_type_check
+def cell_terms(truth, pairs, cells, out):
+    """For each pair and sample the number that belongs to its combination of two truths."""
+    for p in numba.prange(pairs.shape[0]):
+        a, b = truth[pairs[p, 0]], truth[pairs[p, 1]]
+        for i in range(a.size):
+            out[p, i] = cells[p, 2 * a[i] + b[i]]
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)

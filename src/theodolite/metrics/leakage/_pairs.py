@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.metrics._estimators import Columns, ksg_terms, pair_terms, plug_in_terms
+from theodolite.metrics._estimators import SMALL, Columns, ksg_terms, pair_terms, plug_in_terms
 from theodolite.metrics.leakage._terms import Said, rows_known
+from theodolite.threads import one_thread_if
 
 Pairs = Int[np.ndarray, "pairs 2"]
 
@@ -58,6 +59,8 @@ def value_pair_terms(
 
 def true_pair_terms(one: Said, pairs: Pairs) -> Float[np.ndarray, "pairs samples"]:
     """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, for all pairs at once from one product."""
+    from theodolite.metrics._information_kernels import cell_terms  # noqa: PLC0415
+
     known = np.ones(one.truth.shape) if one.known is None else one.known.astype(float)
     there = one.truth * known
     absent = known - there
@@ -73,12 +76,11 @@ def true_pair_terms(one: Said, pairs: Pairs) -> Float[np.ndarray, "pairs samples
     expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     logs = np.zeros(joint.shape)
     np.log(np.divide(joint * n, expected, out=np.ones(joint.shape), where=joint > 0), out=logs)
-    a, b = one.truth[:, i].T, one.truth[:, j].T
-    terms = np.where(
-        a,
-        np.where(b, logs[1, 1][:, None], logs[1, 0][:, None]),
-        np.where(b, logs[0, 1][:, None], logs[0, 0][:, None]),
-    )
+    terms = np.empty((len(pairs), len(one.truth)))
+    truth = np.ascontiguousarray(one.truth.T, np.uint8)
+    cells = np.ascontiguousarray(logs.reshape(4, -1).T)
+    with one_thread_if(terms.size < SMALL):
+        cell_terms(truth, np.ascontiguousarray(pairs), cells, terms)
     if one.known is not None:
         terms[~(one.known[:, i] & one.known[:, j]).T] = np.nan
     return np.asarray(terms)
