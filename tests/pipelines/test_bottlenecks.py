@@ -167,5 +167,7 @@ def test_a_finding_is_confirmed_by_most_and_contradicted_by_none() -> None:
     assert _answer(["more", "more", "compatible"]) == "confirmed"
     assert _answer(["more", "more", "less"]) == "not confirmed"
     assert _answer(["more", "compatible", "compatible"]) == "not confirmed"
-    assert _answer(["less", "less", "more"]) == "contradicted"
+    assert _answer(["less", "less", "more"]) == "not confirmed"
+    assert _answer(["less", "less", "compatible"]) == "contradicted"
+    assert _answer(["contradictory", "contradictory"]) == "cannot tell"
     assert _answer(["undefined"]) == "cannot tell"

@@ -10,7 +10,13 @@ from theodolite.execution.record import ComparedRecord, ScoreRecord
 from theodolite.execution.run_record import Record, write_record
 from theodolite.execution.spec import CorrelationSpec, CriterionSpec, Filter, RunSpec
 from theodolite.metrics.leakage.correlation import correlation_study
-from theodolite.metrics.leakage.criterion import Criterion, Outcome, difference, leakage_criterion
+from theodolite.metrics.leakage.criterion import (
+    Criterion,
+    Difference,
+    Outcome,
+    leakage_criterion,
+    pooled,
+)
 
 Scores = Literal["published", "mended"]
 SCORES: dict[Scores, tuple[str, str]] = {
@@ -49,7 +55,7 @@ class CriterionRecord(Record):
     answer: Answer
     pairs: list[PairRecord]
     pooled: list[DifferenceRecord]
-    """Mean difference over pairs, with the interval over pairs."""
+    """Mean difference over pairs, with the interval over seeds."""
     paper: str
 
 
@@ -124,7 +130,7 @@ def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterato
                 answer=_answer([pair.outcome for pair in pairs]),
                 pairs=pairs,
                 pooled=[
-                    _pooled(name, [t.differences[i].value for t in tests])
+                    _difference(name, pooled([t.differences[i] for t in tests]))
                     for i, name in enumerate(names)
                 ],
                 paper=study.paper,
@@ -132,14 +138,13 @@ def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterato
 
 
 def _answer(outcomes: Sequence[Outcome]) -> Answer:
-    """Confirmed where most pairs say so and none the opposite."""
-    known = [o for o in outcomes if o not in ("undefined", "contradictory")]
-    more, less = known.count("more"), known.count("less")
-    if not known:
+    """Confirmed where most pairs say so and none the opposite; contradicted the other way round."""
+    more, less, most = outcomes.count("more"), outcomes.count("less"), len(outcomes) / 2
+    if not more + less + outcomes.count("compatible"):
         return "cannot tell"
-    if less > more:
+    if less > most and not more:
         return "contradicted"
-    return "confirmed" if more > len(outcomes) / 2 and not less else "not confirmed"
+    return "confirmed" if more > most and not less else "not confirmed"
 
 
 def _matched(
@@ -164,21 +169,17 @@ def _pair(
         more=more.name,
         less=less.name,
         outcome=test.outcome,
-        differences=[
-            DifferenceRecord(
-                metric=name, value=_n(d.value), low=_n(d.low), high=_n(d.high), p=_n(d.p)
-            )
-            for name, d in zip(names, test.differences, strict=True)
-        ],
+        differences=[_difference(name, d) for name, d in zip(names, test.differences, strict=True)],
     )
 
 
-def _pooled(metric: str, values: Sequence[float]) -> DifferenceRecord:
-    each = np.array(values)
-    found = difference(each, np.zeros(len(each)))
-    value = float(each[~np.isnan(each)].mean()) if (~np.isnan(each)).any() else float("nan")
+def _difference(metric: str, found: Difference) -> DifferenceRecord:
     return DifferenceRecord(
-        metric=metric, value=_n(value), low=_n(found.low), high=_n(found.high), p=_n(found.p)
+        metric=metric,
+        value=_n(found.value),
+        low=_n(found.low),
+        high=_n(found.high),
+        p=_n(found.p),
     )
 
 
