@@ -5,7 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from theodolite.contracts.evidence import EmbeddingEvidence
+from theodolite.contracts.evidence import (
+    ConceptEvidence,
+    EmbeddingEvidence,
+    InterventionEvidence,
+)
 from theodolite.contracts.files import load, load_arrays, save
 from theodolite.contracts.score import Interval, Null, Score
 from theodolite.datasets.synthetic_leakage import (
@@ -56,6 +60,26 @@ def test_hard_concepts_are_free_of_leakage() -> None:
     hard = replace(soft, values=np.asarray(soft.truth, float))
     (found,) = [v for v in audit([hard], QUICK).verdicts if v.question == "leaks"]
     assert found.answer == "yes", found.because
+
+
+def test_too_few_samples_prove_nothing() -> None:
+    for n in (1, 3):
+        right = InterventionEvidence(right_after=np.ones((n, 1, 3)), right_reference=np.ones(n))
+        (found,) = [v for v in audit([right], QUICK).verdicts if v.question == "leaks"]
+        assert found.answer == "cannot tell", found.because
+    four = np.array([[0], [1], [0], [1]], bool)
+    few = ConceptEvidence(values=four.astype(float), truth=four, labels=np.array([0, 0, 1, 1]))
+    (found,) = [v for v in audit([few], QUICK).verdicts if v.question == "leaks"]
+    assert found.answer == "cannot tell", found.because
+
+
+def test_the_clean_null_does_not_depend_on_the_order_of_samples() -> None:
+    evidence = planted_leakage(300)
+    order = np.random.default_rng(3).permutation(300)
+    request = Request(entry("task_leakage_given_concept"))
+    (one,), (other,) = (evaluate(request, [e], QUICK) for e in (evidence, evidence[order]))
+    assert one.null.value == pytest.approx(other.null.value, abs=1e-12)
+    assert one.value == pytest.approx(other.value, abs=1e-12)
 
 
 def test_the_worst_answer_counts() -> None:

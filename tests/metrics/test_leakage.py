@@ -22,6 +22,9 @@ from theodolite.metrics.leakage.embedding_interconcept_information import (
 )
 from theodolite.metrics.leakage.embedding_self_information import embedding_self_information
 from theodolite.metrics.leakage.embedding_task_information import embedding_task_information
+from theodolite.metrics.leakage.embedding_task_leakage_given_concept import (
+    embedding_task_leakage_given_concept,
+)
 from theodolite.metrics.leakage.interconcept_leakage import (
     InterconceptLeakage,
     interconcept_leakage,
@@ -325,3 +328,41 @@ def test_correlation_study() -> None:
     # the paper's Table 2 counts model classes: r = 0.75 over 12 gives its p-value
     assert 2 * norm.sf(np.arctanh(0.75) * 3) == pytest.approx(3.4e-3, rel=0.05)
     assert np.isnan(correlation_study((x[:3], none[:3]), (y[:3], none[:3])).r)
+
+
+def test_equal_vectors_are_told_apart() -> None:
+    """A fully leaking embedding of few distinct vectors must not score 0."""
+    random = np.random.default_rng(0)
+    truth, labels = random.random((200, 2)) < 0.5, random.integers(0, 2, 200)
+    vectors = np.stack([truth.astype(float), np.repeat(labels[:, None], 2, axis=1)], axis=2)
+    found = embedding_task_leakage_given_concept(vectors, truth, labels)
+    np.testing.assert_allclose(found, 1.0, atol=0.02)
+    np.testing.assert_allclose(embedding_self_information(vectors, truth), 1.0, atol=0.05)
+    assert vectors.max() == 1.0  # not changed
+
+
+def test_one_repeated_value_does_not_wipe_out_a_small_column() -> None:
+    random = np.random.default_rng(0)
+    truth, labels = random.random((300, 1)) < 0.5, random.integers(0, 2, 300)
+    small = 1e-12 * (1 + labels + 0.1 * random.random(300)) + 1e-11 * truth[:, 0]
+    values = np.stack([small, random.random(300)], axis=1)
+    both = np.repeat(truth, 2, axis=1)
+    before = task_leakage_given_concept(values, both, labels)[0]
+    values[1, 0] = values[0, 0]
+    assert task_leakage_given_concept(values, both, labels)[0] > before - 0.05 > 0.8
+
+
+def test_many_distinct_whole_numbers_are_counted_without_a_table_of_all_pairs() -> None:
+    many = np.arange(50_000)
+    assert plug_in_entropy(many) == pytest.approx(np.log(50_000))
+
+
+def test_hard_concepts_give_the_same_in_blocks_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from theodolite.metrics.leakage import _pairs  # noqa: PLC0415
+
+    random = np.random.default_rng(0)
+    truth = random.random((60, 5)) < 0.5
+    values = (truth ^ (random.random(truth.shape) < 0.2)).astype(float)
+    whole = interconcept_leakage_given_concepts(values, truth, over="pairs")
+    monkeypatch.setattr(_pairs, "BLOCK_BYTES", 8 * 60 * 3)
+    assert (interconcept_leakage_given_concepts(values, truth, over="pairs") == whole).all()

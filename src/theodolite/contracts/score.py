@@ -35,6 +35,8 @@ class Null:
     value: float
     difference: Interval | None
     """Interval of score minus null: resampled together, or over the null's own shuffles."""
+    per_seed: tuple[float, ...] = ()
+    """The null of each seed of the experiment, where there are several."""
 
 
 @dataclass(frozen=True)

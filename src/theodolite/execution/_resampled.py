@@ -14,13 +14,13 @@ from jaxtyping import Float
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.score import Source
 from theodolite.execution._request import Request, Resampling
-from theodolite.metrics._base import Baseline, Entry, Pooled
+from theodolite.metrics._base import Baseline, Entry, Pooled, in_order
 from theodolite.metrics._resample import poisson_weights
 
 OrderedMap = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 SHARD = 2048
 BLOCK_BYTES = 1 << 27
-POOLED_NULL_DRAWS = 3  # each costs as much as the score itself
+POOLED_NULL_DRAWS = 3
 
 
 class Plan:
@@ -54,9 +54,10 @@ class Plan:
             return self.resampling.shuffles
         if not baseline.random:
             return 1
+        if self.pooled:  # each costs as much as the score itself, and each comes out otherwise
+            return min(POOLED_NULL_DRAWS, self.resampling.most_null_draws)
         wanted = math.ceil(self.resampling.null_pieces / max(len(evidence), 1))
-        most = POOLED_NULL_DRAWS if self.pooled else self.resampling.most_null_draws
-        return min(wanted, most)
+        return min(wanted, self.resampling.most_null_draws)
 
     def rows_of_nulls(self) -> int:
         """Nulls are compared with the value and with the source to quote; no more is needed."""
@@ -147,42 +148,50 @@ def null_rows(
     evidence: Sequence[Evidence],
     plan: Plan,
     ordered_map: OrderedMap,
-) -> Float[np.ndarray, "rows *shape"]:
-    """A null's values, the mean over the experiment's seeds as for the score itself.
+) -> tuple[Float[np.ndarray, "rows *shape"], Float[np.ndarray, "seeds *shape"]]:
+    """A null's values, the mean over the experiment's seeds as for the score itself; and by seed.
 
     Of a null on evidence the rows are those of the plan, averaged over draws; of a null on the
     state they are the draws.
     """
     changed = Request(request.entry, request.options | baseline.options)
     draws = plan.draws(baseline, evidence[0])
+    evidence = [in_order(one) for one in evidence]  # a draw must not depend on the order of rows
     seeds = [int(s) for s in np.random.SeedSequence(plan.resampling.seed).generate_state(draws)]
     if baseline.on == "state":
         states = [_reduced(changed, one, plan, slice(0, 1), ordered_map) for one in evidence]
-        return mean_of_defined(
-            [
-                np.concatenate(
-                    [baseline.make(state, seed).value(**_finish(changed)) for seed in seeds]
-                )
-                for state in states
-            ]
-        )
-    n_rows = [plan.rows_of_nulls()] + [1] * (len(evidence) - 1)
-    return over_seeds(
-        [
-            mean_of_defined(
-                [
-                    resampled(changed, baseline.make(one, seed), plan, n, ordered_map).rows
-                    for seed in seeds
-                ]
-            )
-            for one, n in zip(evidence, n_rows, strict=True)
+        drawn = [
+            np.concatenate([baseline.make(state, seed).value(**_finish(changed)) for seed in seeds])
+            for state in states
         ]
-    )
+        return mean_of_defined(drawn), np.stack([mean_of_defined(one) for one in drawn])
+    n_rows = [plan.rows_of_nulls()] + [1] * (len(evidence) - 1)
+    each = [
+        _over_draws(
+            [
+                resampled(changed, baseline.make(one, seed), plan, n, ordered_map).rows
+                for seed in seeds
+            ],
+            baseline,
+        )
+        for one, n in zip(evidence, n_rows, strict=True)
+    ]
+    return over_seeds(each), np.stack([rows[0] for rows in each])
+
+
+def _over_draws(draws: Sequence[np.ndarray], baseline: Baseline) -> np.ndarray:
+    """The mean over draws of a null. What a clean null must not be exceeded by is known only as
+    well as it was drawn, so its resampled rows are those of one draw after the other."""
+    mean = mean_of_defined(draws)
+    if baseline.clean and len(draws) > 1:
+        for row in range(1, len(mean)):
+            mean[row] = draws[row % len(draws)][row]
+    return mean
 
 
 def over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:
     """The mean over the experiment's seeds; how it varies over samples is the first seed's."""
-    first = values[0]
+    first = next((v for v in values if not np.isnan(v[:1]).all()), values[0])
     moved = first - first[:1]
     moved[:1] = 0.0
     return np.asarray(mean_of_defined([v[:1] for v in values]) + moved)

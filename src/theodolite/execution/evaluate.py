@@ -67,7 +67,7 @@ class _Found:
     plan: Plan
     evidence: Evidence
     seeds: list[Values]
-    nulls: dict[str, np.ndarray]
+    nulls: dict[str, tuple[np.ndarray, np.ndarray]]
     best: np.ndarray
 
     @property
@@ -121,7 +121,7 @@ def _scores(found: _Found) -> Iterator[Score]:
     values = over_seeds([seed.rows for seed in found.seeds])
     heads = found.head(values)
     per_seed = np.stack([found.head(seed.rows[:1])[0] for seed in found.seeds])
-    null_heads = {name: found.head(rows) for name, rows in found.nulls.items()}
+    null_heads = {name: (found.head(a), found.head(b)) for name, (a, b) in found.nulls.items()}
     sweeps = [[(name, choice) for choice in options[name]] for name in entry.sweeps]
     for cell in np.ndindex(*(len(sweep) for sweep in sweeps)):
         chosen = dict(sweep[i] for sweep, i in zip(sweeps, cell, strict=True))
@@ -143,7 +143,8 @@ def _scores(found: _Found) -> Iterator[Score]:
             detail=detail,
         )
         intervals = _intervals(score, heads[at], per_seed[at], found)
-        nulls = _nulls({name: rows[at] for name, rows in null_heads.items()}, heads[at], found)
+        at_cell = {name: (rows[at], each[at]) for name, (rows, each) in null_heads.items()}
+        nulls = _nulls(at_cell, heads[at], found)
         seeds = tuple(float(v) for v in per_seed[at]) if len(per_seed) > 1 else ()
         yield replace(score, intervals=tuple(intervals), nulls=nulls, per_seed=seeds)
 
@@ -215,20 +216,33 @@ def _over_items(detail: Detail, value: float, resampling: Resampling) -> Interva
     return percentile_interval(items[picks].mean(axis=1), value, resampling.level, detail.over)
 
 
-def _nulls(nulls: dict[str, np.ndarray], head: np.ndarray, found: _Found) -> tuple[Null, ...]:
+def _nothing_varied(middle: float, found: _Found) -> Interval:
+    """Where no resample differs: as if one of the samples that would differ had not been met."""
+    n, level = max(len(found.evidence), 1), found.plan.resampling.level
+    reach = 1 - ((1 - level) / 2) ** (1 / n)
+    return Interval(
+        middle - reach, middle + reach, level, found.plan.sources[0], "exact, nothing varied", n
+    )
+
+
+def _nulls(
+    nulls: dict[str, tuple[np.ndarray, np.ndarray]], head: np.ndarray, found: _Found
+) -> tuple[Null, ...]:
     """The nulls, the hardest to beat first."""
     source, level = found.plan.sources[0], found.plan.resampling.level
     rows = found.plan.block(source)
     compared = []
     for baseline in found.entry.baselines:
-        values = nulls[baseline.name]
+        values, each = nulls[baseline.name]
+        seeds = tuple(float(v) for v in each) if len(each) > 1 else ()
         if baseline.on == "state":
             away = shuffle_interval(values, float(head[0]), level)
-            compared.append(Null(baseline.name, float(mean_of_defined(values)), away))
+            compared.append(Null(baseline.name, float(mean_of_defined(values)), away, seeds))
         else:
-            away = percentile_interval(
-                head[rows] - values[rows], float(head[0] - values[0]), level, source
-            )
-            compared.append(Null(baseline.name, float(values[0]), away))
+            moved, middle = head[rows] - values[rows], float(head[0] - values[0])
+            away = percentile_interval(moved, middle, level, source)
+            if away is None and baseline.clean and not np.isnan(moved).all():
+                away = _nothing_varied(middle, found)
+            compared.append(Null(baseline.name, float(values[0]), away, seeds))
     sign = -1.0 if found.entry.better == "higher" else 1.0
     return tuple(sorted(compared, key=lambda null: (np.isnan(null.value), sign * null.value)))

@@ -30,6 +30,7 @@ class NullRecord(Record):
     name: str
     value: float | None
     difference: IntervalRecord | None
+    per_seed: list[float | None] = Field(default_factory=list)
 
 
 class DetailRecord(Record):
@@ -118,7 +119,12 @@ def score_record(score: Score) -> ScoreRecord:
 
     def null(given: Null) -> NullRecord:
         value = None if np.isnan(given.value) else given.value
-        return NullRecord(name=given.name, value=value, difference=interval(given.difference))
+        return NullRecord(
+            name=given.name,
+            value=value,
+            difference=interval(given.difference),
+            per_seed=_listed(np.array(given.per_seed)),
+        )
 
     nulls = [null(given) for given in score.nulls]
     intervals = [i for i in map(interval, score.intervals) if i is not None]
@@ -179,7 +185,10 @@ def score_of(record: ScoreRecord) -> Score:
         n_of=record.n_of,
         options=record.options,
         intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
-        nulls=tuple(Null(n.name, number(n.value), interval(n.difference)) for n in record.nulls),
+        nulls=tuple(
+            Null(n.name, number(n.value), interval(n.difference), tuple(map(number, n.per_seed)))
+            for n in record.nulls
+        ),
         per_seed=tuple(number(v) for v in record.per_seed),
         detail=None
         if detail is None

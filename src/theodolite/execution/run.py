@@ -12,7 +12,12 @@ import numpy as np
 
 from theodolite.contracts.axes import Samples
 from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.contracts.evidence import (
+    ConceptEvidence,
+    EmbeddingEvidence,
+    InterventionEvidence,
+    LocationEvidence,
+)
 from theodolite.contracts.files import load, save
 from theodolite.contracts.made import Compared, Made, Pipeline, Progress, Workshop, silent
 from theodolite.contracts.score import Score
@@ -120,7 +125,8 @@ def _compared(
         progress("compared models", number, len(others))
         kinds = {type(bundle) for bundle in other.evidence[0]} | {ConceptEvidence}
         asked = [r for r in requests if r.entry.needs in kinds] if requests else None
-        scores = answer(other.evidence, asked, _lighter(spec)).scores
+        evidence = [[_clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
+        scores = answer(evidence, asked, _lighter(spec)).scores
         records.append(
             ComparedRecord(
                 name=other.name, about=dict(other.about), scores=[*map(score_record, scores)]
@@ -168,8 +174,10 @@ def _make(spec: RunSpec, at: Places, progress: Progress) -> Made:
 def _clustered(bundle: Evidence, spec: RunSpec) -> Any:
     if spec.resampling.clusters == "none":
         return bundle
-    if isinstance(bundle, LocationEvidence):
+    if isinstance(bundle, LocationEvidence | EmbeddingEvidence):
         return replace(bundle, explained=_clustered(bundle.explained, spec))
+    if isinstance(bundle, InterventionEvidence):  # knows no labels: samples are resampled
+        return bundle
     if not isinstance(bundle, ConceptEvidence) or bundle.labels is None:
         raise EvidenceError("clusters: classes", "evidence without labels", "labels")
     samples = Samples(bundle.samples.index, bundle.samples.ids, np.asarray(bundle.labels))

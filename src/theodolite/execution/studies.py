@@ -14,8 +14,8 @@ from theodolite.metrics.leakage.criterion import (
     Criterion,
     Difference,
     Outcome,
+    difference,
     leakage_criterion,
-    pooled,
 )
 
 Scores = Literal["published", "mended"]
@@ -55,7 +55,7 @@ class CriterionRecord(Record):
     answer: Answer
     pairs: list[PairRecord]
     pooled: list[DifferenceRecord]
-    """Mean difference over pairs, with the interval over seeds."""
+    """Difference of the mean models of both sides, with the interval over seeds."""
     paper: str
 
 
@@ -109,20 +109,34 @@ def score_named(model: ComparedRecord, metric: str) -> ScoreRecord | None:
     return next((score for score in model.scores if score.metric == metric), None)
 
 
-def _repeats(model: ComparedRecord, metric: str) -> np.ndarray:
+def _repeats(model: ComparedRecord, metric: str, *, excess: bool = False) -> np.ndarray:
+    """A score's values over seeds; with ``excess`` less the clean null of each."""
     score = score_named(model, metric)
-    return np.array([np.nan if v is None else v for v in (score.per_seed if score else [])])
+    values = [] if score is None else score.per_seed
+    if score is None or not excess or score.null is None:
+        return _numbers(values)
+    return np.asarray(_numbers(values) - _numbers(score.null.per_seed))
+
+
+def _numbers(values: Sequence[float | None]) -> np.ndarray:
+    return np.array([np.nan if v is None else v for v in values], float)
 
 
 def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterator[CriterionRecord]:
     for scores, names in SCORES.items():
-        pairs, tests = [], []
-        for more, less in _matched(study, models):
+        # counts and neighbours err differently: the mended scores are compared by what exceeds
+        # the clean null of the same model
+        excess = scores == "mended"
+        pairs = []
+        matched = list(_matched(study, models))
+        for more, less in matched:
             test = leakage_criterion(
-                [_repeats(more, name) for name in names], [_repeats(less, name) for name in names]
+                [_repeats(more, name, excess=excess) for name in names],
+                [_repeats(less, name, excess=excess) for name in names],
             )
-            tests.append(test)
             pairs.append(_pair(more, less, test, names))
+        # each model once, however many pairs it is in: pairs that share one are not independent
+        sides = [list({m.name: m for m in side}.values()) for side in zip(*matched, strict=True)]
         if any(pair.outcome != "undefined" for pair in pairs):
             yield CriterionRecord(
                 title=study.title,
@@ -130,11 +144,21 @@ def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterato
                 answer=_answer([pair.outcome for pair in pairs]),
                 pairs=pairs,
                 pooled=[
-                    _difference(name, pooled([t.differences[i] for t in tests]))
-                    for i, name in enumerate(names)
+                    _difference(
+                        name,
+                        difference(*(_mean_model(side, name, excess=excess) for side in sides)),
+                    )
+                    for name in names
                 ],
                 paper=study.paper,
             )
+
+
+def _mean_model(models: Sequence[ComparedRecord], metric: str, *, excess: bool) -> np.ndarray:
+    """The mean over models for each seed."""
+    each = [_repeats(model, metric, excess=excess) for model in models]
+    known = [values for values in each if len(values) == max(map(len, each))]
+    return np.asarray(np.mean(known, axis=0))
 
 
 def _answer(outcomes: Sequence[Outcome]) -> Answer:

@@ -65,12 +65,11 @@ def verdict(score: Score) -> Verdict:
 def _against_clean(score: Score, null: Null, said: str) -> tuple[Answer, str]:
     """A fault is absent if the score surely exceeds its clean null by no more than we accept."""
     accepted = entry(score.metric).tolerance or 0.0
-    away = score.value - null.value
-    low, high = (
-        (away, away) if null.difference is None else (null.difference.low, null.difference.high)
-    )
     clean = f"{null.name} ({percent(null.value, score)})"
     allowed = f"up to {percent(accepted, score)} is accepted"
+    if null.difference is None:
+        return "cannot tell", f"{said}; how far that is from {clean} could not be told."
+    low, high = null.difference.low, null.difference.high
     if low > accepted:
         return "no", f"{said}, surely more than {clean}; {allowed}."
     if high <= accepted:

@@ -108,6 +108,18 @@ class SampleMean(Additive):
 MeanState = TypeVar("MeanState", bound=SampleMean)
 
 
+def order_of(evidence: Evidence) -> np.ndarray | None:
+    """How to bring samples into the order of their numbers; ``None`` if they are."""
+    order = np.argsort(np.asarray(evidence.samples.index), kind="stable")
+    return None if (order[1:] > order[:-1]).all() else order
+
+
+def in_order(evidence: Evidence) -> Evidence:
+    """The evidence with its samples in the order of their numbers."""
+    order = order_of(evidence)
+    return evidence if order is None else evidence[order]
+
+
 @dataclass(frozen=True, eq=False)
 class Pooled(Additive):
     """A state for estimates that need all samples at once: neighbours, ranks, fitted predictors.
@@ -151,10 +163,8 @@ class Pooled(Additive):
         bundles = [evidence for evidence, _ in self.shards]
         weights = np.concatenate([part for _, part in self.shards], axis=1)
         whole = bundles[0] if len(bundles) == 1 else type(bundles[0]).joined(bundles)
-        order = np.argsort(np.asarray(whole.samples.index), kind="stable")
-        if (order[1:] > order[:-1]).all():
-            return whole, weights
-        return whole[order], weights[:, order]
+        order = order_of(whole)
+        return (whole, weights) if order is None else (whole[order], weights[:, order])
 
 
 PooledState = TypeVar("PooledState", bound=Pooled)

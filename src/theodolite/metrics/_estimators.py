@@ -46,7 +46,9 @@ def plug_in_terms(
     _, of_a, n_a = np.unique(a, return_inverse=True, return_counts=True)
     _, of_b, n_b = np.unique(b, return_inverse=True, return_counts=True)
     together = of_a * len(n_b) + of_b
-    both = np.bincount(together, minlength=len(n_a) * len(n_b))
+    if len(n_a) * len(n_b) > 4 * len(a):  # more combinations than samples: count those there are
+        _, together = np.unique(together, return_inverse=True)
+    both = np.bincount(together)
     return np.asarray(np.log(both[together] * (len(a) / (n_a[of_a] * n_b[of_b]))))
 
 
@@ -309,12 +311,13 @@ def noisy(
     *,
     seed: int,
 ) -> Float[np.ndarray, "samples columns"]:
-    """Values with normal noise of 1e-10 of their mean size (at least of 1)."""
+    """Values with normal noise of 1e-10 of their mean size (of 1 where all are 0)."""
     starts = np.array([zlib.crc32(name.encode()) for name in names], np.uint64)
     starts = mixed(starts ^ mixed(np.array([seed], np.uint64)))
     drawn = mixed(mixed(np.asarray(keys).astype(np.uint64))[:, None] ^ starts[None, :])
     uniform = ((drawn >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    size = np.maximum(np.abs(values).mean(axis=0), 1.0) if len(values) else 1.0
+    size = np.abs(values).mean(axis=0) if len(values) else np.ones(values.shape[1])
+    size = np.where(size > 0, size, 1.0)
     return np.asarray(values + NOISE * size * ndtri(uniform))
 
 

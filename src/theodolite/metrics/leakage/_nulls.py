@@ -71,7 +71,8 @@ def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvide
     said = evidence.explained
     truth = np.array(said.truth)
     for j in range(truth.shape[1]):
-        truth[:, j] = truth[random.permutation(len(truth)), j]
+        rows = np.arange(len(truth)) if said.known is None else np.flatnonzero(said.known[:, j])
+        truth[rows, j] = truth[random.permutation(rows), j]
     return replace(evidence, explained=replace(said, truth=truth))
 
 

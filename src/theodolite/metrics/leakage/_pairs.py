@@ -5,7 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.metrics._estimators import SMALL, Columns, ksg_terms, pair_terms, plug_in_terms
+from theodolite.metrics._estimators import (
+    BLOCK_BYTES,
+    SMALL,
+    Columns,
+    ksg_terms,
+    pair_terms,
+    plug_in_terms,
+)
 from theodolite.metrics.leakage._terms import Said, rows_known
 from theodolite.threads import one_thread_if
 
@@ -41,20 +48,33 @@ def value_pair_terms(
         strata = np.ascontiguousarray(one.truth.T, np.int64) if given_truth else None
         yield from pair_terms(Columns(one.values), pairs, k=k, strata=strata)
         return
-    for number, (i, j) in enumerate(pairs.tolist()):
-        terms = np.full((1, len(one.values)), np.nan)
-        known = np.arange(len(one.values))[rows_known(one, i, j)]
-        group = (
-            2 * one.truth[known, i] + one.truth[known, j] if given_truth else np.zeros(len(known))
-        )
-        for g in np.unique(group):
-            rows = known[group == g]
-            a, b = one.values[rows, i], one.values[rows, j]
-            discrete = one.discrete
-            terms[0, rows] = (
-                plug_in_terms(a.astype(int), b.astype(int)) if discrete else ksg_terms(a, b, k=k)
-            )
-        yield slice(number, number + 1), terms
+    step = max(BLOCK_BYTES // (8 * max(len(one.values), 1)), 1)
+    for at in range(0, len(pairs), step):
+        block = slice(at, min(at + step, len(pairs)))
+        found = [_terms_of_pair(one, i, j, k, given_truth) for i, j in pairs[block].tolist()]
+        yield block, np.stack(found)
+
+
+def _terms_of_pair(
+    one: Said,
+    i: int,
+    j: int,
+    k: int,
+    given_truth: bool,  # noqa: FBT001
+) -> Float[np.ndarray, " samples"]:
+    terms = np.full(len(one.values), np.nan)
+    known = np.arange(len(one.values))[rows_known(one, i, j)]
+    group = np.zeros(len(known))
+    if given_truth:
+        group = 2 * one.truth[known, i] + one.truth[known, j]
+    for g in np.unique(group):
+        rows = known[group == g]
+        a, b = one.values[rows, i], one.values[rows, j]
+        if one.discrete:
+            terms[rows] = plug_in_terms(a.astype(int), b.astype(int))
+        else:
+            terms[rows] = ksg_terms(a, b, k=k)
+    return terms
 
 
 def true_pair_terms(one: Said, pairs: Pairs) -> Float[np.ndarray, "pairs samples"]:

@@ -1,12 +1,15 @@
 """Information that concept vectors have about labels and concepts."""
 
+from typing import Literal
+
 import numpy as np
 from jaxtyping import Float
 
 from theodolite.contracts.evidence import EmbeddingEvidence
-from theodolite.metrics._estimators import plug_in_terms, ross_terms
+from theodolite.metrics._estimators import noisy, plug_in_terms, ross_terms
 from theodolite.metrics.leakage._terms import WIDER, share, weighted_means
 
+Which = Literal["vectors", "positive", "negative"]
 MOST = 2.0
 """Normalised information is cut off here: it is at most 1, but estimates of it exceed that."""
 
@@ -24,6 +27,22 @@ def task_information(
     return share(
         weighted_means(learnt, weights, wider=WIDER), weighted_means(entropy[None], weights), MOST
     )
+
+
+def told_apart(evidence: EmbeddingEvidence, which: Which = "vectors") -> np.ndarray:
+    """The vectors, with noise of 1e-10 of their size for concepts in which some vector repeats.
+
+    Equal vectors are at distance 0, and would all count as one another's neighbours.
+    """
+    given = np.asarray(getattr(evidence, which), np.float64)
+    keys, size = np.asarray(evidence.samples.index), given.shape[2]
+    out = given
+    for j, name in enumerate(evidence.concepts.names):
+        if len(np.unique(given[:, j], axis=0)) < len(given):
+            out = given.copy() if out is given else out
+            names = [f"{name} {which} {d}" for d in range(size)]
+            out[:, j] = noisy(given[:, j], keys, names, seed=0)
+    return np.asarray(out)
 
 
 def truth_of(evidence: EmbeddingEvidence) -> tuple[np.ndarray, np.ndarray]:

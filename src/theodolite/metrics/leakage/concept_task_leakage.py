@@ -60,7 +60,7 @@ def concept_task_leakage(
         "say about the label through the concept hides what it says beside it (a dial of planted "
         "leakage that starts at 0 and stays there is in docs/leakage.md). The estimate can exceed "
         "the entropy of the labels. Values that saturate are told apart by noise of 1e-10. "
-        "task_leakage_given_concept has none of the first two faults.",
+        "task_leakage_given_concept does not have the first fault.",
         cost="one sort per concept: 0.1 s for 112 concepts, 200 labels and 5,794 samples",
     ),
 )

@@ -22,8 +22,6 @@ class Difference:
     low: float
     high: float
     p: float
-    error: float = float("nan")
-    freedom: float = float("nan")
 
     @property
     def outcome(self) -> Outcome:
@@ -88,34 +86,8 @@ def difference(first: Repeats, second: Repeats, *, level: float = 0.95) -> Diffe
     of_a, of_b = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
     error = float(np.sqrt(of_a + of_b))
     if error <= 1e-14:  # nothing varies: equal, or surely not
-        return Difference(value, value, value, 0.0 if abs(value) > 1e-12 else 1.0, 0.0, np.inf)
-    freedom = float((of_a + of_b) ** 2 / (of_a**2 / (len(a) - 1) + of_b**2 / (len(b) - 1)))
-    return _student(value, error, freedom, level)
-
-
-def pooled(differences: Sequence[Difference], *, level: float = 0.95) -> Difference:
-    """The mean of several differences, with what repeats leave open about it.
-
-    >>> one = difference(np.array([1.0, 2, 3]), np.array([4.0, 5, 6]))
-    >>> both = pooled([one, one])
-    >>> both.value, round(both.error / one.error, 4), round(both.freedom / one.freedom, 4)
-    (-3.0, 0.7071, 2.0)
-    """
-    known = [d for d in differences if not np.isnan(d.p)]
-    if not known:
-        return Difference(*[float("nan")] * 4)
-    value = float(np.mean([d.value for d in known]))
-    squares = np.array([d.error**2 for d in known])
-    error = float(np.sqrt(squares.sum())) / len(known)
-    if error <= 1e-14:
-        return Difference(value, value, value, 0.0 if abs(value) > 1e-12 else 1.0, 0.0, np.inf)
-    freedom = squares.sum() ** 2 / sum(
-        s**2 / d.freedom for s, d in zip(squares, known, strict=True)
-    )
-    return _student(value, error, float(freedom), level)
-
-
-def _student(value: float, error: float, freedom: float, level: float) -> Difference:
+        return Difference(value, value, value, 0.0 if abs(value) > 1e-12 else 1.0)
+    freedom = (of_a + of_b) ** 2 / (of_a**2 / (len(a) - 1) + of_b**2 / (len(b) - 1))
     half = float(stdtrit(freedom, (1 + level) / 2)) * error
     p = 2 * float(stdtr(freedom, -abs(value) / error))
-    return Difference(value, value - half, value + half, p, error, freedom)
+    return Difference(value, value - half, value + half, p)

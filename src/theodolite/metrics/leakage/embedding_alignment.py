@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence
 from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics.leakage._nulls import ALIGNED_AT_RANDOM
-from theodolite.metrics.leakage._vectors import task_information, truth_of
+from theodolite.metrics.leakage._vectors import task_information, told_apart, truth_of
 
 Form = Literal["paper", "reference"]
 
@@ -85,6 +85,7 @@ class EmbeddingAlignment(Pooled):
         del over
         labels = np.asarray(evidence.explained.labels)
         truth, known = truth_of(evidence)
+        positive, negative = told_apart(evidence, "positive"), told_apart(evidence, "negative")
         found = []
         for j in range(truth.shape[1]):
             active = np.flatnonzero(known[:, j] & truth[:, j])
@@ -94,8 +95,8 @@ class EmbeddingAlignment(Pooled):
                 active, inactive = active[:n], inactive[:n]
             terms = []
             for vectors, aligned, other in (
-                (np.asarray(evidence.positive), active, inactive),
-                (np.asarray(evidence.negative), inactive, active),
+                (positive, active, inactive),
+                (negative, inactive, active),
             ):
                 for rows in (aligned, other):
                     part = vectors[rows, j : j + 1]

@@ -10,7 +10,7 @@ from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics._estimators import plug_in_terms, ross_many
 from theodolite.metrics.leakage._nulls import CLEAN_VECTORS
 from theodolite.metrics.leakage._terms import WIDER, rows_all_known, share, weighted_means
-from theodolite.metrics.leakage._vectors import MOST
+from theodolite.metrics.leakage._vectors import MOST, told_apart
 
 Form = Literal["reference", "paper"]
 
@@ -77,7 +77,7 @@ class EmbeddingInterconceptInformation(Pooled):
         rows = rows_all_known(evidence.explained)
         truth, vectors = (
             np.asarray(evidence.explained.truth)[rows],
-            np.asarray(evidence.vectors)[rows],
+            told_apart(evidence)[rows],
         )
         weights = weights[:, rows]
         n = truth.shape[1]

@@ -10,7 +10,7 @@ from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics._estimators import plug_in_terms, ross_terms
 from theodolite.metrics.leakage._nulls import SHUFFLED_VECTORS
 from theodolite.metrics.leakage._terms import WIDER, share, weighted_means
-from theodolite.metrics.leakage._vectors import MOST, truth_of
+from theodolite.metrics.leakage._vectors import MOST, told_apart, truth_of
 
 
 def embedding_self_information(
@@ -69,7 +69,7 @@ class EmbeddingSelfInformation(Pooled):
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         truth, known = truth_of(evidence)
-        vectors = np.asarray(evidence.vectors)
+        vectors = told_apart(evidence)
         learnt = np.full((truth.shape[1], len(truth)), np.nan)
         entropy = learnt.copy()
         for j in range(len(learnt)):

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence
 from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics.leakage._nulls import CLEAN_VECTORS
-from theodolite.metrics.leakage._vectors import MOST, task_information
+from theodolite.metrics.leakage._vectors import MOST, task_information, told_apart
 
 
 def embedding_task_information(
@@ -71,4 +71,4 @@ class EmbeddingTaskInformation(Pooled):
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         labels = np.asarray(evidence.explained.labels)
-        return task_information(np.asarray(evidence.vectors), labels, weights, k=k)
+        return task_information(told_apart(evidence), labels, weights, k=k)

@@ -10,7 +10,7 @@ from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics._estimators import plug_in_terms, ross_terms
 from theodolite.metrics.leakage._nulls import CLEAN_VECTORS
 from theodolite.metrics.leakage._terms import WIDER, share, weighted_means
-from theodolite.metrics.leakage._vectors import truth_of
+from theodolite.metrics.leakage._vectors import told_apart, truth_of
 
 
 def embedding_task_leakage_given_concept(
@@ -74,7 +74,7 @@ class EmbeddingTaskLeakageGivenConcept(Pooled):
         k: int = 3,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
-        labels, vectors = np.asarray(evidence.explained.labels), np.asarray(evidence.vectors)
+        labels, vectors = np.asarray(evidence.explained.labels), told_apart(evidence)
         truth, known = truth_of(evidence)
         learnt = np.full((truth.shape[1], len(truth)), np.nan)
         left_open = learnt.copy()

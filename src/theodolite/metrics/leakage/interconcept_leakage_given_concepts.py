@@ -28,7 +28,8 @@ def interconcept_leakage_given_concepts(
     The information is estimated among samples that agree on both concepts (KSG; from counts where
     all values are whole) and put on a scale from 0 to 1 on which jointly normal values score their
     squared correlation :cite:p:`linfoot1957informational`. It needs no entropy of numbers, so it
-    does not change with the number of samples. Ours, to mend the interconcept score of
+    does not change with the number of samples beyond about 25 for each combination of two concepts.
+    Ours, to mend the interconcept score of
     :cite:t:`parisini2025leakage`.
 
     Example:
@@ -58,7 +59,9 @@ def interconcept_leakage_given_concepts(
         asks="Beyond what two true concepts say, do their values tell about each other?",
         read="The share of one value's variation that the other explains among samples that agree "
         "on both concepts: 0 for none, 1 where one gives the other. Comparable over numbers of "
-        "samples. Whole numbers cannot score above 0.75 (two values) by this scale.",
+        "samples from about 25 per combination of two concepts on; below that it is too low. Up to "
+        "0.05 above nothing but the concept we would accept, which is a convention. Whole numbers "
+        "(two values) cannot score above 0.75 by this scale.",
         misleads="Anything that both values share and the concepts do not say counts: a blurred "
         "picture that makes all values timid, or graded inputs that are related, looks like "
         "leakage. It says that values are not only concepts; compare with a model whose concepts "

@@ -48,10 +48,11 @@ def intervention_score(
     cite="parisini2025leakage",
     card=Card(
         asks="How much accuracy is lost when every concept is replaced by the truth?",
-        read="Above 0 the head relies on something that the true concepts do not have: leakage, "
-        "surely. 0.02 we would accept, which is a convention.",
-        misleads="0 does not mean that nothing leaks. A concept embedding model can leak a great "
-        "deal and score 0, because its vectors carry the answer on both sides.",
+        read="Above 0 the head relies on something that the true concepts do not have. 0.02 we "
+        "would accept, which is a convention.",
+        misleads="A head that was trained on soft values and is given 0 and 1 can lose accuracy "
+        "without any leakage. 0 does not mean that nothing leaks: a concept embedding model can "
+        "leak a great deal and score 0, because its vectors carry the answer on both sides.",
         cost="one comparison per sample",
     ),
 )

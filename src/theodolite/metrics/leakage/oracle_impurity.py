@@ -1,5 +1,6 @@
 """Can one concept's value predict the others better than the true concept could?"""
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -43,7 +44,7 @@ def oracle_impurity(
     an output for every concept, 50 epochs, as the published experiments called it; ``pairwise``:
     one network per pair, 25 epochs, a true concept predicting itself with 1, as defined. Both
     matrices are tested on the same fifth, drawn by the seed, where the published code draws two.
-    A concept with one value in the training or test part counts with its accuracy, as there.
+    A concept with one value in the test part counts with its accuracy, as there.
     Introduced in :cite:t:`espinosa2023quality`; eq. 4 of :cite:t:`parisini2025leakage`.
 
     Example:
@@ -93,11 +94,18 @@ class OracleImpurity(Pooled):
         rows = rows_all_known(evidence)
         if len(rows) < 10:
             return np.full(len(weights), np.nan)
-        terms = [
-            _areas(np.asarray(source, np.float64)[rows], truth[rows], form, seed)
-            for source in (evidence.values, truth)
-        ]
-        learnt, oracle = (weighted_means(part, weights[:, rows]) for part in terms)
+        train, test = split(len(rows), seed)
+        counted = weights[:, rows[test]]
+        learnt, oracle = (
+            np.stack(
+                [
+                    weighted_means(terms, counted)
+                    for terms in _areas(source[rows], truth[rows], (train, test), form, seed)
+                ],
+                axis=1,
+            )
+            for source in (np.asarray(evidence.values, np.float64), truth.astype(float))
+        )
         if form == "pairwise":
             own = np.arange(truth.shape[1])
             oracle[:, own, own] = 1.0
@@ -107,13 +115,13 @@ class OracleImpurity(Pooled):
 def _areas(
     sources: Float[np.ndarray, "samples concepts"],
     truth: Bool[np.ndarray, "samples concepts"],
+    parts: tuple[np.ndarray, np.ndarray],
     form: Form,
     seed: int,
-) -> Float[np.ndarray, "concepts concepts samples"]:
-    """Terms whose means are the areas, defined on the test part only."""
-    train, test = split(len(truth), seed)
+) -> Iterator[Float[np.ndarray, "concepts test"]]:
+    """For each source the terms on the test part whose means are the areas of all targets."""
+    train, test = parts
     k = truth.shape[1]
-    terms = np.full((k, k, len(truth)), np.nan)
     for i in range(k):
         inputs = sources[:, i : i + 1]
         if form == "joint":
@@ -124,9 +132,10 @@ def _areas(
                 for j in range(k)
             ]
             said = np.concatenate([network(inputs[test]) for network in alone], axis=1)
+        terms = np.empty((k, len(test)))
         for j in range(k):
             found = auc_terms(said[:, j], truth[test, j])
             if np.isnan(found).all():
                 found = ((said[:, j] > 0.5) == truth[test, j]).astype(float)
-            terms[i, j, test] = found
-    return terms
+            terms[j] = found
+        yield terms
