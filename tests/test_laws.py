@@ -33,7 +33,8 @@ PERFECT = {
 }
 FAULTY = {
     ConceptEvidence: planted_leakage(leakage=0.9),
-    EmbeddingEvidence: planted_embeddings(leakage=1.0),
+    # more, and both kinds of vector know the label: alignment sees no difference any more
+    EmbeddingEvidence: planted_embeddings(leakage=0.2),
     InterventionEvidence: planted_interventions(leakage=1.0),
 }
 HONEST = PERFECT | {ConceptEvidence: planted_leakage()}
