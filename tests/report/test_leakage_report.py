@@ -529,7 +529,7 @@ def test_strips_of_faults_mark_what_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("score", "loses"),
     [
-        (leaking(0.5), True),
+        (leaking(0.5), False),  # without an interval nothing is sure
         (leaking(0.14), False),
         (leaking(0.5, low=0.06), True),
         (leaking(0.5, low=0.04), False),

@@ -208,17 +208,15 @@ def verdicts(scores: Sequence[Score], headlines: Sequence[Score] = ()) -> tuple[
 
 def _worst(question: Question, first: Score, deciding: Sequence[Score]) -> Verdict:
     """A fault shown by any of the scores that look for it is a fault: the worst answer counts."""
-    looking = [s for s in deciding if s.question == question and _looks_for_a_fault(s)]
-    if not _looks_for_a_fault(first):
+    looking = [
+        s for s in deciding if s.question == question and catalogue()[s.metric].looks_for_a_fault
+    ]
+    if not catalogue()[first.metric].looks_for_a_fault:
         return verdict(first)
     names = dict.fromkeys(s.metric for s in looking)
     heads = [_headline([s for s in looking if s.metric == name]) for name in names]
     answers = [verdict(head) for head in heads if head is not None]
     return min(answers, key=lambda v: ("no", "partly", "cannot tell", "yes").index(v.answer))
-
-
-def _looks_for_a_fault(score: Score) -> bool:
-    return any(baseline.clean for baseline in catalogue()[score.metric].baselines)
 
 
 def _headline(scores: Sequence[Score]) -> Score | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from theodolite.contracts.score import Null, Question, Score
-from theodolite.metrics._catalogue import catalogue, entry
+from theodolite.metrics._catalogue import entry
 
 Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
 QUESTIONS: dict[Question, str] = {
@@ -41,7 +41,7 @@ def verdict(score: Score) -> Verdict:
         return answered("cannot tell", f"Nothing could be counted ({counted}).")
     sign = 1.0 if score.better == "higher" else -1.0
     said = f"{percent(score.value, score)}{interval_text(score)}"
-    if score.metric in catalogue() and any(b.clean for b in entry(score.metric).baselines):
+    if entry(score.metric).looks_for_a_fault:
         return answered(*_against_clean(score, null, said))
     if sign * (score.best - null.value) <= 1e-9:
         reason = f"{said}, but {null.name} already scores the best possible"

@@ -247,6 +247,11 @@ class Entry:
         kind: type[Evidence] = get_type_hints(self._counts())["evidence"]
         return kind
 
+    @property
+    def looks_for_a_fault(self) -> bool:
+        """Whether the score must not exceed a clean null, instead of beating another."""
+        return any(baseline.clean for baseline in self.baselines)
+
     def _counts(self) -> Callable[..., Any]:
         """The function whose options change the counting."""
         for name in ("each", "measure"):

@@ -9,7 +9,6 @@ are what intervals and per-sample views are made of. None is clipped at 0: whoev
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -348,6 +347,6 @@ def _mean(terms: Terms) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def _checked_k(k: int) -> Any:
+def _checked_k(k: int) -> None:
     if not 1 <= k <= MOST_NEIGHBOURS:
         raise EvidenceError("k", f"{k}", f"1 to {MOST_NEIGHBOURS} neighbours")

@@ -12,7 +12,7 @@ from theodolite.metrics._catalogue import catalogue
 def looks_for_a_fault(score: Score) -> bool:
     """Whether the score's null stands for a clean model."""
     about = catalogue().get(score.metric)
-    return about is not None and any(baseline.clean for baseline in about.baselines)
+    return about is not None and about.looks_for_a_fault
 
 
 def accepted_line(score: Score) -> float | None:
@@ -34,7 +34,8 @@ def lost(score: Score) -> bool:
     if null is None or math.isnan(null.value) or math.isnan(score.value):
         return False
     if looks_for_a_fault(score):
-        least = score.value - null.value if null.difference is None else null.difference.low
-        return least > (catalogue()[score.metric].tolerance or 0.0) + 1e-12
+        if null.difference is None:
+            return False
+        return null.difference.low > (catalogue()[score.metric].tolerance or 0.0) + 1e-12
     sign = 1.0 if score.better == "higher" else -1.0
     return sign * (score.value - null.value) <= 0
