@@ -289,7 +289,7 @@ def tie_broken(
     *,
     seed: int = 0,
 ) -> Float[np.ndarray, "samples columns"]:
-    """Columns in which values repeat, with noise of 1e-10 of their size added; others untouched.
+    """Columns in which values repeat, with noise of 1e-10 of the largest added; others untouched.
 
     Neighbours at equal distances (saturated activations) make the estimates arbitrary. The noise of
     a number depends on its sample's key, its column's name and the seed alone, so that neither the
@@ -310,12 +310,12 @@ def noisy(
     *,
     seed: int,
 ) -> Float[np.ndarray, "samples columns"]:
-    """Values with normal noise of 1e-10 of their mean size (of 1 where all are 0)."""
+    """Values with normal noise of 1e-10 of the largest (of 1 where all are 0)."""
     starts = np.array([zlib.crc32(name.encode()) for name in names], np.uint64)
     starts = mixed(starts ^ mixed(np.array([seed], np.uint64)))
     drawn = mixed(mixed(np.asarray(keys).astype(np.uint64))[:, None] ^ starts[None, :])
     uniform = ((drawn >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    size = np.abs(values).mean(axis=0) if len(values) else np.ones(values.shape[1])
+    size = np.abs(values).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)
     return np.asarray(values + NOISE * size * ndtri(uniform))
 
