@@ -20,7 +20,7 @@ from sklearn.metrics import mutual_info_score
 from sklearn.neighbors import KDTree, NearestNeighbors
 
 from theodolite.metrics._estimators import Columns, pair_terms, ross_columns
-from theodolite.metrics.leakage._pairs import all_pairs, true_pair_terms
+from theodolite.metrics.leakage._pairs import all_pairs, true_counts, true_pair_terms
 from theodolite.metrics.leakage._terms import Said
 
 
@@ -70,10 +70,10 @@ def ours(
     """All pairs, all labels, and the true concepts' own information."""
     pairs = all_pairs(values.shape[1])
     one = Said(values, discrete=False, truth=truth, known=None)
-    found = np.empty(len(pairs))
+    found, counts = np.empty(len(pairs)), true_counts(one)
     for block, terms in pair_terms(Columns(values), pairs):
         found[block] = np.maximum(terms.mean(axis=1), 0)
-        true_pair_terms(one, pairs[block])
+        true_pair_terms(one, counts, pairs[block])
     return found, np.maximum(ross_columns(values, labels).mean(axis=1), 0)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite.metrics._base import ratio
 from theodolite.metrics._estimators import (
     BLOCK_BYTES,
     SMALL,
@@ -34,7 +35,7 @@ def per_concept(
     defined = ~np.isnan(square)
     count = defined.sum(axis=2)
     total = np.where(defined, square, 0.0).sum(axis=2)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return ratio(total, count.astype(float))
 
 
 def value_pair_terms(
@@ -77,21 +78,22 @@ def _terms_of_pair(
     return terms
 
 
-def true_pair_terms(one: Said, pairs: Pairs) -> Float[np.ndarray, "pairs samples"]:
-    """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, for all pairs at once from one product."""
-    from theodolite.metrics._information_kernels import cell_terms  # noqa: PLC0415
-
+def true_counts(one: Said) -> Float[np.ndarray, "2 2 concepts concepts"]:
+    """How many samples have each of the four combinations of two true concepts, from products."""
     known = np.ones(one.truth.shape) if one.known is None else one.known.astype(float)
     there = one.truth * known
-    absent = known - there
-    sides = np.stack([absent, there])  # side, sample, concept
+    sides = (known - there, there)
+    return np.stack([np.stack([a.T @ b for b in sides]) for a in sides])
+
+
+def true_pair_terms(
+    one: Said, counts: Float[np.ndarray, "2 2 concepts concepts"], pairs: Pairs
+) -> Float[np.ndarray, "pairs samples"]:
+    """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, from the counts of all pairs."""
+    from theodolite.metrics._information_kernels import cell_terms  # noqa: PLC0415
+
     i, j = pairs.T
-    # joint counts of the four combinations, and of each side where both are known
-    joint = (
-        np.einsum("anp,bnp->abp", sides[:, :, i], sides[:, :, j])
-        if len(pairs) < 8
-        else _joint(sides, i, j)
-    )
+    joint = counts[:, :, i, j]
     n = joint.sum(axis=(0, 1))
     expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     logs = np.zeros(joint.shape)
@@ -104,7 +106,3 @@ def true_pair_terms(one: Said, pairs: Pairs) -> Float[np.ndarray, "pairs samples
     if one.known is not None:
         terms[~(one.known[:, i] & one.known[:, j]).T] = np.nan
     return np.asarray(terms)
-
-
-def _joint(sides: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    return np.stack([np.stack([(sides[a].T @ sides[b])[i, j] for b in (0, 1)]) for a in (0, 1)])

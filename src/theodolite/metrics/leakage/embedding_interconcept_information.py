@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence
-from theodolite.metrics._base import Card, Pooled, metric
+from theodolite.metrics._base import Card, Pooled, metric, ratio
 from theodolite.metrics._estimators import plug_in_terms, ross_many
 from theodolite.metrics.leakage._nulls import CLEAN_VECTORS
 from theodolite.metrics.leakage._terms import WIDER, rows_all_known, share, weighted_means
@@ -94,7 +94,5 @@ class EmbeddingInterconceptInformation(Pooled):
             return np.full(len(weights), np.nan)
         each = np.concatenate(found, axis=1)
         defined = ~np.isnan(each)
-        count = defined.sum(axis=1)
-        return np.where(
-            count > 0, np.where(defined, each, 0).sum(axis=1) / np.maximum(count, 1), np.nan
-        )
+        total = np.where(defined, each, 0.0).sum(axis=1)
+        return ratio(total, defined.sum(axis=1).astype(float))

@@ -12,6 +12,7 @@ from theodolite.metrics.leakage._nulls import CLEAN
 from theodolite.metrics.leakage._pairs import (
     all_pairs,
     per_concept,
+    true_counts,
     true_pair_terms,
     value_pair_terms,
 )
@@ -101,9 +102,10 @@ class InterconceptLeakage(Pooled):
         if normaliser == "reference":
             of_values = _entropies(one, evidence, k, tie_seed)
         wider = 1.0 if one.discrete else WIDER
+        counts = true_counts(one)
         found = np.full((len(weights), len(pairs)), np.nan)
         for block, learnt in value_pair_terms(one, pairs, k=k):
-            true = true_pair_terms(one, pairs[block])
+            true = true_pair_terms(one, counts, pairs[block])
             whole = _together(of_values, pairs[block])
             # a column and itself would tell a little more than what is called its entropy
             told = np.clip(weighted_means(learnt, weights, wider=wider) / whole, 0.0, 1.0)
