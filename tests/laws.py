@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from theodolite.contracts.axes import Concepts
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, LocationEvidence
+from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.metrics._base import Entry, Pooled
 
 Law = Callable[[Entry, Any, dict[str, Any], int], None]
@@ -170,7 +171,7 @@ def relabelled(whole: Any, order: np.ndarray) -> Any:
     if isinstance(whole, LocationEvidence | EmbeddingEvidence):
         said = relabelled(whole.explained, order)
         return replace(whole, explained=said, concepts=Concepts(), **changed)
-    assert isinstance(whole, ConceptEvidence)
+    assert isinstance(whole, ConceptEvidence | SurrogateEvidence)
     return replace(whole, concepts=names, **changed)
 
 

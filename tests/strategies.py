@@ -12,6 +12,7 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.metrics._base import Entry
 
 
@@ -119,12 +120,41 @@ def intervention_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> Intervent
     )
 
 
+@st.composite
+def surrogate_evidence(
+    draw: st.DrawFn, *, ties: bool = False, max_samples: int = 9
+) -> SurrogateEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, k = draw(st.integers(1, max_samples)), draw(st.integers(1, 6))
+    classes, dimensions = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    numbers = (
+        (lambda *shape: random.integers(-2, 3, size=shape).astype(float)) if ties
+        else (lambda *shape: random.normal(size=shape))
+    )  # fmt: skip
+    importances = numbers(k, classes)
+    importances[random.random((k, classes)) < draw(st.sampled_from([0.0, 0.5, 1.0]))] = np.nan
+    return SurrogateEvidence(
+        importances=importances,
+        embeddings=numbers(n, dimensions),
+        head=numbers(classes, dimensions),
+        bias=numbers(classes) if draw(st.booleans()) else None,
+        vectors=numbers(k, dimensions),
+        projections=numbers(n, k) if draw(st.booleans()) else None,
+        constant=numbers(classes) if draw(st.booleans()) else None,
+        rebuilt=numbers(n, classes) if draw(st.booleans()) else None,
+        learned=numbers(n, classes),
+        linearised=numbers(n, classes),
+        labels=random.integers(0, classes, n),
+    )
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
     UnitEvidence: unit_evidence(),
     EmbeddingEvidence: embedding_evidence(),
     InterventionEvidence: intervention_evidence(),
+    SurrogateEvidence: surrogate_evidence(),
 }
 
 

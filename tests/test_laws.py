@@ -14,12 +14,14 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.datasets.synthetic import planted_concepts, planted_locations, planted_units
 from theodolite.datasets.synthetic_leakage import (
     planted_embeddings,
     planted_interventions,
     planted_leakage,
 )
+from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.metrics._base import Entry
 from theodolite.metrics._catalogue import catalogue
 
@@ -30,6 +32,7 @@ PERFECT = {
     UnitEvidence: planted_units(),
     EmbeddingEvidence: planted_embeddings(),
     InterventionEvidence: planted_interventions(),
+    SurrogateEvidence: planted_surrogates(),
 }
 FAULTY = {
     ConceptEvidence: planted_leakage(leakage=0.9),

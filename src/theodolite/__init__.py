@@ -15,6 +15,7 @@ __all__ = [
     "InterventionEvidence",
     "LocationEvidence",
     "Score",
+    "SurrogateEvidence",
     "UnitEvidence",
     "audit",
     "dissect",
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         UnitEvidence,
     )
     from theodolite.contracts.score import Score
+    from theodolite.contracts.surrogate import SurrogateEvidence
     from theodolite.errors import EvidenceError
     from theodolite.execution.audit import audit
     from theodolite.explainers.dissection.dissect import dissect
@@ -40,6 +42,7 @@ _HOMES = {
     "InterventionEvidence": "theodolite.contracts.evidence",
     "LocationEvidence": "theodolite.contracts.evidence",
     "Score": "theodolite.contracts.score",
+    "SurrogateEvidence": "theodolite.contracts.surrogate",
     "UnitEvidence": "theodolite.contracts.evidence",
     "audit": "theodolite.execution.audit",
     "dissect": "theodolite.explainers.dissection.dissect",

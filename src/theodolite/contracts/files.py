@@ -27,6 +27,7 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_npy, read_npz, read_safetensors, write_npy
 from theodolite.io.tables import read_parquet, write_parquet
@@ -42,6 +43,7 @@ KINDS: dict[str, type[Evidence]] = {
         UnitEvidence,
         EmbeddingEvidence,
         InterventionEvidence,
+        SurrogateEvidence,
     )
 }
 EXPLAINS = (LocationEvidence, EmbeddingEvidence)
@@ -50,6 +52,7 @@ FROM_ARRAYS: dict[str, type[Evidence]] = {
     "values": ConceptEvidence,
     "unit_pixels": UnitEvidence,
     "right_after": InterventionEvidence,
+    "importances": SurrogateEvidence,
 }
 """The array that tells which kind of evidence a file of plain arrays is."""
 AXES: dict[str, type[NamedAxis]] = {

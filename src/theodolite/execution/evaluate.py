@@ -203,6 +203,8 @@ def _over(source: Source, score: Score, head: np.ndarray, found: _Found) -> Inte
     if interval is not None or not issubclass(found.entry.state, SampleMean):
         return interval
     worst = score.bounds[0] if score.better == "higher" else score.bounds[1]
+    if not math.isfinite(worst):  # how far a sample not met could be off has no limit
+        return None
     n = score.n if source == "samples" else found.plan.n_clusters
     return boundary_interval(score.value, (worst, score.best), n, level, source)
 

@@ -1,5 +1,6 @@
 """What a run folder says of itself: ``run.json`` and ``scores.json``, written and read."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -51,7 +52,8 @@ class ScoreRecord(Record):
     question: Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
     value: float | None
     better: Literal["higher", "lower"]
-    bounds: tuple[float, float]
+    bounds: tuple[float | None, float | None]
+    """Lowest and highest possible; null where there is no limit."""
     best: float | None
     """The best that any explanation could score on this evidence."""
     n: int
@@ -134,7 +136,7 @@ def score_record(score: Score) -> ScoreRecord:
         version=score.version,
         question=score.question,
         better=score.better,
-        bounds=score.bounds,
+        bounds=_ends(score.bounds),
         best=None if np.isnan(score.best) else score.best,
         n=score.n,
         n_undefined=score.n_undefined,
@@ -158,6 +160,16 @@ def score_record(score: Score) -> ScoreRecord:
     )
 
 
+def _ends(bounds: tuple[float, float]) -> tuple[float | None, float | None]:
+    low, high = (end if math.isfinite(end) else None for end in bounds)
+    return low, high
+
+
+def _bounds(ends: tuple[float | None, float | None]) -> tuple[float, float]:
+    low, high = ends
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 def _listed(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(v) else float(v) for v in values]
 
@@ -178,7 +190,7 @@ def score_of(record: ScoreRecord) -> Score:
         question=record.question,
         value=number(record.value),
         better=record.better,
-        bounds=record.bounds,
+        bounds=_bounds(record.bounds),
         best=number(record.best),
         n=record.n,
         n_undefined=record.n_undefined,

@@ -123,7 +123,8 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
             if score.n_undefined:
                 caption += f", {score.n_undefined} undefined"
             bounds = score.bounds
-            if looks_for_a_fault(score) and not paper:  # small: the whole range would be empty
+            unlimited = not np.isfinite(bounds).all()
+            if (unlimited or looks_for_a_fault(score)) and not paper:  # else mostly empty
                 scale = round_scale(score.detail.values, score.bounds)
                 bounds = (scale.low, scale.high)
             svg = histogram(score.detail, bounds, caption, paper)

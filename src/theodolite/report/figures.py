@@ -10,14 +10,25 @@ from markupsafe import Markup, escape
 from theodolite.contracts.score import Detail, Score
 from theodolite.execution.verdict import enough_line, percent
 from theodolite.report.clean import accepted_line, looks_for_a_fault
-from theodolite.report.svg import Number, line, px, shortened
+from theodolite.report.svg import Number, line, px, round_scale, shortened
+
+
+def ends_of(score: Score) -> tuple[float, float]:
+    """Ends of a scale for the score: its bounds, or round numbers around what is shown."""
+    if all(math.isfinite(end) for end in score.bounds):
+        return score.bounds
+    shown = [score.value, score.best, *(null.value for null in score.nulls)]
+    if score.interval is not None:
+        shown += [score.interval.low, score.interval.high]
+    scale = round_scale([v for v in shown if math.isfinite(v)], score.bounds)
+    return scale.low, scale.high
 
 
 class _Scale:
     """Where numbers of a score's range lie on a drawing."""
 
     def __init__(self, score: Score, width: float, middle: float) -> None:
-        self.low, self.high = score.bounds
+        self.low, self.high = ends_of(score)
         self.left, self.right, self.middle = 6.0, width - 6.0, middle
 
     def x(self, value: float) -> float:
@@ -59,12 +70,12 @@ def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
     if not math.isnan(score.value):
         parts.append(f'<circle class="dot" cx="{px(scale.x(score.value))}" cy="{middle}" r="4.5"/>')
     if labels:
-        for end in score.bounds:
+        for end in ends_of(score):
             says = percent(end, score).replace(".0 %", " %").removesuffix(".00")
             parts.append(scale.text("label end", end, middle - 12, says))
         if score.null is not None and not math.isnan(score.null.value):
             parts.append(scale.text("label", score.null.value, middle + 22, score.null.name))
-    ends = " to ".join(percent(end, score) for end in score.bounds)
+    ends = " to ".join(percent(end, score) for end in ends_of(score))
     said = f"{percent(score.value, score)} on a scale from {ends}"
     return Markup(  # noqa: S704  numbers and escaped names only
         f'<svg class="strip" role="img" aria-label="{escape(said)}" width="{width}" '

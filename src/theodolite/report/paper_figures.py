@@ -9,6 +9,7 @@ from theodolite.contracts.score import Score
 from theodolite.errors import EvidenceError
 from theodolite.execution.record import read_scores
 from theodolite.report.chapters import ANNOTATED
+from theodolite.report.svg import round_scale
 from theodolite.report.words import full_title, option_text
 
 
@@ -30,17 +31,23 @@ def write_figures(folder: Path, out: Path) -> Iterator[Path]:
             continue
         form = score.options.get("form", "")
         figure, axes = pyplot.subplots(figsize=(3.2, 1.9), layout="constrained")
-        bins = np.linspace(*score.bounds, 21)
+        ends = round_scale(score.detail.values, score.bounds) if _unlimited(score) else None
+        bounds = score.bounds if ends is None else (ends.low, ends.high)
+        bins = np.linspace(*bounds, 21)
         axes.hist(score.detail.values[~np.isnan(score.detail.values)], bins, color="#6f93c4")
         cosine = score.metric == ANNOTATED
         label = f"cosine, {option_text('form', form)}" if cosine else full_title(score)
-        axes.set(xlabel=label, ylabel=score.detail.over, xlim=score.bounds)
+        axes.set(xlabel=label, ylabel=score.detail.over, xlim=bounds)
         axes.spines[["top", "right"]].set_visible(False)
         name = "_".join(str(part) for part in (score.metric, score.detail.over, *_told(score)))
         path = out / f"{name}.pdf"
         figure.savefig(path, metadata={"CreationDate": None})
         pyplot.close(figure)
         yield path
+
+
+def _unlimited(score: Score) -> bool:
+    return not np.isfinite(score.bounds).all()
 
 
 def _told(score: Score) -> list[object]:

@@ -1,0 +1,163 @@
+"""Explanations of a linear layer whose faithfulness is known: perfect ones, and how to spoil them.
+
+Nulls are made from them, and the check that a measure of faithfulness must pass.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.contracts.axes import Concepts
+from theodolite.contracts.surrogate import SurrogateEvidence
+from theodolite.errors import EvidenceError
+
+STORED = ("rebuilt", "learned", "linearised")
+"""Arrays with what a surrogate puts out, made before: they do not follow changed concepts."""
+NOTHING_STORED: dict[str, Any] = dict.fromkeys(STORED)
+
+
+def outputs_of(evidence: SurrogateEvidence) -> Float[np.ndarray, "samples classes"]:
+    """What the network puts out."""
+    if evidence.outputs is not None:
+        return np.asarray(evidence.outputs, float)
+    found = working(evidence.embeddings) @ working(evidence.head).T
+    return np.asarray(found + bias_of(evidence), float)
+
+
+def bias_of(evidence: SurrogateEvidence) -> Float[np.ndarray, " classes"]:
+    """The last layer's bias; 0 where there is none."""
+    if evidence.bias is None:
+        return np.zeros(len(evidence.classes))
+    return np.asarray(evidence.bias, float)
+
+
+def working(values: Any) -> np.ndarray:
+    """Numbers of at least single precision: half precision would overflow in sums."""
+    numbers = np.asarray(values)
+    return numbers.astype(np.float32) if numbers.dtype == np.float16 else numbers
+
+
+def perfect(evidence: SurrogateEvidence) -> SurrogateEvidence:
+    """Each class explained by one concept, its own row of the last layer: nothing is missing."""
+    if evidence.head is None or evidence.embeddings is None:
+        raise EvidenceError("head", "no last layer", "`embeddings` and `head`")
+    head = np.asarray(evidence.head, float)
+    lengths = np.linalg.norm(head, axis=1)
+    table = np.full((len(head), len(head)), np.nan)
+    np.fill_diagonal(table, lengths)
+    return replace(
+        evidence,
+        importances=table,
+        vectors=head / np.where(lengths > 0, lengths, 1.0)[:, None],
+        projections=None,
+        constant=None,
+        concepts=Concepts(evidence.classes.names),
+        **NOTHING_STORED,
+    )
+
+
+def ideal(evidence: SurrogateEvidence) -> SurrogateEvidence:
+    """An explanation that puts out what the network does, whatever the surrogate."""
+    outputs = outputs_of(evidence)
+    table = np.full((outputs.shape[1],) * 2, np.nan)
+    np.fill_diagonal(table, 1.0)
+    return replace(
+        evidence,
+        importances=table,
+        projections=outputs - bias_of(evidence),
+        vectors=None,
+        concepts=Concepts(evidence.classes.names),
+        **dict.fromkeys(STORED, outputs),
+    )
+
+
+def random_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """The concepts as they are, each with an importance drawn from 0 to 1."""
+    given = np.asarray(evidence.importances)
+    drawn = np.random.default_rng(seed).random(given.shape)
+    return replace(evidence, importances=np.where(np.isnan(given), np.nan, drawn))
+
+
+def random_concepts(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """Random directions with random importances.
+
+    Where there are no embeddings to project, each concept is dealt out over the samples instead;
+    so is what a surrogate puts out that was made before.
+    """
+    random = np.random.default_rng(seed)
+    changed = random_importances(evidence, seed)
+    dealt = random.permutation(len(evidence))
+    arrays: dict[str, Any] = {
+        name: np.asarray(getattr(evidence, name))[dealt] for name in STORED if evidence.has(name)
+    }
+    if evidence.embeddings is None:
+        projections = random.permuted(np.asarray(evidence.projections), axis=0)
+        return replace(changed, projections=projections, **arrays)
+    directions = random.normal(size=(len(evidence.concepts), evidence.embeddings.shape[1]))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return replace(changed, vectors=directions, projections=None, constant=None, **arrays)
+
+
+def shuffled_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """The importances dealt out anew over all concepts and classes."""
+    given = np.asarray(evidence.importances)
+    table, there = given.copy(), ~np.isnan(given)
+    table[there] = np.random.default_rng(seed).permutation(given[there])
+    return replace(evidence, importances=table)
+
+
+def always_the_average(evidence: SurrogateEvidence) -> SurrogateEvidence:
+    """No concept at all: whatever the sample, the average of what the network puts out."""
+    outputs = outputs_of(evidence)
+    average = outputs.mean(axis=0) if len(outputs) else np.zeros(outputs.shape[1])
+    given = np.asarray(evidence.importances)
+    same = np.broadcast_to(average, outputs.shape)
+    stored: dict[str, Any] = {
+        name: same for name in ("learned", "linearised") if evidence.has(name)
+    }
+    return replace(
+        evidence,
+        outputs=outputs,
+        bias=average,
+        importances=np.where(np.isnan(given), np.nan, 0.0),
+        rebuilt=same,
+        **stored,
+    )
+
+
+def rescaled(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """Longer or shorter vectors with importances that make up for it: the same explanation."""
+    if evidence.vectors is None or evidence.projections is not None:
+        raise EvidenceError("projections", "projections", "`vectors` alone, to be rescaled")
+    n = len(evidence.concepts)
+    scale = np.random.default_rng(seed).uniform(0.5, 2.0, size=(n, 1))
+    return replace(
+        evidence,
+        vectors=np.asarray(evidence.vectors) * scale,
+        importances=np.asarray(evidence.importances) / scale,
+    )
+
+
+def duplicated(evidence: SurrogateEvidence) -> SurrogateEvidence:
+    """Each concept twice with half its importance: the same explanation."""
+    names = evidence.concepts.names
+    arrays: dict[str, Any] = {
+        name: np.concatenate([np.asarray(values)] * 2, axis=axis)
+        for name, axis in (("vectors", 0), ("projections", 1))
+        if (values := getattr(evidence, name)) is not None
+    }
+    return replace(
+        evidence,
+        importances=np.concatenate([np.asarray(evidence.importances) / 2] * 2),
+        concepts=Concepts((*names, *(f"{name} again" for name in names))),
+        **arrays,
+    )
+
+
+def without_a_class(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    """One class, drawn at random, is left without an explanation."""
+    table = np.asarray(evidence.importances).copy()
+    table[:, np.random.default_rng(seed).integers(len(evidence.classes))] = np.nan
+    return replace(evidence, importances=table)

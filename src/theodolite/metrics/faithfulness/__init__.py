@@ -1,0 +1,1 @@
+"""Do concepts and importances add up to what the network puts out?"""

@@ -1,0 +1,45 @@
+"""Null baselines of the faithfulness scores."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from theodolite.contracts.surrogate import SurrogateEvidence
+from theodolite.contracts.surrogate_settings import (
+    always_the_average,
+    random_concepts,
+    random_importances,
+)
+from theodolite.metrics._base import Baseline
+
+RANDOM_IMPORTANCES = Baseline(
+    "random importances",
+    "the same concepts, each with an importance drawn from 0 to 1",
+    random_importances,
+)
+RANDOM_CONCEPTS = Baseline(
+    "random concepts",
+    "random directions with importances drawn from 0 to 1",
+    random_concepts,
+)
+AVERAGE = Baseline(
+    "always the average",
+    "no concepts: whatever the sample, the average of what the network puts out",
+    lambda evidence, seed: always_the_average(evidence),
+    random=False,
+)
+
+
+def _other_samples(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+    order = np.random.default_rng(seed).permutation(len(evidence))
+    return replace(evidence, linearised=np.asarray(evidence.linearised)[order])
+
+
+OTHER_SAMPLES = Baseline(
+    "another sample's slope",
+    "what the slope of the network at one sample says about another",
+    _other_samples,
+)
+BLIND = (RANDOM_CONCEPTS, AVERAGE)
+"""For scores of the highest output alone, which random importances hardly change."""
+ALL = (RANDOM_IMPORTANCES, *BLIND)
