@@ -137,7 +137,7 @@ def test_missing_arrays_and_unknown_options_are_said() -> None:
         evaluate(EXISTENCE, [bare], FEW)
     with pytest.raises(EvidenceError, match=r"\['topp'\]; needed some of"):
         Request(entry("concept_existence"), {"topp": 3})
-    with pytest.raises(EvidenceError, match="needed one of .*concept_existence"):
+    with pytest.raises(EvidenceError, match=r"needed one of .*concept_existence"):
         entry("cem")
 
 

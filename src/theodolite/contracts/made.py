@@ -46,6 +46,7 @@ class Made:
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     """Further pictures for the run folder, by file."""
     cards: Sequence["UnitCard"] = ()
+    concept_cards: Sequence["ConceptCard"] = ()
     about: Mapping[str, float | int | str] = field(default_factory=dict)
     """What tells the model from those it is compared with."""
 
@@ -74,6 +75,19 @@ class UnitCard:
     """What the stopping rule keeps, with its scores."""
     literals: tuple[tuple[str, float, float], ...]
     """Each part of the formula with its own overlap and detection accuracy."""
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ConceptCard:
+    """One concept of a class for the report: patches in which it is strongest."""
+
+    of: str
+    """The class that it explains."""
+    concept: str
+    importance: float
+    adds: float
+    """What it adds to the class's output, on average over the class's samples."""
     files: tuple[str, ...]
 
 

@@ -3,6 +3,7 @@
 Nulls are made from them, and the check that a measure of faithfulness must pass.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -63,13 +64,14 @@ def ideal(evidence: SurrogateEvidence) -> SurrogateEvidence:
     outputs = outputs_of(evidence)
     table = np.full((outputs.shape[1],) * 2, np.nan)
     np.fill_diagonal(table, 1.0)
+    stored: dict[str, Any] = dict.fromkeys(STORED, outputs)
     return replace(
         evidence,
         importances=table,
         projections=outputs - bias_of(evidence),
         vectors=None,
         concepts=Concepts(evidence.classes.names),
-        **dict.fromkeys(STORED, outputs),
+        **stored,
     )
 
 
@@ -161,3 +163,16 @@ def without_a_class(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence
     table = np.asarray(evidence.importances).copy()
     table[:, np.random.default_rng(seed).integers(len(evidence.classes))] = np.nan
     return replace(evidence, importances=table)
+
+
+Setting = Callable[[SurrogateEvidence, int], SurrogateEvidence]
+SETTINGS: dict[str, Setting] = {
+    "perfect": lambda evidence, seed: perfect(evidence),
+    "random importances": lambda evidence, seed: random_importances(perfect(evidence), seed),
+    "random concepts": lambda evidence, seed: random_concepts(perfect(evidence), seed),
+    "shuffled importances": lambda evidence, seed: shuffled_importances(perfect(evidence), seed),
+    "a class without concepts": lambda evidence, seed: without_a_class(perfect(evidence), seed),
+    "longer and shorter vectors": lambda evidence, seed: rescaled(perfect(evidence), seed),
+    "each concept twice": lambda evidence, seed: duplicated(perfect(evidence)),
+}
+"""Explanations of one layer, by name: the perfect one, and what is made of it with a seed."""

@@ -34,6 +34,7 @@ from theodolite.execution.record import (
 )
 from theodolite.execution.registry import build
 from theodolite.execution.run_record import (
+    ConceptCardRecord,
     ExampleRecord,
     MadeRecord,
     Record,
@@ -95,6 +96,7 @@ def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) 
         inputs=dict(made.inputs),
         examples=_write_examples(out, made, spec),
         cards=_write_cards(out, made),
+        concept_cards=[ConceptCardRecord.model_validate(asdict(c)) for c in made.concept_cards],
         seconds_scoring=round(time.monotonic() - started, 1),
     )
     write_record(out / "made.json", about)
@@ -125,6 +127,9 @@ def _compared(
         progress("compared models", number, len(others))
         kinds = {type(bundle) for bundle in other.evidence[0]} | {ConceptEvidence}
         asked = [r for r in requests if r.entry.needs in kinds] if requests else None
+        if asked is not None:  # compared models need not all have the same arrays
+            given = {type(bundle): bundle for bundle in other.evidence[0]}
+            asked = [r for r in asked if _allowed(r, given.get(r.entry.needs))]
         evidence = [[_clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
         scores = answer(evidence, asked, _lighter(spec)).scores
         records.append(
@@ -134,6 +139,10 @@ def _compared(
         )
     progress("compared models", len(others), len(others))
     return records
+
+
+def _allowed(request: Request, evidence: Evidence | None) -> bool:
+    return evidence is None or not request.entry.missing(evidence, request.options)
 
 
 def _lighter(spec: RunSpec) -> Resampling:

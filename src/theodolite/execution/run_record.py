@@ -57,6 +57,16 @@ class UnitCardRecord(Record):
     files: list[str]
 
 
+class ConceptCardRecord(Record):
+    """A concept that the report shows with patches of pictures."""
+
+    of: str
+    concept: str
+    importance: float
+    adds: float
+    files: list[str]
+
+
 class MadeRecord(Record):
     """The file ``made.json``: what became known on the way."""
 
@@ -65,6 +75,7 @@ class MadeRecord(Record):
     inputs: dict[str, str] = {}
     examples: list[ExampleRecord] = []
     cards: list[UnitCardRecord] = []
+    concept_cards: list[ConceptCardRecord] = []
     seconds_scoring: float
 
 

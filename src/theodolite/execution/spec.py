@@ -143,6 +143,47 @@ class CorrelationSpec(Strict):
     """Correlation and p-value that the paper printed, by metric."""
 
 
+class SanitySpec(Strict):
+    """Do measures of faithfulness tell a perfect explanation from spoilt ones?"""
+
+    kind: Literal["sanity"]
+    title: str
+    classes: int = 0
+    dimensions: int = 0
+    """With the number of classes: what surrogates cost is then said as well."""
+    paper: dict[str, list[float]] = {}
+    """What the paper printed, by measure: perfect, random importances, random concepts."""
+
+
+class LayersSpec(Strict):
+    """Can layers in the middle of a network be explained as if the rest of it were linear?"""
+
+    kind: Literal["layers"]
+    title: str
+    metric: str = "surrogate_distance"
+    concepts: int = 5
+
+
+class CurveSpec(Strict):
+    """How does a score change with the number of concepts?"""
+
+    kind: Literal["curve"]
+    title: str
+    metric: str = "surrogate_distance"
+
+
+StudySpec = CriterionSpec | CorrelationSpec | SanitySpec | LayersSpec | CurveSpec
+
+
+class BenchmarkSpec(Strict):
+    """A table of methods that find concepts, ours beside the paper's."""
+
+    concepts: int
+    """Of the compared explanations, those with so many concepts a class."""
+    paper: dict[str, list[float]] = {}
+    """What the paper printed, by method: error, distance, agreement, rank correlation."""
+
+
 class ReportSpec(Strict):
     """What the report shows beside the scores."""
 
@@ -152,6 +193,7 @@ class ReportSpec(Strict):
     grids: list[GridSpec] = []
     histograms: list[HistogramSpec] = []
     charts: list[ChartSpec] = []
+    benchmark: BenchmarkSpec | None = None
     shown: list[str] = []
     """Compared models that figures show beside the one of the verdicts."""
     examples: Annotated[int, Field(ge=0, le=48)] = 8
@@ -174,7 +216,7 @@ class RunSpec(Strict):
     resampling: ResamplingSpec = ResamplingSpec()
     compared_metrics: list[MetricSpec] = []
     """What the compared models are scored by; ``metrics`` if empty."""
-    studies: list[Annotated[CriterionSpec | CorrelationSpec, Field(discriminator="kind")]] = []
+    studies: list[Annotated[StudySpec, Field(discriminator="kind")]] = []
     report: ReportSpec = ReportSpec()
 
     @model_validator(mode="after")

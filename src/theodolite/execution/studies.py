@@ -6,9 +6,25 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite.execution.faithfulness_studies import (
+    CurveRecord,
+    LayersRecord,
+    SanityRecord,
+    curve_record,
+    layers_record,
+    sanity_record,
+)
 from theodolite.execution.record import ComparedRecord, ScoreRecord
 from theodolite.execution.run_record import Record, write_record
-from theodolite.execution.spec import CorrelationSpec, CriterionSpec, Filter, RunSpec
+from theodolite.execution.spec import (
+    CorrelationSpec,
+    CriterionSpec,
+    CurveSpec,
+    Filter,
+    LayersSpec,
+    RunSpec,
+    SanitySpec,
+)
 from theodolite.metrics.leakage.correlation import correlation_study
 from theodolite.metrics.leakage.criterion import (
     Criterion,
@@ -80,22 +96,32 @@ class CorrelationRecord(Record):
     rows: list[CorrelationRow]
 
 
+StudyRecord = CriterionRecord | CorrelationRecord | SanityRecord | LayersRecord | CurveRecord
+
+
 class StudiesFile(Record):
     """The file ``studies.json``."""
 
     format: Literal["theodolite-studies"] = "theodolite-studies"
     format_version: Literal[1] = 1
-    studies: list[CriterionRecord | CorrelationRecord]
+    studies: list[StudyRecord]
 
 
 def write_studies(path: Path, spec: RunSpec, models: Sequence[ComparedRecord]) -> None:
     """Answer the spec's questions about several models."""
-    found: list[CriterionRecord | CorrelationRecord] = []
+    found: list[StudyRecord] = []
     for study in spec.studies:
-        if isinstance(study, CorrelationSpec):
-            found.append(_correlation(study, models))
-        else:
-            found += _criteria(study, models)
+        match study:
+            case CriterionSpec():
+                found += _criteria(study, models)
+            case CorrelationSpec():
+                found.append(_correlation(study, models))
+            case SanitySpec():
+                found.append(sanity_record(study, models))
+            case LayersSpec():
+                found.append(layers_record(study, models))
+            case CurveSpec():
+                found.append(curve_record(study, models))
     write_record(path, StudiesFile(studies=found))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from theodolite.models.features import Preprocessing
 
 if TYPE_CHECKING:
     import torch
+
+CIFAR_BLOCKS = {"cifar_resnet20": 3, "cifar_resnet56": 9}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,19 +31,9 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
 
     With ``weights``, a .safetensors file, nothing is fetched; without, timm fetches the weights it
     knows from the hub. ``efficientnet_lite0`` also takes weights of the original release.
+    ``cifar_resnet20`` and ``cifar_resnet56`` are not of timm and need their weights.
     """
-    try:
-        import timm  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "backbone", "no timm", "it", "Install it: pip install 'theodolite[torch]'."
-        ) from error
-
-    architecture = {"efficientnet_lite0": "tf_efficientnet_lite0"}.get(name, name)
-    if architecture not in timm.list_models():
-        close = timm.list_models(f"*{name[:4]}*")[:5] or ["resnet18", "vit_base_patch16_224"]
-        raise EvidenceError("backbone", repr(name), f"a model of timm, such as {close}")
-    network = timm.create_model(architecture, pretrained=weights is None).eval()
+    network = _built(name, pretrained=weights is None)
     if weights is not None:
         _load(network, read_safetensors(weights), weights.name)
     about = network.pretrained_cfg
@@ -53,12 +45,36 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     return Backbone(name, _fast(network), preprocessing, _last_layer(network))
 
 
+def _built(name: str, *, pretrained: bool) -> Any:
+    if name in CIFAR_BLOCKS:
+        if pretrained:
+            raise EvidenceError("weights", f"none for {name!r}", "a .safetensors file")
+        from theodolite.models.cifar_resnet import CifarResNet  # noqa: PLC0415
+
+        return CifarResNet(CIFAR_BLOCKS[name]).eval()
+    try:
+        import timm  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError(
+            "backbone", "no timm", "it", "Install it: pip install 'theodolite[torch]'."
+        ) from error
+
+    architecture = {"efficientnet_lite0": "tf_efficientnet_lite0"}.get(name, name)
+    if architecture not in timm.list_models():
+        close = timm.list_models(f"*{name[:4]}*")[:5] or ["resnet18", "vit_base_patch16_224"]
+        raise EvidenceError("backbone", repr(name), f"a model of timm, such as {close}")
+    return timm.create_model(architecture, pretrained=pretrained).eval()
+
+
 def _load(network: "torch.nn.Module", arrays: dict[str, np.ndarray], file: str) -> None:
     import torch  # noqa: PLC0415
 
     if "_conv_stem.weight" in arrays:
         arrays = _renamed(arrays, [len(stage) for stage in network.blocks])  # type: ignore[union-attr]
     wanted = network.state_dict()
+    # counters of training steps: no network that is evaluated looks at them, some files lack them
+    counters = (name for name in wanted if name.endswith(".num_batches_tracked"))
+    arrays = {name: np.zeros((), np.int64) for name in counters} | arrays
     wrong = sorted(
         name
         for name in wanted.keys() | arrays.keys()
@@ -105,7 +121,7 @@ def _fast(network: "torch.nn.Module") -> "torch.nn.Module":
 def _last_layer(network: "torch.nn.Module") -> str:
     """The last layer whose output still has places: before pooling, before the class token."""
     names = [name for name, _ in network.named_children()]
-    for name in ("bn2", "norm", "blocks", "layer4", "features", "stages"):
+    for name in ("bn2", "norm", "blocks", "layer4", "layer3", "features", "stages"):
         if name in names:
             return name
     return ""

@@ -15,31 +15,13 @@ from jaxtyping import Float, Int
 
 from theodolite.contracts.score import Better
 from theodolite.contracts.surrogate import SurrogateEvidence
-from theodolite.contracts.surrogate_settings import (
-    duplicated,
-    perfect,
-    random_concepts,
-    random_importances,
-    rescaled,
-    shuffled_importances,
-    without_a_class,
-)
+from theodolite.contracts.surrogate_settings import SETTINGS
 from theodolite.metrics._base import Entry
 from theodolite.metrics._catalogue import catalogue
 from theodolite.metrics._resample import mean_interval
 
-Setting = Callable[[SurrogateEvidence, int], SurrogateEvidence]
 Learned = Callable[[SurrogateEvidence, int], Float[np.ndarray, "samples classes"]]
 Expected = Literal["worse", "the same"]
-SETTINGS: dict[str, Setting] = {
-    "perfect": lambda evidence, seed: perfect(evidence),
-    "random importances": lambda evidence, seed: random_importances(perfect(evidence), seed),
-    "random concepts": lambda evidence, seed: random_concepts(perfect(evidence), seed),
-    "shuffled importances": lambda evidence, seed: shuffled_importances(perfect(evidence), seed),
-    "a class without concepts": lambda evidence, seed: without_a_class(perfect(evidence), seed),
-    "longer and shorter vectors": lambda evidence, seed: rescaled(perfect(evidence), seed),
-    "each concept twice": lambda evidence, seed: duplicated(perfect(evidence)),
-}
 ORDER = ("perfect", "random importances", "random concepts")
 """From the most to the least faithful."""
 PLANTED: dict[str, Expected] = {

@@ -1,0 +1,256 @@
+"""Questions about measures of faithfulness, methods and layers, answered from a run's scores."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from theodolite.execution.record import ComparedRecord, ScoreRecord
+from theodolite.execution.run_record import Record
+from theodolite.execution.spec import CurveSpec, LayersSpec, SanitySpec
+from theodolite.metrics._resample import mean_interval
+from theodolite.metrics.faithfulness.cost import surrogate_operations
+from theodolite.metrics.faithfulness.knee import knee
+from theodolite.metrics.faithfulness.sanity import ORDER, Step, judged
+
+COSTS = ("linear", "rebuilt", "learned")
+
+
+class ValueRecord(Record):
+    """A mean over seeds with its interval; no interval where seeds change nothing."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+class StepRecord(Record):
+    """Whether a measure notices what was done to a perfect explanation."""
+
+    setting: str
+    against: str
+    expected: Literal["worse", "the same"]
+    found: Literal["worse", "the same", "better", "not told apart"]
+    low: float | None
+    high: float | None
+
+
+class SanityRow(Record):
+    """One measure in all settings."""
+
+    metric: str
+    surrogate: str
+    better: Literal["higher", "lower"]
+    values: dict[str, ValueRecord]
+    passes: bool
+    order: list[StepRecord]
+    planted: list[StepRecord]
+    operations: int | None
+    """From concepts to outputs, a sample."""
+
+
+class SanityRecord(Record):
+    """Measure over measure."""
+
+    kind: Literal["sanity"] = "sanity"
+    title: str
+    rows: list[SanityRow]
+    paper: dict[str, list[float]]
+
+
+class LayerRow(Record):
+    """What the slope says about a layer, and what it misses."""
+
+    model: str
+    layer: str
+    method: str
+    by_slope: ValueRecord
+    rebuilt: ValueRecord
+    missed: ValueRecord
+    usable: bool
+    """Whether what the slope misses is less than half of what is measured by it."""
+
+
+class LayersRecord(Record):
+    """Layers in the middle of a network."""
+
+    kind: Literal["layers"] = "layers"
+    title: str
+    metric: str
+    rows: list[LayerRow]
+    last: dict[str, ValueRecord]
+    """The last layer's own score, by method."""
+
+
+class CurveLine(Record):
+    """Scores of a method over numbers of concepts."""
+
+    method: str
+    concepts: list[int]
+    scores: list[ValueRecord]
+    knee: float | None
+    """Beyond this number a concept more gains little."""
+
+
+class CurveRecord(Record):
+    """Faithfulness against the number of concepts that somebody has to read."""
+
+    kind: Literal["curve"] = "curve"
+    title: str
+    metric: str
+    lines: list[CurveLine]
+
+
+def sanity_record(study: SanitySpec, models: Sequence[ComparedRecord]) -> SanityRecord:
+    """Judge every measure that was scored in all settings."""
+    settings = {str(m.about["setting"]): m for m in models if m.about.get("kind") == "setting"}
+    if not set(ORDER) <= set(settings):
+        return SanityRecord(title=study.title, rows=[], paper=study.paper)
+    rows = []
+    for score in settings[ORDER[0]].scores:
+        found = {name: _alike(model, score) for name, model in settings.items()}
+        values = {name: _seeds(one) for name, one in found.items() if one is not None}
+        if set(ORDER) <= set(values):
+            rows.append(_row(score, values, study))
+    return SanityRecord(title=study.title, rows=rows, paper=study.paper)
+
+
+def _row(score: ScoreRecord, values: dict[str, np.ndarray], study: SanitySpec) -> SanityRow:
+    n = max(len(each) for each in values.values())
+    # a setting without chance has one value for all seeds
+    filled = {name: tuple(np.resize(each, n).tolist()) for name, each in values.items()}
+    found = judged(score.metric, score.options, score.better, filled)
+    surrogate = str(score.options.get("surrogate", ""))
+    return SanityRow(
+        metric=score.metric,
+        surrogate=surrogate,
+        better=score.better,
+        values={name: _mean(np.asarray(each)) for name, each in filled.items()},
+        passes=found.passes,
+        order=[_step(step) for step in found.order],
+        planted=[_step(step) for step in found.planted],
+        operations=_operations(surrogate, study),
+    )
+
+
+def _operations(surrogate: str, study: SanitySpec) -> int | None:
+    if surrogate not in COSTS or not study.classes or not study.dimensions:
+        return None
+    return surrogate_operations(
+        surrogate,  # type: ignore[arg-type]
+        classes=study.classes,
+        concepts=1,
+        dimensions=study.dimensions,
+    )
+
+
+def _step(step: Step) -> StepRecord:
+    return StepRecord(
+        setting=step.less,
+        against=step.more,
+        expected=step.expected,
+        found=step.found,
+        low=_number(step.low),
+        high=_number(step.high),
+    )
+
+
+def layers_record(study: LayersSpec, models: Sequence[ComparedRecord]) -> LayersRecord:
+    """Hold what the slope says against what it misses."""
+    rows = []
+    for model in models:
+        if model.about.get("kind") != "layer":
+            continue
+        slope = _score(model, study.metric, surrogate="linearised")
+        rebuilt = _score(model, study.metric, surrogate="rebuilt")
+        missed = _score(model, "linearisation_error")
+        error = _score(model, "surrogate_error", surrogate="linearised")
+        if slope is None or rebuilt is None or missed is None or error is None:
+            continue
+        lost, measured = _mean(_seeds(missed)), _mean(_seeds(error))
+        rows.append(
+            LayerRow(
+                model=model.name,
+                layer=str(model.about["layer"]),
+                method=str(model.about["method"]),
+                by_slope=_mean(_seeds(slope)),
+                rebuilt=_mean(_seeds(rebuilt)),
+                missed=lost,
+                usable=(lost.value or 0.0) < 0.5 * (measured.value or 0.0),
+            )
+        )
+    return LayersRecord(
+        title=study.title,
+        metric=study.metric,
+        rows=rows,
+        last=dict(_last(study, models, {row.method for row in rows})),
+    )
+
+
+def _last(
+    study: LayersSpec, models: Sequence[ComparedRecord], methods: set[str]
+) -> Iterator[tuple[str, ValueRecord]]:
+    """The last layer by the same methods: its rebuilt embeddings need no slope."""
+    for model in models:
+        method = str(model.about.get("method"))
+        score = _score(model, study.metric, surrogate="rebuilt")
+        first = model.about.get("concepts") == study.concepts
+        if model.about.get("kind") == "method" and method in methods and first and score:
+            yield method, _mean(_seeds(score))
+
+
+def curve_record(study: CurveSpec, models: Sequence[ComparedRecord]) -> CurveRecord:
+    """The scores of each method over numbers of concepts, with the knee of each."""
+    lines = []
+    own = [m for m in models if m.about.get("kind") == "method"]
+    for method in dict.fromkeys(str(m.about["method"]) for m in own):
+        found = [(m, _score(m, study.metric)) for m in own if m.about["method"] == method]
+        scored = sorted(
+            ((int(m.about["concepts"]), s) for m, s in found if s is not None),
+            key=lambda pair: pair[0],
+        )
+        values = [_mean(_seeds(score)) for _, score in scored]
+        if len(scored) > 1:
+            means = [np.nan if v.value is None else v.value for v in values]
+            numbers = [n for n, _ in scored]
+            bend = knee(numbers, means, scored[0][1].better)
+            lines.append(CurveLine(method=method, concepts=numbers, scores=values, knee=bend))
+    return CurveRecord(title=study.title, metric=study.metric, lines=lines)
+
+
+def _alike(model: ComparedRecord, score: ScoreRecord) -> ScoreRecord | None:
+    """A model's score by the same metric and options."""
+    return next(
+        (s for s in model.scores if s.metric == score.metric and s.options == score.options), None
+    )
+
+
+def _score(model: ComparedRecord, metric: str, **options: Any) -> ScoreRecord | None:
+    """A model's first score by a metric with these options."""
+    return next(
+        (
+            s
+            for s in model.scores
+            if s.metric == metric and all(s.options.get(k) == v for k, v in options.items())
+        ),
+        None,
+    )
+
+
+def _seeds(score: ScoreRecord) -> np.ndarray:
+    given = score.per_seed or [score.value]
+    return np.array([np.nan if v is None else v for v in given], float)
+
+
+def _mean(values: np.ndarray) -> ValueRecord:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return ValueRecord(value=None, low=None, high=None, n=0)
+    interval = mean_interval(known, 0.95, "seeds")
+    ends = (None, None) if interval is None else (interval.low, interval.high)
+    return ValueRecord(value=float(known.mean()), low=ends[0], high=ends[1], n=len(known))
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,102 @@
+"""Training of ConceptSHAP's directions and of the network that decodes their codes."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.explainers.discovery._missing import missing
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NEAREST = 32
+NEAR = APART = 0.1
+"""Weights of what is asked beside the labels, and of how many embeddings: the published ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """Codes to embeddings: a layer of rectified units, then a linear one."""
+
+    first: Float[np.ndarray, "concepts hidden"]
+    first_bias: Float[np.ndarray, " hidden"]
+    second: Float[np.ndarray, "hidden dimensions"]
+    second_bias: Float[np.ndarray, " dimensions"]
+
+    def __call__(self, codes: Float[np.ndarray, "n concepts"]) -> Float[np.ndarray, "n dimensions"]:
+        active = np.maximum(codes @ self.first + self.first_bias, 0)
+        return np.asarray(active @ self.second + self.second_bias)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How large, how long, how fast."""
+
+    hidden: int
+    epochs: int
+    learning_rate: float
+    batch: int
+    beta: float
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What the reconstruction must still let the network's last layer tell."""
+
+    head: Float[np.ndarray, "classes dimensions"]
+    bias: Float[np.ndarray, " classes"]
+    labels: Int[np.ndarray, " n"]
+
+
+def trained(
+    embeddings: Float[np.ndarray, "n dimensions"],
+    task: Task,
+    training: Training,
+    *,
+    n_concepts: int,
+    seed: int,
+) -> tuple[Float[np.ndarray, "concepts dimensions"], Decoder]:
+    """Directions (of any length) and the decoder of their codes."""
+    try:
+        import torch  # noqa: PLC0415
+    except ImportError as error:
+        raise missing("ConceptShap", "torch", "theodolite[torch]") from error
+
+    def tensor(values: np.ndarray) -> "Tensor":
+        return torch.tensor(values, dtype=torch.float32)
+
+    # in units of the embeddings' typical length, so that one learning rate fits all networks
+    unit = float(np.sqrt((embeddings**2).mean())) or 1.0
+    rows, labels = tensor(embeddings / unit), torch.tensor(task.labels, dtype=torch.int64)
+    head, bias = tensor(task.head * unit), tensor(task.bias)
+    lengths = rows.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    random = torch.Generator().manual_seed(seed)
+    wide, deep = rows.shape[1], training.hidden
+    directions = torch.randn(n_concepts, wide, generator=random) / wide**0.5
+    first = torch.randn(n_concepts, deep, generator=random) * (2 / n_concepts) ** 0.5
+    second = torch.randn(deep, wide, generator=random) * (1 / deep) ** 0.5
+    learnt = [directions, first, torch.zeros(deep), second, rows.mean(dim=0)]
+    for weights in learnt:
+        weights.requires_grad_()
+    optimiser = torch.optim.Adam(learnt, lr=training.learning_rate)
+    others = 1 - torch.eye(n_concepts)
+    for _ in range(training.epochs):
+        for part in torch.split(torch.randperm(len(rows), generator=random), training.batch):
+            vectors = torch.nn.functional.normalize(learnt[0], dim=1)
+            codes = rows[part] @ vectors.T
+            cosines = codes / lengths[part]
+            if training.beta > 0:
+                codes = codes * (cosines > training.beta)
+            active = torch.relu(codes @ learnt[1] + learnt[2])
+            said = (active @ learnt[3] + learnt[4]) @ head.T + bias
+            close = cosines.topk(min(NEAREST, len(part)), dim=0).values.mean()
+            alike = (vectors @ vectors.T * others).sum() / others.sum().clamp_min(1)
+            loss = torch.nn.functional.cross_entropy(said, labels[part])
+            loss = loss - NEAR * close + APART * alike
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    found = [weights.detach().numpy().astype(np.float64) for weights in learnt]
+    return found[0], Decoder(found[1] / unit, found[2], found[3] * unit, found[4] * unit)

@@ -1,0 +1,93 @@
+"""Directions that are enough for the network's last layer (ConceptSHAP)."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._concept_shap_training import (
+    Decoder,
+    Task,
+    Training,
+    trained,
+)
+from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptShap:
+    r"""Directions for all classes together, learnt so that their codes still tell the labels.
+
+    With the directions a small network is learnt that makes embeddings of codes again. The loss is
+    the cross entropy of the network's last layer on these embeddings, minus 0.1 times the mean
+    cosine of each direction with the embeddings nearest to it (in the batch), plus 0.1 times the
+    mean cosine between directions. Yeh et al. 2020.
+
+    Codes are the projections :math:`h \cdot v_k`; with ``beta`` above 0 those with a cosine of at
+    most ``beta`` are 0, as in the paper. Here `decode` is the learnt network: it is not linear,
+    and the dictionary alone does not tell what it does. The directions are enough for the labels;
+    that they are the ones the network uses is not promised: others with the same span do as well.
+
+    ``labels`` are those of the rows passed to `fit`. The importance of a concept is its Shapley
+    value for `concept_completeness_value`. Needs torch to fit, not to use.
+
+    Example:
+        >>> ConceptShap(np.eye(2), np.zeros(2), np.array([0, 1]), n_concepts=1).n_concepts
+        1
+    """
+
+    head: Float[np.ndarray, "classes dimensions"] = field(repr=False)
+    bias: Float[np.ndarray, " classes"] = field(repr=False)
+    labels: Int[np.ndarray, " samples"] = field(repr=False)
+    n_concepts: int = 100
+    beta: float = 0.0
+    hidden: int = 500
+    epochs: int = 40
+    learning_rate: float = 3e-3
+    batch: int = 128
+    vectors: Directions | None = field(default=None, repr=False)
+    decoder: Decoder | None = field(default=None, repr=False)
+
+    def fit(self, embeddings: Embeddings, *, seed: int) -> "ConceptShap":
+        """Learn the directions of these embeddings."""
+        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts)
+        if values.shape != (len(self.labels), self.head.shape[1]):
+            raise EvidenceError(
+                "embeddings",
+                f"shape {values.shape}",
+                f"{(len(self.labels), self.head.shape[1])}: a row per label, as wide as the head",
+            )
+        if self.labels.min() < 0 or self.labels.max() >= len(self.head):
+            raise EvidenceError(
+                "labels",
+                f"{self.labels.min()} to {self.labels.max()}",
+                f"0 to {len(self.head) - 1}: a row of the head each",
+            )
+        directions, decoder = trained(
+            values,
+            Task(self.head, self.bias, self.labels),
+            Training(self.hidden, self.epochs, self.learning_rate, self.batch, self.beta),
+            n_concepts=self.n_concepts,
+            seed=seed,
+        )
+        return replace(self, vectors=unit_rows(directions)[0], decoder=decoder)
+
+    def encode(self, embeddings: Embeddings) -> Codes:
+        """Projections on the directions; 0 where they are at or below the threshold, if any."""
+        values = to_encode(embeddings, self.dictionary())
+        codes = np.asarray(values @ self.dictionary().T)
+        if self.beta > 0:
+            codes[codes <= self.beta * np.linalg.norm(values, axis=1, keepdims=True)] = 0.0
+        return codes
+
+    def decode(self, codes: Codes) -> Embeddings:
+        """What the learnt network makes of the codes: not a sum of the directions."""
+        self.dictionary()
+        assert self.decoder is not None  # noqa: S101  learnt together with the directions
+        return self.decoder(np.asarray(codes, np.float64))
+
+    def dictionary(self) -> Directions:
+        """The directions, of length 1."""
+        return fitted(self.vectors, self)

@@ -1,0 +1,132 @@
+"""Subspaces instead of single directions (MCD)."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery._self_representation import self_represented
+from theodolite.explainers.discovery._spectral import spectral_groups
+
+DEPENDENT = 1e-6
+"""A direction of length 1 with less than this beside the earlier ones adds nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceConcepts:
+    r"""Each concept is a subspace; the dictionary is the union of their bases.
+
+    Sparse subspace clustering: every embedding is written as a sum of few others
+    (`self_represented`), :math:`|C| + |C|^\top` says which belong together, spectral clustering
+    makes ``n_concepts`` groups, and the principal components of each are the basis of its
+    subspace. What lies beside all of them, the orthogonal complement, gets no code. Codes are
+    the one decomposition on the union of the bases, by least squares. Vielhaben et al. 2023.
+
+    Our choices: orthogonal matching pursuit where the published code has a lasso, begun again
+    where only noise is left; no outliers are removed; the dimension of a subspace is
+    ``dimensions``, or as many as hold the share ``explained`` of its variance, at most ``most``.
+    The published principal components are of centred embeddings, so that a group's mean direction
+    need not be in its subspace; ``centred=False`` keeps it. Subspaces come in the order of their
+    size. A group that spans nothing (one sample, centred) adds none, and directions that depend
+    on earlier ones are left out, so the dictionary may have any number of rows.
+
+    Example:
+        >>> first, second = np.outer([1.0, -2, 3, -4], [1, 0, 0]), np.outer([1.0, -1], [0, 1, 0])
+        >>> found = SubspaceConcepts(n_concepts=2).fit(np.concatenate([first, second]), seed=0)
+        >>> np.abs(found.dictionary()).round(2), found.subspace
+        (array([[1., 0., 0.],
+               [0., 1., 0.]]), array([0, 1]))
+    """
+
+    n_concepts: int = 5
+    dimensions: int | None = None
+    explained: float = 0.9
+    most: int = 10
+    neighbours: int = 10
+    """Other samples that a sample may be a sum of."""
+    noise: float = 0.3
+    """The rest of a sample counts as noise when it is a smaller share of its length than this."""
+    max_samples: int = 2000
+    """Draw this many samples if there are more; the paper draws 10,000."""
+    centred: bool = True
+    vectors: Directions | None = field(default=None, repr=False)
+    subspace: Int[np.ndarray, " concepts"] | None = field(default=None, repr=False)
+    """The subspace that each row of the dictionary belongs to."""
+
+    def fit(self, embeddings: Embeddings, *, seed: int) -> "SubspaceConcepts":
+        """Find the subspaces of these embeddings."""
+        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts + 1)
+        values = values[np.linalg.norm(values, axis=1) > 0]
+        if len(values) > self.max_samples:
+            drawn = np.random.default_rng(seed).choice(len(values), self.max_samples, replace=False)
+            values = values[np.sort(drawn)]
+        groups = self._groups(values, seed)
+        bases = [self._basis(values[groups == group]) for group in range(self.n_concepts)]
+        owner = np.repeat(np.arange(self.n_concepts), [len(basis) for basis in bases])
+        union = np.concatenate(bases)
+        kept = _independent(union)
+        if not len(kept):
+            raise EvidenceError(
+                "embeddings", "groups that do not vary", "samples that span subspaces",
+                "Give more varied samples, or pass centred=False.",
+            )  # fmt: skip
+        return replace(self, vectors=unit_rows(union[kept])[0], subspace=owner[kept])
+
+    def _groups(self, values: Embeddings, seed: int) -> Int[np.ndarray, " n"]:
+        """The group of each sample, the largest group first."""
+        if len(values) <= self.n_concepts:
+            raise EvidenceError(
+                "embeddings",
+                f"{len(values)} samples other than 0",
+                f"more than {self.n_concepts}",
+                "Ask for fewer concepts, or give more samples.",
+            )
+        weights = np.abs(self_represented(unit_rows(values)[0], self.neighbours, self.noise))
+        found = spectral_groups(weights + weights.T, self.n_concepts, seed)
+        size = np.bincount(found, minlength=self.n_concepts)
+        rank = np.empty(self.n_concepts, np.int64)
+        rank[np.argsort(-size, kind="stable")] = np.arange(self.n_concepts)
+        return np.asarray(rank[found])
+
+    def _basis(self, members: Embeddings) -> Directions:
+        if not len(members):
+            return members
+        about = members - members.mean(axis=0) if self.centred else members
+        _, strengths, directions = np.linalg.svd(about, full_matrices=False)
+        size = max(about.shape) * np.finfo(np.float64).eps
+        there = int((strengths > np.linalg.norm(members) * size).sum())
+        wanted = self.dimensions
+        if wanted is None:
+            share = np.cumsum(strengths[:there] ** 2) / max((strengths**2).sum(), 1e-300)
+            wanted = min(int((share < self.explained).sum()) + 1, self.most)
+        return np.asarray(directions[: min(wanted, there)])
+
+    def encode(self, embeddings: Embeddings) -> Codes:
+        """Coordinates on the union of the bases, by least squares."""
+        values = to_encode(embeddings, self.dictionary())
+        return np.asarray(values @ np.linalg.pinv(self.dictionary()))
+
+    def decode(self, codes: Codes) -> Embeddings:
+        """Sums of the directions: the embedding without its part in the complement."""
+        return np.asarray(codes @ self.dictionary())
+
+    def dictionary(self) -> Directions:
+        """The bases of all subspaces; `subspace` tells which is whose."""
+        return fitted(self.vectors, self)
+
+
+def _independent(rows: Float[np.ndarray, "rows dimensions"]) -> Int[np.ndarray, " kept"]:
+    """Rows that are no sums of earlier ones."""
+    kept: list[int] = []
+    basis = np.zeros((0, rows.shape[1]))
+    for i, row in enumerate(rows):
+        beside = row - (basis @ row) @ basis
+        beside = beside - (basis @ beside) @ basis  # once more: rounding of the first is not small
+        length = np.linalg.norm(beside)
+        if length > DEPENDENT:
+            kept.append(i)
+            basis = np.concatenate([basis, beside[None] / length])
+    return np.array(kept, np.int64)

@@ -1,0 +1,65 @@
+"""Principal components of embeddings."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.explainers.discovery._checks import (
+    fitted,
+    independent,
+    to_encode,
+    to_fit,
+    towards_the_mean,
+    unit_rows,
+)
+from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+
+
+@dataclass(frozen=True, eq=False)
+class PcaConcepts:
+    r"""The orthogonal directions along which embeddings vary most about their mean :math:`\mu`.
+
+    A code is the projection :math:`h \cdot v_k` of the embedding as it is, without subtracting the
+    mean, so that it is linear in :math:`h`. `decode` makes up for it: it adds
+    :math:`\mu - \sum_k (\mu \cdot v_k) v_k`, and ``decode(encode(h))`` is what PCA reconstructs.
+    Each direction has the mean on its positive side. The seed does not matter.
+
+    Example:
+        >>> embeddings = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
+        >>> found = PcaConcepts(n_concepts=1).fit(embeddings, seed=0)
+        >>> found.encode(embeddings).round(3).ravel()
+        array([1., 2., 3.])
+        >>> found.decode(np.zeros((1, 1))).round(3)
+        array([[0., 5.]])
+    """
+
+    n_concepts: int = 5
+    vectors: Directions | None = field(default=None, repr=False)
+    beside: Float[np.ndarray, " dimensions"] | None = field(default=None, repr=False)
+    """The part of the mean that no concept holds."""
+
+    def fit(self, embeddings: Embeddings, *, seed: int) -> "PcaConcepts":
+        """Find the concepts of these embeddings."""
+        from sklearn.decomposition import PCA  # noqa: PLC0415
+
+        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts + 1)
+        with np.errstate(invalid="ignore"):  # shares of no variance at all: refused below
+            components = PCA(min(values.shape), svd_solver="full").fit(values)
+        independent(components.singular_values_, self.n_concepts, max(values.shape))
+        leading = towards_the_mean(components.components_[: self.n_concepts], values)
+        vectors, _ = unit_rows(leading)
+        mean = values.mean(axis=0)
+        return replace(self, vectors=vectors, beside=mean - (vectors @ mean) @ vectors)
+
+    def encode(self, embeddings: Embeddings) -> Codes:
+        """Projections on the directions, without centring."""
+        return np.asarray(to_encode(embeddings, self.dictionary()) @ self.dictionary().T)
+
+    def decode(self, codes: Codes) -> Embeddings:
+        """Sums of the directions, and the part of the mean beside them."""
+        return np.asarray(codes @ self.dictionary() + fitted(self.beside, self))
+
+    def dictionary(self) -> Directions:
+        """Principal components, the strongest first."""
+        return fitted(self.vectors, self)

@@ -1,0 +1,44 @@
+"""Directions that mean nothing: what any method has to beat."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+
+
+@dataclass(frozen=True, eq=False)
+class RandomConcepts:
+    """Directions drawn uniformly; of the embeddings only the number of dimensions is used.
+
+    Codes are projections. `decode` adds the directions up, which is no inverse: in many
+    dimensions random directions are nearly, not exactly, orthogonal.
+
+    Example:
+        >>> found = RandomConcepts(n_concepts=2).fit(np.zeros((1, 3)), seed=0)
+        >>> found.dictionary().round(2)
+        array([[ 0.19, -0.2 ,  0.96],
+               [ 0.16, -0.82,  0.55]])
+    """
+
+    n_concepts: int = 5
+    vectors: Directions | None = field(default=None, repr=False)
+
+    def fit(self, embeddings: Embeddings, *, seed: int) -> "RandomConcepts":
+        """Draw the directions."""
+        values = to_fit(embeddings, self.n_concepts, fewest=1)
+        drawn = np.random.default_rng(seed).normal(size=(self.n_concepts, values.shape[1]))
+        return replace(self, vectors=unit_rows(drawn)[0])
+
+    def encode(self, embeddings: Embeddings) -> Codes:
+        """Projections on the directions."""
+        return np.asarray(to_encode(embeddings, self.dictionary()) @ self.dictionary().T)
+
+    def decode(self, codes: Codes) -> Embeddings:
+        """Sums of the directions."""
+        return np.asarray(codes @ self.dictionary())
+
+    def dictionary(self) -> Directions:
+        """The directions, of length 1."""
+        return fitted(self.vectors, self)

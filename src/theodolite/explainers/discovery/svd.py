@@ -1,0 +1,55 @@
+"""Leading singular vectors of a class's embeddings (CDISCO)."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from theodolite.explainers.discovery._checks import (
+    fitted,
+    independent,
+    to_encode,
+    to_fit,
+    towards_the_mean,
+    unit_rows,
+)
+from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+
+
+@dataclass(frozen=True, eq=False)
+class SvdConcepts:
+    r"""The orthogonal directions that hold most of the embeddings' squared length.
+
+    They are the leading right singular vectors :math:`v_k` of the matrix of embeddings, which is
+    not centred: the first is close to the mean. A code is the projection :math:`h \cdot v_k`.
+    A singular vector has no sign of its own; ours is the one with a mean code of at least 0.
+    Nothing is random, so the seed does not matter. Graziani et al. 2023.
+
+    Example:
+        >>> embeddings = np.array([[3.0, 0, 0], [0, 1, 0], [3, 0, 0]])
+        >>> found = SvdConcepts(n_concepts=1).fit(embeddings, seed=0)
+        >>> found.dictionary().round(3) + 0.0, found.encode(embeddings).round(3).ravel() + 0.0
+        (array([[1., 0., 0.]]), array([3., 0., 3.]))
+    """
+
+    n_concepts: int = 5
+    vectors: Directions | None = field(default=None, repr=False)
+
+    def fit(self, embeddings: Embeddings, *, seed: int) -> "SvdConcepts":
+        """Find the concepts of these embeddings."""
+        values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts)
+        _, strengths, directions = np.linalg.svd(values, full_matrices=False)
+        independent(strengths, self.n_concepts, max(values.shape))
+        leading = towards_the_mean(directions[: self.n_concepts], values)
+        return replace(self, vectors=unit_rows(leading)[0])
+
+    def encode(self, embeddings: Embeddings) -> Codes:
+        """Projections on the directions."""
+        return np.asarray(to_encode(embeddings, self.dictionary()) @ self.dictionary().T)
+
+    def decode(self, codes: Codes) -> Embeddings:
+        """Sums of the directions."""
+        return np.asarray(codes @ self.dictionary())
+
+    def dictionary(self) -> Directions:
+        """Singular vectors, the strongest first."""
+        return fitted(self.vectors, self)

@@ -1,0 +1,228 @@
+"""Explanations of a layer by concepts that a method finds in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.contracts.axes import Concepts
+from theodolite.contracts.surrogate import SurrogateEvidence
+from theodolite.errors import EvidenceError
+from theodolite.explainers.discovery._protocol import Discovery
+from theodolite.explainers.discovery.concept_shap import ConceptShap
+from theodolite.explainers.discovery.importance import gradient_importance
+from theodolite.explainers.discovery.methods import METHODS
+from theodolite.explainers.discovery.shapley import concept_completeness_value, shapley_importance
+from theodolite.explainers.discovery.sobol import sobol_importance
+from theodolite.models.learned_surrogate import LearnedSurrogateSettings, fit_learned_surrogate
+from theodolite.pipelines._explained_layer import ExplainedLayer
+from theodolite.pipelines._parallel import in_parallel
+
+GLOBAL = ("concept_shap", "sae")
+"""Methods that find concepts for all classes together."""
+CONCEPT_SHAP_CONCEPTS = 100
+MOST_LEARNED = 10
+"""Concepts a class up to which a surrogate is fitted: beyond, it would fit anything."""
+Training = Mapping[str, int]
+"""Epochs of what is trained, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The concepts of one class, or of all."""
+
+    of: int | None
+    fitted: Discovery
+    names: tuple[str, ...]
+    codes: Float[np.ndarray, "test concepts"]
+    train_codes: Float[np.ndarray, "train concepts"]
+    importances: Float[np.ndarray, "concepts classes"]
+    rebuilt: Float[np.ndarray, "test classes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """All concepts of a layer by one method."""
+
+    parts: tuple[Found, ...]
+    without: int
+    """Classes that got no concepts: too few samples are predicted as them."""
+
+    def gathered(self, name: str, axis: int) -> np.ndarray:
+        """An array of all parts."""
+        return np.concatenate([getattr(part, name) for part in self.parts], axis=axis)
+
+
+def explained(
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: Training
+) -> Explanation:
+    """Find concepts, and say how important each is and how much of it is in each sample."""
+    if method not in METHODS:
+        raise EvidenceError("method", repr(method), f"one of {sorted(METHODS)}")
+    if method in GLOBAL:
+        return Explanation((_of_all(layer, method, n_concepts, seed, training),), 0)
+    find = partial(_of_class, layer, method, n_concepts, seed)
+    found = [part for part in in_parallel(find, range(len(layer.classes))) if part is not None]
+    if not found:
+        raise EvidenceError(
+            f"concepts by {method!r}", "no class with enough samples",
+            f"{n_concepts} or more training samples predicted as a class",
+        )  # fmt: skip
+    return Explanation(tuple(found), len(layer.classes) - len(found))
+
+
+def _of_class(
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int
+) -> Found | None:
+    own = layer.train[layer.predicted == of]
+    rows = own
+    if method == "craft":
+        rows = layer.patches[of].found.embeddings if of in layer.patches else own[:0]
+    if len(rows) < max(n_concepts, 2) or not len(own):
+        return None
+    drawn = int(np.random.SeedSequence([seed, of]).generate_state(1)[0])
+    fitted = METHODS[method](n_concepts=n_concepts).fit(rows, seed=drawn)
+    importance = gradient_importance(layer.head[of : of + 1], fitted.dictionary())[0]
+    if method == "craft":
+        # decoding is linear, so the output is read from the codes at once
+        gives = fitted.dictionary() @ layer.head[of]
+        importance = sobol_importance(
+            fitted.encode(own),
+            lambda codes: codes,
+            lambda codes: (codes @ gives)[:, None] + layer.bias[of],
+            seed=drawn,
+        )[0]
+        # a concept in no sample of the class moves nothing there
+        importance = np.nan_to_num(importance)
+    codes = fitted.encode(layer.test)
+    table = np.full((len(importance), len(layer.classes)), np.nan)
+    table[:, of] = importance
+    rebuilt = np.zeros((len(codes), len(layer.classes)))
+    rebuilt[:, of] = layer.outputs(fitted.decode(codes))[:, of] - layer.bias[of]
+    name = layer.classes.names[of]
+    names = tuple(f"{name}: {k + 1}" for k in range(len(importance)))
+    return Found(of, fitted, names, codes, fitted.encode(layer.train), table, rebuilt)
+
+
+def _of_all(
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: Training
+) -> Found:
+    if method == "sae":
+        n = n_concepts * len(layer.classes)
+        fitted = METHODS["sae"](
+            n_concepts=n, active=min(n_concepts, n), epochs=training["sae"]
+        ).fit(layer.train, seed=seed)
+        table = gradient_importance(layer.head, fitted.dictionary()).T
+    else:
+        n = min(CONCEPT_SHAP_CONCEPTS, len(layer.train), layer.train.shape[1])
+        shap = ConceptShap(
+            layer.head, layer.bias, layer.train_labels, n_concepts=n,
+            epochs=training["concept_shap"],
+        ).fit(layer.train, seed=seed)  # fmt: skip
+        table = _most_important(_shapley(layer, shap, n, seed), n_concepts)
+        fitted = shap
+    codes = fitted.encode(layer.test)
+    rebuilt = layer.outputs(fitted.decode(codes)) - layer.bias
+    names = tuple(f"concept {k + 1}" for k in range(n))
+    return Found(None, fitted, names, codes, fitted.encode(layer.train), table, rebuilt)
+
+
+def _shapley(layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int) -> np.ndarray:
+    """Class-specific importances: Shapley values of how many samples are still recognised."""
+    rows = np.random.default_rng(seed).permutation(len(layer.train))[:500]
+    decoder = fitted.decoder
+    assert decoder is not None  # noqa: S101  it is fitted
+    # the decoder's last layer and the network's in one: many sets of concepts are asked about
+    outputs = replace(
+        decoder,
+        second=decoder.second @ layer.head.T,
+        second_bias=decoder.second_bias @ layer.head.T + layer.bias,
+    )
+    value = concept_completeness_value(
+        fitted.encode(layer.train[rows]), layer.train_labels[rows], lambda codes: codes, outputs
+    )
+    found = shapley_importance(value, n, samples=8, seed=seed)
+    return np.asarray(
+        np.nan_to_num(np.atleast_2d(found).T)
+    )  # a class that was not drawn: nothing is known
+
+
+def _most_important(table: np.ndarray, n: int) -> np.ndarray:
+    """Of each class only its most important concepts; the others do not explain it."""
+    order = np.argsort(-np.abs(table), axis=0, kind="stable")[:n]
+    kept = np.full(table.shape, np.nan)
+    np.put_along_axis(kept, order, np.take_along_axis(table, order, axis=0), axis=0)
+    return kept
+
+
+def evidence_of(
+    explanation: Explanation, layer: ExplainedLayer, seed: int, training: Training, *, full: bool
+) -> SurrogateEvidence:
+    """Evidence on the test samples; with the embeddings themselves only if it is to be ``full``."""
+    importances = explanation.gathered("importances", 0)
+    codes = explanation.gathered("codes", 1)
+    outputs = layer.outputs(layer.test)
+    learned = None
+    train_codes = explanation.gathered("train_codes", 1)
+    if training["learned"]:
+        learned = learned_outputs(layer, (train_codes, codes), importances, seed, training)
+    decoded = _is_linear(explanation)
+    return SurrogateEvidence(
+        importances=importances,
+        embeddings=layer.test if full else None,
+        outputs=_single(outputs),
+        head=layer.head,
+        bias=layer.bias,
+        vectors=_single(
+            np.concatenate([part.fitted.dictionary() for part in explanation.parts])
+        ) if decoded else None,
+        projections=_single(codes),
+        rebuilt=_single(sum(part.rebuilt for part in explanation.parts) + layer.bias),
+        learned=None if learned is None else _single(learned),
+        labels=layer.labels,
+        classes=layer.classes,
+        concepts=Concepts(tuple(name for part in explanation.parts for name in part.names)),
+        samples=layer.samples,
+    )  # fmt: skip
+
+
+def _is_linear(explanation: Explanation) -> bool:
+    """Whether embeddings are rebuilt by adding up the concepts' directions."""
+    return not any(hasattr(part.fitted, "decoder") for part in explanation.parts)
+
+
+def learned_outputs(
+    layer: ExplainedLayer,
+    codes: tuple[np.ndarray, np.ndarray],
+    importances: Float[np.ndarray, "concepts classes"],
+    seed: int,
+    training: Training,
+) -> Float[np.ndarray, "test classes"] | None:
+    """What a surrogate puts out that was fitted on the training samples."""
+    there = ~np.isnan(importances)
+    if there.sum(axis=0).max() > MOST_LEARNED:
+        return None
+    train, test = (_by_class(one, there) for one in codes)
+    settings = LearnedSurrogateSettings(epochs=training["learned"], seed=seed)
+    fitted = fit_learned_surrogate(
+        train, layer.outputs(layer.train), layer.head, layer.bias, settings
+    )
+    # one that ran off while it was fitted may put out what no number can hold
+    return np.asarray(np.nan_to_num(fitted.outputs(test), nan=0.0, posinf=1e6, neginf=-1e6))
+
+
+def _by_class(codes: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """The codes of each class's own concepts; 0 where a class has fewer than others."""
+    n = int(there.sum(axis=0).max())
+    found = np.zeros((len(codes), there.shape[1], n), np.float32)
+    for of in range(there.shape[1]):
+        own = np.flatnonzero(there[:, of])
+        found[:, of, : len(own)] = codes[:, own]
+    return found
+
+
+def _single(values: Any) -> np.ndarray:
+    return np.asarray(values, np.float32)

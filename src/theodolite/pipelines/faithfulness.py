@@ -1,0 +1,269 @@
+"""Concepts found without labels, and whether they make up what a network puts out: paper 002."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from theodolite.contracts.axes import Classes, Samples
+from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.made import Compared, Made, Workshop
+from theodolite.contracts.surrogate import SurrogateEvidence
+from theodolite.contracts.surrogate_settings import SETTINGS, outputs_of
+from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.errors import EvidenceError
+from theodolite.explainers.discovery.methods import METHODS
+from theodolite.io.paths import sha256_of
+from theodolite.models.backbones import Backbone, load_backbone
+from theodolite.models.rest_of_network import RestOfNetwork
+from theodolite.pipelines._concept_cards import concept_cards
+from theodolite.pipelines._explained_layer import (
+    ExplainedLayer,
+    HeadFrom,
+    class_patches,
+    digest_of,
+    layer_from_pictures,
+    layer_from_pooled,
+)
+from theodolite.pipelines._explanations import Explanation, evidence_of, explained, learned_outputs
+from theodolite.pipelines._features import weights_digest
+from theodolite.pipelines._middle_layers import middle_evidence, middle_pictures
+from theodolite.pipelines._parallel import counted, in_parallel
+
+About = dict[str, float | int | str]
+EPOCHS = {"sae": 50, "concept_shap": 40, "learned": 100}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaithfulnessPipeline:
+    """Which methods find how many concepts, and what is asked of them."""
+
+    backbone: str
+    weights: Path | None = None
+    pooled: Path | None = None
+    """Embeddings of all pictures, a row each (.npy), where not all pictures are at hand."""
+    head: HeadFrom = "network"
+    """The layer that is explained: the network's own last layer, or one fitted to the classes."""
+    methods: Sequence[str] = ("nmf", "svd", "pca", "kmeans", "mcd", "random")
+    """The first is the one that the verdicts are about."""
+    concepts: int = 5
+    """Concepts a class."""
+    numbers: Sequence[int] = ()
+    """Further numbers of concepts a class, for the curve of score against number."""
+    curve_methods: Sequence[str] = ()
+    repeats: int = 3
+    """How many of the seeds the methods are run with; the settings of the check take all."""
+    sanity: bool = True
+    layers: Sequence[str] = ()
+    """Layers in the middle of the network to explain as well."""
+    layer_methods: Sequence[str] = ("nmf", "pca")
+    layer_pictures: int = 500
+    patch_pictures: int = 6
+    """Training pictures a class that are cut into patches."""
+    card_classes: int = 4
+    """Classes whose concepts the report shows."""
+    epochs: dict[str, int] = field(default_factory=dict)
+    """Epochs of ``sae``, ``concept_shap`` and ``learned``; 0 leaves the last out."""
+
+    def make(self, data: LabelledPictures, workshop: Workshop) -> Made:
+        """Find concepts by every method, and hold each explanation against the network."""
+        self._check()
+        backbone = load_backbone(self.backbone, self.weights)
+        layer = self._layer(data, backbone, workshop)
+        training = EPOCHS | self.epochs
+        first, models, without = self._methods(layer, workshop, training)
+        models += self._settings(layer, workshop, training) if self.sanity else []
+        models += self._middle(data, backbone, workshop)
+        cards, pictures = concept_cards(first, layer, data, self.card_classes)
+        accuracy = float(np.mean(layer.outputs(layer.test).argmax(axis=1) == layer.labels))
+        return Made(
+            evidence=models[0].evidence,
+            about={**models[0].about, "name": models[0].name},
+            compared=models[1:],
+            notes=(*data.notes, *self._notes(), *_left_out(without)),
+            facts=(
+                ("test accuracy of the network", accuracy),
+                ("test samples", len(layer.labels)),
+                ("classes", len(layer.classes)),
+                ("dimensions", layer.test.shape[1]),
+                ("concepts per class", self.concepts),
+                ("method of the verdicts", self.methods[0]),
+            ),
+            inputs=data.digests() | weights_digest(self.weights) | self._pooled_digest(),
+            model={"head": layer.head, "bias": layer.bias},
+            concept_cards=cards,
+            pictures=pictures,
+        )
+
+    def _methods(
+        self, layer: ExplainedLayer, workshop: Workshop, training: dict[str, int]
+    ) -> tuple[Explanation, list[Compared], dict[str, int]]:
+        """Every method's explanations, the first of them, and classes that got none."""
+        jobs = [(m, n) for m in self.methods for n in self._numbers(m)]
+        chosen = workshop.seeds[: self.repeats]
+        steps = len(jobs) * len(chosen)
+        all_found: list[Explanation] = []
+        models: list[Compared] = []
+        without: dict[str, int] = {}
+        for method, n in jobs:
+            main = n == self.concepts
+            epochs = training if main else {**training, "learned": 0}
+            seeds: list[list[Evidence]] = []
+            for seed in chosen:
+                workshop.progress("explanations", len(models) * len(chosen) + len(seeds), steps)
+                found = explained(layer, method, n, seed, training)
+                full = main and method == self.methods[0]
+                seeds.append([evidence_of(found, layer, seed, epochs, full=full)])
+                all_found = all_found or [found]
+                without[f"{method}-{n}"] = found.without
+            about: About = {"kind": "method", "method": method, "concepts": n}
+            models.append(Compared(f"{method}-{n}", about, seeds))
+        workshop.progress("explanations", steps, steps)
+        return all_found[0], models, without
+
+    def _check(self) -> None:
+        unknown = sorted({*self.methods, *self.curve_methods, *self.layer_methods} - set(METHODS))
+        if unknown or not self.methods:
+            raise EvidenceError("methods", f"{unknown or 'none'}", f"some of {sorted(METHODS)}")
+        odd = sorted(set(self.epochs) - set(EPOCHS))
+        if odd:
+            raise EvidenceError("epochs", f"{odd}", f"some of {sorted(EPOCHS)}")
+
+    def _numbers(self, method: str) -> list[int]:
+        curve = method in (self.curve_methods or self.methods)
+        return list(dict.fromkeys([self.concepts, *(self.numbers if curve else ())]))
+
+    def _layer(
+        self, data: LabelledPictures, backbone: Backbone, workshop: Workshop
+    ) -> ExplainedLayer:
+        workshop.progress("embeddings", 0, 1)
+        if self.pooled is None:
+            embeddings, (head, bias) = layer_from_pictures(data, self.head, backbone)
+        else:
+            embeddings, (head, bias) = layer_from_pooled(data, self.pooled, self.head, backbone)
+        workshop.progress("embeddings", 1, 1)
+        about = digest_of(self.weights, self.backbone, data)
+        patches = class_patches(data, backbone, self.patch_pictures, about, workshop)
+        test = np.flatnonzero(data.is_test)
+        return ExplainedLayer(
+            train=embeddings[~data.is_test],
+            test=embeddings[test],
+            head=head,
+            bias=bias,
+            train_labels=data.labels[~data.is_test],
+            labels=data.labels[test],
+            classes=Classes(data.classes),
+            samples=Samples(index=test, ids=np.array([data.ids[row] for row in test])),
+            patches=patches,
+        )
+
+    def _settings(
+        self, layer: ExplainedLayer, workshop: Workshop, training: dict[str, int]
+    ) -> Iterator[Compared]:
+        """A perfect explanation, and what is left of it after it was spoilt."""
+        given = SurrogateEvidence(
+            importances=np.ones((1, len(layer.classes))),
+            projections=np.ones((len(layer.test), 1)),
+            embeddings=layer.test,
+            head=layer.head,
+            bias=layer.bias,
+            labels=layer.labels,
+            classes=layer.classes,
+            samples=layer.samples,
+        )
+        made = {
+            name: [_slim(make(given, seed), layer) for seed in workshop.seeds]
+            for name, make in SETTINGS.items()
+        }
+        if training["learned"]:
+            # what is fitted does not look at importances: both settings have the same concepts
+            same, other = made["perfect"], made["random concepts"]
+            fit = partial(_fitted, layer, training)
+            jobs = list(zip([*workshop.seeds] * 2, [*same, *other], strict=True))
+            found = list(counted(in_parallel(fit, jobs), "fitted surrogates", len(jobs), workshop))
+            n = len(same)
+            for name, learned in (
+                ("perfect", found[:n]),
+                ("random importances", found[:n]),
+                ("random concepts", found[n:]),
+            ):
+                made[name] = [
+                    replace(e, learned=v) for e, v in zip(made[name], learned, strict=True)
+                ]
+        for name, seeds in made.items():
+            about: About = {"kind": "setting", "setting": name}
+            yield Compared(f"setting-{name.replace(' ', '-')}", about, [[one] for one in seeds])
+
+    def _middle(
+        self, data: LabelledPictures, backbone: Backbone, workshop: Workshop
+    ) -> Iterator[Compared]:
+        if not self.layers:
+            return
+        pictures = middle_pictures(data, backbone, self.layer_pictures)
+        jobs = [(name, method) for name in self.layers for method in self.layer_methods]
+        for at, (name, method) in enumerate(jobs):
+            workshop.progress("layers in the middle", at, len(jobs))
+            rest = RestOfNetwork(backbone.network, name)
+            seeds = [
+                [middle_evidence(pictures, rest, method, self.concepts, seed)]
+                for seed in workshop.seeds[: self.repeats]
+            ]
+            about: About = {
+                "kind": "layer",
+                "layer": name,
+                "method": method,
+                "concepts": self.concepts,
+            }
+            yield Compared(f"{name}-{method}", about, seeds)
+        workshop.progress("layers in the middle", len(jobs), len(jobs))
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.head == "probe":
+            notes.append(
+                "The explained layer is a linear classifier fitted to embeddings of the training "
+                "pictures: the network's own last layer has other classes."
+            )
+        if self.pooled is not None:
+            notes.append(
+                "Embeddings come from a file; patches are embedded by the network itself, from "
+                "those pictures that are at hand."
+            )
+        return notes
+
+    def _pooled_digest(self) -> dict[str, str]:
+        return {} if self.pooled is None else {self.pooled.name: sha256_of(self.pooled)}
+
+
+def _slim(evidence: SurrogateEvidence, layer: ExplainedLayer) -> SurrogateEvidence:
+    """The same without embeddings, which would be stored for every setting and seed."""
+    vectors = np.asarray(evidence.vectors, np.float32)
+    return replace(
+        evidence,
+        embeddings=None,
+        outputs=outputs_of(evidence).astype(np.float32),
+        projections=layer.test @ vectors.T,
+        vectors=vectors,
+    )
+
+
+def _fitted(
+    layer: ExplainedLayer, training: dict[str, int], job: tuple[int, SurrogateEvidence]
+) -> np.ndarray | None:
+    seed, evidence = job
+    vectors = np.asarray(evidence.vectors)
+    codes = (layer.train @ vectors.T, np.asarray(evidence.projections))
+    return learned_outputs(layer, codes, np.asarray(evidence.importances), seed, training)
+
+
+def _left_out(without: dict[str, int]) -> list[str]:
+    lacking = {name: n for name, n in without.items() if n}
+    if not lacking:
+        return []
+    said = ", ".join(f"{name}: {n}" for name, n in lacking.items())
+    return [
+        "Classes without an explanation, because too few training samples are predicted as them: "
+        f"{said}. Their outputs are explained by the bias alone."
+    ]
