@@ -22,17 +22,16 @@ def spectral_groups(
         >>> groups[0] == groups[1] != groups[2] == groups[3]
         np.True_
     """
-    from scipy.linalg import eigh  # noqa: PLC0415
     from sklearn.cluster import KMeans  # noqa: PLC0415
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
 
-    n = len(affinity)
     degree = affinity.sum(axis=0)
     scale = 1 / np.sqrt(np.where(degree > 0, degree, 1))
     with threadpool_limits(1), warnings.catch_warnings():  # threads would add in any order
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer groups than asked for
-        leading = (n - n_groups, n - 1)
-        _, vectors = eigh(affinity * scale * scale[:, None], subset_by_index=leading)
+        # all of them: asked for some only, LAPACK has given none where many eigenvalues are equal
+        _, vectors = np.linalg.eigh(affinity * scale * scale[:, None])
+        vectors = vectors[:, -n_groups:]
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         places = vectors / np.where(length > 0, length, 1)
         groups = KMeans(n_groups, n_init=10, random_state=seed).fit(places).labels_

@@ -15,7 +15,7 @@ def knee(numbers: Sequence[float], scores: Sequence[float], better: Better) -> f
     read. None for fewer than three points, for a curve that gets no better, or one without a bend.
 
     >>> knee([1, 2, 4, 8, 16], [1.0, 0.4, 0.2, 0.18, 0.17], "lower")
-    4.0
+    2.0
     >>> knee([1, 2, 4], [0.2, 0.3, 0.4], "lower") is None
     True
     """

@@ -1,0 +1,203 @@
+"""From pictures and a network to explanations, scores, the check of measures, and a report."""
+
+import json
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip("torch")
+
+from theodolite.contracts.axes import Classes, Samples
+from theodolite.contracts.files import load
+from theodolite.contracts.surrogate import SurrogateEvidence
+from theodolite.contracts.surrogate_settings import outputs_of
+from theodolite.errors import EvidenceError
+from theodolite.execution.run import Places, recompute, run
+from theodolite.execution.seal import seal
+from theodolite.execution.spec import RunSpec
+from theodolite.metrics.faithfulness._frame import surrogate_outputs
+from theodolite.metrics.faithfulness.surrogate_error import SurrogateError
+from theodolite.models.patches import Patches
+from theodolite.pipelines._concept_cards import strongest
+from theodolite.pipelines._explained_layer import ClassPatches, ExplainedLayer
+from theodolite.pipelines._explanations import evidence_of, explained
+from theodolite.pipelines.faithfulness import FaithfulnessPipeline
+from theodolite.report.html import write_report
+
+PROTOCOLS = Path(__file__).parents[2] / "protocols"
+TRAINING = {"sae": 2, "concept_shap": 2, "learned": 2}
+
+
+def short(name: str, dataset: dict[str, Any], **changes: Any) -> RunSpec:
+    """A protocol with two seeds, few epochs, pictures and resamples."""
+    content = yaml.safe_load((PROTOCOLS / name).read_text())
+    content["dataset"] |= dataset
+    content["pipeline"] |= {"epochs": TRAINING, "numbers": [1, 2], **changes}
+    content["seeds"] = [0, 1]
+    content["resampling"]["resamples"] = 20
+    kept = ("surrogate_distance", "surrogate_error", "linearisation_error", "concept_deletion")
+    content["compared_metrics"] = [m for m in content["compared_metrics"] if m["name"] in kept]
+    if find_spec("overcomplete") is None:
+        methods = [m for m in content["pipeline"]["methods"] if m != "sae"]
+        content["pipeline"] |= {"methods": methods, "curve_methods": ["nmf", "pca"]}
+    return RunSpec.model_validate(content)
+
+
+def planted_layer(seed: int = 0) -> ExplainedLayer:
+    """Three classes, each made of two non-negative parts of its own, of different weight."""
+    random = np.random.default_rng(seed)
+    parts = np.zeros((3, 2, 12))
+    for of in range(3):
+        for k in range(2):
+            parts[of, k, 4 * of + 2 * k : 4 * of + 2 * k + 2] = np.sqrt(0.5)
+    head = np.einsum("k,ckd->cd", [3.0, 1.0], parts)
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+        labels = np.arange(n) % 3
+        own = labels[:, None] == np.arange(3)
+        codes = random.exponential(size=(n, 3, 2)) * np.where(own, 2.0, 0.1)[..., None]
+        return np.einsum("nck,ckd->nd", codes, parts).astype(np.float32), labels
+
+    train, train_labels = drawn(240)
+    test, labels = drawn(90)
+    return ExplainedLayer(
+        train=train, test=test, head=head.astype(np.float32), bias=np.array([0.1, 0.0, -0.2], np.float32),
+        train_labels=train_labels, labels=labels, classes=Classes(("a", "b", "c")),
+        samples=Samples.numbered(90), patches={},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["nmf", "svd", "pca", "kmeans"])
+def test_methods_that_find_the_parts_explain_the_layer(method: str) -> None:
+    layer = planted_layer()
+    found = explained(layer, method, 2, 0, TRAINING)
+    evidence = evidence_of(found, layer, 0, TRAINING, full=True)
+    assert found.without == 0
+    error = float(SurrogateError.of(evidence).value())
+    average = float(np.abs(outputs_of(evidence) - outputs_of(evidence).mean(axis=0)).mean())
+    assert error < 0.35 * average, (error, average)
+    assert evidence.concepts.names[:3] == ("a: 1", "a: 2", "b: 1")
+
+
+def test_random_directions_do_not() -> None:
+    layer = planted_layer()
+    random, found = (
+        float(SurrogateError.of(evidence_of(one, layer, 0, TRAINING, full=True)).value())
+        for one in (explained(layer, method, 2, 0, TRAINING) for method in ("random", "nmf"))
+    )
+    assert random > 2 * found
+
+
+def test_what_is_rebuilt_is_what_head_and_vectors_give() -> None:
+    layer = planted_layer()
+    evidence = evidence_of(explained(layer, "nmf", 2, 0, TRAINING), layer, 0, TRAINING, full=True)
+    stored = surrogate_outputs(evidence, "rebuilt")
+    assert (
+        np.abs(surrogate_outputs(replace(evidence, rebuilt=None), "rebuilt") - stored).max() < 1e-4
+    )
+
+
+def test_a_class_that_is_never_predicted_gets_no_concepts() -> None:
+    layer = planted_layer()
+    layer = replace(layer, bias=np.array([0.0, 0.0, -100.0], np.float32))
+    found = explained(layer, "nmf", 2, 0, TRAINING)
+    evidence = evidence_of(found, layer, 0, {**TRAINING, "learned": 0}, full=False)
+    assert found.without == 1
+    assert np.isnan(evidence.importances[:, 2]).all()
+    np.testing.assert_allclose(surrogate_outputs(evidence)[:, 2], -100.0)
+    assert evidence.learned is None and evidence.embeddings is None
+
+
+def test_craft_finds_parts_in_patches_and_weighs_them_by_sobol_indices() -> None:
+    layer = planted_layer()
+    patches = {
+        of: ClassPatches(
+            Patches(layer.train[layer.train_labels == of], np.arange(80), np.zeros((80, 4), int)),
+            np.arange(80),
+        )
+        for of in range(3)
+    }
+    found = explained(replace(layer, patches=patches), "craft", 2, 0, TRAINING)
+    table = found.gathered("importances", 0)
+    own = [np.sort(table[~np.isnan(table[:, of]), of]) for of in range(3)]
+    for small, large in own:  # weights 1 and 3: shares of the variance near 1/10 and 9/10
+        assert 0 <= small < 0.35 and 0.6 < large <= 1.2
+
+
+def test_no_class_with_samples_is_said() -> None:
+    layer = planted_layer()
+    with pytest.raises(EvidenceError, match="or more training samples predicted as a class"):
+        explained(layer, "nmf", 500, 0, TRAINING)
+    with pytest.raises(EvidenceError, match="one of"):
+        explained(layer, "ice", 2, 0, TRAINING)
+
+
+def test_wrong_settings_are_said() -> None:
+    with pytest.raises(EvidenceError, match="some of"):
+        FaithfulnessPipeline(backbone="x", methods=["ice"])._check()
+    with pytest.raises(EvidenceError, match="epochs"):
+        FaithfulnessPipeline(backbone="x", epochs={"svm": 3})._check()
+
+
+def test_strongest_patches_are_of_different_pictures() -> None:
+    strength = np.array([1.0, 9.0, 8.0, 0.0, 2.0, -1.0])
+    picture = np.array([0, 1, 1, 2, 3, 4])
+    assert strongest(strength, picture).tolist() == [1, 4, 0]
+
+
+def test_cifar(shared_data: Path, tmp_path: Path) -> None:
+    spec = short(
+        "faithfulness_cifar.yaml", {}, layers=["layer2", "layer3"], layer_pictures=20,
+        patch_pictures=1, card_classes=1, curve_methods=["nmf", "pca"],
+    )  # fmt: skip
+    out = tmp_path / "out"
+    found = run(spec, Places(shared_data, out, tmp_path / "cache"))
+    by = {s.metric: s for s in found.scores if s.options.get("surrogate", "linear") == "linear"}
+    assert 0 < by["surrogate_distance"].value < 1
+    assert by["surrogate_distance"].interval is not None
+    models = {m["name"]: m for m in json.loads((out / "compared.json").read_text())["models"]}
+    assert {"nmf-5", "nmf-1", "pca-2", "layer2-nmf", "setting-perfect"} <= set(models)
+    # the rest of the network after layer3 is linear but for the pooling: the slope is exact
+    missed = {
+        name: score(models[name], "linearisation_error") for name in models if "layer" in name
+    }
+    assert missed["layer3-nmf"] < 1e-3 < missed["layer2-nmf"]
+    studies = {s["kind"]: s for s in json.loads((out / "studies.json").read_text())["studies"]}
+    passing = {(r["metric"], r["surrogate"]) for r in studies["sanity"]["rows"] if r["passes"]}
+    assert ("surrogate_error", "linear") in passing
+    assert not any(surrogate == "rebuilt" for _, surrogate in passing)
+    assert {row["layer"]: row["usable"] for row in studies["layers"]["rows"]}["layer3"]
+    assert {line["method"] for line in studies["curve"]["lines"]} == {"nmf", "pca"}
+    cards = json.loads((out / "made.json").read_text())["concept_cards"]
+    assert len(cards) == 5
+    assert all((out / file).stat().st_size > 100 for card in cards for file in card["files"])
+    page = write_report(out)
+    assert "ResNet-20" in page.read_text()
+    seal(out)
+    assert recompute(out) > 10
+
+
+def score(model: dict[str, Any], metric: str) -> float:
+    return next(float(s["value"]) for s in model["scores"] if s["metric"] == metric)
+
+
+def test_cub(shared_data: Path, tmp_path: Path) -> None:
+    spec = short(
+        "faithfulness_cub.yaml", {"n_classes": 6}, patch_pictures=1, card_classes=1,
+        curve_methods=["pca"],
+    )  # fmt: skip
+    out = tmp_path / "out"
+    run(spec, Places(shared_data, out, tmp_path / "cache"))
+    evidence = load(out / "evidence" / "seed-0" / "surrogate")
+    assert isinstance(evidence, SurrogateEvidence)
+    assert len(evidence.classes) == 6 and evidence.head.shape == (6, 1280)
+    made = json.loads((out / "made.json").read_text())
+    assert any("fitted to embeddings" in note for note in made["notes"])
+    accuracy = dict(made["facts"])["test accuracy of the network"]
+    assert accuracy > 0.7
+    write_report(out)
