@@ -341,6 +341,16 @@ class TestSanity:
         assert judged("m", {}, "higher", values).order[0].found == "better"
         assert judged("m", {}, "lower", values).passes
 
+    def test_rounding_beside_a_perfect_score_is_no_difference(self) -> None:
+        values = {
+            "perfect": (1e-7, 1e-7, 1e-7),
+            "random importances": (0.5, 0.6, 0.5),
+            "random concepts": (0.9, 0.8, 0.9),
+            "longer and shorter vectors": (2e-7, 3e-7, 2e-7),
+        }
+        (step,) = judged("m", {}, "lower", values).planted
+        assert step.found == "the same" and step.holds
+
     def test_seeds_that_disagree_are_not_told_apart(self) -> None:
         values = {
             "perfect": (0.0, 0.0, 0.0),

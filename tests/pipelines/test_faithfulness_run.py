@@ -25,19 +25,20 @@ from theodolite.metrics.faithfulness.surrogate_error import SurrogateError
 from theodolite.models.patches import Patches
 from theodolite.pipelines._concept_cards import strongest
 from theodolite.pipelines._explained_layer import ClassPatches, ExplainedLayer
-from theodolite.pipelines._explanations import evidence_of, explained
+from theodolite.pipelines._explanations import Training, evidence_of, explained
 from theodolite.pipelines.faithfulness import FaithfulnessPipeline
 from theodolite.report.html import write_report
 
 PROTOCOLS = Path(__file__).parents[2] / "protocols"
-TRAINING = {"sae": 2, "concept_shap": 2, "learned": 2}
+EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}
+TRAINING = Training(**EPOCHS)
 
 
 def short(name: str, dataset: dict[str, Any], **changes: Any) -> RunSpec:
     """A protocol with two seeds, few epochs, pictures and resamples."""
     content = yaml.safe_load((PROTOCOLS / name).read_text())
     content["dataset"] |= dataset
-    content["pipeline"] |= {"epochs": TRAINING, "numbers": [1, 2], **changes}
+    content["pipeline"] |= {"epochs": EPOCHS, "numbers": [1, 2], **changes}
     content["seeds"] = [0, 1]
     content["resampling"]["resamples"] = 20
     kept = ("surrogate_distance", "surrogate_error", "linearisation_error", "concept_deletion")
@@ -106,7 +107,7 @@ def test_a_class_that_is_never_predicted_gets_no_concepts() -> None:
     layer = planted_layer()
     layer = replace(layer, bias=np.array([0.0, 0.0, -100.0], np.float32))
     found = explained(layer, "nmf", 2, 0, TRAINING)
-    evidence = evidence_of(found, layer, 0, {**TRAINING, "learned": 0}, full=False)
+    evidence = evidence_of(found, layer, 0, replace(TRAINING, learned=0), full=False)
     assert found.without == 1
     assert np.isnan(evidence.importances[:, 2]).all()
     np.testing.assert_allclose(surrogate_outputs(evidence)[:, 2], -100.0)

@@ -35,7 +35,7 @@ class ExplainedLayer:
     classes: Classes
     samples: Samples
     patches: dict[int, "ClassPatches"]
-    """Of each class the patches of its training pictures, for those that are at hand."""
+    """Of each class the patches of training pictures predicted as it, of those at hand."""
 
     def outputs(
         self, embeddings: Float[np.ndarray, "n dimensions"]
@@ -112,16 +112,17 @@ def _head(
 
 def class_patches(
     data: LabelledPictures,
+    predicted: Int[np.ndarray, " pictures"],
     backbone: Backbone,
     most: int,
     about: str,
     workshop: Workshop,
 ) -> dict[int, ClassPatches]:
-    """Patches of up to ``most`` training pictures a class, embedded once and kept."""
+    """Patches of up to ``most`` training pictures predicted as a class, embedded once and kept."""
     found = {}
     for number in range(len(data.classes)):
         workshop.progress("patches", number, len(data.classes))
-        usable = (data.labels == number) & ~data.is_test & data.at_hand
+        usable = (predicted == number) & ~data.is_test & data.at_hand
         rows = np.flatnonzero(usable)[:most]
         if not len(rows):
             continue

@@ -1,6 +1,5 @@
 """Explanations of a layer by concepts that a method finds in it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +16,11 @@ from theodolite.explainers.discovery.importance import gradient_importance
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.explainers.discovery.shapley import concept_completeness_value, shapley_importance
 from theodolite.explainers.discovery.sobol import sobol_importance
-from theodolite.models.learned_surrogate import LearnedSurrogateSettings, fit_learned_surrogate
+from theodolite.models.learned_surrogate import (
+    LearnedSurrogateSettings,
+    Loss,
+    fit_learned_surrogate,
+)
 from theodolite.pipelines._explained_layer import ExplainedLayer
 from theodolite.pipelines._parallel import in_parallel
 
@@ -26,8 +29,16 @@ GLOBAL = ("concept_shap", "sae")
 CONCEPT_SHAP_CONCEPTS = 100
 MOST_LEARNED = 10
 """Concepts a class up to which a surrogate is fitted: beyond, it would fit anything."""
-Training = Mapping[str, int]
-"""Epochs of what is trained, by name."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """Epochs of what is trained; 0 leaves the fitted surrogate out. And what that is fitted by."""
+
+    loss: Loss = "cross_entropy"
+    sae: int = 50
+    concept_shap: int = 40
+    learned: int = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,15 +123,15 @@ def _of_all(
 ) -> Found:
     if method == "sae":
         n = n_concepts * len(layer.classes)
-        fitted = METHODS["sae"](
-            n_concepts=n, active=min(n_concepts, n), epochs=training["sae"]
-        ).fit(layer.train, seed=seed)
+        fitted = METHODS["sae"](n_concepts=n, active=min(n_concepts, n), epochs=training.sae).fit(
+            layer.train, seed=seed
+        )
         table = gradient_importance(layer.head, fitted.dictionary()).T
     else:
         n = min(CONCEPT_SHAP_CONCEPTS, len(layer.train), layer.train.shape[1])
         shap = ConceptShap(
             layer.head, layer.bias, layer.train_labels, n_concepts=n,
-            epochs=training["concept_shap"],
+            epochs=training.concept_shap,
         ).fit(layer.train, seed=seed)  # fmt: skip
         table = _most_important(_shapley(layer, shap, n, seed), n_concepts)
         fitted = shap
@@ -167,7 +178,7 @@ def evidence_of(
     outputs = layer.outputs(layer.test)
     learned = None
     train_codes = explanation.gathered("train_codes", 1)
-    if training["learned"]:
+    if training.learned:
         learned = learned_outputs(layer, (train_codes, codes), importances, seed, training)
     decoded = _is_linear(explanation)
     return SurrogateEvidence(
@@ -206,7 +217,7 @@ def learned_outputs(
     if there.sum(axis=0).max() > MOST_LEARNED:
         return None
     train, test = (_by_class(one, there) for one in codes)
-    settings = LearnedSurrogateSettings(epochs=training["learned"], seed=seed)
+    settings = LearnedSurrogateSettings(loss=training.loss, epochs=training.learned, seed=seed)
     fitted = fit_learned_surrogate(
         train, layer.outputs(layer.train), layer.head, layer.bias, settings
     )

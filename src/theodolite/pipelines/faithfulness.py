@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from theodolite.contracts.axes import Classes, Samples
-from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.made import Compared, Made, Workshop
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.contracts.surrogate_settings import SETTINGS, outputs_of
@@ -17,6 +16,7 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone, load_backbone
+from theodolite.models.learned_surrogate import Loss
 from theodolite.models.rest_of_network import RestOfNetwork
 from theodolite.pipelines._concept_cards import concept_cards
 from theodolite.pipelines._explained_layer import (
@@ -27,13 +27,19 @@ from theodolite.pipelines._explained_layer import (
     layer_from_pictures,
     layer_from_pooled,
 )
-from theodolite.pipelines._explanations import Explanation, evidence_of, explained, learned_outputs
+from theodolite.pipelines._explanations import (
+    Explanation,
+    Training,
+    evidence_of,
+    explained,
+    learned_outputs,
+)
 from theodolite.pipelines._features import weights_digest
 from theodolite.pipelines._middle_layers import middle_evidence, middle_pictures
 from theodolite.pipelines._parallel import counted, in_parallel
 
 About = dict[str, float | int | str]
-EPOCHS = {"sae": 50, "concept_shap": 40, "learned": 100}
+TRAINED = {"sae", "concept_shap", "learned"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +62,8 @@ class FaithfulnessPipeline:
     repeats: int = 3
     """How many of the seeds the methods are run with; the settings of the check take all."""
     sanity: bool = True
+    learned_loss: Loss = "cross_entropy"
+    """What the fitted surrogate is fitted by: class probabilities, or outputs (``l1``)."""
     layers: Sequence[str] = ()
     """Layers in the middle of the network to explain as well."""
     layer_methods: Sequence[str] = ("nmf", "pca")
@@ -72,7 +80,7 @@ class FaithfulnessPipeline:
         self._check()
         backbone = load_backbone(self.backbone, self.weights)
         layer = self._layer(data, backbone, workshop)
-        training = EPOCHS | self.epochs
+        training = Training(self.learned_loss, **self.epochs)
         first, models, without = self._methods(layer, workshop, training)
         models += self._settings(layer, workshop, training) if self.sanity else []
         models += self._middle(data, backbone, workshop)
@@ -98,7 +106,7 @@ class FaithfulnessPipeline:
         )
 
     def _methods(
-        self, layer: ExplainedLayer, workshop: Workshop, training: dict[str, int]
+        self, layer: ExplainedLayer, workshop: Workshop, training: Training
     ) -> tuple[Explanation, list[Compared], dict[str, int]]:
         """Every method's explanations, the first of them, and classes that got none."""
         jobs = [(m, n) for m in self.methods for n in self._numbers(m)]
@@ -109,8 +117,8 @@ class FaithfulnessPipeline:
         without: dict[str, int] = {}
         for method, n in jobs:
             main = n == self.concepts
-            epochs = training if main else {**training, "learned": 0}
-            seeds: list[list[Evidence]] = []
+            epochs = training if main else replace(training, learned=0)
+            seeds: list[list[SurrogateEvidence]] = []
             for seed in chosen:
                 workshop.progress("explanations", len(models) * len(chosen) + len(seeds), steps)
                 found = explained(layer, method, n, seed, training)
@@ -118,7 +126,13 @@ class FaithfulnessPipeline:
                 seeds.append([evidence_of(found, layer, seed, epochs, full=full)])
                 all_found = all_found or [found]
                 without[f"{method}-{n}"] = found.without
-            about: About = {"kind": "method", "method": method, "concepts": n}
+            there = ~np.isnan(np.asarray(seeds[0][0].importances))
+            about: About = {
+                "kind": "method",
+                "method": method,
+                "concepts": n,
+                "directions": round(float(there.sum(axis=0).mean())),
+            }
             models.append(Compared(f"{method}-{n}", about, seeds))
         workshop.progress("explanations", steps, steps)
         return all_found[0], models, without
@@ -127,9 +141,9 @@ class FaithfulnessPipeline:
         unknown = sorted({*self.methods, *self.curve_methods, *self.layer_methods} - set(METHODS))
         if unknown or not self.methods:
             raise EvidenceError("methods", f"{unknown or 'none'}", f"some of {sorted(METHODS)}")
-        odd = sorted(set(self.epochs) - set(EPOCHS))
+        odd = sorted(set(self.epochs) - TRAINED)
         if odd:
-            raise EvidenceError("epochs", f"{odd}", f"some of {sorted(EPOCHS)}")
+            raise EvidenceError("epochs", f"{odd}", f"some of {sorted(TRAINED)}")
 
     def _numbers(self, method: str) -> list[int]:
         curve = method in (self.curve_methods or self.methods)
@@ -145,7 +159,8 @@ class FaithfulnessPipeline:
             embeddings, (head, bias) = layer_from_pooled(data, self.pooled, self.head, backbone)
         workshop.progress("embeddings", 1, 1)
         about = digest_of(self.weights, self.backbone, data)
-        patches = class_patches(data, backbone, self.patch_pictures, about, workshop)
+        predicted = (embeddings @ head.T + bias).argmax(axis=1)
+        patches = class_patches(data, predicted, backbone, self.patch_pictures, about, workshop)
         test = np.flatnonzero(data.is_test)
         return ExplainedLayer(
             train=embeddings[~data.is_test],
@@ -160,7 +175,7 @@ class FaithfulnessPipeline:
         )
 
     def _settings(
-        self, layer: ExplainedLayer, workshop: Workshop, training: dict[str, int]
+        self, layer: ExplainedLayer, workshop: Workshop, training: Training
     ) -> Iterator[Compared]:
         """A perfect explanation, and what is left of it after it was spoilt."""
         given = SurrogateEvidence(
@@ -177,7 +192,7 @@ class FaithfulnessPipeline:
             name: [_slim(make(given, seed), layer) for seed in workshop.seeds]
             for name, make in SETTINGS.items()
         }
-        if training["learned"]:
+        if training.learned:
             # what is fitted does not look at importances: both settings have the same concepts
             same, other = made["perfect"], made["random concepts"]
             fit = partial(_fitted, layer, training)
@@ -250,7 +265,7 @@ def _slim(evidence: SurrogateEvidence, layer: ExplainedLayer) -> SurrogateEviden
 
 
 def _fitted(
-    layer: ExplainedLayer, training: dict[str, int], job: tuple[int, SurrogateEvidence]
+    layer: ExplainedLayer, training: Training, job: tuple[int, SurrogateEvidence]
 ) -> np.ndarray | None:
     seed, evidence = job
     vectors = np.asarray(evidence.vectors)

@@ -171,12 +171,14 @@ def _step(
     sign = -1.0 if better == "higher" else 1.0
     a, b = (np.asarray(values[name], float) for name in (more, less))
     lost = sign * (b - a)
-    mean, size = float(np.mean(lost)), float(np.abs(a).mean() + np.abs(b).mean())
+    mean = float(np.mean(lost))
+    # rounding is small beside what the measure ranges over, not beside a perfect 0
+    size = max((abs(v) for each in values.values() for v in each if not np.isnan(v)), default=0.0)
     interval = mean_interval(lost, 0.95, "seeds")
     low, high = (mean, mean) if interval is None else (interval.low, interval.high)
     if np.isnan(mean):
         found = "not told apart"
-    elif np.abs(lost).max() <= 1e-6 * max(size, 1e-9):
+    elif np.abs(lost).max() <= 1e-5 * size:
         found = "the same"
     elif low > 0:
         found = "worse"
