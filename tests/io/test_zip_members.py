@@ -12,7 +12,8 @@ from PIL import Image
 
 from theodolite.errors import RefusedInput
 from theodolite.io import zip_members
-from theodolite.io.zip_members import picture_from, read_zip_members
+from theodolite.io.pictures import picture_from
+from theodolite.io.zip_members import read_zip_members
 
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 

@@ -16,11 +16,20 @@ MAX_PIXELS = 100_000_000
 
 def read_picture(path: Path, mode: str = "RGB") -> Image.Image:
     """The picture, decoded; anything but a plain picture of a sensible size is refused."""
-    what = f"picture {path.name!r}"
+    return _decoded(existing(path, "picture"), path.name, mode)
+
+
+def picture_from(content: bytes, name: str) -> Image.Image:
+    """A picture from bytes, under the same rules."""
+    return _decoded(io.BytesIO(content), name, "RGB")
+
+
+def _decoded(source: Path | io.BytesIO, name: str, mode: str) -> Image.Image:
+    what = f"picture {name!r}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(existing(path, "picture"), formats=FORMATS) as picture:
+            with Image.open(source, formats=FORMATS) as picture:
                 if picture.width * picture.height > MAX_PIXELS:
                     came = f"{picture.width} x {picture.height} pixels"
                     raise RefusedInput(what, came, f"at most {MAX_PIXELS:,} pixels")

@@ -1,16 +1,11 @@
 """Members of a .zip archive, in memory: nothing is unpacked to disk, and bombs are refused."""
 
-import io
 import struct
-import warnings
 import zipfile
 import zlib
 from pathlib import Path
 
-from PIL import Image
-
 from theodolite.errors import RefusedInput
-from theodolite.io import pictures
 from theodolite.io.paths import _suspicious, size_within
 
 MAX_MEMBERS = 100_000
@@ -82,22 +77,3 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
         came = f"{len(content):,} bytes"
         raise RefusedInput(f"member {member.filename!r}", came, f"{member.file_size:,}")
     return content
-
-
-def picture_from(content: bytes, name: str) -> Image.Image:
-    """A picture from bytes, under the rules of :func:`theodolite.io.pictures.read_picture`."""
-    what, most = f"picture {name!r}", pictures.MAX_PIXELS
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(content), formats=pictures.FORMATS) as picture:
-                if picture.width * picture.height > most:
-                    came = f"{picture.width} x {picture.height} pixels"
-                    raise RefusedInput(what, came, f"at most {most:,} pixels")
-                decoded: Image.Image = picture.convert("RGB")
-                return decoded
-    except RefusedInput:
-        raise
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning) as error:
-        formats = " or ".join(pictures.FORMATS)
-        raise RefusedInput(what, "something that does not decode", formats) from error

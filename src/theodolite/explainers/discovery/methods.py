@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from theodolite.explainers.discovery._protocol import Discovery
 from theodolite.explainers.discovery.concept_shap import ConceptShap
-from theodolite.explainers.discovery.craft import CraftConcepts
 from theodolite.explainers.discovery.kmeans import KMeansConcepts
 from theodolite.explainers.discovery.mcd import SubspaceConcepts
 from theodolite.explainers.discovery.nmf import NmfConcepts
@@ -17,7 +16,7 @@ METHODS: dict[str, Callable[..., Discovery]] = {
     "svd": SvdConcepts,
     "pca": PcaConcepts,
     "nmf": NmfConcepts,
-    "craft": CraftConcepts,
+    "craft": NmfConcepts,  # fitted on embeddings of patches instead of whole pictures
     "kmeans": KMeansConcepts,
     "random": RandomConcepts,
     "mcd": SubspaceConcepts,

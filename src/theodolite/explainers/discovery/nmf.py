@@ -1,4 +1,4 @@
-"""Non-negative parts that embeddings are sums of (ICE), and how much of each is there."""
+"""Non-negative parts that embeddings are sums of (ICE, CRAFT), and how much of each is there."""
 
 import warnings
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,8 @@ class NmfConcepts:
     scikit-learn's NMF, started from singular vectors. Codes :math:`p \ge 0` are those with the
     smallest :math:`\lVert h - \sum_k p_k v_k \rVert`: what scikit-learn's ``transform`` iterates
     towards, here solved exactly. They are not linear in :math:`h`. Embeddings must not be
-    negative. Zhang et al. 2021.
+    negative. Zhang et al. 2021. Fitted on embeddings of patches, a row each, these are the concepts
+    of CRAFT (Fel et al. 2023), whose importances are `sobol_importance`.
 
     Example:
         >>> embeddings = np.array([[2.0, 0], [0, 3.0], [1.0, 1.0]])
