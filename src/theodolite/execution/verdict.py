@@ -59,7 +59,8 @@ def verdict(score: Score) -> Verdict:
     nearest = score.interval.low if sign > 0 else score.interval.high
     if sign * (nearest - line) >= 0:
         return answered("yes", f"{because}.")
-    return answered("partly", f"{because}, but not surely {percent(line, score)}.")
+    side = "at least" if sign > 0 else "at most"
+    return answered("partly", f"{because}, but not surely {side} {percent(line, score)}.")
 
 
 def _against_clean(score: Score, null: Null, said: str) -> tuple[Answer, str]:

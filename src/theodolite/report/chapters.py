@@ -75,7 +75,8 @@ def _about_histograms(scores: Sequence[Score]) -> str:
     over = {score.detail.over for score in scores if score.detail}
     if {score.metric for score in scores if score.detail} == {ANNOTATED}:
         return "Do weights and values follow what annotators say? Cosines from −1 to 1"
-    return "How the units are spread" if over == {"units"} else "How the concepts are spread"
+    kind = over.pop() if len(over) == 1 and over <= {"units", "classes"} else "concepts"
+    return f"How the {kind} are spread"
 
 
 def _joined(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -92,7 +93,7 @@ def _joined(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
     """Where the spec asks for none, one row per axis that scores have detail on.
 
-    Few items that look for a fault are drawn one by one, so their histogram would only repeat them.
+    Few items of leakage or faithfulness are drawn one by one: a histogram would only repeat them.
     """
     found = dict.fromkeys((s.metric, s.detail.over) for s in scores if s.detail and _spread(s))
     return [
@@ -103,9 +104,10 @@ def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
 
 
 def _spread(score: Score) -> bool:
-    if score.question != "leaks":
+    if score.question not in ("leaks", "faithful"):
         return True
-    return looks_for_a_fault(score) and score.detail is not None and len(score.detail.names) > MANY
+    many = score.detail is not None and len(score.detail.names) > MANY
+    return many and (score.question == "faithful" or looks_for_a_fault(score))
 
 
 def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:

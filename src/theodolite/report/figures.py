@@ -12,15 +12,23 @@ from theodolite.execution.verdict import enough_line, percent
 from theodolite.report.clean import accepted_line, looks_for_a_fault
 from theodolite.report.svg import Number, line, px, round_scale, shortened
 
+FAR = 3.0
+"""A null that lies so many times farther out than what must be seen is a tip at the end."""
+
 
 def ends_of(score: Score) -> tuple[float, float]:
     """Ends of a scale for the score: its bounds, or round numbers around what is shown."""
     if all(math.isfinite(end) for end in score.bounds):
         return score.bounds
-    shown = [score.value, score.best, *(null.value for null in score.nulls)]
+    shown = [score.value, score.best, *(null.value for null in score.nulls[:1])]
     if score.interval is not None:
         shown += [score.interval.low, score.interval.high]
-    scale = round_scale([v for v in shown if math.isfinite(v)], score.bounds)
+    shown = [v for v in shown if math.isfinite(v)]
+    if shown:  # a null that is far off would squeeze what matters into a corner
+        reach = FAR * max(max(shown) - min(shown), 1e-9)
+        near = (min(shown) - reach, max(shown) + reach)
+        shown += [null.value for null in score.nulls if near[0] <= null.value <= near[1]]
+    scale = round_scale(shown, score.bounds)
     return scale.low, scale.high
 
 
@@ -42,6 +50,17 @@ class _Scale:
         at, up, down = px(self.x(value)), px(self.middle - reach), px(self.middle + reach)
         title = f"<title>{escape(says)}</title>" if says else ""
         return f'<line class="{css}" x1="{at}" x2="{at}" y1="{up}" y2="{down}">{title}</line>'
+
+    def is_beyond(self, value: float) -> bool:
+        """Whether a value lies off the scale."""
+        slack = 1e-6 * (self.high - self.low)
+        return value < self.low - slack or value > self.high + slack
+
+    def tip(self, value: float, says: str) -> str:
+        """A tip at the end of the scale for a null that lies farther out."""
+        way = 1 if value > self.high else -1
+        d = f"M{px(self.x(value) + 5 * way)} {px(self.middle)}l{-6 * way} -4v8z"
+        return f'<path class="farther" d="{d}"><title>{escape(says)}</title></path>'
 
     def text(self, css: str, value: float, y: float, says: str) -> str:
         share = (self.x(value) - self.left) / (self.right - self.left)
@@ -99,7 +118,10 @@ def _limits(score: Score, scale: _Scale) -> list[str]:
         parts.append(scale.mark("enough", limit, 9, says))
     for null in score.nulls:
         says = f"{null.name}: {percent(null.value, score)}"
-        parts.append(scale.mark("null clean" if clean else "null", null.value, 7, says))
+        if scale.is_beyond(null.value):
+            parts.append(scale.tip(null.value, says))
+        else:
+            parts.append(scale.mark("null clean" if clean else "null", null.value, 7, says))
     return parts
 
 

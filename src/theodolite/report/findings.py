@@ -30,13 +30,14 @@ def findings(folder: Path) -> dict[str, Any] | None:
     """All that the page says of studies over models; None if there were none."""
     path = folder / "studies.json"
     studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
-    if not studies:
-        return None
     criteria = [one for one in studies if isinstance(one, CriterionRecord)]
+    correlations = [one for one in studies if isinstance(one, CorrelationRecord)]
+    if not criteria and not correlations:
+        return None
     titles = dict.fromkeys(one.title for one in criteria)
     return {
         "criteria": [_claim([c for c in criteria if c.title == title]) for title in titles],
-        "correlations": [_correlation(s) for s in studies if isinstance(s, CorrelationRecord)],
+        "correlations": [_correlation(one) for one in correlations],
     }
 
 

@@ -20,12 +20,13 @@ from theodolite.report.chapters import chapter
 from theodolite.report.clean import accepted_line, looks_for_a_fault
 from theodolite.report.compared import compared_chapter, compared_models
 from theodolite.report.examples import examples
+from theodolite.report.faithfulness import faithfulness_chapter
 from theodolite.report.figures import strip
 from theodolite.report.findings import findings
 from theodolite.report.leakage import leakage_chapter
 from theodolite.report.tables import grid_table
 from theodolite.report.units import units_chapter
-from theodolite.report.words import full_title, source_words
+from theodolite.report.words import full_title, method_text, source_words
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORDS = {"yes": "Yes", "partly": "Partly", "no": "No", "cannot tell": "Cannot tell"}
@@ -34,6 +35,12 @@ ADVICE = {
     "partly": "Better than chance, but not enough to rely on alone.",
     "no": "Do not rely on the explanation in this respect.",
     "cannot tell": "This evidence cannot answer the question.",
+}
+ADVICE_ON_FAITHFULNESS = ADVICE | {
+    "yes": "Concepts times importances make up what the network puts out.",
+    "partly": "Better than an explanation without meaning, but some of the output is not made of "
+    "these concepts and importances.",
+    "no": "Concepts times importances do not make up the output: do not take them for its reasons.",
 }
 ADVICE_ON_FAULTS = ADVICE | {
     "partly": "There is some of it; whether more than we accept is not sure.",
@@ -71,6 +78,7 @@ def write_report(folder: Path) -> Path:
             if any(score.question == question for score in scores)
         ],
         leakage=leakage_chapter(folder, spec, scores, models),
+        faithfulness=faithfulness_chapter(folder, spec, made, scores, models),
         compared=compared_chapter(models, spec),
         findings=findings(folder),
         units=units_chapter(folder, made.cards, scores),
@@ -126,9 +134,15 @@ def _card(verdict: Verdict) -> dict[str, Any]:
         "asks": verdict.asks,
         "word": WORDS[verdict.answer],
         "because": f"{full_title(score)}: {verdict.because}".replace(" %", "\u00a0%"),
-        "what": (ADVICE_ON_FAULTS if looks_for_a_fault(score) else ADVICE)[verdict.answer],
+        "what": _advice(score)[verdict.answer],
         "strip": strip(score, width=300, labels=True),
     }
+
+
+def _advice(score: Score) -> dict[str, str]:
+    if looks_for_a_fault(score):
+        return ADVICE_ON_FAULTS
+    return ADVICE_ON_FAITHFULNESS if score.question == "faithful" else ADVICE
 
 
 def _interval_key(asked: Sequence[Verdict], spec: RunSpec) -> str:
@@ -152,6 +166,8 @@ def _marks(scores: Sequence[Score]) -> dict[str, bool]:
 def _fact(name: str, value: Any) -> str:
     if isinstance(value, float) and "accuracy" in name:
         return f"{100 * value:.1f} %"
+    if isinstance(value, str) and name.startswith("method"):
+        return method_text(value)
     return (
         f"{value:,}"
         if isinstance(value, int)

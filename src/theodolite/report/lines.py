@@ -39,6 +39,8 @@ class Point:
     high: float
     null: float = NAN
     says: str = ""
+    ringed: bool = False
+    """Whether the point is to be found at once."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,18 @@ class Line:
 
 
 def chart(
-    lines: Sequence[Line], across: Sequence[str], bounds: tuple[float, float], caption: str
+    lines: Sequence[Line],
+    across: Sequence[str],
+    bounds: tuple[float, float],
+    caption: str,
+    within: Sequence[float] = (),
 ) -> Markup:
-    """A score over a few named positions: mark and interval per model, a thin tick for its null."""
+    """A score over a few named positions: mark and interval per model, a thin tick for its null.
+
+    The scale holds the values of ``within`` as well, so that several charts can be compared.
+    """
     seen = [v for one in lines for p in one.points for v in (p.value, p.low, p.high, p.null)]
+    seen += within
     frame = Frame(52.0, 312.0, 12.0, 150.0, round_scale(seen, bounds))
     step = (frame.right - frame.left) / max(len(across), 1)
     apart = min(13.0, 0.8 * step / max(len(lines), 1))
@@ -105,6 +115,8 @@ def _line(one: Line, frame: Frame, aside: float, step: float) -> str:
             parts.append(line("null thin", (x - 6, y), (x + 6, y)))
         if not math.isnan(p.low):
             parts.append(line(f"reach {css}", (x, frame.y(p.low)), (x, frame.y(p.high))))
+        if p.ringed:
+            parts.append(f'<circle class="ring" cx="{px(x)}" cy="{px(frame.y(p.value))}" r="8"/>')
         parts.append(mark(one.style, x, frame.y(p.value), p.says))
     return "".join(parts)
 

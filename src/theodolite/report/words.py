@@ -1,5 +1,7 @@
 """How things are called on the page."""
 
+import math
+
 from theodolite.contracts.score import Interval, Score
 from theodolite.execution.spec import RunSpec
 from theodolite.execution.verdict import percent
@@ -46,6 +48,15 @@ OPTION = {
     "reference": {"head": "against a head of the true concepts", "one": "against no error"},
     "corrected": {"0.0": "nothing corrected", "0.5": "half corrected", "1.0": "all corrected"},
     "target": {"boxes": "boxes", "points": "points", "masks": "masks", "auto": ""},
+    "surrogate": {
+        "linear": "",
+        "rebuilt": "on rebuilt embeddings",
+        "learned": "with a fitted network",
+        "linearised": "by the slope",
+    },
+    "projection": {"given": "", "dot": "by dot products", "coordinates": "by coordinates"},
+    "of": {"predicted": "", "label": "of the true class"},
+    "chance": {"None": ""},
 }
 NAMES = {
     "top": "first {} named",
@@ -54,7 +65,66 @@ NAMES = {
     "k": "{} neighbours",
     "tie_seed": "ties broken by seed {}",
     "policy": "policy number {}",
+    "most_steps": "in at most {} steps",
+    "chance": "chance level {}",
 }
+METHODS = {
+    "nmf": "ICE: non-negative parts",
+    "svd": "CDISCO: singular vectors",
+    "craft": "CRAFT: parts of patches",
+    "concept_shap": "ConceptSHAP",
+    "mcd": "MCD: subspaces",
+    "sae": "sparse autoencoder",
+    "pca": "principal components",
+    "kmeans": "cluster centres",
+    "random": "random directions",
+}
+"""Methods that find concepts, in readers' words."""
+SURROGATES = {
+    "linear": "sum of concepts times importances, no parameter",
+    "rebuilt": "last layer on rebuilt embeddings (ICE-Eval)",
+    "learned": "fitted network in between (C-SHAP-Eval)",
+    "linearised": "slope of the rest of the network",
+    "": "no surrogate: concepts taken away or added one by one",
+}
+"""How a measure gets from concepts to outputs."""
+
+
+def method_text(name: str) -> str:
+    """A method in readers' words, with the name that runs know it by.
+
+    >>> method_text("nmf"), method_text("mine")
+    ('ICE: non-negative parts (nmf)', 'mine')
+    """
+    return f"{METHODS[name]} ({name})" if name in METHODS else name
+
+
+def metric_text(value: float | None, metric: str) -> str:
+    """A number in the unit of a metric: per cent where it is a share.
+
+    >>> metric_text(0.8623, "surrogate_distance"), metric_text(-0.0166, "surrogate_error")
+    ('86.2 %', '−0.02')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    about = catalogue().get(metric)
+    share = about is not None and about.bounds == (0.0, 1.0)
+    text = f"{round(100 * value, 1) + 0.0:,.1f} %" if share else f"{round(value, 2) + 0.0:,.2f}"
+    return text.replace("-", "−")
+
+
+def metric_interval(low: float | None, high: float | None, metric: str) -> str:
+    """Low to high in the unit of a metric, cut at what is possible: few seeds may go beyond it.
+
+    >>> metric_interval(-0.1, 0.25, "surrogate_distance")
+    '0.0 to 25.0'
+    """
+    if low is None or high is None:
+        return ""
+    about = catalogue().get(metric)
+    bounds = (-math.inf, math.inf) if about is None else about.bounds
+    ends = (metric_text(min(max(v, bounds[0]), bounds[1]), metric) for v in (low, high))
+    return " to ".join(end.removesuffix(" %") for end in ends)
 
 
 def option_text(name: str, value: object) -> str:

@@ -1,0 +1,837 @@
+"""The page on faithfulness: what is drawn and said is what was measured."""
+
+import io
+import json
+import math
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from PIL import Image
+from scipy import stats
+
+from theodolite.contracts.axes import Classes
+from theodolite.contracts.files import load
+from theodolite.contracts.made import Compared, ConceptCard, Made
+from theodolite.contracts.score import Interval, Null, Score
+from theodolite.contracts.surrogate import SurrogateEvidence
+from theodolite.contracts.surrogate_settings import SETTINGS, outputs_of, perfect
+from theodolite.datasets.synthetic_surrogates import planted_surrogates
+from theodolite.execution.faithfulness_studies import (
+    CurveLine,
+    CurveRecord,
+    LayersRecord,
+    SanityRecord,
+    SanityRow,
+    StepRecord,
+    ValueRecord,
+)
+from theodolite.execution.run import run_made
+from theodolite.execution.run_record import run_record, write_record
+from theodolite.execution.spec import RunSpec
+from theodolite.execution.studies import StudiesFile
+from theodolite.metrics._catalogue import catalogue
+from theodolite.report.faithfulness import curve_part, knee_text
+from theodolite.report.faithfulness_figures import Pairs, scatter
+from theodolite.report.faithfulness_measures import sanity_table, tally
+from theodolite.report.faithfulness_samples import class_panels, scatter_panels
+from theodolite.report.faithfulness_tables import layers_table
+from theodolite.report.figures import ends_of, strip
+from theodolite.report.html import write_report
+from theodolite.report.svg import Scale
+from theodolite.report.words import method_text, options_text
+
+EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</svg><b>{{ 7*7 }}", "ok")
+PLAIN = ("auk", "bee", "cat", "dog")
+SEEDS = (0, 1, 2)
+CHECKS = 8
+"""Seeds of the settings of the check; methods have fewer."""
+N = 120
+
+
+def planted(faithfulness: float, seed: int = 0, names: Sequence[str] = PLAIN) -> SurrogateEvidence:
+    made = planted_surrogates(N, len(names), faithfulness=faithfulness, seed=seed)
+    return replace(made, classes=Classes(tuple(names)), rebuilt=None, linearised=None)
+
+
+def middle(evidence: SurrogateEvidence, missed: float) -> SurrogateEvidence:
+    """A layer in the middle: the slope is off by ``missed`` from what the network makes of it."""
+    outputs = outputs_of(evidence)
+    return replace(evidence, rebuilt=outputs + 2.0, linearised=outputs + 2.0 + missed)
+
+
+def settings(names: Sequence[str], checks: int) -> list[Compared]:
+    """The settings of the check, each with outputs of a fitted network that never change."""
+    random, k = np.random.default_rng(0), len(names)
+    given = SurrogateEvidence(
+        importances=np.ones((1, k)), projections=np.ones((N, 1)),
+        embeddings=random.normal(size=(N, 12)),
+        head=random.normal(size=(k, 12)) * np.arange(1, k + 1)[:, None],
+        labels=np.arange(N) % k, classes=Classes(tuple(names)),
+    )  # fmt: skip
+    fitted = random.normal(size=(N, k))
+    return [
+        Compared(
+            f"setting-{number}",
+            {"kind": "setting", "setting": name},
+            [[replace(make(given, seed), learned=fitted)] for seed in range(checks)],
+        )
+        for number, (name, make) in enumerate(SETTINGS.items())
+    ]
+
+
+def method(name: str, concepts: int, faithfulness: float, names: Sequence[str]) -> Compared:
+    about = {"kind": "method", "method": name, "concepts": concepts}
+    about["directions"] = 23 if name == "mcd" else concepts
+    wobble = (0.0, 0.02, 0.01)
+    seeds = [[planted(faithfulness - wobble[seed], 0, names)] for seed in SEEDS]
+    return Compared(f"m{len(name)}-{concepts}-{round(100 * faithfulness)}", about, seeds)
+
+
+def jpeg(colour: str) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (13, 13), colour).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+SURROGATES = {"surrogate": ["linear", "rebuilt", "learned"]}
+MEASURES = ("surrogate_distance", "surrogate_error", "surrogate_agreement",
+            "surrogate_rank_correlation", "surrogate_relative_error")  # fmt: skip
+METRICS = [
+    {"name": "surrogate_distance"},
+    {"name": "surrogate_error", "options": {"surrogate": ["linear", "rebuilt"]}},
+    *({"name": name} for name in MEASURES[2:]),
+    {"name": "surrogate_accuracy"},
+    {"name": "surrogate_relative_error_by_class"},
+]
+COMPARED = [
+    {"name": "surrogate_distance", "options": SURROGATES},
+    {"name": "surrogate_error",
+     "options": {"surrogate": ["linear", "rebuilt", "learned", "linearised"]}},
+    *({"name": name} for name in MEASURES[2:]),
+    {"name": "concept_deletion"},
+    {"name": "linearisation_error"},
+]  # fmt: skip
+STUDIES = [
+    {"kind": "sanity", "title": "Measure over measure", "classes": 4, "dimensions": 400,
+     "paper": {"surrogate_distance linear": [0.0, 0.862, 0.883]}},
+    {"kind": "curve", "title": "Against the number"},
+    {"kind": "layers", "title": "In the middle", "metric": "surrogate_error", "concepts": 5},
+]  # fmt: skip
+REPORT = {"benchmark": {"concepts": 5, "paper": {"svd": [3.4, 0.932, 0.002, 0.002]}}}
+
+
+def write_run(
+    folder: Path,
+    names: Sequence[str] = PLAIN,
+    *,
+    word: str = "svd",
+    checks: int = CHECKS,
+    **asked: object,
+) -> Path:
+    """The verdict is about svd-5, which is neither the best nor the worst of the methods."""
+    spec = RunSpec.model_validate(
+        {"name": "faithful", "title": names[0], "evidence": ["x"], "seeds": list(range(CHECKS)),
+         "metrics": METRICS, "compared_metrics": COMPARED, "resampling": {"resamples": 20},
+         "studies": STUDIES, "report": REPORT, **asked}
+    )  # fmt: skip
+    main = method(word, 5, 0.45, names)
+    others = [
+        method("random", 5, 0.3, names),
+        method("mcd", 5, 0.97, names),
+        method(word, 1, 0.2, names),
+        method(word, 2, 0.42, names),
+        method(word, 10, 0.48, names),
+        method("pca", 10, 0.5, names),
+    ]
+    layers = [
+        Compared(
+            f"layer-{at}",
+            {"kind": "layer", "layer": layer, "method": word, "concepts": 5},
+            [[middle(planted(0.8, seed, names), missed)] for seed in SEEDS],
+        )
+        for at, (layer, missed) in enumerate(((names[1], 0.1), ("block 2", 7.0)))
+    ]
+    cards = [
+        ConceptCard(names[1], f"{names[1]}: 2", -0.25, -1.5, ("concepts/a.jpg", "concepts/b.jpg")),
+        ConceptCard(names[1], f"{names[1]}: 1", 1.25, 0.5, ()),
+        ConceptCard(names[1], names[0], 2.0, 4.75, ("concepts/b.jpg",)),
+        ConceptCard(names[2], "wing", 1.0, 2.0, ("concepts/a.jpg",)),
+    ]
+    made = Made(
+        main.evidence,
+        compared=[*others, *settings(names, checks), *layers],
+        about={**main.about, "name": main.name},
+        facts=(("method of the verdicts", word),),
+        concept_cards=cards,
+        pictures={"concepts/a.jpg": jpeg("red"), "concepts/b.jpg": jpeg("blue")},
+    )
+    write_record(folder / "run.json", run_record(spec, ""))
+    run_made(spec, made, folder)
+    return write_report(folder)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("faithful")
+    write_run(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "report.html").read_text()
+
+
+def between(page: str, start: str, end: str) -> str:
+    return page.split(start, 1)[1].split(end, 1)[0]
+
+
+def svgs(page: str, css: str) -> list[str]:
+    return re.findall(rf'<svg class="{css}".*?</svg>', page, re.DOTALL)
+
+
+def plain(markup: str) -> str:
+    """Text without tags, white space made one."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
+
+
+def rows_of(table: str) -> list[tuple[str, list[str]]]:
+    """Of each row of a table's body its opening tag, and its cells as text."""
+    found = re.findall(r"(<tr[^>]*>)(.*?)</tr>", table.split("</thead>")[1], re.DOTALL)
+    return [
+        (tag, [plain(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)])
+        for tag, row in found
+    ]
+
+
+def compared_scores(folder: Path, metric: str, surrogate: str = "linear") -> dict[str, dict]:
+    models = json.loads((folder / "compared.json").read_text())["models"]
+    return {
+        model["name"]: score
+        for model in models
+        for score in model["scores"]
+        if score["metric"] == metric and score["options"].get("surrogate", "linear") == surrogate
+    }
+
+
+# methods side by side
+
+
+def test_methods_are_sorted_with_nulls_and_paper_beside(folder: Path, page: str) -> None:
+    rows = rows_of(between(page, '<table class="methods">', "</table>"))
+    distances = compared_scores(folder, "surrogate_distance")
+    names = {"m3-5-97": "MCD: subspaces (mcd)", "m3-5-45": "CDISCO: singular vectors (svd)",
+             "m6-5-30": "random directions (random)"}  # fmt: skip
+    means = {name: np.mean(distances[name]["per_seed"]) for name in names}
+    expected = sorted(names, key=lambda name: means[name])
+    assert [cells[0].split(" the verdict")[0] for _, cells in rows] == [names[n] for n in expected]
+    assert expected == list(names), "the planted order"
+    for name, (_, cells) in zip(expected, rows, strict=True):
+        values = distances[name]["per_seed"]
+        half = stats.sem(values) * stats.t.ppf(0.975, len(values) - 1)
+        null = max(0.0, min(n["value"] for n in distances[name]["nulls"]))
+        said = f"{100 * means[name]:.1f} ± {100 * half:.1f} · "
+        assert cells[2].startswith(said)
+        assert re.search(rf"(✗ )?null {100 * null:.1f}", cells[2])
+    marked = [cells[0] for tag, cells in rows if 'class="own"' in tag]
+    assert marked == ["CDISCO: singular vectors (svd) the verdict is about this one"]
+    svd = rows[1][1]
+    assert [cell.split("paper ")[-1] for cell in svd[1:5]] == ["3.40", "93.2", "0.2", "0.00"]
+    assert "paper" not in svd[5] and not any("paper" in c for _, r in rows[::2] for c in r)
+
+
+def test_methods_with_more_directions_than_concepts_say_so(page: str) -> None:
+    assert page.count("directions a class") == page.count("23 directions a class") == 1
+
+
+def test_a_method_that_loses_against_a_null_is_marked(folder: Path, page: str) -> None:
+    errors = compared_scores(folder, "surrogate_error")
+    rows = rows_of(between(page, '<table class="methods">', "</table>"))
+    lost = {}
+    for name, (_, cells) in zip(("m3-5-97", "m3-5-45", "m6-5-30"), rows, strict=True):
+        lost[name] = errors[name]["value"] >= min(n["value"] for n in errors[name]["nulls"])
+        assert ("✗ null" in cells[1]) is lost[name]
+    assert set(lost.values()) == {True, False}, "the run has both"
+
+
+def test_without_a_spec_each_method_has_its_first_number(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    record = json.loads((copy / "run.json").read_text())
+    record["spec"]["report"]["benchmark"] = None
+    (copy / "run.json").write_text(json.dumps(record))
+    (copy / "studies.json").unlink()
+    page = write_report(copy).read_text()
+    rows = rows_of(between(page, '<table class="methods">', "</table>"))
+    assert sorted(cells[0].split("(")[1].split(")")[0] for _, cells in rows) == [
+        "mcd", "pca", "random", "svd",
+    ]  # fmt: skip
+    (svd,) = [cells for tag, cells in rows if 'class="own"' in tag]
+    value = np.mean(compared_scores(folder, "surrogate_distance")["m3-5-45"]["per_seed"])
+    assert "(svd)" in svd[0] and svd[2].startswith(f"{100 * value:.1f} ")
+    assert "paper" not in between(page, '<table class="methods">', "</table>")
+    for absent in ("Measure over measure", "Against the number", "In the middle"):
+        assert absent not in page
+
+
+# measures put to the test
+
+
+def test_the_page_says_which_measures_pass(folder: Path, page: str) -> None:
+    part = between(page, "Measure over measure</h3>", "Class by class")
+    groups = part.split('<tr class="group">')[1:]
+    heads = [plain(group.split("</tr>")[0]) for group in groups]
+    assert heads == [
+        "Sum of concepts times importances, no parameter · 8 operations a sample",
+        "Last layer on rebuilt embeddings (ICE-Eval) · 4,800 operations a sample",
+        "Fitted network in between (C-SHAP-Eval) · 1,607,200 operations a sample",
+        "No surrogate: concepts taken away or added one by one",
+    ]
+    found = [
+        (number, cells[0].split(" (")[0].split(" lower")[0].split(" higher")[0], cells[1], tag)
+        for number, group in enumerate(groups)
+        for tag, cells in rows_of("</thead>" + group)
+    ]
+    for number, _, word, tag in found:
+        assert word == ("✓ passes" if number == 0 else "✗ fails")
+        assert ('class="passes"' in tag) is (number == 0)
+    passing = [name for number, name, _, _ in found if number == 0]
+    assert passing[:2] == ["Surrogate distance", "Surrogate error"]
+    total, good = len(found), len(passing)
+    assert f"{good} of {total} measures tell a faithful explanation from a spoilt one, all" in part
+    assert (good, total) == (5, 10)
+
+
+def test_measures_show_values_paper_and_what_they_miss(folder: Path, page: str) -> None:
+    part = between(page, "Measure over measure</h3>", "Class by class")
+    rows = [cells for _, cells in rows_of(part) if len(cells) == 6]
+    first = next(cells for cells in rows if cells[0].startswith("Surrogate distance"))
+    scores = compared_scores(folder, "surrogate_distance")
+    for cell, number, printed in zip(first[2:5], range(3), ("0.0", "86.2", "88.3"), strict=True):
+        seeds = np.array(scores[f"setting-{number}"]["per_seed"] or [0.0])
+        assert cell.startswith(f"{100 * seeds.mean():.1f} %")
+        assert cell.endswith(f"paper {printed} %")
+        if number:
+            half = stats.sem(seeds) * stats.t.ppf(0.975, CHECKS - 1)
+            low = max(seeds.mean() - half, 0.0)
+            assert f"{100 * low:.1f} to {100 * min(seeds.mean() + half, 1):.1f}" in cell
+    assert first[5] == ""
+    rebuilt = [cells for cells in rows if cells[0].startswith("Surrogate distance")][1]
+    assert rebuilt[5] == "blind to importances; minds a change of notation"
+    assert "paper" not in "".join(rebuilt)
+    deletion = next(cells for cells in rows if cells[0].startswith("Concept deletion"))
+    assert deletion[5].startswith("blind to importances; finds random concepts better")
+    learned = [cells for cells in rows if cells[0].startswith("Surrogate distance")][2]
+    assert learned[5] == (
+        "blind to importances; does not notice random concepts; "
+        "does not notice a class without concepts"
+    )
+
+
+def row(order: Sequence[str], planted: Sequence[str], surrogate: str = "linear") -> SanityRow:
+    """A measure with what it found in the two steps of the order, and in the four planted."""
+
+    def step(setting: str, expected: str, found: str) -> StepRecord:
+        return StepRecord(
+            setting=setting, against="perfect", expected=expected, found=found, low=None, high=None
+        )
+
+    expected = {"shuffled importances": "worse", "a class without concepts": "worse",
+                "longer and shorter vectors": "the same", "each concept twice": "the same"}  # fmt: skip
+    settings = ("perfect", "random importances", "random concepts")
+    return SanityRow(
+        metric="surrogate_agreement", surrogate=surrogate, better="higher",
+        values={s: ValueRecord(value=0.4, low=-0.1, high=1.2, n=3) for s in settings},
+        passes=list(order) == ["worse", "worse"],
+        order=[step(s, "worse", f) for s, f in zip(settings[1:], order, strict=True)],
+        planted=[step(s, e, f) for (s, e), f in zip(expected.items(), planted, strict=True)],
+        operations=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("order", "planted", "said"),
+    [
+        (["worse", "worse"], ["worse", "worse", "the same", "not told apart"], []),
+        (["the same", "worse"], ["the same", "worse", "the same", "the same"],
+         ["blind to importances"]),
+        (["not told apart", "worse"], ["worse", "better", "the same", "the same"],
+         ["does not notice random importances", "finds a class without concepts better"]),
+        (["worse", "worse"], ["worse", "worse", "worse", "the same"],
+         ["minds a change of notation"]),
+        (["worse", "better"], ["worse", "worse", "the same", "better"],
+         ["finds random concepts better", "minds a change of notation"]),
+        (["worse", "the same"], ["not told apart", "the same", "the same", "the same"],
+         ["does not notice random concepts", "does not notice shuffled importances",
+          "does not notice a class without concepts"]),
+    ],
+)  # fmt: skip
+def test_what_a_measure_gets_wrong(order: list, planted: list, said: list) -> None:
+    table = sanity_table(SanityRecord(title="t", rows=[row(order, planted)], paper={}))
+    assert table is not None
+    (found,) = table["groups"][0]["rows"]
+    assert found["missed"] == said
+    assert found["passes"] is (order == ["worse", "worse"])
+    assert [cell["between"] for cell in found["cells"]] == ["0.0 to 100.0"] * 3, "cut at the bounds"
+    assert "operations" not in table["groups"][0]["operations"]
+
+
+def test_the_tally() -> None:
+    good, bad = ["worse"] * 2, ["the same", "worse"]
+    fine = ["worse", "worse", "the same", "the same"]
+    start = "tell a faithful explanation from a spoilt one"
+    assert tally([row(bad, fine)]) == f"None of 1 measure {start.replace('tell', 'tells')}."
+    assert tally([row(good, fine), row(bad, fine)]).startswith("1 of 2 measures tells ")
+    assert tally([row(good, fine), row(good, fine)]) == f"2 of 2 measures {start}."
+    three = [row(good, fine, "rebuilt"), row(good, fine, "rebuilt"), row(bad, fine)]
+    assert tally(three) == (
+        f"2 of 3 measures {start}, all of them by the last layer on rebuilt embeddings (ICE-Eval)."
+    )
+    assert tally([row(good, fine, ""), row(good, fine)]) == f"2 of 2 measures {start}."
+    assert sanity_table(SanityRecord(title="t", rows=[], paper={})) is None
+
+
+# class by class
+
+
+def by_hand(evidence: SurrogateEvidence) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs of network and explanation, sample by sample and concept by concept."""
+    n, k = len(evidence.embeddings), len(evidence.classes)
+    network, found = np.zeros((n, k)), np.zeros((n, k))
+    for i in range(n):
+        for c in range(k):
+            network[i, c] = evidence.embeddings[i] @ evidence.head[c] + evidence.bias[c]
+            found[i, c] = evidence.bias[c] + sum(
+                evidence.importances[j, c] * (evidence.embeddings[i] @ evidence.vectors[j])
+                for j in range(len(evidence.vectors))
+                if not math.isnan(evidence.importances[j, c])
+            )
+    return network, found
+
+
+def sideways(svg: str) -> tuple[float, float]:
+    """(slope, offset) from a place across the drawing to the value, read off its labels."""
+    found = re.findall(r'<text class="label" x="([\d.]+)"[^>]*middle">([−\d.]+)</text>', svg)
+    (x0, a), (x1, b) = ((float(x), float(t.replace("−", "-"))) for x, t in (found[0], found[-1]))
+    return (b - a) / (x1 - x0), a - (b - a) / (x1 - x0) * x0
+
+
+def test_bars_are_the_errors_of_the_stored_evidence(folder: Path, page: str) -> None:
+    part = between(page, "Class by class</h3>", "What explanation and network put out")
+    (svg,) = svgs(part, "panel")
+    network, found = by_hand(load(folder / "evidence" / "seed-0" / "surrogate"))
+    errors = np.abs(network - found).mean(axis=0)
+    nulls = np.abs(network - network.mean(axis=0)).mean(axis=0)
+    order = np.argsort(errors)
+    names = re.findall(r'text-anchor="end">(\w{3})</text>', svg)
+    assert names == [PLAIN[i] for i in order]
+    slope, offset = sideways(svg)
+    bars = re.findall(r'<rect class="bar( down)?" x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', svg)
+    ends = [slope * (float(x) + float(w)) + offset for _, x, w in bars]
+    assert_allclose(ends, errors[order], atol=0.11 * slope)
+    ticks = [float(x) for x in re.findall(r'<line class="null" x1="([\d.]+)"', svg)]
+    assert_allclose(slope * np.array(ticks) + offset, nulls[order], atol=0.06 * slope)
+    assert [bool(down) for down, _, _ in bars] == list((errors > nulls)[order])
+    written = re.findall(r'class="label strong"[^>]*>([\d.]+)<', svg)
+    assert written == [f"{e:.2f}" for e in errors[order]]
+    worse = int((errors > nulls).sum())
+    assert (f"In {worse} of 4 classes the explanation is farther off" in part) is (worse > 0)
+
+
+@pytest.mark.parametrize(
+    ("n", "lengths", "note"),
+    [(20, [20], ""), (31, [16, 15], ""), (45, [20, 20], "40 of 45 classes are shown. ")],
+)
+def test_long_lists_show_their_ends(n: int, lengths: list[int], note: str) -> None:
+    evidence = planted_surrogates(60, n, faithfulness=0.6)
+    found = class_panels(evidence)
+    assert found is not None
+    drawn = [str(panel["svg"]) for panel in found["panels"]]
+    assert [svg.count("<rect") for svg in drawn] == lengths and found["note"] == note
+    values = [float(v) for svg in drawn for v in re.findall(r'strong"[^>]*>([\d.]+)<', svg)]
+    assert values == sorted(values)
+    errors = np.sort(np.abs(np.subtract(*by_hand(evidence))).mean(axis=0))
+    assert_allclose([values[0], values[-1]], errors[[0, -1]], atol=0.006)
+
+
+def test_a_class_without_concepts_is_named_so() -> None:
+    evidence = planted(0.9, names=("Black-footed Albatross of the north", *PLAIN[1:]))
+    table = np.asarray(evidence.importances).copy()
+    table[:, 2] = np.nan
+    found = class_panels(replace(evidence, importances=table))
+    assert found is not None
+    drawn = str(found["panels"][0]["svg"])
+    assert "cat (no concepts)" in drawn and drawn.count("(no concepts)") == 2, "label and title"
+    labels = re.findall(r'text-anchor="end">([^<]*[a-z][^<]*)</text>', drawn)
+    assert len(labels) == 4 and max(map(len, labels)) <= 20, "what fits beside a bar"
+
+
+# outputs against outputs
+
+
+def points(svg: str, css: str) -> np.ndarray:
+    d = "".join(re.findall(rf'<path class="points {css}[^"]*" d="([^"]*)"', svg))
+    return np.array([[float(a), float(b)] for a, b in re.findall(r"M([\d.]+) ([\d.]+)", d)])
+
+
+def upwards(svg: str) -> tuple[float, float]:
+    found = re.findall(r'y="([\d.]+)" text-anchor="end">([−\d.]+)</text>', svg)
+    (y0, a), (y1, b) = (
+        (float(y) - 4, float(t.replace("−", "-"))) for y, t in (found[0], found[-1])
+    )
+    return (b - a) / (y1 - y0), a - (b - a) / (y1 - y0) * y0
+
+
+def test_the_scatter_shows_all_outputs_where_they_are_few(folder: Path, page: str) -> None:
+    part = between(page, "What explanation and network put out</h3>", "The concepts themselves")
+    panels = svgs(part, "panel")
+    titles = [plain(t) for t in re.findall(r'class="above">(.*?)</figcaption>', part)]
+    assert titles == ["CDISCO: singular vectors (svd)", "MCD: subspaces (mcd), the best",
+                      "random directions (random), the worst"]  # fmt: skip
+    assert f"All {4 * N} outputs." in part
+    labels = np.arange(N) % 4
+    own = labels[:, None] == np.arange(4)
+    places = [folder / "evidence", folder / "compared" / "m3-5-97", folder / "compared" / "m6-5-30"]
+    for svg, place in zip(panels, places, strict=True):
+        network, found = by_hand(load(place / "seed-0" / "surrogate"))
+        (slope, offset), (up, base) = sideways(svg), upwards(svg)
+        for css, chosen in (("c0", own), ("other", ~own)):
+            drawn = points(svg, css)
+            assert len(drawn) == chosen.sum()
+            values = np.c_[slope * drawn[:, 0] + offset, up * drawn[:, 1] + base]
+            real = np.c_[network[chosen], found[chosen]]
+            for column in (0, 1):  # drawn in another order, so compared when sorted
+                assert_allclose(
+                    np.sort(values[:, column]), np.sort(real[:, column]), atol=0.12 * abs(slope)
+                )
+            assert np.corrcoef(values.T)[0, 1] == pytest.approx(np.corrcoef(real.T)[0, 1], abs=5e-3)
+
+
+def test_many_outputs_are_drawn_at_random_and_counted() -> None:
+    evidence = perfect(planted_surrogates(900, 12))
+    found = scatter_panels([("", "", evidence)])
+    again = scatter_panels([("", "", evidence)])
+    assert found is not None and again is not None
+    svg = str(found["panels"][0]["svg"])
+    assert svg == str(again["panels"][0]["svg"])
+    own, others = points(svg, "c0"), points(svg, "other")
+    assert (len(own), len(others)) == (500, 1000)
+    assert found["drawn"] == (
+        "1,500 of 10,800 outputs, drawn at random: "
+        "500 of 900 of the true class and 1,000 of 9,900 of other classes"
+    )
+    (slope, offset), (up, base) = sideways(svg), upwards(svg)
+    both = np.concatenate([own, others])
+    # a perfect explanation lies on the diagonal
+    assert_allclose(slope * both[:, 0] + offset, up * both[:, 1] + base, atol=0.2 * abs(slope))
+    bare = scatter_panels([("", "", replace(evidence, labels=None))])
+    assert bare is not None and bare["drawn"] == "1,500 of 10,800 outputs, drawn at random"
+    assert bare["own"] == "" and len(points(str(bare["panels"][0]["svg"]), "other")) == 1500
+
+
+def test_what_lies_beyond_the_frame_is_counted_and_drawn_at_its_edge() -> None:
+    near = planted(1.0)
+    far = replace(near, importances=np.asarray(near.importances) * 1000.0)
+    found = scatter_panels([("near", "fine", near), ("far", "", far)])
+    assert found is not None
+    assert found["panels"][0]["says"] == "fine"
+    ticks = re.findall(r'middle">([−\d.]+)</text>', str(found["panels"][1]["svg"]))
+    low, high = (float(t.replace("−", "-")) for t in (ticks[0], ticks[-1]))
+    network, explanation = by_hand(far)
+    assert high < 4 * np.abs(network).max(), "one that is far off does not squeeze the others"
+    beyond = int(((explanation < low) | (explanation > high)).sum())
+    assert beyond > 300
+    assert found["panels"][1]["says"] == f"{beyond} beyond the frame, drawn at its edge"
+    svg = str(found["panels"][1]["svg"])
+    y = points(svg, "c0")[:, 1]
+    assert y.min() == 20.0 and y.max() <= 266.0
+
+
+def test_the_diagonal_goes_from_corner_to_corner() -> None:
+    pairs = Pairs(np.array([0.0]), np.array([5.0]), np.array([True]))
+    svg = str(scatter(pairs, Scale(-5.0, 5.0, (-5.0, 0.0, 5.0)), "c"))
+    assert '<line class="diagonal" x1="44.0" y1="266.0" x2="290.0" y2="20.0"/>' in svg
+    assert points(svg, "c0").tolist() == [[167.0, 20.0]]
+
+
+# concepts
+
+
+def test_cards_are_sorted_by_what_they_add(folder: Path, page: str) -> None:
+    part = between(page, "The concepts themselves</h3>", "Against the number")
+    cards = part.split('<li class="unit">')[1:]
+    assert [plain(card.split("</h3>")[0]) for card in cards] == ["bee", "cat"]
+    names = re.findall(r'<p class="name">(.*?)</p>', cards[0])
+    assert names == ["auk", "concept 2", "concept 1"]
+    assert re.findall(r"<b>(.*?)</b>", cards[0]) == ["+4.75", "−1.50", "+0.50"]
+    assert re.findall(r"importance ([−\d.]+)", cards[0]) == ["2.00", "−0.25", "1.25"]
+    concepts = cards[0].split('<p class="name">')[1:]
+    assert [one.count('src="data:image/jpeg;base64,') for one in concepts] == [1, 2, 0]
+    assert "no patch shows it" in concepts[2] and "no patch" not in concepts[0]
+    bars = [svgs(one, "added")[0] for one in concepts]
+    widths = [float(re.search(r'width="([\d.]+)" height="10"', bar).group(1)) for bar in bars]
+    assert_allclose(widths, np.array([4.75, 1.5, 0.5]) * 116 / 6.25, atol=0.06)
+    assert ["bar down" in bar for bar in bars] == [False, True, False]
+    network, found = by_hand(load(folder / "evidence" / "seed-0" / "surrogate"))
+    rows = np.arange(N) % 4 == 1
+    sums = [f"{one[rows, 1].mean():+.2f}".replace("-", "−") for one in (network, found)]
+    said = f"The network puts out {sums[0]} on average; concepts and bias add up to {sums[1]}."
+    assert said in plain(cards[0])
+
+
+# numbers of concepts
+
+
+def test_the_curve_rings_the_knee_and_says_so(folder: Path, page: str) -> None:
+    part = between(page, "Against the number</h3>", "In the middle")
+    (svg,) = svgs(part, "chart")
+    (line,) = json.loads((folder / "studies.json").read_text())["studies"][1]["lines"]
+    assert (line["method"], line["concepts"], line["knee"]) == ("svd", [1, 2, 5, 10], 2.0)
+    marks = re.findall(r'class="mark c0" transform="translate\(([\d.]+) ([\d.]+)\)"', svg)
+    ring = re.findall(r'<circle class="ring" cx="([\d.]+)" cy="([\d.]+)"', svg)
+    assert ring == [marks[1]] and len(marks) == 4
+    assert "Beyond 2 concepts CDISCO: singular vectors (svd) gains little." in part
+    lines = [float(y) for y in re.findall(r'<line class="grid"[^>]* y1="([\d.]+)"', svg)]
+    labels = [float(t) / 100 for t in re.findall(r'text-anchor="end">([\d.]+) %</text>', svg)]
+    slope = (labels[-1] - labels[0]) / (lines[-1] - lines[0])
+    drawn = [labels[0] + slope * (float(y) - lines[0]) for _, y in marks]
+    assert_allclose(drawn, [s["value"] for s in line["scores"]], atol=0.06 * abs(slope))
+
+
+def curve(method: str, values: Sequence[float], knee: float | None = None) -> CurveLine:
+    scores = [ValueRecord(value=v, low=None, high=None, n=2) for v in values]
+    return CurveLine(
+        method=method, concepts=[2**i for i in range(len(values))], scores=scores, knee=knee
+    )
+
+
+def test_sentences_about_curves_without_a_knee() -> None:
+    assert knee_text(curve("pca", [0.5, 0.4, 0.3]), "lower") == (
+        "principal components (pca) has no knee: it goes on gaining up to 4 concepts."
+    )
+    assert "gains nothing by more" in knee_text(curve("pca", [0.3, 0.4, 0.5]), "lower")
+    assert "has no knee" in knee_text(curve("pca", [0.3, 0.4, 0.5]), "higher")
+    assert "too few" in knee_text(curve("pca", [0.5, 0.4]), "lower")
+
+
+def test_many_lines_are_dealt_out_over_charts_of_one_scale() -> None:
+    lines = [curve(f"m{i}", [0.1 * i + 0.2, 0.1 * i, 0.05 * i]) for i in range(8)]
+    found = curve_part(CurveRecord(title="t", metric="surrogate_distance", lines=lines))
+    assert found is not None
+    assert [len(figure["key"]) for figure in found["figures"]] == [6, 2]
+    scales = [re.findall(r'text-anchor="end">(.*?)<', str(f["svg"])) for f in found["figures"]]
+    assert scales[0] == scales[1] and scales[0][-1] == "100 %"
+    assert curve_part(CurveRecord(title="t", metric="surrogate_distance", lines=[])) is None
+
+
+# layers
+
+
+def test_layers_say_whether_the_slope_may_be_used(folder: Path, page: str) -> None:
+    part = between(page, "In the middle</h3>", "</section>")
+    rows = [cells for _, cells in rows_of(part.split("</table>")[0])]
+    assert [cells[0] for cells in rows] == ["bee", "block 2", "last layer"]
+    assert rows[0][5] == "✓ the slope may be used"
+    assert rows[1][5].startswith("✗ do not use: the slope misses")
+    assert [cells[2].split()[0] for cells in rows] == ["2.10", "9.00", "–"]
+    assert [cells[3].split()[0] for cells in rows[:2]] == ["2.00", "2.00"]
+    assert [cells[4].split()[0] for cells in rows] == ["0.10", "7.00", "–"]
+    last = compared_scores(folder, "surrogate_error", "rebuilt")["m3-5-45"]
+    assert rows[2][3].split()[0] == f"{np.mean(last['per_seed']):.2f}"
+    assert all(cells[1] == "CDISCO: singular vectors (svd)" for cells in rows)
+    assert layers_table(LayersRecord(title="t", metric="x", rows=[], last={})) is None
+
+
+# the whole page
+
+
+def test_the_head_reads_well(page: str) -> None:
+    card = plain(between(page, '<ul class="verdicts">', "</ul>"))
+    assert card.startswith("Do concepts and importances add up to the output? ")
+    assert "Surrogate distance (SURF EMD): " in card
+    assert " Partly " in card and "better than random importances" in card
+    assert card.endswith(
+        "Better than an explanation without meaning, but some of the output is not made of these "
+        "concepts and importances."
+    )
+    facts = plain(between(page, '<dl class="facts">', "</dl>"))
+    assert facts == "method of the verdicts CDISCO: singular vectors (svd)"
+
+
+def test_the_big_table_is_folded_and_no_empty_section_is_left(page: str) -> None:
+    assert "models compared" not in page and "What the paper found" not in page
+    folded = between(page, '<details class="all-models">', "</details>")
+    assert "All scores of all 16 explanations" in folded and folded.count("<tr>") == 17
+    assert "Surrogate error (SURF MAE), by the slope" in folded
+    assert page.count("<details") == page.count("</details>") == 2
+    assert "How the classes are spread" not in page, "bars show them one by one"
+
+
+def test_no_drawing_has_numbers_that_are_none(page: str) -> None:
+    drawn = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert len(drawn) > 12
+    for svg in drawn:
+        for value in re.findall(r' (?:x|y|x1|x2|y1|y2|cx|cy|r|d|width|height|points)="(.*?)"', svg):
+            assert not re.search(r"inf|nan|none", value, re.IGNORECASE)
+        assert not re.search(r"(?<![a-z])(inf|nan)(?![a-z])", plain(svg), re.IGNORECASE)
+    assert all('role="img"' in svg or "aria-hidden" in svg for svg in drawn)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    studies = [{**study, "title": EVIL[i]} for i, study in enumerate(STUDIES)]
+    page = write_run(
+        tmp_path, EVIL, word=EVIL[0], checks=2, studies=studies, metrics=METRICS[:2],
+        compared_metrics=[*COMPARED[:2], COMPARED[-1]],
+    ).read_text()  # fmt: skip
+    tags = Tags()
+    tags.feed(page)
+    assert not {tag for tag, _ in tags.found} & {"script", "iframe", "object"}
+    assert {tag for tag, _ in tags.found} >= {"img", "b", "svg"}, "our own"
+    sources = [a["src"] for tag, a in tags.found if tag == "img"]
+    assert sources and all(str(s).startswith("data:image/jpeg;base64,") for s in sources)
+    assert not [a for _, attributes in tags.found for a in attributes if a.startswith("on")]
+    assert "{{ 7*7 }}" in unescape(page) and page.count("&lt;script&gt;") > 20
+    assert tags.found.count(("script", {})) == 0
+    assert page.count("<b>") == 4, "one for each concept"
+
+
+def test_a_plain_audit_has_bars_and_scatter(tmp_path: Path) -> None:
+    spec = RunSpec.model_validate({"name": "bare", "evidence": ["x"], "metrics": METRICS[:2]})
+    write_record(tmp_path / "run.json", run_record(spec, ""))
+    run_made(spec, Made([[planted(0.8)]]), tmp_path)
+    page = write_report(tmp_path).read_text()
+    part = between(page, "add up to the output?</h2>\n", "What to distrust").split("</h2>")[-1]
+    assert len(svgs(part, "panel")) == 2
+    assert "Class by class" in part and f"All {4 * N} outputs." in part
+    assert part.index("<table>") < part.index("Class by class"), "scores first, unfolded"
+    for absent in ("side by side", "The concepts themselves", "knee", "<details", "slope"):
+        assert absent not in part
+    assert part.count("Surrogate distance (SURF EMD)") == 1
+
+
+def test_a_run_without_stored_evidence_still_has_its_page(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    for gone in ("evidence", "compared"):
+        shutil.rmtree(copy / gone)
+    page = write_report(copy).read_text()
+    assert "side by side" in page and "The concepts themselves" in page
+    assert "Class by class" not in page and "What explanation and network put out" not in page
+    assert "The network puts out" not in page
+    for gone in ("compared.json", "studies.json"):
+        (copy / gone).unlink()
+    made = json.loads((copy / "made.json").read_text())
+    (copy / "made.json").write_text(json.dumps({**made, "concept_cards": []}))
+    bare = write_report(copy).read_text()
+    assert "side by side" not in bare and "Surrogate error (SURF MAE)" in bare
+    write_record(copy / "studies.json", StudiesFile(studies=[]))
+    assert write_report(copy).read_text() == bare
+
+
+def unlimited(value: float, *nulls: float, bounds: tuple[float, float] = (0.0, math.inf)) -> Score:
+    return Score(
+        "surrogate_error", 1, "faithful", value, "lower", bounds, 0.0, 3, 0, "samples",
+        intervals=(Interval(value - 0.1, value + 0.1, 0.95, "samples", "", 9),),
+        nulls=tuple(Null(f"null {i}", null, None) for i, null in enumerate(nulls)),
+    )  # fmt: skip
+
+
+def test_strips_of_unlimited_scores_are_not_squeezed() -> None:
+    assert ends_of(unlimited(7.0, 5.0, 9.0)) == (0.0, 10.0)
+    far = unlimited(7.0, 5.0, 661.0)
+    assert ends_of(far) == (0.0, 8.0)
+    drawn = str(strip(far, width=212, labels=True))
+    assert 'cx="181.0"' in drawn and 'class="null" x1="131.0"' in drawn
+    assert re.search(r'<path class="farther" d="M211.0 28.0l-6 -4v8z"><title>null 1: 661.00', drawn)
+    for score in (
+        unlimited(0.0, 0.0),
+        unlimited(float("nan"), 3.0),
+        unlimited(1.0, float("nan"), math.inf),
+        unlimited(-2.0, 4.0, bounds=(-math.inf, math.inf)),
+    ):
+        low, high = ends_of(score)
+        assert math.isfinite(low) and math.isfinite(high) and low < high
+        svg = str(strip(score, labels=True))
+        assert not re.search(r'="[^"]*\b(inf|nan)\b[^"]*"', svg.split("<title>")[0])
+
+
+def test_options_and_methods_have_words() -> None:
+    def said(metric: str, **options: object) -> str:
+        score = Score(metric, 1, "faithful", 0.5, "lower", (0.0, 1.0), 0.0, 3, 0, "samples",
+                      options=catalogue()[metric].options() | options)  # fmt: skip
+        return options_text(score)
+
+    assert (
+        said("surrogate_distance") == said("concept_deletion") == said("surrogate_accuracy") == ""
+    )
+    assert said("surrogate_distance", surrogate="rebuilt") == "on rebuilt embeddings"
+    assert said("surrogate_error", surrogate="linearised") == "by the slope"
+    assert said("surrogate_error", surrogate="learned", projection="coordinates") == (
+        "with a fitted network, by coordinates"
+    )
+    assert said("concept_deletion", of="label", most_steps=5) == (
+        "of the true class, in at most 5 steps"
+    )
+    assert said("surrogate_accuracy", chance=0.1) == "chance level 0.1"
+    assert method_text("sae") == "sparse autoencoder (sae)"
+    assert method_text("<b>") == "<b>"
+
+
+MISPLACED = """() => {
+  const bad = [];
+  document.querySelectorAll("details").forEach(d => d.open = true);
+  for (const svg of document.querySelectorAll("svg[viewBox]")) {
+    const view = svg.viewBox.baseVal, texts = [...svg.querySelectorAll("text")];
+    const boxes = texts.map(t => t.getBBox());
+    boxes.forEach((a, i) => {
+      if (a.x < -1 || a.x + a.width > view.width + 1 || a.y + a.height > view.height + 2)
+        bad.push("cut off: " + texts[i].textContent);
+      boxes.slice(0, i).forEach((b, j) => {
+        const wide = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
+        const tall = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y);
+        if (wide > 1 && tall > 5) bad.push(texts[i].textContent + " on " + texts[j].textContent);
+      });
+    });
+  }
+  return bad;
+}"""
+
+
+@pytest.mark.slow
+def test_in_a_browser(folder: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    browser_path = shutil.which("chromium")
+    if browser_path is None:
+        pytest.skip("no chromium here")
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(
+            executable_path=browser_path,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        for width in (1200, 360):
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            said: list[str] = []
+            page.on("console", lambda m, said=said: said.append(m.text))
+            page.goto((folder / "report.html").as_uri())
+            assert said == []
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+            assert page.evaluate(MISPLACED) == []
+            page.close()
+        browser.close()
