@@ -132,7 +132,9 @@ def surrogate_evidence(
         else (lambda *shape: random.normal(size=shape))
     )  # fmt: skip
     importances = numbers(k, classes)
+    kept = importances[0, 0]
     importances[random.random((k, classes)) < draw(st.sampled_from([0.0, 0.5, 1.0]))] = np.nan
+    importances[0, 0] = kept  # one concept explains one class at least
     return SurrogateEvidence(
         importances=importances,
         embeddings=numbers(n, dimensions),

@@ -28,7 +28,14 @@ def test_every_metric_is_cited_and_explained() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "docs/guide.md", "docs/leakage.md", "docs/evidence.md", "docs/data-format.md"],
+    [
+        "README.md",
+        "docs/guide.md",
+        "docs/leakage.md",
+        "docs/faithfulness.md",
+        "docs/evidence.md",
+        "docs/data-format.md",
+    ],
 )
 def test_python_in_the_docs_runs(page: str, tmp_path: Path) -> None:
     for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):

@@ -15,6 +15,7 @@ from theodolite.contracts.axes import Concepts, Samples
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.contracts.files import load, load_arrays, save
+from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.datasets.synthetic import planted_locations
 from theodolite.errors import EvidenceError, RefusedInput
 
@@ -129,3 +130,21 @@ def test_arrays_in_one_file(tmp_path: Path) -> None:
         load_arrays(tmp_path / "x.txt")
     with pytest.raises(RefusedInput, match="nothing there"):
         load_arrays(tmp_path / "none")
+
+
+def test_surrogate_arrays_class_by_class(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    given = {
+        "importances": np.ones((2, 3)),
+        "vectors": random.normal(size=(2, 3, 4)),
+        "embeddings": random.normal(size=(5, 4)),
+        "head": random.normal(size=(2, 4)),
+    }
+    np.savez(tmp_path / "mine.npz", **given)
+    found = load_arrays(tmp_path / "mine.npz")
+    assert isinstance(found, SurrogateEvidence)
+    assert found.vectors.shape == (6, 4) and found.importances.shape == (6, 2)
+    del given["importances"]
+    np.savez(tmp_path / "less.npz", **given)
+    with pytest.raises(EvidenceError, match="'importances' and perhaps"):
+        load_arrays(tmp_path / "less.npz")

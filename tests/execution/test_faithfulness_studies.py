@@ -44,7 +44,7 @@ def settings(**values: list[float]) -> list[ComparedRecord]:
 def test_a_measure_in_order_passes_and_says_what_it_costs() -> None:
     models = settings(perfect=[0.0, 0.0], importances=[1.0, 1.1], concepts=[2.0, 2.2])
     (row,) = sanity_record(SANITY, models).rows
-    assert row.passes and row.operations == 6
+    assert row.outcome == "passes" and row.operations == 6
     assert row.values["random concepts"].value == pytest.approx(2.1)
     assert row.values["perfect"].low is None  # seeds change nothing
 
@@ -54,7 +54,7 @@ def test_a_measure_that_is_blind_fails_and_planted_cases_are_listed() -> None:
         perfect=[0.0, 0.0], importances=[0.0, 0.0], concepts=[2.0, 2.2], shuffled=[0.5, 0.51]
     )
     (row,) = sanity_record(SANITY, models).rows
-    assert not row.passes
+    assert row.outcome == "fails"
     assert [step.found for step in row.order] == ["the same", "worse"]
     assert [(s.setting, s.found) for s in row.planted] == [("shuffled importances", "worse")]
 
@@ -63,7 +63,13 @@ def test_settings_that_are_not_there_give_no_rows() -> None:
     assert sanity_record(SANITY, settings(perfect=[0.0, 0.0])).rows == []
 
 
-@pytest.mark.parametrize(("missed", "usable"), [(0.1, True), (0.6, False)])
+def test_two_seeds_that_disagree_leave_it_open() -> None:
+    models = settings(perfect=[0.0, 0.0], importances=[1.0, 2.0], concepts=[1.2, 2.1])
+    (row,) = sanity_record(SANITY, models).rows
+    assert row.outcome == "undecided"
+
+
+@pytest.mark.parametrize(("missed", "usable"), [(0.1, True), (0.6, False), (np.nan, False)])
 def test_a_layer_may_be_read_if_the_slope_misses_little(missed: float, usable: bool) -> None:
     about = {"kind": "layer", "layer": "layer2", "method": "nmf", "concepts": 5}
     models = [

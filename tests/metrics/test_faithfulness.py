@@ -15,9 +15,11 @@ from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.contracts.surrogate_settings import outputs_of, perfect
 from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.errors import EvidenceError
+from theodolite.execution.audit import audit
 from theodolite.metrics._catalogue import catalogue
 from theodolite.metrics.faithfulness._frame import members, surrogate_outputs
 from theodolite.metrics.faithfulness.cost import surrogate_operations
+from theodolite.metrics.faithfulness.doubts import surrogate_doubts
 from theodolite.metrics.faithfulness.sanity import judged, sanity_check
 
 HEAD = np.array([[2.0, 0, 1], [0, 1, -1], [-1, 2, 0]])
@@ -218,7 +220,7 @@ def test_removal_against_loops(way: str, evidence: SurrogateEvidence, of: str) -
         chosen = int(outputs_of(e)[x].argmax()) if of == "predicted" else int(e.labels[x])
         used = [int(j) for j in np.flatnonzero(members(e)[:, chosen])]
         used.sort(key=lambda j: -e.importances[j, chosen])
-        if not used:
+        if not used or len(e.classes) == 1:
             continue
         heights = []
         for n in range(len(used) + 1):
@@ -289,6 +291,63 @@ def test_messages_say_what_to_pass() -> None:
         value("surrogate_error", plain, surrogate="rebuilt")
 
 
+PLAIN = {"projections": np.ones((3, 1)), "outputs": np.arange(6.0).reshape(3, 2)}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("surrogate_error", {"surrogate": "learned"}, "learned: got none"),
+        ("surrogate_error", {"surrogate": "linearised"}, "linearised: got none"),
+        ("surrogate_error", {"projection": "dot"}, "embeddings: got none"),
+        ("surrogate_error", {"projection": "coordinates"}, "vectors: got none"),
+        ("surrogate_relative_error", {}, "labels: got none"),
+        ("surrogate_relative_error_by_class", {}, "labels: got none"),
+        ("surrogate_accuracy", {}, "labels: got none"),
+        ("concept_deletion", {}, "head: got none"),
+    ],
+)
+def test_what_is_missing_is_said(name: str, options: dict[str, str], says: str) -> None:
+    plain = SurrogateEvidence(importances=np.ones((1, 2)), **PLAIN)
+    with pytest.raises(EvidenceError, match=says):
+        catalogue()[name].state.of(plain, **options)
+
+
+def test_importances_that_say_nothing_are_refused_at_the_door() -> None:
+    with pytest.raises(EvidenceError, match="only NaN"):
+        SurrogateEvidence(importances=np.full((1, 2), np.nan), **PLAIN)
+    with pytest.raises(EvidenceError, match="Pad importances with NaN"):
+        SurrogateEvidence.per_class(importances=[[1.0, 2.0], [1.0]], **PLAIN)
+
+
+def test_doubts_about_the_arrays() -> None:
+    good = explained(OWN, LOW)
+    outputs = outputs_of(good)
+    assert surrogate_doubts(good) == surrogate_doubts(replace(good, outputs=outputs)) == []
+    (said,) = surrogate_doubts(replace(good, outputs=outputs, bias=None))
+    assert "pass that as `bias`" in said
+    (said,) = surrogate_doubts(replace(good, outputs=outputs[::-1].copy()))
+    assert "wrong order" in said
+    shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
+    (said,) = surrogate_doubts(replace(good, outputs=shares))
+    assert "look like probabilities" in said
+    bare = np.asarray(good.importances).copy()
+    bare[:, 1] = np.nan
+    (said,) = surrogate_doubts(replace(good, importances=bare))
+    assert "1 of 3 classes have no concepts ('class 1' first)" in said
+
+
+def test_a_single_output_is_judged_by_its_error() -> None:
+    random = np.random.default_rng(0)
+    evidence = SurrogateEvidence(
+        importances=np.ones((1, 1)), vectors=np.ones((1, 1)), head=np.ones((1, 1)),
+        embeddings=random.normal(size=(60, 1)) * 3,
+    )  # fmt: skip
+    (verdict,) = (v for v in audit(evidence).verdicts if v.question == "faithful")
+    assert verdict.score.metric == "surrogate_error" and verdict.answer == "partly"
+    assert np.isnan(value("concept_deletion", evidence))
+
+
 @pytest.mark.parametrize("name", ["surrogate_error", "surrogate_distance"])
 def test_planted_dial_orders(name: str) -> None:
     dial = [
@@ -324,12 +383,14 @@ class TestSanity:
         for measure in ("surrogate_error", "surrogate_distance", "surrogate_rank_correlation"):
             linear, rebuilt = found[measure, "linear"], found[measure, "rebuilt"]
             learned = found[measure, "learned"]
-            assert linear.passes and all(step.holds for step in linear.planted), str(linear)
-            assert not rebuilt.passes
+            assert linear.outcome == "passes" and all(step.holds for step in linear.planted), str(
+                linear
+            )
+            assert rebuilt.outcome == "fails"
             assert rebuilt.order[0].found == "the same"  # blind to importances
             assert rebuilt.order[1].found == "worse"
-            assert not learned.passes
-            assert str(linear).startswith("pass") and str(rebuilt).startswith("FAIL")
+            assert learned.outcome == "fails"
+            assert str(linear).startswith("passes") and str(rebuilt).startswith("fails")
 
     def test_a_measure_that_prefers_random_concepts_fails(self) -> None:
         values = {
@@ -337,9 +398,9 @@ class TestSanity:
             "random importances": (0.5, 0.6, 0.5),
             "random concepts": (0.9, 0.8, 0.9),
         }
-        assert not judged("m", {}, "higher", values).passes
+        assert judged("m", {}, "higher", values).outcome == "fails"
         assert judged("m", {}, "higher", values).order[0].found == "better"
-        assert judged("m", {}, "lower", values).passes
+        assert judged("m", {}, "lower", values).outcome == "passes"
 
     def test_rounding_beside_a_perfect_score_is_no_difference(self) -> None:
         values = {
@@ -357,7 +418,18 @@ class TestSanity:
             "random importances": (0.5, -0.6, 0.2),
             "random concepts": (2.0, 2.1, 2.2),
         }
-        assert judged("m", {}, "lower", values).order[0].found == "not told apart"
+        found = judged("m", {}, "lower", values)
+        assert found.order[0].found == "not told apart" and found.outcome == "undecided"
+
+    def test_one_seed_decides_nothing(self) -> None:
+        values = {"perfect": (0.0,), "random importances": (1.0,), "random concepts": (2.0,)}
+        assert judged("m", {}, "lower", values).outcome == "undecided"
+
+    def test_without_seeds_or_classes_it_says_so(self) -> None:
+        with pytest.raises(EvidenceError, match="0 seeds and 2 outputs"):
+            sanity_check(np.ones((3, 2)), np.ones((2, 2)), seeds=[])
+        with pytest.raises(EvidenceError, match="1 outputs"):
+            sanity_check(np.ones((3, 2)), np.ones((1, 2)))
 
 
 def test_perfect_needs_the_last_layer() -> None:

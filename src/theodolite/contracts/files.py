@@ -189,18 +189,31 @@ def _load_samples(path: Path) -> Samples:
     return Samples(**given)
 
 
+def _most_like(arrays: dict[str, Any]) -> str:
+    """The array by which the kind of evidence is known; if it is not there, of the nearest kind."""
+    there = next((name for name in FROM_ARRAYS if name in arrays), None)
+    if there is not None:
+        return there
+    shared = {
+        first: len(set(arrays) & {name for name, _ in kind.layouts()})
+        for first, kind in FROM_ARRAYS.items()
+    }
+    return max(shared, key=lambda first: shared[first])
+
+
 def load_arrays(path: Path | str) -> Evidence:
     """Evidence from one .npz or .safetensors file whose arrays are named like the fields.
 
     ``concepts``, ``classes`` and ``units`` may give names, ``ids`` and ``clusters`` say which
-    samples are which and which belong together.
+    samples are which and which belong together. Vectors or projections with an axis for classes
+    are those of ``SurrogateEvidence.per_class``.
     """
     path = Path(path)
     read = {".npz": read_npz, ".safetensors": read_safetensors}.get(path.suffix)
     if read is None and path.exists():
         raise EvidenceError(f"{path.name!r}", f"a file {path.suffix!r}", ".npz or .safetensors")
     arrays: dict[str, Any] = dict((read or read_npz)(path))
-    first = next((name for name in FROM_ARRAYS if name in arrays), "values")
+    first = _most_like(arrays)
     kind = FROM_ARRAYS[first]
     fields = {name for name, _ in kind.layouts()}
     axes = [name for name in AXES if name != "parts" and hasattr(kind, name)]
@@ -215,7 +228,9 @@ def load_arrays(path: Path | str) -> Evidence:
         if axis in arrays:
             arrays[axis] = tuple(str(name) for name in np.atleast_1d(arrays[axis]))
     rows = {name: arrays.pop(name) for name in ("ids", "clusters") if name in arrays}
+    own = any(np.ndim(arrays.get(name, 0)) == 3 for name in ("vectors", "projections"))
+    make = SurrogateEvidence.per_class if kind is SurrogateEvidence and own else kind
     try:
-        return kind(**arrays, samples=Samples(**rows))
+        return make(**arrays, samples=Samples(**rows))
     except TypeError as error:
         raise EvidenceError(f"{path.name!r}", str(error), "all the arrays of its kind") from error

@@ -83,6 +83,8 @@ class SurrogateEvidence(Evidence):
     ) -> "SurrogateEvidence":
         """Evidence in which each class is explained by the same number of concepts of its own.
 
+        A class with fewer concepts than others: pad its importances with NaN, the rest with 0.
+
         >>> SurrogateEvidence.per_class(
         ...     importances=np.ones((2, 1)),
         ...     projections=np.ones((3, 2, 1)),
@@ -90,7 +92,13 @@ class SurrogateEvidence(Evidence):
         ... )
         <SurrogateEvidence: 3 samples, 2 concepts, 2 classes; importances, outputs, projections>
         """
-        weights = np.asarray(importances, float)
+        try:
+            weights = np.asarray(importances, float)
+        except ValueError as error:
+            raise EvidenceError(
+                "importances", "classes with different numbers of concepts", "(classes, k)",
+                "Pad importances with NaN, and vectors and projections with 0.",
+            ) from error  # fmt: skip
         if weights.ndim != 2:
             raise EvidenceError("importances", f"shape {weights.shape}", "(classes, k)")
         n_classes, k = weights.shape
@@ -111,6 +119,11 @@ class SurrogateEvidence(Evidence):
         return cls(importances=table, **flat, **given)
 
     def check(self) -> None:
+        if np.isnan(self.importances).all():
+            raise EvidenceError(
+                "importances", "only NaN", "a number for some concept and class",
+                "NaN says that a concept does not explain a class; 0 that it adds nothing.",
+            )  # fmt: skip
         if self.outputs is None and (self.embeddings is None or self.head is None):
             raise EvidenceError("outputs", "none", "`outputs`, or `embeddings` and `head`")
         if self.projections is None and (self.embeddings is None or self.vectors is None):

@@ -1,5 +1,6 @@
 """Everything that the evidence allows, in one call."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,11 +10,13 @@ from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, LocationEvidence
 from theodolite.contracts.made import Progress, silent
 from theodolite.contracts.score import Question, Score
+from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.errors import EvidenceError
 from theodolite.execution.evaluate import Request, Resampling, evaluate
 from theodolite.execution.verdict import QUESTIONS, Verdict, verdict
 from theodolite.metrics._base import Entry
 from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.faithfulness.doubts import surrogate_doubts
 
 FEW_CLUSTERS = 10
 
@@ -102,6 +105,9 @@ def _by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
 
 def _doubts(by_kind: dict[type[Evidence], Evidence]) -> list[str]:
     """Signs that the arrays do not belong together, which no shape can show."""
+    explained = by_kind.get(SurrogateEvidence)
+    if isinstance(explained, SurrogateEvidence):
+        return surrogate_doubts(explained)
     said = by_kind.get(ConceptEvidence)
     if not isinstance(said, ConceptEvidence) or said.weights is None or said.predicted is None:
         return []
@@ -223,6 +229,8 @@ def _headline(scores: Sequence[Score]) -> Score | None:
     """Of the question's first metric the score with the options that its card quotes."""
     if not scores:
         return None
-    wanted = catalogue()[scores[0].metric].headline
-    of_first = [s for s in scores if s.metric == scores[0].metric]
+    # a score that means nothing here, such as probabilities of a single output, decides nothing
+    first = next((s for s in scores if not math.isnan(s.value)), scores[0])
+    wanted = catalogue()[first.metric].headline
+    of_first = [s for s in scores if s.metric == first.metric]
     return max(of_first, key=lambda s: sum(s.options.get(k) == v for k, v in wanted.items()))

@@ -11,7 +11,7 @@ from theodolite.execution.spec import CurveSpec, LayersSpec, SanitySpec
 from theodolite.metrics._resample import mean_interval
 from theodolite.metrics.faithfulness.cost import surrogate_operations
 from theodolite.metrics.faithfulness.knee import knee
-from theodolite.metrics.faithfulness.sanity import ORDER, Step, judged
+from theodolite.metrics.faithfulness.sanity import ORDER, Outcome, Step, judged
 
 COSTS = ("linear", "rebuilt", "learned")
 
@@ -43,7 +43,7 @@ class SanityRow(Record):
     surrogate: str
     better: Literal["higher", "lower"]
     values: dict[str, ValueRecord]
-    passes: bool
+    outcome: Outcome
     order: list[StepRecord]
     planted: list[StepRecord]
     operations: int | None
@@ -127,7 +127,7 @@ def _row(score: ScoreRecord, values: dict[str, np.ndarray], study: SanitySpec) -
         surrogate=surrogate,
         better=score.better,
         values={name: _mean(np.asarray(each)) for name, each in filled.items()},
-        passes=found.passes,
+        outcome=found.outcome,
         order=[_step(step) for step in found.order],
         planted=[_step(step) for step in found.planted],
         operations=_operations(surrogate, study),
@@ -177,7 +177,7 @@ def layers_record(study: LayersSpec, models: Sequence[ComparedRecord]) -> Layers
                 by_slope=_mean(_seeds(slope)),
                 rebuilt=_mean(_seeds(rebuilt)),
                 missed=lost,
-                usable=(lost.value or 0.0) < 0.5 * (measured.value or 0.0),
+                usable=_usable(lost.value, measured.value),
             )
         )
     return LayersRecord(
@@ -188,15 +188,23 @@ def layers_record(study: LayersSpec, models: Sequence[ComparedRecord]) -> Layers
     )
 
 
+def _usable(missed: float | None, measured: float | None) -> bool:
+    """An exact slope may always be read; one whose error is not known never."""
+    if missed is None or measured is None:
+        return False
+    return missed < max(0.5 * measured, 1e-6)
+
+
 def _last(
     study: LayersSpec, models: Sequence[ComparedRecord], methods: set[str]
 ) -> Iterator[tuple[str, ValueRecord]]:
-    """The last layer by the same methods: its rebuilt embeddings need no slope."""
-    for model in models:
-        method = str(model.about.get("method"))
-        score = _score(model, study.metric, surrogate="rebuilt")
-        first = model.about.get("concepts") == study.concepts
-        if model.about.get("kind") == "method" and method in methods and first and score:
+    """The last layer by the same methods, each with its first number of concepts: its rebuilt
+    embeddings need no slope."""
+    own = [m for m in models if m.about.get("kind") == "method"]
+    for method in sorted(methods):
+        first = next((m for m in own if m.about["method"] == method), None)
+        score = None if first is None else _score(first, study.metric, surrogate="rebuilt")
+        if score is not None:
             yield method, _mean(_seeds(score))
 
 
@@ -205,7 +213,11 @@ def curve_record(study: CurveSpec, models: Sequence[ComparedRecord]) -> CurveRec
     lines = []
     own = [m for m in models if m.about.get("kind") == "method"]
     for method in dict.fromkeys(str(m.about["method"]) for m in own):
-        found = [(m, _score(m, study.metric)) for m in own if m.about["method"] == method]
+        found = [
+            (m, _score(m, study.metric, surrogate="linear") or _score(m, study.metric))
+            for m in own
+            if m.about["method"] == method
+        ]
         scored = sorted(
             ((int(m.about["concepts"]), s) for m, s in found if s is not None),
             key=lambda pair: pair[0],

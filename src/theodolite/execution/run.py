@@ -128,8 +128,7 @@ def _compared(
         kinds = {type(bundle) for bundle in other.evidence[0]} | {ConceptEvidence}
         asked = [r for r in requests if r.entry.needs in kinds] if requests else None
         if asked is not None:  # compared models need not all have the same arrays
-            given = {type(bundle): bundle for bundle in other.evidence[0]}
-            asked = [r for r in asked if _allowed(r, given.get(r.entry.needs))]
+            asked = [r for r in asked if all(_allowed(r, seed) for seed in other.evidence)]
         evidence = [[_clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
         scores = answer(evidence, asked, _lighter(spec)).scores
         records.append(
@@ -141,8 +140,10 @@ def _compared(
     return records
 
 
-def _allowed(request: Request, evidence: Evidence | None) -> bool:
-    return evidence is None or not request.entry.missing(evidence, request.options)
+def _allowed(request: Request, bundles: Sequence[Evidence]) -> bool:
+    """Whether these bundles have the arrays for it."""
+    own = [bundle for bundle in bundles if type(bundle) is request.entry.needs]
+    return not any(request.entry.missing(bundle, request.options) for bundle in own)
 
 
 def _lighter(spec: RunSpec) -> Resampling:

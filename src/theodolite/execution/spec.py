@@ -161,7 +161,6 @@ class LayersSpec(Strict):
     kind: Literal["layers"]
     title: str
     metric: str = "surrogate_distance"
-    concepts: int = 5
 
 
 class CurveSpec(Strict):

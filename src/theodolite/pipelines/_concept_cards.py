@@ -19,7 +19,11 @@ def concept_cards(
     explanation: Explanation, layer: ExplainedLayer, data: LabelledPictures, n_classes: int
 ) -> tuple[list[ConceptCard], dict[str, bytes]]:
     """The strongest concepts of some classes, spread over all; and the pictures, by file."""
-    usable = [of for of in layer.patches if _part_of(explanation, of) is not None]
+    usable = [
+        of
+        for of in layer.patches
+        if _part_of(explanation, of) is not None and (layer.labels == of).any()
+    ]
     step = max(len(usable) // max(n_classes, 1), 1)
     cards: list[ConceptCard] = []
     pictures: dict[str, bytes] = {}

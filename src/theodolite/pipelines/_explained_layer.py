@@ -20,6 +20,8 @@ from theodolite.models.backbones import Backbone
 from theodolite.models.patches import Patches, embeddings_of, head_of, patch_embeddings
 
 HeadFrom = Literal["network", "probe"]
+SHARE, PER_SIDE = 5 / 13, 3
+"""Patches: their side as a share of the picture's, and how many a row and a column."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,7 +61,7 @@ class ClassPatches:
 
 
 def layer_from_pooled(
-    data: LabelledPictures, pooled: Path, held_out: HeadFrom, backbone: Backbone
+    data: LabelledPictures, pooled: Path, head: HeadFrom, backbone: Backbone
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Embeddings from a file, and the layer: the network's own, or fitted to the classes."""
     features = read_npy(pooled)
@@ -71,7 +73,7 @@ def layer_from_pooled(
             f"numbers, at least {wanted} rows",
         )
     embeddings = features[data.row_in_table].astype(np.float32)
-    return embeddings, _head(embeddings, data, held_out, backbone)
+    return embeddings, _head(embeddings, data, head, backbone)
 
 
 def layer_from_pictures(
@@ -106,8 +108,17 @@ def _head(
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
     train = ~data.is_test
+    lacking = sorted(set(range(len(data.classes))) - set(data.labels[train].tolist()))
+    if lacking:
+        raise EvidenceError(
+            "head: probe", f"no training pictures of {data.classes[lacking[0]]!r}",
+            "some of every class",
+        )  # fmt: skip
     probe = LogisticRegression(max_iter=1000).fit(embeddings[train], data.labels[train])
-    return probe.coef_.astype(np.float32), probe.intercept_.astype(np.float32)
+    weights, bias = probe.coef_, probe.intercept_
+    if len(data.classes) == 2:  # one row for both: half of it for, half of it against
+        weights, bias = (np.concatenate([-part, part]) / 2 for part in (weights, bias))
+    return weights.astype(np.float32), bias.astype(np.float32)
 
 
 def class_patches(
@@ -126,7 +137,9 @@ def class_patches(
         rows = np.flatnonzero(usable)[:most]
         if not len(rows):
             continue
-        key = hashlib.sha256(json.dumps([about, [data.ids[row] for row in rows]]).encode())
+        key = hashlib.sha256(json.dumps([about, SHARE, PER_SIDE]).encode())
+        for row in rows:
+            key.update(np.asarray(data.picture(int(row))).tobytes())
         stem = workshop.cache / "patches" / key.hexdigest()
         found[number] = ClassPatches(_kept(data, backbone, rows, stem), rows)
     workshop.progress("patches", len(data.classes), len(data.classes))
@@ -139,12 +152,13 @@ def _kept(
     files = [stem.with_suffix(f".{part}.npy") for part in ("embeddings", "picture", "boxes")]
     if all(file.is_file() for file in files):
         return Patches(*(read_npy(file) for file in files))
-    made = patch_embeddings(backbone, (data.picture(int(row)) for row in rows))
+    pictures = (data.picture(int(row)) for row in rows)
+    made = patch_embeddings(backbone, pictures, share=SHARE, per_side=PER_SIDE)
     for file, values in zip(files, (made.embeddings, made.picture, made.boxes), strict=True):
         write_npy(file, values)
     return made
 
 
-def digest_of(weights: Path | None, backbone: str, data: LabelledPictures) -> str:
-    """Names network and data: what patches depend on."""
-    return json.dumps([backbone, None if weights is None else sha256_of(weights), data.name])
+def digest_of(weights: Path | None, backbone: str) -> str:
+    """Names the network that embeds patches."""
+    return json.dumps([backbone, None if weights is None else sha256_of(weights)])

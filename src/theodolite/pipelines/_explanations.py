@@ -10,7 +10,7 @@ from jaxtyping import Float
 from theodolite.contracts.axes import Concepts
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._protocol import Discovery
+from theodolite.explainers.discovery._protocol import Discovery, offset_of
 from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.explainers.discovery.importance import gradient_importance
 from theodolite.explainers.discovery.methods import METHODS
@@ -59,8 +59,8 @@ class Explanation:
     """All concepts of a layer by one method."""
 
     parts: tuple[Found, ...]
-    without: int
-    """Classes that got no concepts: too few samples are predicted as them."""
+    without: tuple[str, ...] = ()
+    """Why classes got no concepts: one reason for each that has none."""
 
     def gathered(self, name: str, axis: int) -> np.ndarray:
         """An array of all parts."""
@@ -74,26 +74,37 @@ def explained(
     if method not in METHODS:
         raise EvidenceError("method", repr(method), f"one of {sorted(METHODS)}")
     if method in GLOBAL:
-        return Explanation((_of_all(layer, method, n_concepts, seed, training),), 0)
-    find = partial(_of_class, layer, method, n_concepts, seed)
-    found = [part for part in in_parallel(find, range(len(layer.classes))) if part is not None]
+        return Explanation((_of_all(layer, method, n_concepts, seed, training),))
+    find = partial(_tried, layer, method, n_concepts, seed)
+    tried = list(in_parallel(find, range(len(layer.classes))))
+    found = tuple(part for part in tried if isinstance(part, Found))
+    reasons = tuple(part for part in tried if isinstance(part, str))
     if not found:
         raise EvidenceError(
-            f"concepts by {method!r}", "no class with enough samples",
+            f"concepts by {method!r}", f"none in any class ({reasons[0]})",
             f"{n_concepts} or more training samples predicted as a class",
         )  # fmt: skip
-    return Explanation(tuple(found), len(layer.classes) - len(found))
+    return Explanation(found, reasons)
 
 
-def _of_class(
-    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int
-) -> Found | None:
+def _tried(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int) -> Found | str:
+    """The concepts of a class, or why there are none: one class must not end the run."""
+    try:
+        return _of_class(layer, method, n_concepts, seed, of)
+    except EvidenceError as error:
+        return str(error)
+
+
+def _of_class(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int) -> Found:
     own = layer.train[layer.predicted == of]
     rows = own
     if method == "craft":
         rows = layer.patches[of].found.embeddings if of in layer.patches else own[:0]
     if len(rows) < max(n_concepts, 2) or not len(own):
-        return None
+        raise EvidenceError(
+            f"class {layer.classes.names[of]!r}", f"{min(len(rows), len(own))} samples",
+            f"{max(n_concepts, 2)} or more that are predicted as it",
+        )  # fmt: skip
     drawn = int(np.random.SeedSequence([seed, of]).generate_state(1)[0])
     fitted = METHODS[method](n_concepts=n_concepts).fit(rows, seed=drawn)
     importance = gradient_importance(layer.head[of : of + 1], fitted.dictionary())[0]
@@ -106,8 +117,6 @@ def _of_class(
             lambda codes: (codes @ gives)[:, None] + layer.bias[of],
             seed=drawn,
         )[0]
-        # a concept in no sample of the class moves nothing there
-        importance = np.nan_to_num(importance)
     codes = fitted.encode(layer.test)
     table = np.full((len(importance), len(layer.classes)), np.nan)
     table[:, of] = importance
@@ -143,7 +152,7 @@ def _of_all(
 
 def _shapley(layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int) -> np.ndarray:
     """Class-specific importances: Shapley values of how many samples are still recognised."""
-    rows = np.random.default_rng(seed).permutation(len(layer.train))[:500]
+    rows = _some_of_each(layer.train_labels, 500, seed)
     decoder = fitted.decoder
     assert decoder is not None  # noqa: S101  it is fitted
     # the decoder's last layer and the network's in one: many sets of concepts are asked about
@@ -156,9 +165,17 @@ def _shapley(layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int) -> n
         fitted.encode(layer.train[rows]), layer.train_labels[rows], lambda codes: codes, outputs
     )
     found = shapley_importance(value, n, samples=8, seed=seed)
-    return np.asarray(
-        np.nan_to_num(np.atleast_2d(found).T)
-    )  # a class that was not drawn: nothing is known
+    return np.asarray(np.atleast_2d(found).T)
+
+
+def _some_of_each(labels: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """Rows drawn at random, as many of each class as there are."""
+    drawn = np.random.default_rng(seed).permutation(len(labels))
+    turn = np.zeros(len(labels), int)
+    for of in np.unique(labels):
+        own = drawn[labels[drawn] == of]
+        turn[own] = np.arange(len(own))
+    return np.asarray(drawn[np.argsort(turn[drawn], kind="stable")][:n])
 
 
 def _most_important(table: np.ndarray, n: int) -> np.ndarray:
@@ -180,7 +197,8 @@ def evidence_of(
     train_codes = explanation.gathered("train_codes", 1)
     if training.learned:
         learned = learned_outputs(layer, (train_codes, codes), importances, seed, training)
-    decoded = _is_linear(explanation)
+    # deletion adds up directions: what is rebuilt otherwise would not be what it takes away
+    adds_up = all(_adds_up(part.fitted) for part in explanation.parts)
     return SurrogateEvidence(
         importances=importances,
         embeddings=layer.test if full else None,
@@ -189,7 +207,7 @@ def evidence_of(
         bias=layer.bias,
         vectors=_single(
             np.concatenate([part.fitted.dictionary() for part in explanation.parts])
-        ) if decoded else None,
+        ) if adds_up else None,
         projections=_single(codes),
         rebuilt=_single(sum(part.rebuilt for part in explanation.parts) + layer.bias),
         learned=None if learned is None else _single(learned),
@@ -200,9 +218,9 @@ def evidence_of(
     )  # fmt: skip
 
 
-def _is_linear(explanation: Explanation) -> bool:
-    """Whether embeddings are rebuilt by adding up the concepts' directions."""
-    return not any(hasattr(part.fitted, "decoder") for part in explanation.parts)
+def _adds_up(fitted: Discovery) -> bool:
+    """Whether embeddings are rebuilt by adding up directions, and nothing else."""
+    return not hasattr(fitted, "decoder") and bool(np.abs(offset_of(fitted)).max() < 1e-9)
 
 
 def learned_outputs(
@@ -221,8 +239,9 @@ def learned_outputs(
     fitted = fit_learned_surrogate(
         train, layer.outputs(layer.train), layer.head, layer.bias, settings
     )
-    # one that ran off while it was fitted may put out what no number can hold
-    return np.asarray(np.nan_to_num(fitted.outputs(test), nan=0.0, posinf=1e6, neginf=-1e6))
+    found = fitted.outputs(test)
+    # one that ran off while it was fitted says nothing
+    return None if fitted.diverged or not np.isfinite(found).all() else found
 
 
 def _by_class(codes: np.ndarray, there: np.ndarray) -> np.ndarray:

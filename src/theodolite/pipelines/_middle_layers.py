@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from theodolite.contracts.axes import Classes, Concepts, Samples
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery._protocol import Discovery
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.models.backbones import Backbone
@@ -72,10 +73,17 @@ def middle_evidence(
     """
     n_classes = len(pictures.classes)
     train, test = rest.activations(pictures.train), rest.activations(pictures.test)
+    if train.ndim != 4:
+        raise EvidenceError(
+            "layer", f"shape {train.shape}", "(pictures, channels, rows, columns)",
+            "Name a layer before the pooling.",
+        )  # fmt: skip
     said, outputs = rest.outputs(pictures.train), rest.outputs(pictures.test)
     table = np.full((n_classes * n_concepts, n_classes), np.nan)
     codes = np.zeros((len(test), n_classes * n_concepts), np.float32)
-    rebuilt, linearised, bias = outputs.copy(), outputs.copy(), outputs.mean(axis=0)
+    # a class without concepts is explained by its bias alone, here as at the last layer
+    bias = said.mean(axis=0)
+    rebuilt, linearised = (np.tile(bias, (len(outputs), 1)) for _ in range(2))
     for of in range(n_classes):
         rows = np.flatnonzero(said.argmax(axis=1) == of)
         random = np.random.default_rng([seed, of])

@@ -39,6 +39,8 @@ from theodolite.pipelines._middle_layers import middle_evidence, middle_pictures
 from theodolite.pipelines._parallel import counted, in_parallel
 
 About = dict[str, float | int | str]
+IN_THE_MIDDLE = {"nmf", "svd", "pca", "kmeans", "random"}
+"""Methods that find as many directions as asked for, class by class."""
 TRAINED = {"sae", "concept_shap", "learned"}
 
 
@@ -84,6 +86,7 @@ class FaithfulnessPipeline:
         first, models, without = self._methods(layer, workshop, training)
         models += self._settings(layer, workshop, training) if self.sanity else []
         models += self._middle(data, backbone, workshop)
+        without |= _bare_in_the_middle(models)
         cards, pictures = concept_cards(first, layer, data, self.card_classes)
         accuracy = float(np.mean(layer.outputs(layer.test).argmax(axis=1) == layer.labels))
         return Made(
@@ -107,14 +110,14 @@ class FaithfulnessPipeline:
 
     def _methods(
         self, layer: ExplainedLayer, workshop: Workshop, training: Training
-    ) -> tuple[Explanation, list[Compared], dict[str, int]]:
+    ) -> tuple[Explanation, list[Compared], dict[str, tuple[str, ...]]]:
         """Every method's explanations, the first of them, and classes that got none."""
         jobs = [(m, n) for m in self.methods for n in self._numbers(m)]
         chosen = workshop.seeds[: self.repeats]
         steps = len(jobs) * len(chosen)
         all_found: list[Explanation] = []
         models: list[Compared] = []
-        without: dict[str, int] = {}
+        without: dict[str, tuple[str, ...]] = {}
         for method, n in jobs:
             main = n == self.concepts
             epochs = training if main else replace(training, learned=0)
@@ -141,6 +144,9 @@ class FaithfulnessPipeline:
         unknown = sorted({*self.methods, *self.curve_methods, *self.layer_methods} - set(METHODS))
         if unknown or not self.methods:
             raise EvidenceError("methods", f"{unknown or 'none'}", f"some of {sorted(METHODS)}")
+        wrong = sorted(set(self.layer_methods) - IN_THE_MIDDLE) if self.layers else []
+        if wrong:
+            raise EvidenceError("layer_methods", f"{wrong}", f"some of {sorted(IN_THE_MIDDLE)}")
         odd = sorted(set(self.epochs) - TRAINED)
         if odd:
             raise EvidenceError("epochs", f"{odd}", f"some of {sorted(TRAINED)}")
@@ -158,7 +164,7 @@ class FaithfulnessPipeline:
         else:
             embeddings, (head, bias) = layer_from_pooled(data, self.pooled, self.head, backbone)
         workshop.progress("embeddings", 1, 1)
-        about = digest_of(self.weights, self.backbone, data)
+        about = digest_of(self.weights, self.backbone)
         predicted = (embeddings @ head.T + bias).argmax(axis=1)
         patches = class_patches(data, predicted, backbone, self.patch_pictures, about, workshop)
         test = np.flatnonzero(data.is_test)
@@ -273,12 +279,24 @@ def _fitted(
     return learned_outputs(layer, codes, np.asarray(evidence.importances), seed, training)
 
 
-def _left_out(without: dict[str, int]) -> list[str]:
-    lacking = {name: n for name, n in without.items() if n}
+def _left_out(without: dict[str, tuple[str, ...]]) -> list[str]:
+    lacking = {name: reasons for name, reasons in without.items() if reasons}
     if not lacking:
         return []
-    said = ", ".join(f"{name}: {n}" for name, n in lacking.items())
+    said = ", ".join(f"{name}: {len(reasons)}" for name, reasons in lacking.items())
+    first = next(iter(lacking.values()))[0]
     return [
-        "Classes without an explanation, because too few training samples are predicted as them: "
-        f"{said}. Their outputs are explained by the bias alone."
+        f"Classes without an explanation: {said}. Their outputs are explained by the bias alone. "
+        f"The first because: {first}"
     ]
+
+
+def _bare_in_the_middle(models: Sequence[Compared]) -> dict[str, tuple[str, ...]]:
+    """Classes that got no concepts at a layer in the middle."""
+    found = {}
+    for model in models:
+        if model.about["kind"] == "layer":
+            table = model.evidence[0][0].importances  # type: ignore[attr-defined]
+            n = int(np.isnan(table).all(axis=0).sum())
+            found[model.name] = ("no training picture is predicted as it.",) * n
+    return found

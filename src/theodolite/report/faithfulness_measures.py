@@ -44,7 +44,8 @@ def _capital(words: str) -> str:
 
 def tally(rows: Sequence[SanityRow]) -> str:
     """How many measures pass, in a sentence."""
-    passing = [row for row in rows if row.passes]
+    passing = [row for row in rows if row.outcome == "passes"]
+    open_ones = sum(row.outcome == "undecided" for row in rows)
     of = f"{len(rows)} measures" if len(rows) != 1 else "1 measure"
     verb = "tells" if len(passing) <= 1 else "tell"
     said = f"{len(passing) or 'None'} of {of} {verb} a faithful explanation from a spoilt one"
@@ -54,6 +55,8 @@ def tally(rows: Sequence[SanityRow]) -> str:
         if surrogate:
             name = SURROGATES.get(surrogate, surrogate).partition(",")[0]
             said += f", all of them by the {name}"
+    if open_ones:
+        said += f"; {open_ones} {'is' if open_ones == 1 else 'are'} undecided"
     return f"{said}."
 
 
@@ -64,7 +67,7 @@ def _measure(row: SanityRow, record: SanityRecord) -> dict[str, Any]:
     return {
         "title": row.metric if about is None else about.title,
         "better": row.better,
-        "passes": row.passes,
+        "outcome": row.outcome,
         "missed": list(dict.fromkeys(_missed(row))),
         "cells": [
             {
@@ -86,6 +89,8 @@ def _missed(row: SanityRow) -> Iterator[str]:
                 yield "minds a change of notation"
         elif step.found == "better":
             yield f"finds {step.setting} better"
+        elif step.found == "not told apart" and row.outcome == "undecided" and step in row.order:
+            yield f"these seeds do not tell {step.setting} from {step.against}"
         elif step.found != "worse":
             of_importances = blind and step.setting.endswith("importances")
             yield "blind to importances" if of_importances else f"does not notice {step.setting}"

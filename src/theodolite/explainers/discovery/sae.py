@@ -72,7 +72,11 @@ class SparseAutoencoder:
                 warnings.simplefilter("ignore", DeprecationWarning)  # it asks matplotlib for maps
                 sae = import_module("overcomplete.sae")
         except ImportError as error:
-            raise missing("SparseAutoencoder", "overcomplete", "overcomplete") from error
+            raise missing(
+                "SparseAutoencoder",
+                (error.name or "overcomplete").partition(".")[0],
+                "theodolite[sae]",
+            ) from error
 
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)

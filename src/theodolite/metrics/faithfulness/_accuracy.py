@@ -11,6 +11,7 @@ from theodolite.contracts.surrogate_settings import outputs_of
 from theodolite.errors import EvidenceError
 from theodolite.metrics._base import Additive, Weights, constant, ratio, total
 from theodolite.metrics.faithfulness._distances import Outputs, right_answer
+from theodolite.metrics.faithfulness._frame import needed
 
 Kept = TypeVar("Kept", bound="AccuracyKept")
 
@@ -35,7 +36,7 @@ class AccuracyKept(Additive):
         """The counts of a shard, for what the surrogate puts out."""
         if chance is not None and not 0 <= chance < 1:
             raise EvidenceError("chance", f"{chance}", "an accuracy from 0 to below 1")
-        labels = np.asarray(evidence.labels)
+        labels = needed(evidence, "labels")
         return cls(
             surrogate=total(right_answer(answers, labels), weights),
             network=total(right_answer(outputs_of(evidence), labels), weights),

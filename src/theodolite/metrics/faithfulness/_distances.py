@@ -4,6 +4,8 @@ import numpy as np
 import scipy.special
 from jaxtyping import Bool, Float, Int
 
+from theodolite.errors import EvidenceError
+
 Outputs = Float[np.ndarray, "samples classes"]
 Labels = Int[np.ndarray, " samples"] | None
 Compared = tuple[Float[np.ndarray, " samples"], Float[np.ndarray, " samples"]]
@@ -58,6 +60,8 @@ def rank_correlation(network: Outputs, surrogate: Outputs, labels: Labels) -> Co
 
 def relative_error(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
     """How far the label's output is off, as a share of it; undefined where it is 0."""
+    if labels is None:
+        raise EvidenceError("labels", "none", "the true class of each sample", "Pass `labels`.")
     rows = np.arange(len(network))
     wanted = network[rows, labels]
     off, size = np.abs(wanted - surrogate[rows, labels]), np.abs(wanted)

@@ -70,7 +70,21 @@ def surrogate_outputs(
     evidence: SurrogateEvidence, surrogate: Surrogate = "linear", projection: Projection = "given"
 ) -> Outputs:
     """What the surrogate puts out."""
+    for option, given, known in (
+        ("surrogate", surrogate, SURROGATES),
+        ("projection", projection, PROJECTIONS),
+    ):
+        if given not in known:
+            raise EvidenceError(option, repr(given), f"one of {sorted(known)}")
     return SURROGATES[surrogate](evidence, PROJECTIONS[projection])
+
+
+def needed(evidence: SurrogateEvidence, name: str) -> np.ndarray:
+    """An array that a choice of options needs."""
+    found = getattr(evidence, name)
+    if found is None:
+        raise EvidenceError(name, "none", f"`{name}`, for these options", "Pass it as well.")
+    return np.asarray(found)
 
 
 def members(evidence: SurrogateEvidence) -> Bool[np.ndarray, "concepts classes"]:
@@ -112,7 +126,7 @@ def rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
 def _stored(name: str) -> Answers:
     def answer(evidence: SurrogateEvidence, project: Projects) -> Outputs:
         del project
-        return np.asarray(getattr(evidence, name), float)
+        return np.asarray(needed(evidence, name), float)
 
     return answer
 
@@ -127,14 +141,13 @@ def _given(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
 def _dot(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """Dot products of embeddings and concepts. The concepts of a class are added up first: that
     is the same sum, for a fraction of the work."""
-    return np.asarray(
-        working(evidence.embeddings) @ _carried(loads, working(evidence.vectors)).T, float
-    )
+    embeddings, vectors = (working(needed(evidence, n)) for n in ("embeddings", "vectors"))
+    return np.asarray(embeddings @ _carried(loads, vectors).T, float)
 
 
 def _coordinates(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """The part of an embedding that a class's concepts span, taken apart into them."""
-    vectors, there = np.asarray(evidence.vectors, float), members(evidence)
+    vectors, there = np.asarray(needed(evidence, "vectors"), float), members(evidence)
     directions = np.zeros((loads.shape[1], vectors.shape[1]))
     inverses: dict[bytes, np.ndarray] = {}
     for of in range(loads.shape[1]):
@@ -143,7 +156,7 @@ def _coordinates(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
         if key not in inverses:
             inverses[key] = np.linalg.pinv(vectors[rows])
         directions[of] = inverses[key] @ loads[rows, of]
-    embeddings = working(evidence.embeddings)
+    embeddings = working(needed(evidence, "embeddings"))
     return np.asarray(embeddings @ directions.astype(embeddings.dtype).T, float)
 
 

@@ -11,7 +11,7 @@ from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.contracts.surrogate_settings import bias_of, outputs_of, working
 from theodolite.errors import EvidenceError
 from theodolite.metrics._base import PerSample
-from theodolite.metrics.faithfulness._frame import members
+from theodolite.metrics.faithfulness._frame import members, needed
 
 Way = Literal["deletion", "insertion"]
 Of = Literal["predicted", "label"]
@@ -22,15 +22,15 @@ def removal(evidence: SurrogateEvidence, way: Way, of: Of, most_steps: int) -> P
     """The area under each sample's curve."""
     if most_steps < 1:
         raise EvidenceError("most_steps", f"{most_steps}", "1 or more")
-    chosen = outputs_of(evidence).argmax(axis=1) if of == "predicted" else evidence.labels
-    if chosen is None:
-        raise EvidenceError("labels", "none", "labels, for of='label'")
+    head, vectors = (working(needed(evidence, name)) for name in ("head", "vectors"))
+    chosen = needed(evidence, "labels") if of == "label" else outputs_of(evidence).argmax(axis=1)
     area, whole = np.zeros(len(evidence)), np.zeros(len(evidence))
-    for one in np.unique(chosen):
+    there, gives = members(evidence), np.asarray(vectors @ head.T, float)
+    for one in np.unique(chosen) if len(head) > 1 else ():  # one output has no probability
         rows = np.flatnonzero(chosen == one)
-        concepts = np.flatnonzero(members(evidence)[:, one])
+        concepts = np.flatnonzero(there[:, one])
         if len(concepts):
-            area[rows] = _areas(evidence, rows, concepts, int(one), (way, most_steps))
+            area[rows] = _areas(evidence, rows, (concepts, gives), int(one), (way, most_steps))
             whole[rows] = 1.0
     return PerSample(area, whole, np.ones(len(evidence), bool))
 
@@ -38,16 +38,16 @@ def removal(evidence: SurrogateEvidence, way: Way, of: Of, most_steps: int) -> P
 def _areas(
     evidence: SurrogateEvidence,
     rows: Int[np.ndarray, " n"],
-    concepts: Int[np.ndarray, " k"],
+    used: tuple[Int[np.ndarray, " k"], Float[np.ndarray, "concepts classes"]],
     of: int,
     how: tuple[Way, int],
 ) -> Float[np.ndarray, " n"]:
-    """The mean over the curve, for samples of one class."""
+    """The mean over the curve, for samples of one class, from its concepts and what each gives."""
     way, most_steps = how
+    concepts, gives = used
     order = concepts[np.argsort(-np.asarray(evidence.importances)[concepts, of], kind="stable")]
-    vectors = working(evidence.vectors)[order]
-    gives = np.asarray(vectors @ working(evidence.head).T, float)
-    there = _projected(evidence, rows, order, vectors)
+    gives = gives[order]
+    there = _projected(evidence, rows, order)
     always = bias_of(evidence)
     if evidence.constant is not None:
         always = always + np.asarray(evidence.constant, float)
@@ -63,11 +63,9 @@ def _areas(
 
 
 def _projected(
-    evidence: SurrogateEvidence,
-    rows: Int[np.ndarray, " n"],
-    concepts: Int[np.ndarray, " k"],
-    vectors: Float[np.ndarray, "k dimensions"],
+    evidence: SurrogateEvidence, rows: Int[np.ndarray, " n"], concepts: Int[np.ndarray, " k"]
 ) -> Float[np.ndarray, "n k"]:
     if evidence.projections is not None:
         return np.asarray(np.asarray(evidence.projections)[np.ix_(rows, concepts)], float)
-    return np.asarray(working(evidence.embeddings)[rows] @ vectors.T, float)
+    directions = working(evidence.vectors)[concepts]
+    return np.asarray(working(evidence.embeddings)[rows] @ directions.T, float)

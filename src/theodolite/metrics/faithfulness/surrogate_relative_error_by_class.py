@@ -13,6 +13,7 @@ from theodolite.metrics.faithfulness._frame import (
     USES_IF,
     Projection,
     Surrogate,
+    needed,
     surrogate_outputs,
 )
 from theodolite.metrics.faithfulness._nulls import ALL
@@ -93,7 +94,7 @@ class SurrogateRelativeErrorByClass(Additive):
         network = outputs_of(evidence)
         found = surrogate_outputs(evidence, surrogate, projection)
         own = np.zeros(network.shape)
-        own[np.arange(len(own)), np.asarray(evidence.labels)] = 1.0
+        own[np.arange(len(own)), needed(evidence, "labels")] = 1.0
         return cls(
             errors=total(own * np.abs(network - found), weights),
             outputs=total(own * network, weights),
