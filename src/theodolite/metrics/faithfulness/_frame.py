@@ -5,7 +5,7 @@ outputs of that, and a distance :math:`d` compares these with the network's. A m
 ``compared(evidence, distance, surrogate, projection)``.
 """
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse
@@ -19,8 +19,10 @@ from theodolite.metrics._base import PerSample
 Surrogate = Literal["linear", "rebuilt", "learned", "linearised"]
 Projection = Literal["given", "dot", "coordinates"]
 Outputs = Float[np.ndarray, "samples classes"]
-Loads = Float[np.ndarray, "concepts classes"]
-"""How much of each concept goes into each output; 0 where it does not explain it."""
+Loads = Any  # classes x concepts: an array, or scipy's sparse one
+"""How much of each concept goes into each output, 0 where it does not explain it: most are 0 where
+classes have concepts of their own, and then only the others are kept."""
+DENSE = 0.1
 
 USES_IF = {
     "surrogate": {"learned": ("learned",), "linearised": ("linearised",)},
@@ -94,8 +96,18 @@ def members(evidence: SurrogateEvidence) -> Bool[np.ndarray, "concepts classes"]
 
 def _linear(evidence: SurrogateEvidence, project: Projects) -> Outputs:
     """Importances times projections, and the network's bias: no parameter, nothing rebuilt."""
-    loads = np.nan_to_num(np.asarray(evidence.importances, float))
+    table, there = np.asarray(evidence.importances), members(evidence)
+    if there.mean() > DENSE:
+        loads = np.where(there, table, 0.0).T
+    else:
+        loads = _sparse(table[there], there)
     return np.asarray(project(evidence, loads) + bias_of(evidence))
+
+
+def _sparse(values: Float[np.ndarray, " n"], there: np.ndarray) -> Loads:
+    """The loads of concepts that explain a class, in the order of the table."""
+    concept, of = np.nonzero(there)
+    return scipy.sparse.csr_array((values, (of, concept)), shape=there.shape[::-1])
 
 
 def _rebuilt(evidence: SurrogateEvidence, project: Projects) -> Outputs:
@@ -107,20 +119,18 @@ def _rebuilt(evidence: SurrogateEvidence, project: Projects) -> Outputs:
             "rebuilt", "no `head` and `vectors`", "both, to rebuild with",
             "Or pass what the network puts out for the rebuilt embeddings as `rebuilt`.",
         )  # fmt: skip
-    found = project(evidence, rebuilding_loads(evidence)) + bias_of(evidence)
+    found = project(evidence, _rebuilding_loads(evidence)) + bias_of(evidence)
     return np.asarray(found if evidence.constant is None else found + evidence.constant)
 
 
-def rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
+def _rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
     """What a concept's own direction gives to each output of the last layer."""
     vectors, head = working(evidence.vectors), working(evidence.head)
     there = members(evidence)
-    if there.mean() > 0.1:
-        return np.where(there, np.asarray(vectors @ head.T, float), 0.0)
-    loads = np.zeros(there.shape)
+    if there.mean() > DENSE:
+        return np.where(there, np.asarray(vectors @ head.T, float), 0.0).T
     concept, of = np.nonzero(there)
-    loads[concept, of] = np.einsum("nd,nd->n", vectors[concept], head[of])
-    return loads
+    return _sparse(np.einsum("nd,nd->n", vectors[concept], head[of]), there)
 
 
 def _stored(name: str) -> Answers:
@@ -135,39 +145,36 @@ def _given(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """Projections as the method made them; dot products if it gives none."""
     if evidence.projections is None:
         return _dot(evidence, loads)
-    return np.asarray(_carried(loads, working(evidence.projections).T).T, float)
+    projections = working(evidence.projections)
+    return np.asarray((_in(projections, loads) @ projections.T).T, float)
 
 
 def _dot(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """Dot products of embeddings and concepts. The concepts of a class are added up first: that
     is the same sum, for a fraction of the work."""
     embeddings, vectors = (working(needed(evidence, n)) for n in ("embeddings", "vectors"))
-    return np.asarray(embeddings @ _carried(loads, vectors).T, float)
+    return np.asarray(embeddings @ (_in(vectors, loads) @ vectors).T, float)
 
 
 def _coordinates(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """The part of an embedding that a class's concepts span, taken apart into them."""
     vectors, there = np.asarray(needed(evidence, "vectors"), float), members(evidence)
-    directions = np.zeros((loads.shape[1], vectors.shape[1]))
+    table = loads if isinstance(loads, np.ndarray) else loads.toarray()
+    directions = np.zeros((len(table), vectors.shape[1]))
     inverses: dict[bytes, np.ndarray] = {}
-    for of in range(loads.shape[1]):
+    for of in range(len(table)):
         rows = np.flatnonzero(there[:, of])
         key = rows.tobytes()
         if key not in inverses:
             inverses[key] = np.linalg.pinv(vectors[rows])
-        directions[of] = inverses[key] @ loads[rows, of]
+        directions[of] = inverses[key] @ table[of, rows]
     embeddings = working(needed(evidence, "embeddings"))
     return np.asarray(embeddings @ directions.astype(embeddings.dtype).T, float)
 
 
-def _carried(
-    loads: Loads, right: Float[np.ndarray, "concepts n"]
-) -> Float[np.ndarray, "classes n"]:
-    """The concepts' rows added up for each class. Most loads are 0 where classes have their own."""
-    loads = loads.astype(right.dtype)
-    if np.count_nonzero(loads) > 0.1 * loads.size:
-        return np.asarray(loads.T @ right)
-    return np.asarray(scipy.sparse.csr_array(loads.T) @ right)
+def _in(values: np.ndarray, loads: Loads) -> Loads:
+    """The loads in the precision of what they are multiplied with."""
+    return loads.astype(values.dtype)
 
 
 SURROGATES: dict[str, Answers] = {
