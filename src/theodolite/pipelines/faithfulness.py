@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from theodolite.contracts.axes import Classes, Samples
 from theodolite.contracts.made import Compared, Made, Workshop
 from theodolite.contracts.surrogate import SurrogateEvidence
-from theodolite.contracts.surrogate_settings import SETTINGS, outputs_of
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery.methods import METHODS
@@ -18,6 +16,7 @@ from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.learned_surrogate import Loss
 from theodolite.models.rest_of_network import RestOfNetwork
+from theodolite.pipelines._check_settings import settings_of_the_check
 from theodolite.pipelines._concept_cards import concept_cards
 from theodolite.pipelines._explained_layer import (
     ExplainedLayer,
@@ -32,11 +31,9 @@ from theodolite.pipelines._explanations import (
     Training,
     evidence_of,
     explained,
-    learned_outputs,
 )
 from theodolite.pipelines._features import weights_digest
 from theodolite.pipelines._middle_layers import middle_evidence, middle_pictures
-from theodolite.pipelines._parallel import counted, in_parallel
 
 About = dict[str, float | int | str]
 IN_THE_MIDDLE = {"nmf", "svd", "pca", "kmeans", "random"}
@@ -64,6 +61,7 @@ class FaithfulnessPipeline:
     repeats: int = 3
     """How many of the seeds the methods are run with; the settings of the check take all."""
     sanity: bool = True
+    """Whether measures are put to the test as well: on a perfect explanation, and on spoilt ones."""
     learned_loss: Loss = "cross_entropy"
     """What the fitted surrogate is fitted by: class probabilities, or outputs (``l1``)."""
     layers: Sequence[str] = ()
@@ -84,7 +82,8 @@ class FaithfulnessPipeline:
         layer = self._layer(data, backbone, workshop)
         training = Training(self.learned_loss, **self.epochs)
         first, models, without = self._methods(layer, workshop, training)
-        models += self._settings(layer, workshop, training) if self.sanity else []
+        if self.sanity and len(layer.classes) > 1:
+            models += settings_of_the_check(layer, workshop, training)
         models += self._middle(data, backbone, workshop)
         without |= _bare_in_the_middle(models)
         cards, pictures = concept_cards(first, layer, data, self.card_classes)
@@ -180,43 +179,6 @@ class FaithfulnessPipeline:
             patches=patches,
         )
 
-    def _settings(
-        self, layer: ExplainedLayer, workshop: Workshop, training: Training
-    ) -> Iterator[Compared]:
-        """A perfect explanation, and what is left of it after it was spoilt."""
-        given = SurrogateEvidence(
-            importances=np.ones((1, len(layer.classes))),
-            projections=np.ones((len(layer.test), 1)),
-            embeddings=layer.test,
-            head=layer.head,
-            bias=layer.bias,
-            labels=layer.labels,
-            classes=layer.classes,
-            samples=layer.samples,
-        )
-        made = {
-            name: [_slim(make(given, seed), layer) for seed in workshop.seeds]
-            for name, make in SETTINGS.items()
-        }
-        if training.learned:
-            # what is fitted does not look at importances: both settings have the same concepts
-            same, other = made["perfect"], made["random concepts"]
-            fit = partial(_fitted, layer, training)
-            jobs = list(zip([*workshop.seeds] * 2, [*same, *other], strict=True))
-            found = list(counted(in_parallel(fit, jobs), "fitted surrogates", len(jobs), workshop))
-            n = len(same)
-            for name, learned in (
-                ("perfect", found[:n]),
-                ("random importances", found[:n]),
-                ("random concepts", found[n:]),
-            ):
-                made[name] = [
-                    replace(e, learned=v) for e, v in zip(made[name], learned, strict=True)
-                ]
-        for name, seeds in made.items():
-            about: About = {"kind": "setting", "setting": name}
-            yield Compared(f"setting-{name.replace(' ', '-')}", about, [[one] for one in seeds])
-
     def _middle(
         self, data: LabelledPictures, backbone: Backbone, workshop: Workshop
     ) -> Iterator[Compared]:
@@ -256,27 +218,6 @@ class FaithfulnessPipeline:
 
     def _pooled_digest(self) -> dict[str, str]:
         return {} if self.pooled is None else {self.pooled.name: sha256_of(self.pooled)}
-
-
-def _slim(evidence: SurrogateEvidence, layer: ExplainedLayer) -> SurrogateEvidence:
-    """The same without embeddings, which would be stored for every setting and seed."""
-    vectors = np.asarray(evidence.vectors, np.float32)
-    return replace(
-        evidence,
-        embeddings=None,
-        outputs=outputs_of(evidence).astype(np.float32),
-        projections=layer.test @ vectors.T,
-        vectors=vectors,
-    )
-
-
-def _fitted(
-    layer: ExplainedLayer, training: Training, job: tuple[int, SurrogateEvidence]
-) -> np.ndarray | None:
-    seed, evidence = job
-    vectors = np.asarray(evidence.vectors)
-    codes = (layer.train @ vectors.T, np.asarray(evidence.projections))
-    return learned_outputs(layer, codes, np.asarray(evidence.importances), seed, training)
 
 
 def _left_out(without: dict[str, tuple[str, ...]]) -> list[str]:
