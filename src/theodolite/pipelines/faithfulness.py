@@ -61,7 +61,7 @@ class FaithfulnessPipeline:
     repeats: int = 3
     """How many of the seeds the methods are run with; the settings of the check take all."""
     sanity: bool = True
-    """Whether measures are put to the test as well: on a perfect explanation, and on spoilt ones."""
+    """Whether measures are put to the test as well: on a perfect explanation and on spoilt ones."""
     learned_loss: Loss = "cross_entropy"
     """What the fitted surrogate is fitted by: class probabilities, or outputs (``l1``)."""
     layers: Sequence[str] = ()
