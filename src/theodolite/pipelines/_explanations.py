@@ -131,7 +131,7 @@ def _of_all(
     layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: Training
 ) -> Found:
     if method == "sae":
-        n = n_concepts * len(layer.classes)
+        n = min(n_concepts * len(layer.classes), len(layer.train))
         fitted = METHODS["sae"](n_concepts=n, active=min(n_concepts, n), epochs=training.sae).fit(
             layer.train, seed=seed
         )
