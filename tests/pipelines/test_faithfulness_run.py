@@ -204,7 +204,7 @@ class TestMiddle:
             network[4].bias[2] = -100.0
         random = np.random.default_rng(0)
         pictures = MiddlePictures(
-            random.normal(size=(30, 3, 4, 4)).astype(np.float32), np.zeros(30, int),
+            random.normal(size=(30, 3, 4, 4)).astype(np.float32),
             random.normal(size=(8, 3, 4, 4)).astype(np.float32), np.zeros(8, int),
             Classes(("a", "b", "c")), Samples.numbered(8),
         )  # fmt: skip

@@ -1,11 +1,17 @@
 """Questions about measures of faithfulness, methods and layers, answered from a run's scores."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from theodolite.execution.record import ComparedRecord, ScoreRecord
+from theodolite.execution.record import (
+    ComparedRecord,
+    ScoreRecord,
+    numbers,
+    score_named,
+    written,
+)
 from theodolite.execution.run_record import Record
 from theodolite.execution.spec import CurveSpec, LayersSpec, SanitySpec
 from theodolite.metrics._resample import mean_interval
@@ -109,7 +115,10 @@ def sanity_record(study: SanitySpec, models: Sequence[ComparedRecord]) -> Sanity
         return SanityRecord(title=study.title, rows=[], paper=study.paper)
     rows = []
     for score in settings[ORDER[0]].scores:
-        found = {name: _alike(model, score) for name, model in settings.items()}
+        found = {
+            name: score_named(model, score.metric, **score.options)
+            for name, model in settings.items()
+        }
         values = {name: _seeds(one) for name, one in found.items() if one is not None}
         if set(ORDER) <= set(values):
             rows.append(_row(score, values, study))
@@ -151,8 +160,8 @@ def _step(step: Step) -> StepRecord:
         against=step.more,
         expected=step.expected,
         found=step.found,
-        low=_number(step.low),
-        high=_number(step.high),
+        low=written(step.low),
+        high=written(step.high),
     )
 
 
@@ -162,10 +171,10 @@ def layers_record(study: LayersSpec, models: Sequence[ComparedRecord]) -> Layers
     for model in models:
         if model.about.get("kind") != "layer":
             continue
-        slope = _score(model, study.metric, surrogate="linearised")
-        rebuilt = _score(model, study.metric, surrogate="rebuilt")
-        missed = _score(model, "linearisation_error")
-        error = _score(model, "surrogate_error", surrogate="linearised")
+        slope = score_named(model, study.metric, surrogate="linearised")
+        rebuilt = score_named(model, study.metric, surrogate="rebuilt")
+        missed = score_named(model, "linearisation_error")
+        error = score_named(model, "surrogate_error", surrogate="linearised")
         if slope is None or rebuilt is None or missed is None or error is None:
             continue
         lost, measured = _mean(_seeds(missed)), _mean(_seeds(error))
@@ -203,7 +212,7 @@ def _last(
     own = [m for m in models if m.about.get("kind") == "method"]
     for method in sorted(methods):
         first = next((m for m in own if m.about["method"] == method), None)
-        score = None if first is None else _score(first, study.metric, surrogate="rebuilt")
+        score = None if first is None else score_named(first, study.metric, surrogate="rebuilt")
         if score is not None:
             yield method, _mean(_seeds(score))
 
@@ -214,7 +223,7 @@ def curve_record(study: CurveSpec, models: Sequence[ComparedRecord]) -> CurveRec
     own = [m for m in models if m.about.get("kind") == "method"]
     for method in dict.fromkeys(str(m.about["method"]) for m in own):
         found = [
-            (m, _score(m, study.metric, surrogate="linear") or _score(m, study.metric))
+            (m, score_named(m, study.metric, surrogate="linear") or score_named(m, study.metric))
             for m in own
             if m.about["method"] == method
         ]
@@ -224,35 +233,15 @@ def curve_record(study: CurveSpec, models: Sequence[ComparedRecord]) -> CurveRec
         )
         values = [_mean(_seeds(score)) for _, score in scored]
         if len(scored) > 1:
-            means = [np.nan if v.value is None else v.value for v in values]
-            numbers = [n for n, _ in scored]
-            bend = knee(numbers, means, scored[0][1].better)
-            lines.append(CurveLine(method=method, concepts=numbers, scores=values, knee=bend))
+            concepts = [n for n, _ in scored]
+            means = numbers([v.value for v in values])
+            bend = knee(concepts, means.tolist(), scored[0][1].better)
+            lines.append(CurveLine(method=method, concepts=concepts, scores=values, knee=bend))
     return CurveRecord(title=study.title, metric=study.metric, lines=lines)
 
 
-def _alike(model: ComparedRecord, score: ScoreRecord) -> ScoreRecord | None:
-    """A model's score by the same metric and options."""
-    return next(
-        (s for s in model.scores if s.metric == score.metric and s.options == score.options), None
-    )
-
-
-def _score(model: ComparedRecord, metric: str, **options: Any) -> ScoreRecord | None:
-    """A model's first score by a metric with these options."""
-    return next(
-        (
-            s
-            for s in model.scores
-            if s.metric == metric and all(s.options.get(k) == v for k, v in options.items())
-        ),
-        None,
-    )
-
-
 def _seeds(score: ScoreRecord) -> np.ndarray:
-    given = score.per_seed or [score.value]
-    return np.array([np.nan if v is None else v for v in given], float)
+    return numbers(score.per_seed or [score.value])
 
 
 def _mean(values: np.ndarray) -> ValueRecord:
@@ -262,7 +251,3 @@ def _mean(values: np.ndarray) -> ValueRecord:
     interval = mean_interval(known, 0.95, "seeds")
     ends = (None, None) if interval is None else (interval.low, interval.high)
     return ValueRecord(value=float(known.mean()), low=ends[0], high=ends[1], n=len(known))
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -113,6 +113,29 @@ class ComparedFile(Record):
     models: list[ComparedRecord]
 
 
+def score_named(model: ComparedRecord, metric: str, **options: Any) -> ScoreRecord | None:
+    """A model's score by a metric: the first that was asked for with these options."""
+    return next(
+        (
+            score
+            for score in model.scores
+            if score.metric == metric
+            and all(score.options.get(name) == value for name, value in options.items())
+        ),
+        None,
+    )
+
+
+def written(value: float) -> float | None:
+    """A number as records have it: undefined is null."""
+    return None if np.isnan(value) else float(value)
+
+
+def numbers(values: Sequence[float | None]) -> np.ndarray:
+    """Numbers of a record: null is undefined."""
+    return np.array([np.nan if value is None else value for value in values], float)
+
+
 def score_record(score: Score) -> ScoreRecord:
     """A score as it is written."""
 
@@ -171,7 +194,7 @@ def _bounds(ends: tuple[float | None, float | None]) -> tuple[float, float]:
 
 
 def _listed(values: np.ndarray) -> list[float | None]:
-    return [None if np.isnan(v) else float(v) for v in values]
+    return [written(v) for v in values]
 
 
 def score_of(record: ScoreRecord) -> Score:

@@ -14,7 +14,7 @@ from theodolite.execution.faithfulness_studies import (
     layers_record,
     sanity_record,
 )
-from theodolite.execution.record import ComparedRecord, ScoreRecord
+from theodolite.execution.record import ComparedRecord, numbers, score_named, written
 from theodolite.execution.run_record import Record, write_record
 from theodolite.execution.spec import (
     CorrelationSpec,
@@ -130,22 +130,13 @@ def matches(model: ComparedRecord, wanted: Filter) -> bool:
     return all(k in model.about and model.about[k] == v for k, v in wanted.items())
 
 
-def score_named(model: ComparedRecord, metric: str) -> ScoreRecord | None:
-    """A model's score by a metric: the one of the first options asked for."""
-    return next((score for score in model.scores if score.metric == metric), None)
-
-
 def _repeats(model: ComparedRecord, metric: str, *, excess: bool = False) -> np.ndarray:
     """A score's values over seeds; with ``excess`` less the clean null of each."""
     score = score_named(model, metric)
     values = [] if score is None else score.per_seed
     if score is None or not excess or score.null is None:
-        return _numbers(values)
-    return np.asarray(_numbers(values) - _numbers(score.null.per_seed))
-
-
-def _numbers(values: Sequence[float | None]) -> np.ndarray:
-    return np.array([np.nan if v is None else v for v in values], float)
+        return numbers(values)
+    return np.asarray(numbers(values) - numbers(score.null.per_seed))
 
 
 def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterator[CriterionRecord]:
@@ -226,10 +217,10 @@ def _pair(
 def _difference(metric: str, found: Difference) -> DifferenceRecord:
     return DifferenceRecord(
         metric=metric,
-        value=_n(found.value),
-        low=_n(found.low),
-        high=_n(found.high),
-        p=_n(found.p),
+        value=written(found.value),
+        low=written(found.low),
+        high=written(found.high),
+        p=written(found.p),
     )
 
 
@@ -243,10 +234,10 @@ def _correlation(study: CorrelationSpec, models: Sequence[ComparedRecord]) -> Co
         rows.append(
             CorrelationRow(
                 metric=metric,
-                r=_n(found.r),
-                low=_n(found.low),
-                high=_n(found.high),
-                p=_n(found.p),
+                r=written(found.r),
+                low=written(found.low),
+                high=written(found.high),
+                p=written(found.p),
                 n=found.n,
                 paper=study.paper.get(metric),
             )
@@ -260,7 +251,3 @@ def _mean_and_error(model: ComparedRecord, metric: str) -> tuple[float, float]:
     if len(values) < 2:
         return float("nan"), float("nan")
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def _n(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -20,24 +20,19 @@ def concept_cards(
 ) -> tuple[list[ConceptCard], dict[str, bytes]]:
     """The strongest concepts of some classes, spread over all; and the pictures, by file."""
     usable = [
-        of
+        (of, part)
         for of in layer.patches
-        if _part_of(explanation, of) is not None and (layer.labels == of).any()
+        for part in explanation.parts
+        if part.of in (of, None) and (layer.labels == of).any()
     ]
     step = max(len(usable) // max(n_classes, 1), 1)
     cards: list[ConceptCard] = []
     pictures: dict[str, bytes] = {}
-    for of in usable[::step][:n_classes]:
-        part = _part_of(explanation, of)
-        if part is not None:
-            for card, shown in _cards(part, layer, data, of):
-                cards.append(card)
-                pictures |= shown
+    for of, part in usable[::step][:n_classes]:
+        for card, shown in _cards(part, layer, data, of):
+            cards.append(card)
+            pictures |= shown
     return cards, pictures
-
-
-def _part_of(explanation: Explanation, of: int) -> Found | None:
-    return next((part for part in explanation.parts if part.of in (of, None)), None)
 
 
 def _cards(

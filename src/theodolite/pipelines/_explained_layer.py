@@ -18,6 +18,7 @@ from theodolite.io.arrays import read_npy, write_npy
 from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone
 from theodolite.models.patches import Patches, embeddings_of, head_of, patch_embeddings
+from theodolite.pipelines._features import checked_pooled
 
 HeadFrom = Literal["network", "probe"]
 SHARE, PER_SIDE = 5 / 13, 3
@@ -64,15 +65,10 @@ def layer_from_pooled(
     data: LabelledPictures, pooled: Path, head: HeadFrom, backbone: Backbone
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Embeddings from a file, and the layer: the network's own, or fitted to the classes."""
-    features = read_npy(pooled)
-    wanted = int(data.row_in_table.max()) + 1
-    if features.ndim != 2 or len(features) < wanted or features.dtype.kind != "f":
-        raise EvidenceError(
-            f"features {pooled.name!r}",
-            f"{features.dtype} {features.shape}",
-            f"numbers, at least {wanted} rows",
-        )
-    embeddings = features[data.row_in_table].astype(np.float32)
+    wanted = int(data.row_in_table.max()) + 1  # more rows are those of classes left out
+    given = read_npy(pooled)
+    features = checked_pooled(given[:wanted] if given.ndim else given, wanted, pooled.name)
+    embeddings = features[data.row_in_table]
     return embeddings, _head(embeddings, data, head, backbone)
 
 

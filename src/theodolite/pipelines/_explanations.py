@@ -49,7 +49,6 @@ class Found:
     fitted: Discovery
     names: tuple[str, ...]
     codes: Float[np.ndarray, "test concepts"]
-    train_codes: Float[np.ndarray, "train concepts"]
     importances: Float[np.ndarray, "concepts classes"]
     rebuilt: Float[np.ndarray, "test classes"]
 
@@ -124,7 +123,7 @@ def _of_class(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of
     rebuilt[:, of] = layer.outputs(fitted.decode(codes))[:, of] - layer.bias[of]
     name = layer.classes.names[of]
     names = tuple(f"{name}: {k + 1}" for k in range(len(importance)))
-    return Found(of, fitted, names, codes, fitted.encode(layer.train), table, rebuilt)
+    return Found(of, fitted, names, codes, table, rebuilt)
 
 
 def _of_all(
@@ -147,7 +146,7 @@ def _of_all(
     codes = fitted.encode(layer.test)
     rebuilt = layer.outputs(fitted.decode(codes)) - layer.bias
     names = tuple(f"concept {k + 1}" for k in range(n))
-    return Found(None, fitted, names, codes, fitted.encode(layer.train), table, rebuilt)
+    return Found(None, fitted, names, codes, table, rebuilt)
 
 
 def _shapley(layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int) -> np.ndarray:
@@ -194,9 +193,10 @@ def evidence_of(
     codes = explanation.gathered("codes", 1)
     outputs = layer.outputs(layer.test)
     learned = None
-    train_codes = explanation.gathered("train_codes", 1)
-    if training.learned:
-        learned = learned_outputs(layer, (train_codes, codes), importances, seed, training)
+    if training.learned and (~np.isnan(importances)).sum(axis=0).max() <= MOST_LEARNED:
+        of_train = [part.fitted.encode(layer.train) for part in explanation.parts]
+        both = (np.concatenate(of_train, axis=1), codes)
+        learned = learned_outputs(layer, both, importances, seed, training)
     # deletion adds up directions: what is rebuilt otherwise would not be what it takes away
     adds_up = all(_adds_up(part.fitted) for part in explanation.parts)
     return SurrogateEvidence(
@@ -232,8 +232,6 @@ def learned_outputs(
 ) -> Float[np.ndarray, "test classes"] | None:
     """What a surrogate puts out that was fitted on the training samples."""
     there = ~np.isnan(importances)
-    if there.sum(axis=0).max() > MOST_LEARNED:
-        return None
     train, test = (_by_class(one, there) for one in codes)
     settings = LearnedSurrogateSettings(loss=training.loss, epochs=training.learned, seed=seed)
     fitted = fit_learned_surrogate(

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from theodolite.contracts.made import Workshop
-from theodolite.errors import RefusedInput
+from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_npy, write_npy
 from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone
@@ -95,6 +95,17 @@ def feature_maps(
         shards.append(path)
     workshop.progress("features", len(rows), len(rows))
     return FeatureMaps(rows, tuple(shards))
+
+
+def checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray, "n channels"]:
+    """Pooled features from a file: a row of finite numbers for each picture."""
+    if features.ndim != 2 or len(features) != n or features.dtype.kind != "f":
+        raise EvidenceError(
+            f"features {name!r}", f"{features.dtype} {features.shape}", f"numbers, {n} rows"
+        )
+    if not np.isfinite(features).all():
+        raise EvidenceError(f"features {name!r}", "NaN or infinite values", "finite numbers")
+    return np.asarray(features, np.float32)
 
 
 def weights_digest(weights: Path | None) -> dict[str, str]:

@@ -25,7 +25,6 @@ class MiddlePictures:
     """Pictures as the network takes them."""
 
     train: Float[np.ndarray, "train 3 rows columns"]
-    train_labels: Int[np.ndarray, " train"]
     test: Float[np.ndarray, "test 3 rows columns"]
     labels: Int[np.ndarray, " test"]
     classes: Classes
@@ -45,7 +44,6 @@ def middle_pictures(data: LabelledPictures, backbone: Backbone, n_test: int) -> 
     ids = np.array([data.ids[row] for row in test])
     return MiddlePictures(
         arrays[0],
-        data.labels[train],
         arrays[1],
         data.labels[test],
         Classes(data.classes),

@@ -21,7 +21,12 @@ from theodolite.io.pictures import jpeg_bytes
 from theodolite.models.backbones import load_backbone
 from theodolite.models.concept_bank import Projection, draw_examples, fit_concept_bank
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
-from theodolite.pipelines._features import FeatureMaps, feature_maps, weights_digest
+from theodolite.pipelines._features import (
+    FeatureMaps,
+    checked_pooled,
+    feature_maps,
+    weights_digest,
+)
 from theodolite.pipelines._parallel import counted, in_parallel
 
 Setting = tuple[int, float]
@@ -84,7 +89,7 @@ class PosthocPipeline:
         test, train = np.flatnonzero(data.is_test), np.flatnonzero(~data.is_test)
         inputs = weights_digest(self.weights)
         if self.pooled is not None:
-            features = _checked_pooled(read_npy(self.pooled), len(data), self.pooled.name)
+            features = checked_pooled(read_npy(self.pooled), len(data), self.pooled.name)
             at_hand = data.at_hand(test)
             maps = feature_maps(data, at_hand, backbone, self.layer, workshop)
             note = (
@@ -208,16 +213,6 @@ def _concept_evidence(
 
 def _accuracy(seeds: Sequence[ConceptEvidence]) -> float:
     return float(np.mean([np.mean(said.predicted == said.labels) for said in seeds]))
-
-
-def _checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray, "n channels"]:
-    if features.ndim != 2 or len(features) != n or features.dtype.kind != "f":
-        raise EvidenceError(
-            f"features {name!r}", f"{features.dtype} {features.shape}", f"numbers, {n} rows"
-        )
-    if not np.isfinite(features).all():
-        raise EvidenceError(f"features {name!r}", "NaN or infinite values", "finite numbers")
-    return np.asarray(features, np.float32)
 
 
 def _settings_table(

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from theodolite.contracts.score import Score
-from theodolite.execution.record import ComparedFile, ComparedRecord, score_of
+from theodolite.execution.record import ComparedFile, ComparedRecord, score_named, score_of
 from theodolite.execution.run_record import read_record
 from theodolite.execution.spec import ChartSpec, RunSpec
 from theodolite.execution.studies import matches
@@ -89,7 +89,7 @@ def _chart(spec: ChartSpec, models: Sequence[ComparedRecord], level: float) -> d
 
 
 def _score(model: ComparedRecord, metric: str) -> Score | None:
-    found = next((score for score in model.scores if score.metric == metric), None)
+    found = score_named(model, metric)
     return None if found is None else score_of(found)
 
 

@@ -193,6 +193,7 @@ def _sums(of: str, evidence: SurrogateEvidence | None) -> tuple[str, str] | None
     rows = np.flatnonzero(np.asarray(evidence.labels) == column)
     if not len(rows):
         return None
-    both = (outputs_of(evidence), surrogate_outputs(evidence))
-    network, explanation = (_signed(float(one[rows, column].mean())) for one in both)
+    own = evidence[rows]
+    both = (outputs_of(own), surrogate_outputs(own))
+    network, explanation = (_signed(float(one[:, column].mean())) for one in both)
     return network, explanation
