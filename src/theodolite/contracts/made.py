@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.work import Alone, Workers
 
 Progress = Callable[[str, int, int], None]
 """(what, done, of how many)"""
@@ -19,11 +20,13 @@ def silent(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Workshop:
-    """Where a pipeline works: its seeds, a folder for what can be used again, a progress bar."""
+    """Where a pipeline works: its seeds, a folder for what can be used again, a progress bar, and
+    whoever does work that can be cut into pieces."""
 
     seeds: Sequence[int]
     cache: Path
     progress: Progress = silent
+    workers: Workers = Alone()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,99 @@
+"""Work that is cut into pieces: whoever wants it done need not know where it happens."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+Arrays = Mapping[str, np.ndarray]
+"""What a piece of work gives: arrays by name, so that it can be kept without being pickled."""
+Merge = Callable[[Any, Any], Any]
+Whole = TypeVar("Whole")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """The same pure function for many items.
+
+    What it gives depends on the item, on ``about`` and on nothing else: a piece that was done once
+    is never done again, on whatever machine.
+    """
+
+    what: str
+    """For the progress bar."""
+    do: Callable[..., Arrays]
+    """(item) -> arrays; or (item, tool). A function of a module, perhaps with ``partial``, so that
+    it can be sent to another process."""
+    items: Sequence[Any]
+    """Small things that say where the data is, or the data itself where it is small."""
+    digests: Sequence[str]
+    """A digest of what each item stands for."""
+    about: Mapping[str, Any]
+    """What else decides the result: names, versions, options, seeds; as plain JSON."""
+    names: Sequence[str] = ()
+    """What people call the items; their numbers if not given."""
+    tool: Callable[[], Any] | None = field(default=None)
+    """Makes what every piece needs and is slow to make, such as a network: once in each process."""
+
+    def name(self, number: int) -> str:
+        """What people call an item."""
+        return self.names[number] if self.names else f"{self.what} {number}"
+
+
+class Workers(Protocol):
+    """Does work somewhere. The bytes of the result do not depend on where."""
+
+    def each(self, work: Work) -> Iterator[Arrays | None]:
+        """What each item gave, in order; nothing for an item that failed three times."""
+
+    def reduced(self, work: Work, merge: Merge) -> Arrays | None:
+        """What all items gave, merged two by two in one fixed order; nothing if all failed."""
+
+
+class Tree:
+    """Merges what comes in order, in pairs of equal size: the same sums however the work was cut.
+
+    >>> tree = Tree(lambda a, b: f"({a}{b})")
+    >>> for letter in "abcdefg":
+    ...     tree.add(letter, 1)
+    >>> tree.whole()
+    '(((ab)(cd))((ef)g))'
+    """
+
+    def __init__(self, merge: Merge) -> None:
+        self._merge = merge
+        self._parts: list[tuple[int, Any]] = []
+
+    def add(self, part: Any, size: int) -> None:
+        """The next part, merged from so many items: a power of two, or what is left at the end."""
+        self._parts.append((size, part))
+        while len(self._parts) > 1 and self._parts[-1][0] == self._parts[-2][0]:
+            self._join()
+
+    def _join(self) -> None:
+        (n, left), (m, right) = self._parts[-2:]
+        both = left if right is None else right if left is None else self._merge(left, right)
+        self._parts[-2:] = [(n + m, both)]
+
+    def whole(self) -> Any:
+        """All of it."""
+        while len(self._parts) > 1:
+            self._join()
+        return self._parts[0][1] if self._parts else None
+
+
+class Alone:
+    """One item after the other, here and now, and nothing is kept."""
+
+    def each(self, work: Work) -> Iterator[Arrays | None]:
+        tools = () if work.tool is None else (work.tool(),)
+        for item in work.items:
+            yield work.do(item, *tools)
+
+    def reduced(self, work: Work, merge: Merge) -> Arrays | None:
+        tree = Tree(merge)
+        for given in self.each(work):
+            tree.add(given, 1)
+        found: Arrays | None = tree.whole()
+        return found
