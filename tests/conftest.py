@@ -1,8 +1,12 @@
 import os
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from s3_server import s3_server
 
 settings.register_profile(
     "theodolite",
@@ -20,3 +24,22 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real data here: set THEODOLITE_DATA")
     return folder
+
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def _server() -> Iterator[dict[str, str]]:
+    pytest.importorskip("moto", reason="no S3 server here: pip install 'moto[server,s3]'")
+    pytest.importorskip("s3fs", reason="no client for S3 here: pip install 'theodolite[store]'")
+    with s3_server() as environment:
+        yield environment
+
+
+@pytest.fixture
+def s3(_server: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """An address in an empty part of a bucket."""
+    for key, value in _server.items():
+        monkeypatch.setenv(key, value)
+    return f"s3://bucket/part{next(_numbers)}"

@@ -15,7 +15,8 @@ from theodolite.datasets.synthetic import planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Resampling
-from theodolite.execution.run import Places, recompute, run
+from theodolite.execution.recompute import recompute
+from theodolite.execution.run import Places, run
 from theodolite.execution.seal import SEAL, _seal_line, seal, verify
 from theodolite.execution.spec import RunSpec
 from theodolite.report.html import write_report

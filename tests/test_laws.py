@@ -61,9 +61,9 @@ def excess(entry: Entry, evidence: object, baseline: object) -> float:
     """How much better the score is than one null, mean over all its values."""
     direction = 1.0 if entry.better == "higher" else -1.0
     if baseline.on == "state":
-        null = value(entry, baseline.make(state(entry, evidence, {}), 1), {})
+        null = value(entry, baseline.made(state(entry, evidence, {}), 1), {})
     else:
-        null = scored(entry, baseline.make(evidence, 1), baseline.options)
+        null = scored(entry, baseline.made(evidence, 1), baseline.options)
     return float(np.nanmean(direction * (scored(entry, evidence, {}) - null)))
 
 

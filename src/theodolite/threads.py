@@ -1,7 +1,8 @@
-"""How many threads a compiled loop may use, put back afterwards."""
+"""How many threads compiled loops and matrix products may use, put back afterwards."""
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 
 @contextmanager
@@ -15,3 +16,13 @@ def one_thread_if(small: bool) -> Iterator[None]:  # noqa: FBT001  reads as a se
         yield
     finally:
         numba.set_num_threads(threads)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One core, where there are as many processes as cores."""
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  only when needed
+
+    loaded = "numba" in sys.modules  # it is not loaded just to be told
+    with threadpool_limits(1), one_thread_if(loaded) if loaded else nullcontext():
+        yield

@@ -95,7 +95,7 @@ def test_audit_of_arrays_and_of_stored_evidence(evidence: Path, tmp_path: Path) 
     assert {v["question"] for v in found["verdicts"]} == {"exists", "located", "leaks"}
     result = theodolite("audit", evidence / "located", "--out", tmp_path / "run", "--resamples", 50)
     assert result.returncode == 0 and (tmp_path / "run" / "report.html").is_file()
-    assert theodolite("verify", tmp_path / "run", "--recompute").returncode == 0
+    assert theodolite("verify", tmp_path / "run", "--recompute", "all").returncode == 0
 
 
 def test_verify_report_and_overwrite(evidence: Path, tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from theodolite.contracts import shards
 from theodolite.contracts.axes import Samples
 from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.datasets.synthetic import planted_concepts, planted_locations
 from theodolite.errors import EvidenceError
-from theodolite.execution import _resampled as module
+from theodolite.execution import _passes
 from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Request, Resampling, evaluate, expand
 from theodolite.execution.verdict import verdict
@@ -56,8 +57,8 @@ def test_shards_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         request = Request(entry(name))
         few = Resampling(resamples=50)
         one = evaluate(request, [evidence], few)
-        monkeypatch.setattr(module, "SHARD", 37)
-        monkeypatch.setattr(module, "BLOCK_BYTES", 20_000)
+        monkeypatch.setattr(shards, "SHARD", 37)
+        monkeypatch.setattr(_passes, "BLOCK_BYTES", 20_000)
         many = evaluate(request, [evidence], few)
         monkeypatch.undo()
         for a, b in zip(one, many, strict=True):

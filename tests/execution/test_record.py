@@ -11,7 +11,7 @@ from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Resampling
 from theodolite.execution.record import ScoresFile, read_scores, scores_file, write_scores
-from theodolite.execution.run import prepare_folder
+from theodolite.execution.run_folder import prepare_folder
 from theodolite.execution.seal import seal, verify
 
 

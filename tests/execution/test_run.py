@@ -11,7 +11,9 @@ import pytest
 from runs import write_inputs
 from theodolite.contracts.files import load
 from theodolite.errors import EvidenceError, VerificationFailed
-from theodolite.execution.run import Places, prepare_folder, recompute, run
+from theodolite.execution.recompute import recompute
+from theodolite.execution.run import Places, run
+from theodolite.execution.run_folder import prepare_folder
 from theodolite.execution.seal import seal, verify
 from theodolite.execution.spec import RunSpec, read_spec
 from theodolite.io.tables import read_parquet

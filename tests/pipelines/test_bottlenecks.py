@@ -14,7 +14,8 @@ from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, In
 from theodolite.contracts.made import Made, Workshop
 from theodolite.datasets.bottleneck_family import bottleneck_family
 from theodolite.errors import EvidenceError
-from theodolite.execution.run import Places, recompute, run
+from theodolite.execution.recompute import recompute
+from theodolite.execution.run import Places, run
 from theodolite.execution.seal import seal
 from theodolite.execution.spec import RunSpec
 from theodolite.execution.studies import _answer

@@ -12,7 +12,8 @@ from safetensors.numpy import save_file
 
 from theodolite.datasets.joined_masks import joined_masks
 from theodolite.datasets.shapes import write_shapes
-from theodolite.execution.run import Places, recompute, run
+from theodolite.execution.recompute import recompute
+from theodolite.execution.run import Places, run
 from theodolite.execution.seal import seal
 from theodolite.execution.spec import RunSpec
 from theodolite.io.tables import read_parquet

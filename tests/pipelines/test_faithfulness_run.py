@@ -20,7 +20,8 @@ from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.contracts.surrogate_settings import outputs_of
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
-from theodolite.execution.run import Places, recompute, run
+from theodolite.execution.recompute import recompute
+from theodolite.execution.run import Places, run
 from theodolite.execution.seal import seal
 from theodolite.execution.spec import RunSpec
 from theodolite.metrics.faithfulness._frame import surrogate_outputs

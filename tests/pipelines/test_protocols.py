@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from theodolite.execution.run import Places, recompute, run
+from theodolite.execution.recompute import recompute
+from theodolite.execution.run import Places, run
 from theodolite.execution.seal import seal, verify
 from theodolite.execution.spec import RunSpec
 from theodolite.report.html import write_report

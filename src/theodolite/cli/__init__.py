@@ -32,7 +32,7 @@ def main() -> NoReturn:
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
-        _end("stopped; features computed so far are kept", interrupted.exit_code)
+        _end("stopped; what is done is kept: the same command goes on", interrupted.exit_code)
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""
         _end(f"{error.strerror or error}{name}", 2)

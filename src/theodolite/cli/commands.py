@@ -6,13 +6,17 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 if TYPE_CHECKING:
+    from theodolite.execution.engine import Engine
     from theodolite.execution.run import Places
     from theodolite.execution.spec import RunSpec
+
+PARTIAL = 4
+"""Exit code of a run that is usable, but not whole."""
 
 app = typer.Typer(
     name="theodolite",
@@ -30,6 +34,29 @@ app.add_typer(data_app, name="data")
 Cache = Annotated[Path | None, typer.Option(help="Where features are kept for the next run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="auto|local|ray", help="Who does work that can be cut into pieces."
+    ),
+]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", help="How many processes; else one a core.", min=1)
+]
+RayAddress = Annotated[
+    str | None, typer.Option(help="A Ray cluster that runs already; else none is attached to.")
+]
+Pieces = Annotated[
+    str | None,
+    typer.Option(
+        help="Where finished pieces of work are kept, if not in OUT: a folder or s3:// address "
+        "that all machines of a cluster reach."
+    ),
+]
+Inference = Annotated[
+    str,
+    typer.Option(metavar="auto|tasks|data", help="How networks are run on Ray: tasks or Ray Data."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in OUT.")]
 
 
@@ -87,16 +114,26 @@ def run(
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")] = Path(),
     cache: Cache = None,
+    engine: EngineOption = "auto",
+    workers: WorkersOption = None,
+    ray_address: RayAddress = None,
+    pieces: Pieces = None,
+    inference: Inference = "auto",
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a spec: make evidence, score it, write a run folder with a report."""
+    """Run a spec: make evidence, score it, write a run folder with a report.
+
+    A run that was cut off goes on with what is missing: give the same command again.
+    """
     from theodolite.execution.run import Places
     from theodolite.execution.spec import read_spec
 
+    chosen = _engine(engine, workers, ray_address, pieces, inference)
     checked = read_spec(spec)
     _check_folder(data)
-    _run(checked, Places(data, out, cache or _cache()), overwrite=overwrite, quiet=quiet)
+    at = Places(data, out, cache or _cache())
+    _run(checked, at, chosen, overwrite=overwrite, quiet=quiet)
 
 
 @app.command()
@@ -128,6 +165,10 @@ def dissect(
         int, typer.Option(help="Leave out concepts in fewer pictures.", min=1)
     ] = 5,
     cache: Cache = None,
+    engine: EngineOption = "auto",
+    workers: WorkersOption = None,
+    ray_address: RayAddress = None,
+    inference: Inference = "auto",
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -155,15 +196,18 @@ def dissect(
             "resampling": {"resamples": 200},
         }
     )
-    _run(spec, Places(data, out, cache or _cache()), overwrite=overwrite, quiet=quiet)
+    at = Places(data, out, cache or _cache())
+    chosen = _engine(engine, workers, ray_address, None, inference)
+    _run(spec, at, chosen, overwrite=overwrite, quiet=quiet)
 
 
 @app.command()
 def audit(
     evidence: Annotated[
-        Path,
+        str,
         typer.Argument(
-            help="A folder of stored evidence, or a .npz or .safetensors file with the array "
+            help="A folder of stored evidence, a folder or address (s3://…) of evidence in "
+            "pieces, or a .npz or .safetensors file with the array "
             "'values' and any of truth, weights, predicted, labels, class_truth, known, concepts, "
             "classes; or with 'unit_pixels' and the other counts of units.",
             show_default=False,
@@ -176,38 +220,31 @@ def audit(
     resamples: Annotated[
         int, typer.Option(help="Resamples for intervals.", min=0, max=100_000)
     ] = 1000,
+    engine: EngineOption = "auto",
+    workers: WorkersOption = None,
+    ray_address: RayAddress = None,
+    pieces: Pieces = None,
     quiet: Quiet = False,
 ) -> None:
     """Score everything that the evidence allows."""
+    from theodolite.cli.audits import audit_files, audit_pieces, spec_of
     from theodolite.cli.progress import shown
     from theodolite.cli.tables import print_scores, print_verdicts
-    from theodolite.contracts.files import load, load_arrays
-    from theodolite.contracts.made import Made
     from theodolite.errors import EvidenceError
-    from theodolite.execution.audit import audit as ask
-    from theodolite.execution.evaluate import Resampling
     from theodolite.execution.record import scores_file
-    from theodolite.execution.run import prepare_folder, run_made
-    from theodolite.execution.run_record import run_record, write_record
-    from theodolite.execution.spec import ResamplingSpec, RunSpec
+    from theodolite.execution.run_folder import prepare_folder
 
-    given = load(evidence) if evidence.is_dir() else load_arrays(evidence)
-    spec = RunSpec(
-        name="audit",
-        title=f"Audit of {evidence.name}",
-        evidence=[evidence.name],
-        resampling=ResamplingSpec(resamples=resamples, seed=seed),
-    )
+    chosen = _engine(engine, workers, ray_address, pieces, "auto")
+    spec = spec_of(evidence, resamples=resamples, seed=seed)
+    if out is not None:
+        prepare_folder(out, overwrite=overwrite)
     with shown(quiet=quiet) as progress:
-        if out is None:
-            found = ask(given, Resampling(resamples, seed=seed), progress)
-        else:
-            prepare_folder(out, overwrite=overwrite)
-            write_record(out / "run.json", run_record(spec, _command()))
-            found = run_made(spec, Made([[given]], inputs=_digests(evidence)), out, progress)
+        found = audit_pieces(spec, evidence, out, chosen, progress, _command())
+        if found is None:
+            found = audit_files(spec, Path(evidence), out, progress, _command())
     if not found.scores:
         needs = "; ".join(f"{u.metric}: {', '.join(u.needs)}" for u in found.unanswered)
-        raise EvidenceError(f"{evidence.name!r}", "nothing that can be scored", needs)
+        raise EvidenceError(f"{Path(evidence).name!r}", "nothing that can be scored", needs)
     if as_json:
         content = scores_file(found.scores, found.verdicts, found.unanswered)
         typer.echo(content.model_dump_json(indent=1))
@@ -221,14 +258,8 @@ def audit(
             typer.echo(f"note: {note}")
     if out is not None:
         _finish(out, verdicts_too=False, quiet=as_json)
-
-
-def _digests(evidence: Path) -> dict[str, str]:
-    from theodolite.io.paths import sha256_of
-
-    files = sorted(evidence.rglob("*")) if evidence.is_dir() else [evidence]
-    named = ((path.relative_to(evidence.parent).as_posix(), path) for path in files)
-    return {name: sha256_of(path) for name, path in named if path.is_file()}
+    elif found.failed_pieces:
+        raise typer.Exit(PARTIAL)
 
 
 @app.command()
@@ -258,19 +289,23 @@ def report(
 def verify(
     folder: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
     recompute: Annotated[
-        bool, typer.Option("--recompute", help="Also compute all scores again.")
-    ] = False,
+        str | None,
+        typer.Option(help="Also compute again: a share of the work, such as 1%, or all."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Check that a run folder is what it was; exit code 5 if a byte was changed."""
     from theodolite.cli.progress import shown
-    from theodolite.execution.run import recompute as again
+    from theodolite.execution.recompute import recompute as again
+    from theodolite.execution.recompute import share_of
     from theodolite.execution.seal import verify as check
 
-    if recompute:
+    if recompute is not None:
+        share = share_of(recompute)
         with shown(quiet=quiet) as progress:
-            n = again(folder, progress)
-        typer.echo(f"ok: {n} files unchanged, all scores the same when computed again")
+            n = again(folder, progress, share)
+        much = "all" if share == 1 else f"{100 * share:g} % of it, drawn at random,"
+        typer.echo(f"ok: {n} files unchanged, {much} the same when computed again")
     else:
         typer.echo(f"ok: {check(folder)} files unchanged")
 
@@ -322,11 +357,48 @@ def data_example(
 ) -> None:
     """Write a small data set of drawn shapes: the format of your own, by example."""
     from theodolite.datasets.shapes import write_shapes
-    from theodolite.execution.run import prepare_folder
+    from theodolite.execution.run_folder import prepare_folder
 
     prepare_folder(folder, overwrite=False)
     write_shapes(folder, n)
     typer.echo(f"wrote {folder}: read it with 'theodolite data check folder {folder}'")
+
+
+@data_app.command("store")
+def data_store(
+    evidence: Annotated[
+        Path, typer.Argument(help="Stored evidence, .npz or .safetensors.", show_default=False)
+    ],
+    address: Annotated[
+        str, typer.Argument(help="A new folder, or an address such as s3://bucket/evidence.")
+    ],
+    rows: Annotated[int | None, typer.Option(help="Samples of a piece.", min=16)] = None,
+) -> None:
+    """Write evidence in pieces, to be audited by many processes in constant memory."""
+    from theodolite.contracts.files import load, load_arrays
+    from theodolite.contracts.stored import stored
+    from theodolite.contracts.stored_writer import EvidenceWriter
+
+    with EvidenceWriter(address, rows) as writer:
+        writer.add(load(evidence) if evidence.is_dir() else load_arrays(evidence))
+    found = stored(address)
+    typer.echo(f"wrote {len(found):,} samples in {len(found.cuts)} pieces: {address}")
+
+
+def _engine(
+    name: str, workers: int | None, ray_address: str | None, pieces: str | None, inference: str
+) -> "Engine":
+    from theodolite.errors import EvidenceError
+    from theodolite.execution.engine import Engine, EngineName
+    from theodolite.execution.ray import Inference as HowNetworks
+
+    for option, given, known in (
+        ("engine", name, get_args(EngineName)),
+        ("inference", inference, get_args(HowNetworks)),
+    ):
+        if given not in known:
+            raise EvidenceError(f"--{option}", repr(given), f"one of {', '.join(known)}")
+    return Engine(name, workers, ray_address, pieces, inference)  # type: ignore[arg-type]
 
 
 def _check_folder(path: Path) -> None:
@@ -340,24 +412,25 @@ def _command() -> str:
     return shlex.join(["theodolite", *sys.argv[1:]])
 
 
-def _run(spec: "RunSpec", at: "Places", *, overwrite: bool, quiet: bool) -> None:
+def _run(spec: "RunSpec", at: "Places", engine: "Engine", *, overwrite: bool, quiet: bool) -> None:
     """Do a spec into its folder, then report and seal."""
     from theodolite.cli.progress import shown
-    from theodolite.execution.run import prepare_folder, run
+    from theodolite.execution.run import run
+    from theodolite.execution.run_folder import prepare_folder
 
     prepare_folder(at.out, overwrite=overwrite)
     with shown(quiet=quiet) as progress:
-        run(spec, at, progress, _command())
+        run(spec, at, progress, _command(), engine)
     _finish(at.out)
 
 
 def _finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None:
     """Report, seal, and say where it is."""
     from theodolite.cli.tables import print_verdicts
+    from theodolite.execution._scored import headline_scores
     from theodolite.execution.audit import verdicts
     from theodolite.execution.record import read_scores
-    from theodolite.execution.run import headline_scores
-    from theodolite.execution.run_record import RunRecord, read_record
+    from theodolite.execution.run_record import MadeRecord, RunRecord, read_record
     from theodolite.execution.seal import seal
     from theodolite.report.html import write_report
 
@@ -369,3 +442,6 @@ def _finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> Non
         print_verdicts(verdicts(scores, headline_scores(spec, scores)))
     if not quiet:
         typer.echo(f"report: {path}")
+    if failed := read_record(out / "made.json", MadeRecord).failed_pieces:
+        typer.echo(f"theodolite: partial: {failed} pieces of work failed: failed.parquet", err=True)
+        raise typer.Exit(PARTIAL)

@@ -154,6 +154,11 @@ class Evidence:
         """The arrays of this kind of bundle."""
         return ((f.name, f.metadata["layout"]) for f in fields(cls) if "layout" in f.metadata)
 
+    @classmethod
+    def inner_kinds(cls) -> Iterator[tuple[str, type["Evidence"]]]:
+        """The bundles inside this kind of bundle."""
+        return ((f.name, f.metadata["inner"]) for f in fields(cls) if "inner" in f.metadata)
+
     def has(self, name: str) -> bool:
         """Whether an array (``inner.name`` for one of an inner bundle) was given."""
         inner, _, rest = name.partition(".")

@@ -119,7 +119,7 @@ def load(folder: Path | str) -> Evidence:
     for name, axis in header["axes"].items():
         if name not in AXES or not isinstance(axis, dict):
             raise RefusedInput(f"header of {folder.name!r}", f"axis {name!r}", f"{list(AXES)}")
-        given[name] = _axis(AXES[name], axis, folder)
+        given[name] = axis_from(AXES[name], axis, folder.name)
     if header["inner"]:
         if header["inner"] != {"explained": "concept"} or kind not in EXPLAINS:
             raise RefusedInput(f"header of {folder.name!r}", "inner bundles", "`explained`")
@@ -172,11 +172,12 @@ def _stored(folder: Path, name: str, entry: Any) -> np.ndarray:
     return values
 
 
-def _axis(kind: type[NamedAxis], entry: dict[str, Any], folder: Path) -> NamedAxis:
+def axis_from(kind: type[NamedAxis], entry: dict[str, Any], where: str) -> NamedAxis:
+    """An axis as a header describes it."""
     try:
         return kind(**{key: tuple(value) for key, value in entry.items()})
     except TypeError as error:
-        raise RefusedInput(f"header of {folder.name!r}", f"{error}", "a plain axis") from error
+        raise RefusedInput(f"header of {where!r}", f"{error}", "a plain axis") from error
 
 
 def _load_samples(path: Path) -> Samples:

@@ -3,7 +3,7 @@
 Nulls are made from them, and the check that a measure of faithfulness must pass.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -88,7 +88,10 @@ def random_concepts(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence
     Where there are no embeddings to project, each concept is dealt out over the samples instead;
     so is what a surrogate puts out that was made before.
     """
+    # what holds for all samples is drawn first: every shard of them must draw the same
     random = np.random.default_rng(seed)
+    width = 0 if evidence.embeddings is None else evidence.embeddings.shape[1]
+    directions = random.normal(size=(len(evidence.concepts), width))
     changed = random_importances(evidence, seed)
     dealt = random.permutation(len(evidence))
     arrays: dict[str, Any] = {
@@ -97,7 +100,6 @@ def random_concepts(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence
     if evidence.embeddings is None:
         projections = random.permuted(np.asarray(evidence.projections), axis=0)
         return replace(changed, projections=projections, **arrays)
-    directions = random.normal(size=(len(evidence.concepts), evidence.embeddings.shape[1]))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return replace(changed, vectors=directions, projections=None, constant=None, **arrays)
 
@@ -110,10 +112,22 @@ def shuffled_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvi
     return replace(evidence, importances=table)
 
 
-def always_the_average(evidence: SurrogateEvidence) -> SurrogateEvidence:
-    """No concept at all: whatever the sample, the average of what the network puts out."""
+def sum_of_outputs(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
+    """What the average is made of."""
     outputs = outputs_of(evidence)
-    average = outputs.mean(axis=0) if len(outputs) else np.zeros(outputs.shape[1])
+    return {"outputs": outputs.sum(axis=0), "samples": np.array(len(outputs))}
+
+
+def always_the_average(
+    evidence: SurrogateEvidence, sums: Mapping[str, np.ndarray] | None = None
+) -> SurrogateEvidence:
+    """No concept at all: whatever the sample, the average of what the network puts out.
+
+    ``sums`` are those of all samples, where these are only some.
+    """
+    outputs = outputs_of(evidence)
+    known = sum_of_outputs(evidence) if sums is None else sums
+    average = np.asarray(known["outputs"] / max(int(known["samples"]), 1))
     given = np.asarray(evidence.importances)
     same = np.broadcast_to(average, outputs.shape)
     stored: dict[str, Any] = {

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
+from theodolite.io.packed import Arrays
 
-Arrays = Mapping[str, np.ndarray]
-"""What a piece of work gives: arrays by name, so that it can be kept without being pickled."""
+__all__ = ["Alone", "Arrays", "Merge", "Tree", "Work", "Workers"]
 Merge = Callable[[Any, Any], Any]
-Whole = TypeVar("Whole")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +34,15 @@ class Work:
     tool: Callable[[], Any] | None = field(default=None)
     """Makes what every piece needs and is slow to make, such as a network: once in each process."""
 
+    kept: bool = True
+    """Whether what it gives is kept with the run; not where the pieces are kept elsewhere."""
+
     def name(self, number: int) -> str:
         """What people call an item."""
         return self.names[number] if self.names else f"{self.what} {number}"
 
 
+@runtime_checkable
 class Workers(Protocol):
     """Does work somewhere. The bytes of the result do not depend on where."""
 

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from theodolite.errors import EvidenceError
 from theodolite.metrics._base import Entry
+from theodolite.metrics._catalogue import entry
 
 FEWEST_RESAMPLES = 20
 
@@ -23,6 +24,9 @@ class Resampling:
     null_pieces: int = 2000
     """Random nulls are drawn until this many samples were shuffled, up to ``most_null_draws``."""
     most_null_draws: int = 20
+    most_pooled: int = 50_000
+    """Scores that need all samples at once are computed from so many, drawn at random, where there
+    are more: their intervals are then those of so many samples."""
     shuffles: int = 400
     """Draws of a null that is judged by how it spreads, such as a shuffled annotation."""
 
@@ -31,6 +35,9 @@ class Resampling:
             raise EvidenceError("resamples", f"{self.resamples}", f"at least {FEWEST_RESAMPLES}")
         if not 0 < self.level < 1:
             raise EvidenceError("level", f"{self.level}", "a share between 0 and 1, such as 0.95")
+        if self.most_pooled < FEWEST_RESAMPLES:
+            came = f"{self.most_pooled}"
+            raise EvidenceError("most_pooled", came, f"at least {FEWEST_RESAMPLES} samples")
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,10 @@ class Request:
         checked = {name: self._checked(name, hints[name]) for name in self.options}
         object.__setattr__(self, "options", checked)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A worker looks the metric up by its name: nulls are functions, which cannot be sent."""
+        return _again, (self.entry.name, self.options)
+
     def _checked(self, name: str, hint: Any) -> Any:
         given = self.options[name]
         try:
@@ -69,20 +80,24 @@ class Request:
         return self.entry.options() | self.options
 
 
-def expand(entry: Entry, options: dict[str, Any]) -> Iterator[Request]:
+def _again(name: str, options: dict[str, Any]) -> Request:
+    return Request(entry(name), options)
+
+
+def expand(about: Entry, options: dict[str, Any]) -> Iterator[Request]:
     """A spec may list several choices of an option: one request for each combination.
 
     The order is that of the metric's own options, however the spec was written.
     """
-    known = [name for name in entry.options() if name in options]
+    known = [name for name in about.options() if name in options]
     listed = {}
     for name in [*known, *sorted(set(options) - set(known))]:
         choices = options[name]
-        several = isinstance(choices, list) and name not in entry.sweeps
+        several = isinstance(choices, list) and name not in about.sweeps
         listed[name] = choices if several else [choices]
     for combination in itertools.product(*listed.values()):
         chosen = dict(zip(listed, combination, strict=True))
-        for name in entry.sweeps:
+        for name in about.sweeps:
             if name in chosen and not isinstance(chosen[name], list | tuple):
                 chosen[name] = (chosen[name],)
-        yield Request(entry, chosen)
+        yield Request(about, chosen)

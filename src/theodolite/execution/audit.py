@@ -1,7 +1,7 @@
 """Everything that the evidence allows, in one call."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,11 @@ from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, LocationEvidence
 from theodolite.contracts.made import Progress, silent
 from theodolite.contracts.score import Question, Score
+from theodolite.contracts.shards import Held, Shards, clusters_of
 from theodolite.contracts.surrogate import SurrogateEvidence
+from theodolite.contracts.work import Workers
 from theodolite.errors import EvidenceError
-from theodolite.execution.evaluate import Request, Resampling, evaluate
+from theodolite.execution.evaluate import Asked, Request, Resampling, evaluate_all
 from theodolite.execution.verdict import QUESTIONS, Verdict, verdict
 from theodolite.metrics._base import Entry
 from theodolite.metrics._catalogue import catalogue
@@ -38,6 +40,8 @@ class Audit:
     requests: tuple[Request, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader should know about how it was asked, or doubt about the evidence."""
+    failed_pieces: int = 0
+    """Pieces of work that were given up: the scores are those of the rest."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -75,26 +79,64 @@ def answer(
     requests: Sequence[Request] | None,
     resampling: Resampling,
     progress: Progress = silent,
+    workers: Workers | None = None,
 ) -> Audit:
     """Scores from the bundles of each seed: those requested, or all that the evidence allows."""
-    by_kind = [_by_kind(bundles) for bundles in seeds]
+    held = [{kind: Held(bundle) for kind, bundle in by_kind(bundles).items()} for bundles in seeds]
+    return answer_shards(held, requests, resampling, progress, workers)
+
+
+def answer_shards(
+    seeds: Sequence[Mapping[type[Evidence], Shards]],
+    requests: Sequence[Request] | None,
+    resampling: Resampling,
+    progress: Progress = silent,
+    workers: Workers | None = None,
+) -> Audit:
+    """The same from evidence in pieces, by kind."""
+    some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
     unanswered: list[Unanswered] = []
-    notes = _doubts(by_kind[0]) + _few_clusters(by_kind[0])
+    notes = _doubts(some) + _few_clusters(seeds[0])
     if requests is None:
-        requests, unanswered = requests_for(by_kind[0])
+        requests, unanswered = requests_for(some)
         notes += _fallbacks(requests)
-    scores: list[Score] = []
-    for number, request in enumerate(requests):
-        progress("scores", number, len(requests))
-        needs = request.entry.needs
-        if needs not in by_kind[0]:
-            raise EvidenceError(request.entry.name, f"no {needs.kind} evidence", "some")
-        scores += evaluate(request, [kinds[needs] for kinds in by_kind], resampling)
-    progress("scores", len(requests), len(requests))
-    return Audit(tuple(scores), tuple(unanswered), tuple(requests), tuple(notes))
+    asked = [_asked(request, seeds) for request in requests]
+    notes += _drawn(asked, resampling)
+    found = evaluate_all(asked, resampling, workers, progress)
+    scores = tuple(score for one in found for score in one)
+    return Audit(scores, tuple(unanswered), tuple(requests), tuple(notes))
 
 
-def _by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
+def _at_hand(shards: Shards) -> Evidence:
+    """All samples if they are in memory; else those of the first piece."""
+    return shards.whole if isinstance(shards, Held) else shards.pieces()[0].evidence()
+
+
+def _drawn(asked: Sequence[Asked], resampling: Resampling) -> list[str]:
+    """Scores that were estimated from some of the samples."""
+    titles = [
+        one.request.entry.title
+        for one in asked
+        if not one.request.entry.streams and len(one.evidence[0]) > resampling.most_pooled
+    ]
+    if not titles:
+        return []
+    n = max(len(one.evidence[0]) for one in asked)
+    return [
+        f"{', '.join(dict.fromkeys(titles))}: estimated from {resampling.most_pooled:,} of {n:,} "
+        "samples, drawn at random, because all are needed at once. Their intervals are those of "
+        "so many samples."
+    ]
+
+
+def _asked(request: Request, seeds: Sequence[Mapping[type[Evidence], Shards]]) -> Asked:
+    needs = request.entry.needs
+    if needs not in seeds[0]:
+        raise EvidenceError(request.entry.name, f"no {needs.kind} evidence", "some")
+    return Asked(request, [kinds[needs] for kinds in seeds])
+
+
+def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
     """Bundles by kind; concept evidence inside a location bundle serves if there is no other."""
     found: dict[type[Evidence], Evidence] = {type(bundle): bundle for bundle in bundles}
     for bundle in bundles:
@@ -103,7 +145,7 @@ def _by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
     return found
 
 
-def _doubts(by_kind: dict[type[Evidence], Evidence]) -> list[str]:
+def _doubts(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
     """Signs that the arrays do not belong together, which no shape can show."""
     explained = by_kind.get(SurrogateEvidence)
     if isinstance(explained, SurrogateEvidence):
@@ -121,10 +163,10 @@ def _doubts(by_kind: dict[type[Evidence], Evidence]) -> list[str]:
     ]
 
 
-def _few_clusters(by_kind: dict[type[Evidence], Evidence]) -> list[str]:
+def _few_clusters(by_kind: Mapping[type[Evidence], Shards]) -> list[str]:
     """Intervals over a handful of clusters are too narrow, whoever draws them."""
-    clusters = next((e.samples.clusters for e in by_kind.values()), None)
-    n = FEW_CLUSTERS if clusters is None else len(np.unique(clusters))
+    clusters = next((clusters_of(shards) for shards in by_kind.values()), None)
+    n = FEW_CLUSTERS if clusters is None else clusters.n
     if n >= FEW_CLUSTERS:
         return []
     return [
@@ -145,7 +187,7 @@ def _fallbacks(requests: Sequence[Request]) -> list[str]:
 
 
 def requests_for(
-    by_kind: dict[type[Evidence], Evidence],
+    by_kind: Mapping[type[Evidence], Evidence],
 ) -> tuple[list[Request], list[Unanswered]]:
     """The scores that the evidence allows, each with the first options that it allows."""
     requests, unanswered = [], []

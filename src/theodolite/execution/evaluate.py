@@ -10,19 +10,17 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.made import Progress, silent
 from theodolite.contracts.score import Detail, Interval, Items, Null, Score, Source
+from theodolite.contracts.shards import Held, Shards, clusters_of
+from theodolite.contracts.work import Alone, Workers
 from theodolite.errors import EvidenceError
+from theodolite.execution._countings import Slot, countings, seeds_of
+from theodolite.execution._passes import Wanted, passes, pooled_values
+from theodolite.execution._plan import Plan
 from theodolite.execution._request import Request, Resampling, expand
-from theodolite.execution._resampled import (
-    OrderedMap,
-    Plan,
-    Values,
-    mean_of_defined,
-    null_rows,
-    over_seeds,
-    resampled,
-)
-from theodolite.metrics._base import Entry, SampleMean
+from theodolite.execution._values import Values, mean_of_defined, over_draws, over_seeds
+from theodolite.metrics._base import Baseline, Entry, SampleMean
 from theodolite.metrics._resample import (
     boundary_interval,
     mean_interval,
@@ -30,14 +28,30 @@ from theodolite.metrics._resample import (
     shuffle_interval,
 )
 
-__all__ = ["OrderedMap", "Request", "Resampling", "evaluate", "expand"]
+__all__ = ["Asked", "Request", "Resampling", "evaluate", "evaluate_all", "expand"]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A request, and the evidence it is put to: one per seed of the experiment, mostly one."""
+
+    request: Request
+    evidence: Sequence[Shards]
+
+    def __post_init__(self) -> None:
+        entry = self.request.entry
+        missing = entry.missing(self.evidence[0].first(), self.request.options)
+        if missing:
+            raise EvidenceError(
+                entry.name, f"no {', '.join(missing)}", "them", "Pass these arrays in the evidence."
+            )
 
 
 def evaluate(
     request: Request,
     evidence: Sequence[Evidence],
     resampling: Resampling,
-    ordered_map: OrderedMap = map,
+    workers: Workers | None = None,
 ) -> list[Score]:
     """Scores of one metric: one per combination of its swept options.
 
@@ -45,18 +59,53 @@ def evaluate(
         request: The metric and its options.
         evidence: One bundle per seed of the experiment; mostly just one.
         resampling: Intervals and nulls.
-        ordered_map: Maps a function over shards in order; where work happens is its business.
+        workers: Whoever makes the sums; here and now if not given.
     """
-    entry = request.entry
-    missing = entry.missing(evidence[0], request.options)
-    if missing:
-        raise EvidenceError(
-            entry.name, f"no {', '.join(missing)}", "them", "Pass these arrays in the evidence."
-        )
+    asked = Asked(request, [Held(bundle) for bundle in evidence])
+    return evaluate_all([asked], resampling, workers)[0]
+
+
+def evaluate_all(
+    asked: Sequence[Asked],
+    resampling: Resampling,
+    workers: Workers | None = None,
+    progress: Progress = silent,
+) -> list[list[Score]]:
+    """Scores of several metrics, for which each piece of the evidence is read once, not each time.
+
+    What adds up is counted piece by piece by the workers. What needs all samples at once is
+    computed here, from as many samples as ``resampling.most_pooled``.
+    """
+    plans = [_plan(one, resampling) for one in asked]
+    streams = [n for n, one in enumerate(asked) if one.request.entry.streams]
+    wanted = [
+        Wanted(n, counting, asked[n].evidence[counting.experiment])
+        for n in streams
+        for counting in countings(asked[n].request, plans[n], len(asked[n].evidence))
+    ]
     # one core for products of this size: faster than waiting for a busy second one, and the last
     # digit does not depend on the machine
     with threadpool_limits(1, user_api="blas"):
-        return list(_scores(_found(request, evidence, resampling, ordered_map)))
+        found = passes(wanted, workers or Alone(), progress)
+        found += [{}] * (len(asked) - len(found))
+        pooled = [n for n in range(len(asked)) if n not in streams]
+        for done, n in enumerate(pooled):
+            progress("scores that need all samples at once", done, len(pooled))
+            found[n] = pooled_values(asked[n].request, plans[n], asked[n].evidence)
+        if pooled:
+            progress("scores that need all samples at once", len(pooled), len(pooled))
+        return [
+            list(_scores(_found(one, plan, values)))
+            for one, plan, values in zip(asked, plans, found, strict=True)
+        ]
+
+
+def _plan(one: Asked, resampling: Resampling) -> Plan:
+    first = one.evidence[0]
+    n = len(first)
+    if not one.request.entry.streams:
+        n = min(n, resampling.most_pooled)
+    return Plan(one.request.entry, n, clusters_of(first), resampling)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +115,7 @@ class _Found:
     request: Request
     plan: Plan
     evidence: Evidence
+    """A sample of it, for the names."""
     seeds: list[Values]
     nulls: dict[str, tuple[np.ndarray, np.ndarray]]
     best: np.ndarray
@@ -79,41 +129,43 @@ class _Found:
         return mean_of_defined(np.moveaxis(values, -1, 0)) if self.entry.detail else values
 
 
-def _found(
-    request: Request,
-    evidence: Sequence[Evidence],
-    resampling: Resampling,
-    ordered_map: OrderedMap,
-) -> _Found:
-    plan = Plan(request.entry, evidence[0], resampling)
-    # how samples vary is learnt from the first seed
-    rows = [len(plan)] + [1] * (len(evidence) - 1)
+def _found(one: Asked, plan: Plan, values: dict[Slot, Values]) -> _Found:
+    entry, options = one.request.entry, one.request.all_options()
+    seeds = range(len(one.evidence))
+    if entry.best is not None:
+        best = values["best", 0, "", 0].rows[0]
+    else:  # nothing stands in the way of the bound
+        shape = tuple(len(options[name]) for name in entry.sweeps)
+        best = np.full(shape, entry.bounds[1 if entry.better == "higher" else 0])
     return _Found(
-        request,
+        one.request,
         plan,
-        evidence[0],
-        [
-            resampled(request, bundle, plan, n, ordered_map)
-            for bundle, n in zip(evidence, rows, strict=True)
-        ],
-        {
-            baseline.name: null_rows(request, baseline, evidence, plan, ordered_map)
-            for baseline in request.entry.baselines
-        },
-        _best(request, evidence[0], plan, ordered_map),
+        one.evidence[0].first(),
+        [values["value", seed, "", 0] for seed in seeds],
+        {b.name: _null(values, b, plan, len(seeds)) for b in entry.baselines},
+        np.asarray(best),
     )
 
 
-def _best(request: Request, evidence: Evidence, plan: Plan, ordered_map: OrderedMap) -> np.ndarray:
-    """What an ideal explanation would score; the bound, where nothing stands in its way."""
-    entry, options = request.entry, request.all_options()
-    if entry.best is None:
-        shape = tuple(len(options[name]) for name in entry.sweeps)
-        return np.full(shape, entry.bounds[1 if entry.better == "higher" else 0])
-    # an ideal explanation is ranked by its values, whatever the request ranks by
-    plain = {"rank_by": "value"} if "rank_by" in options else {}
-    ideal = Request(entry, request.options | plain)
-    return np.asarray(resampled(ideal, entry.best(evidence), plan, 1, ordered_map).rows[0])
+def _null(
+    values: dict[Slot, Values], baseline: Baseline, plan: Plan, seeds: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """A null's values, the mean over the experiment's seeds as for the score itself; and by seed.
+
+    Of a null on evidence the rows are those of the plan, averaged over draws; of a null on the
+    state they are the draws.
+    """
+    if baseline.on == "state":
+        drawn = [values["null", seed, baseline.name, 0].rows for seed in range(seeds)]
+        return mean_of_defined(drawn), np.stack([mean_of_defined(one) for one in drawn])
+    each = [
+        over_draws(
+            [values["null", seed, baseline.name, draw].rows for draw in seeds_of(plan, baseline)],
+            baseline,
+        )
+        for seed in range(seeds)
+    ]
+    return over_seeds(each), np.stack([rows[0] for rows in each])
 
 
 def _scores(found: _Found) -> Iterator[Score]:
@@ -220,7 +272,7 @@ def _over_items(detail: Detail, value: float, resampling: Resampling) -> Interva
 
 def _nothing_varied(middle: float, found: _Found) -> Interval:
     """Where no resample differs: as if one of the samples that would differ had not been met."""
-    n, level = max(len(found.evidence), 1), found.plan.resampling.level
+    n, level = max(found.plan.n, 1), found.plan.resampling.level
     reach = 1 - ((1 - level) / 2) ** (1 / n)
     return Interval(
         middle - reach, middle + reach, level, found.plan.sources[0], "exact, nothing varied", n

@@ -1,7 +1,6 @@
 """Do a run: evidence, scores, run folder."""
 
 import re
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,26 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.axes import Samples
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.evidence import (
     ConceptEvidence,
-    EmbeddingEvidence,
     InterventionEvidence,
     LocationEvidence,
 )
 from theodolite.contracts.files import load, save
 from theodolite.contracts.made import Compared, Made, Pipeline, Progress, Workshop, silent
-from theodolite.contracts.score import Score
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
-from theodolite.execution.audit import Audit, answer, verdicts
-from theodolite.execution.evaluate import Request, Resampling, expand
+from theodolite.contracts.shards import by_class
+from theodolite.errors import EvidenceError
+from theodolite.execution._scored import requests_named, resampling_of, scores_file_of
+from theodolite.execution.audit import Audit, answer
+from theodolite.execution.crew import Crew
+from theodolite.execution.engine import Engine, crew
+from theodolite.execution.evaluate import Request, Resampling
 from theodolite.execution.record import (
     ComparedFile,
     ComparedRecord,
-    ScoresFile,
     score_record,
-    scores_file,
     write_scores,
 )
 from theodolite.execution.registry import build
@@ -37,15 +35,19 @@ from theodolite.execution.run_record import (
     ConceptCardRecord,
     ExampleRecord,
     MadeRecord,
-    Record,
-    RunRecord,
     UnitCardRecord,
-    read_record,
+    begin,
     run_record,
     write_record,
 )
-from theodolite.execution.seal import verify
-from theodolite.execution.spec import MetricSpec, RunSpec
+from theodolite.execution.spec import RunSpec
+from theodolite.execution.stored_run import (
+    digests_of,
+    notes_of,
+    run_stored,
+    stored_addresses,
+    write_failed,
+)
 from theodolite.execution.studies import write_studies
 from theodolite.io.arrays import write_safetensors
 from theodolite.io.paths import all_or_nothing, confined
@@ -63,26 +65,50 @@ class Places:
     cache: Path
 
 
-def run(spec: RunSpec, at: Places, progress: Progress = silent, command: str = "") -> Audit:
-    """Run a spec into an empty folder. It is complete but not sealed: a report may follow."""
+def run(
+    spec: RunSpec,
+    at: Places,
+    progress: Progress = silent,
+    command: str = "",
+    engine: Engine | None = None,
+) -> Audit:
+    """Run a spec into its folder. It is complete but not sealed: a report may follow.
+
+    A folder with a run that was cut off goes on with what is missing.
+    """
     _check_names(spec)  # a misspelt metric must not cost an hour first
-    write_record(at.out / "run.json", run_record(spec, command))
-    return run_made(spec, _make(spec, at, progress), at.out, progress)
+    engine = engine or Engine(workers=1)
+    addresses = stored_addresses(spec, at.data)
+    inputs = digests_of(addresses)
+    begin(at.out / "run.json", run_record(spec, command, engine.chosen()[1], inputs))
+    with crew(engine, at.out, progress) as workers:
+        if addresses:
+            found = run_stored(spec, addresses, at.out, workers, progress, engine.pieces or "")
+        else:
+            made = _make(spec, at, progress, workers)
+            made = replace(made, notes=[*notes_of(workers), *made.notes])
+            found = run_made(spec, made, at.out, progress, failed=len(workers.failed))
+            write_failed(at.out, workers)
+        if engine.pieces is None:
+            workers.ledger.keep_only(workers.keys)
+    return found
 
 
-def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) -> Audit:
+def run_made(
+    spec: RunSpec, made: Made, out: Path, progress: Progress = silent, failed: int = 0
+) -> Audit:
     """Score evidence that is made already, and write all but ``run.json``."""
     started = time.monotonic()
     evidence = [[_clustered(bundle, spec) for bundle in bundles] for bundles in made.evidence]
     for seed, bundles in zip(spec.seeds, evidence, strict=False):
         for bundle in bundles:
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
-    found = _answer(spec, evidence, progress)
-    write_scores(out / "scores.json", _scores_file(spec, found))
+    found = answer_made(spec, evidence, progress)
+    write_scores(out / "scores.json", scores_file_of(spec, found))
     if made.compared:
         for other in made.compared:
             _save_compared(other, spec, out)
-        records = _compared(spec, found, made.about, made.compared, progress)
+        records = compared_records(spec, found, made.about, made.compared, progress)
         write_record(out / "compared.json", ComparedFile(models=records))
         write_studies(out / "studies.json", spec, records)
     _write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])
@@ -98,6 +124,7 @@ def run_made(spec: RunSpec, made: Made, out: Path, progress: Progress = silent) 
         cards=_write_cards(out, made),
         concept_cards=[ConceptCardRecord.model_validate(asdict(c)) for c in made.concept_cards],
         seconds_scoring=round(time.monotonic() - started, 1),
+        failed_pieces=failed,
     )
     write_record(out / "made.json", about)
     return found
@@ -111,7 +138,14 @@ def _save_compared(other: Compared, spec: RunSpec, out: Path) -> None:
             save(bundle, out / "compared" / other.name / f"seed-{seed}" / bundle.kind)
 
 
-def _compared(
+def answer_made(
+    spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Progress = silent
+) -> Audit:
+    """The scores of a spec, from evidence in memory."""
+    return answer(evidence, requests_named(spec.metrics) or None, resampling_of(spec), progress)
+
+
+def compared_records(
     spec: RunSpec,
     found: Audit,
     about: Mapping[str, float | int | str],
@@ -152,24 +186,7 @@ def _lighter(spec: RunSpec) -> Resampling:
     return Resampling(min(given.resamples, 100), given.level, given.seed, most_null_draws=1)
 
 
-def prepare_folder(out: Path, *, overwrite: bool) -> None:
-    """An empty folder to run into. Only a run folder of ours is ever emptied.
-
-    A run that never finished (no manifest) is not worth asking about.
-    """
-    if out.is_file():
-        raise EvidenceError(f"folder {out.name!r}", "a file", "an empty folder")
-    if out.exists() and any(out.iterdir()):
-        ours = (out / "run.json").is_file()
-        finished = (out / "manifest.json").is_file()
-        if not ours or (finished and not overwrite):
-            do = "Pass --overwrite." if ours else "Choose another folder."
-            raise EvidenceError(f"folder {out.name!r}", "something in it", "an empty folder", do)
-        shutil.rmtree(out)
-    out.mkdir(parents=True, exist_ok=True)
-
-
-def _make(spec: RunSpec, at: Places, progress: Progress) -> Made:
+def _make(spec: RunSpec, at: Places, progress: Progress, workers: Crew) -> Made:
     if spec.evidence:
         return Made([[load(confined(at.data, name)) for name in spec.evidence]])
     assert spec.dataset is not None  # noqa: S101  the spec was checked
@@ -178,25 +195,13 @@ def _make(spec: RunSpec, at: Places, progress: Progress) -> Made:
     progress("data", 0, 1)
     given = build("datasets", spec.dataset, at.data)
     progress("data", 1, 1)
-    return pipeline.make(given, Workshop(spec.seeds, at.cache, progress))
+    return pipeline.make(given, Workshop(spec.seeds, at.cache, progress, workers))
 
 
 def _clustered(bundle: Evidence, spec: RunSpec) -> Any:
-    if spec.resampling.clusters == "none":
-        return bundle
-    if isinstance(bundle, LocationEvidence | EmbeddingEvidence):
-        return replace(bundle, explained=_clustered(bundle.explained, spec))
-    if isinstance(bundle, InterventionEvidence):  # knows no labels: samples are resampled
-        return bundle
-    if not isinstance(bundle, ConceptEvidence) or bundle.labels is None:
-        raise EvidenceError("clusters: classes", "evidence without labels", "labels")
-    samples = Samples(bundle.samples.index, bundle.samples.ids, np.asarray(bundle.labels))
-    return replace(bundle, samples=samples)
-
-
-def requests_named(metrics: Sequence[MetricSpec]) -> list[Request]:
-    """The requests of a spec, all checked."""
-    return [request for one in metrics for request in expand(entry(one.name), one.options)]
+    if spec.resampling.clusters == "none" or isinstance(bundle, InterventionEvidence):
+        return bundle  # interventions know no labels: samples are resampled
+    return by_class(bundle)
 
 
 def _check_names(spec: RunSpec) -> None:
@@ -222,32 +227,6 @@ def _picks(wanted: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str
         k in options and (v in options[k] if k in sweeps else v == options[k])
         for k, v in wanted.items()
     )
-
-
-def _answer(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Progress) -> Audit:
-    given = spec.resampling
-    requests = requests_named(spec.metrics) or None
-    return answer(
-        evidence, requests, Resampling(given.resamples, given.level, given.seed), progress
-    )
-
-
-def _scores_file(spec: RunSpec, found: Audit) -> ScoresFile:
-    answers = verdicts(found.scores, headline_scores(spec, found.scores))
-    return scores_file(found.scores, answers, found.unanswered)
-
-
-def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
-    """The scores that the spec wants the verdicts to be read from."""
-    found = []
-    for wanted in spec.headlines.values():
-        found += [
-            score
-            for score in scores
-            if score.metric == wanted.name
-            and all(score.options.get(k) == v for k, v in wanted.options.items())
-        ][:1]
-    return found
 
 
 def _write_per_sample(path: Path, requests: Sequence[Request], bundles: Sequence[Evidence]) -> None:
@@ -304,44 +283,3 @@ def _write_cards(out: Path, made: Made) -> list[UnitCardRecord]:
         with all_or_nothing(out / file) as stream:
             stream.write(content)
     return [UnitCardRecord.model_validate(asdict(card)) for card in made.cards]
-
-
-def recompute(folder: Path, progress: Progress = silent) -> int:
-    """Compute all scores of a run again from its stored evidence: they must be the same bytes."""
-    n = verify(folder)
-    spec = read_record(folder / "run.json", RunRecord).spec
-    seeds = [folder / "evidence" / f"seed-{seed}" for seed in spec.seeds]
-    stored = [path for path in seeds if path.is_dir()]
-    if not stored:
-        raise RefusedInput(f"run {folder.name!r}", "no evidence of its seeds", "evidence/seed-…")
-    evidence = [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
-    found = _answer(spec, evidence, progress)
-    same = _same_bytes(folder / "scores.json", _scores_file(spec, found))
-    if (folder / "compared.json").is_file():
-        stored_models = read_record(folder / "compared.json", ComparedFile).models
-        others = [_load_compared(folder, record, spec) for record in stored_models[1:]]
-        records = _compared(spec, found, stored_models[0].about, others, progress)
-        same = same and _same_bytes(folder / "compared.json", ComparedFile(models=records))
-    if not same:
-        raise VerificationFailed(
-            f"run {folder.name!r}", "other scores when computed again", "the stored ones"
-        )
-    return n
-
-
-def _same_bytes(path: Path, record: Record) -> bool:
-    """Whether writing the record would give the file as it is."""
-    again = path.with_name(f".{path.name}.again")
-    write_record(again, record)
-    same = again.read_bytes() == path.read_bytes()
-    again.unlink()
-    return same
-
-
-def _load_compared(folder: Path, record: ComparedRecord, spec: RunSpec) -> Compared:
-    root = confined(folder / "compared", record.name)
-    seeds = [root / f"seed-{seed}" for seed in spec.seeds]
-    evidence = [[load(kind) for kind in sorted(s.iterdir())] for s in seeds if s.is_dir()]
-    if not evidence:
-        raise RefusedInput(f"model {record.name!r}", "no stored evidence", "compared/…/seed-…")
-    return Compared(record.name, record.about, evidence)

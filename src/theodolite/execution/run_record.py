@@ -2,6 +2,7 @@
 
 import platform
 import sys
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from theodolite.errors import RefusedInput
+from theodolite.execution.ledger import code_version
+from theodolite.execution.local import cores
 from theodolite.execution.spec import RunSpec, first_fault
 from theodolite.io.text import read_json, write_json
 
@@ -35,6 +38,13 @@ class RunRecord(Record):
     python: str
     machine: str
     packages: dict[str, str]
+    code: str = ""
+    """The version, with a digest of the code."""
+    cores: int = 0
+    engine: str = ""
+    """Where work was to be done, and why there."""
+    inputs: dict[str, str] = {}
+    """Digests of what is known before the start."""
 
 
 class ExampleRecord(Record):
@@ -77,6 +87,12 @@ class MadeRecord(Record):
     cards: list[UnitCardRecord] = []
     concept_cards: list[ConceptCardRecord] = []
     seconds_scoring: float
+    stored: list[str] = []
+    """Where the evidence lies, if it was not copied into the run folder."""
+    pieces: str = ""
+    """Where finished pieces of work are, if not in the run folder."""
+    failed_pieces: int = 0
+    """Pieces of work that were given up: the run is partial."""
 
 
 class ManifestRecord(Record):
@@ -104,7 +120,9 @@ def write_record(path: Path, record: Record) -> None:
     write_json(path, record.model_dump(mode="json"))
 
 
-def run_record(spec: RunSpec, command: str) -> RunRecord:
+def run_record(
+    spec: RunSpec, command: str, engine: str = "", inputs: Mapping[str, str] | None = None
+) -> RunRecord:
     """What is known before the start."""
     return RunRecord(
         spec=spec,
@@ -113,7 +131,22 @@ def run_record(spec: RunSpec, command: str) -> RunRecord:
         python=sys.version.split()[0],
         machine=f"{platform.system()} {platform.machine()}",
         packages=_packages(),
+        code=code_version(),
+        cores=cores(),
+        engine=engine,
+        inputs=dict(inputs or {}),
     )
+
+
+def begin(path: Path, record: RunRecord) -> None:
+    """Write ``run.json`` before anything else. A run that goes on after a break keeps its own."""
+    try:
+        earlier = read_record(path, RunRecord)
+    except RefusedInput:
+        earlier = None
+    changing = {"started": "", "command": "", "engine": ""}
+    if earlier is None or earlier.model_copy(update=changing) != record.model_copy(update=changing):
+        write_record(path, record)
 
 
 def _packages() -> dict[str, str]:

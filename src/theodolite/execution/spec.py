@@ -42,6 +42,9 @@ class ResamplingSpec(Strict):
     resamples: Annotated[int, Field(ge=20, le=100_000)] = 1000
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     seed: Annotated[int, Field(ge=0)] = 0
+    most_pooled: Annotated[int, Field(ge=20)] = 50_000
+    """Scores that need all samples at once use so many of them, drawn at random, if there are
+    more."""
     clusters: Literal["none", "classes"] = "none"
     """``classes``: also resample whole classes, as if other classes had been photographed."""
 

@@ -5,21 +5,25 @@ import math
 import struct
 import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialize
 
 from theodolite.errors import RefusedInput
-from theodolite.io.paths import all_or_nothing, existing
+from theodolite.io.paths import _suspicious, all_or_nothing, existing
 
 MAX_MEMBERS = 1_000
 MAX_ARRAY_BYTES = 1 << 40
 MAX_UNPACKED_BYTES = 1 << 34
+MAX_RATIO = 200
+FREE_BYTES = 1 << 30  # a smaller array may be packed as tightly as it likes: masks are
 MAX_SAFETENSORS_HEADER = 10 << 20
+MAX_TENSORS = 100_000
 _HEADER_FAULTS = (ValueError, KeyError, EOFError, SyntaxError, TypeError, RecursionError)
 
 
@@ -72,11 +76,24 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
                     f"at most {MAX_MEMBERS} members and {MAX_UNPACKED_BYTES:,} bytes",
                 )
             for member in members:
+                _check_member(member, f"array {member.filename!r} of {path.name!r}")
+                with archive.open(member) as stream:  # its header, before the rest is unpacked
+                    _npy_header(cast(io.BufferedIOBase, stream), member.filename)
                 content = archive.read(member)
                 arrays[member.filename.removesuffix(".npy")] = _npy_bytes(content, member.filename)
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError
+    ) as error:  # fmt: skip
         raise RefusedInput(f"arrays {path.name!r}", "a broken archive", "a .npz file") from error
     return arrays
+
+
+def _check_member(member: zipfile.ZipInfo, what: str) -> None:
+    if reason := _suspicious(member.orig_filename):  # before zipfile cuts it at a NUL
+        raise RefusedInput(what, reason, "a plain name")
+    if member.file_size > max(MAX_RATIO * member.compress_size, FREE_BYTES):
+        packed = f"{member.compress_size:,} bytes that unpack to {member.file_size:,}"
+        raise RefusedInput(what, packed, f"at most {MAX_RATIO} times as many", "Save it as .npy.")
 
 
 def _npy_bytes(content: bytes, name: str) -> np.ndarray:
@@ -96,6 +113,8 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         raise RefusedInput(what, f"a header of {header:,} bytes", "a .safetensors file")
     try:
         with safe_open(path, framework="numpy") as tensors:
+            if len(tensors.keys()) > MAX_TENSORS:
+                raise RefusedInput(what, f"{len(tensors.keys()):,} tensors", f"{MAX_TENSORS:,}")
             return {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
     except (SafetensorError, TypeError, OSError) as error:
         raise RefusedInput(

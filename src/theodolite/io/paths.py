@@ -83,5 +83,16 @@ def all_or_nothing(path: Path) -> Iterator[io.BufferedWriter]:
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(path)
+        _keep_names(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _keep_names(folder: Path) -> None:
+    """Have the disk remember which files are in a folder; not all systems can be asked to."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

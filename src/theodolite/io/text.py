@@ -50,6 +50,14 @@ def read_json(path: Path, what: str = "JSON file", limit: int = 256 * MEBIBYTE) 
         raise RefusedInput(f"{what} {path.name!r}", f"broken JSON ({error})", "JSON") from error
 
 
+def json_from(content: bytes, name: str) -> Any:
+    """JSON that was read already."""
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise RefusedInput(f"JSON file {name!r}", f"broken JSON ({error})", "JSON") from error
+
+
 def write_json(path: Path, content: Any) -> None:
     """Sorted keys and one way to write each number, so that equal content is equal bytes."""
     text = json.dumps(

@@ -1,7 +1,7 @@
 """What a metric is: a state that is made from evidence, adds, and is read once at the end."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.score import Better, Question
+from theodolite.contracts.shards import order_of
 
 State = TypeVar("State", bound="Additive")
 Weights = Float[np.ndarray, "resamples samples"] | None
@@ -59,6 +60,36 @@ class Additive:
         return self
 
 
+SUM, SAME = ".", "="
+"""What an array of a state is marked with: a sum over samples, or the same in every shard."""
+
+
+def arrays_of(state: "Additive") -> dict[str, np.ndarray]:
+    """A state as plain arrays, which can be kept and sent without being pickled."""
+    return {
+        (SAME if f.metadata.get("constant") else SUM) + f.name: np.asarray(getattr(state, f.name))
+        for f in fields(state)
+    }
+
+
+def state_from(kind: type[State], arrays: Mapping[str, np.ndarray]) -> State:
+    """The state again."""
+    return kind(
+        **{
+            name[1:]: array.item() if name[0] == SAME and not array.ndim else array
+            for name, array in arrays.items()
+        }
+    )
+
+
+def added(left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Two shards' arrays merged as ``+`` merges their states; names end in a state's own."""
+    return {
+        name: array if f":{SAME}" in name else np.asarray(array + right[name])
+        for name, array in left.items()
+    }
+
+
 @dataclass(frozen=True)
 class PerSample:
     """What each sample contributes: a part of a whole, where the question was asked of it."""
@@ -106,18 +137,6 @@ class SampleMean(Additive):
 
 
 MeanState = TypeVar("MeanState", bound=SampleMean)
-
-
-def order_of(evidence: Evidence) -> np.ndarray | None:
-    """How to bring samples into the order of their numbers; ``None`` if they are."""
-    order = np.argsort(np.asarray(evidence.samples.index), kind="stable")
-    return None if (order[1:] > order[:-1]).all() else order
-
-
-def in_order(evidence: Evidence) -> Evidence:
-    """The evidence with its samples in the order of their numbers."""
-    order = order_of(evidence)
-    return evidence if order is None else evidence[order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +196,12 @@ class Baseline:
     name: str
     says: str
     """What it stands for, in a reader's words."""
-    make: Callable[[Any, int], Any]
-    """(evidence, seed) -> evidence; or (state, seed) -> state"""
+    make: Callable[..., Any]
+    """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many: the
+    same seed is given with each, so that what is drawn for all samples alike is the same in all."""
+    sums: Callable[[Any], Mapping[str, np.ndarray]] | None = None
+    """(evidence) -> sums over samples, for a null that must know all of them: then ``make`` gets
+    (evidence, seed, sums)."""
     on: Literal["evidence", "state"] = "evidence"
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
     is drawn often, and its own spread is what the score must stand out from."""
@@ -188,6 +211,12 @@ class Baseline:
     other nulls are what a score must beat."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the metric that only make sense otherwise under this null."""
+
+    def made(self, evidence: Any, seed: int) -> Any:
+        """The null of evidence that is at hand as a whole."""
+        if self.sums is None:
+            return self.make(evidence, seed)
+        return self.make(evidence, seed, self.sums(evidence))
 
 
 @dataclass(frozen=True)
@@ -246,6 +275,11 @@ class Entry:
         """The kind of evidence, read from the signature that counts."""
         kind: type[Evidence] = get_type_hints(self._counts())["evidence"]
         return kind
+
+    @property
+    def streams(self) -> bool:
+        """Whether it adds up piece by piece, in constant memory; else it needs all samples."""
+        return not issubclass(self.state, Pooled)
 
     @property
     def looks_for_a_fault(self) -> bool:

@@ -4,6 +4,12 @@ from typing import Any
 
 from theodolite.metrics._base import Entry
 
+STREAMS = "adds up piece by piece: constant memory, whatever the number of samples"
+NEEDS_ALL = (
+    "needs all samples at once: of more than 50,000 (resampling.most_pooled) as many are drawn at "
+    "random, and the interval is that of so many"
+)
+
 
 def card(entry: Entry) -> dict[str, Any]:
     """What a reader must know about a score, in the order they would ask."""
@@ -24,6 +30,7 @@ def card(entry: Entry) -> dict[str, Any]:
         "needs": "; ".join(needs),
         "options": "; ".join(_option(entry, name) for name in entry.options()),
         "cost": entry.card.cost,
+        "size": STREAMS if entry.streams else NEEDS_ALL,
         "reference": entry.cite,
         "version": entry.version,
     }

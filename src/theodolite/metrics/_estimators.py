@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import digamma, ndtri
 
+from theodolite.contracts.scatter import mixed
 from theodolite.errors import EvidenceError
-from theodolite.metrics._resample import mixed
 from theodolite.threads import one_thread_if
 
 NEIGHBOURS = 3

@@ -4,10 +4,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import pdtr, stdtrit  # scipy.stats would take a second to load
 
+from theodolite.contracts.scatter import GOLDEN, mixed, scattered
 from theodolite.contracts.score import Interval, Source
 
 _POISSON = pdtr(np.arange(24), 1.0)  # shares of 0, at most 1, at most 2, … of Poisson(1)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def poisson_weights(
@@ -23,20 +23,11 @@ def poisson_weights(
     >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
     True
     """
-    start = mixed(np.asarray(keys).astype(np.uint64) ^ mixed(np.array([seed], np.uint64)))
-    steps = np.arange(1, resamples + 1, dtype=np.uint64) * _GOLDEN
+    start = scattered(np.asarray(keys), seed)
+    steps = np.arange(1, resamples + 1, dtype=np.uint64) * GOLDEN
     drawn = mixed(start[None, :] + steps[:, None])
     uniform = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return np.asarray(np.searchsorted(_POISSON, uniform, side="right"), np.float64)
-
-
-def mixed(numbers: np.ndarray) -> np.ndarray:
-    """The finisher of splitmix64: neighbouring numbers come out unrelated."""
-    with np.errstate(over="ignore"):
-        z = numbers + _GOLDEN
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def percentile_interval(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.io.arrays import read_safetensors
+from theodolite.io.checkpoints import read_weights
 from theodolite.models.features import Preprocessing
 
 if TYPE_CHECKING:
@@ -24,25 +24,28 @@ class Backbone:
     network: "torch.nn.Module"
     preprocessing: Preprocessing
     layer: str
+    weights: Path | None = None
+    """The file that they are from; else they are from the hub."""
 
 
 def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     """A network of timm, such as ``resnet50`` or ``vit_base_patch16_224``.
 
-    With ``weights``, a .safetensors file, nothing is fetched; without, timm fetches the weights it
-    knows from the hub. ``efficientnet_lite0`` also takes weights of the original release.
+    With ``weights``, a .safetensors file (or a .pt or .pth file of nothing but tensors), nothing is
+    fetched; without, timm fetches the weights it knows from the hub. ``efficientnet_lite0`` also
+    takes weights of the original release.
     ``cifar_resnet20`` and ``cifar_resnet56`` are not of timm and need their weights.
     """
     network = _built(name, pretrained=weights is None)
     if weights is not None:
-        _load(network, read_safetensors(weights), weights.name)
+        _load(network, read_weights(weights), weights.name)
     about = network.pretrained_cfg
     preprocessing = Preprocessing(
         size=tuple(about["input_size"][1:]), mean=about["mean"], spread=about["std"]
     )
     if name == "efficientnet_lite0":  # trained on (x / 255 - 0.498) / 0.502
         preprocessing = Preprocessing((224, 224), (0.498,) * 3, (0.502,) * 3)
-    return Backbone(name, _fast(network), preprocessing, _last_layer(network))
+    return Backbone(name, _fast(network), preprocessing, _last_layer(network), weights)
 
 
 def _built(name: str, *, pretrained: bool) -> Any:

@@ -4,21 +4,23 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 from PIL import Image
 
 from theodolite.contracts.made import Workshop
+from theodolite.contracts.work import Work
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_npy, write_npy
 from theodolite.io.paths import sha256_of
-from theodolite.models.backbones import Backbone
-from theodolite.models.features import FeatureExtractor
+from theodolite.models.backbones import Backbone, load_backbone
+from theodolite.models.features import FeatureExtractor, Preprocessing
 
-SHARD = 256
+SHARD = 64
 BATCH = 16
 
 
@@ -69,32 +71,70 @@ def feature_maps(
     layer: str | None,
     workshop: Workshop,
 ) -> FeatureMaps:
-    """Maps of the pictures. A shard is named by the network, its layer and what it looked at."""
+    """Maps of the pictures. A shard is named by the network, its layer and what it looked at.
+
+    They are kept in the cache, where the next run finds them; workers on other machines must reach
+    it.
+    """
     about = {
         "network": _digest(backbone),
         "layer": layer or backbone.layer,
         "preprocessing": asdict(backbone.preprocessing),
     }
-    extract = FeatureExtractor(backbone.network, layer or backbone.layer)
-    shards = []
-    for start in range(0, len(rows), SHARD):
-        workshop.progress("features", start, len(rows))
-        part = rows[start : start + SHARD]
+    parts = [rows[start : start + SHARD] for start in range(0, len(rows), SHARD)]
+    shards, missing = [], []
+    for part in parts:
         pictures = [sha256_of(data.path(int(row))) for row in part]
         key = hashlib.sha256(json.dumps([about, pictures], sort_keys=True).encode()).hexdigest()
-        path = workshop.cache / "features" / f"{key}.npy"
-        if not _usable(path):
-            maps = []
-            for at in range(0, len(part), BATCH):
-                batch = [
-                    backbone.preprocessing(data.picture(int(row))) for row in part[at : at + BATCH]
-                ]
-                maps.append(extract(np.stack(batch)).astype(np.float16))
-                workshop.progress("features", start + at + len(batch), len(rows))
-            write_npy(path, np.concatenate(maps))
-        shards.append(path)
-    workshop.progress("features", len(rows), len(rows))
+        shards.append(workshop.cache.resolve() / "features" / f"{key}.npy")
+        if not _usable(shards[-1]):
+            missing.append((part, shards[-1]))
+    work = Work(
+        what="features",
+        do=partial(_capture, data),
+        items=missing,
+        digests=[path.stem for _, path in missing],
+        about=about,
+        kept=False,  # it is in the cache
+        tool=Extracts(backbone, layer or backbone.layer),
+    )
+    for (_, path), done in zip(missing, workshop.workers.each(work), strict=True):
+        if done is None or not _usable(path):
+            raise EvidenceError("features", f"none for {path.stem[:12]}…", "those of all pictures")
     return FeatureMaps(rows, tuple(shards))
+
+
+class Extracts:
+    """A network with its layer. Where it is sent to, it is loaded from its file, once."""
+
+    def __init__(self, backbone: Backbone, layer: str) -> None:
+        self._backbone, self._layer = backbone, layer
+
+    def __call__(self) -> tuple[FeatureExtractor, Preprocessing]:
+        extract = FeatureExtractor(self._backbone.network, self._layer)
+        return extract, self._backbone.preprocessing
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loaded, (self._backbone.name, self._backbone.weights, self._layer)
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, weights: Path | None, layer: str) -> Extracts:
+    return Extracts(load_backbone(name, weights), layer)
+
+
+def _capture(
+    data: Pictures, piece: tuple[np.ndarray, Path], tool: tuple[FeatureExtractor, Preprocessing]
+) -> dict[str, np.ndarray]:
+    """Write the maps of some pictures into the cache."""
+    rows, path = piece
+    extract, prepared = tool
+    maps = []
+    for at in range(0, len(rows), BATCH):
+        batch = [prepared(data.picture(int(row))) for row in rows[at : at + BATCH]]
+        maps.append(extract(np.stack(batch)).astype(np.float16))
+    write_npy(path, np.concatenate(maps))
+    return {"pictures": np.array(len(rows))}
 
 
 def checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray, "n channels"]:

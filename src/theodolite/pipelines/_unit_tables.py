@@ -31,7 +31,7 @@ def unit_tables(
     stopped = [found.stopped(u) for u in range(n)]
     selected = [found.selected(u) for u in range(n)]
     return {
-        "single_concepts": _single_concepts(atoms, units),
+        "single_concepts": single_concepts(atoms, units),
         "units": _units(atoms, proved, formulas, evidence, (by_length, stopped, selected)),
         "lengths": _lengths(by_length),
         "higher": _higher(by_length),
@@ -39,7 +39,7 @@ def unit_tables(
     }
 
 
-def _single_concepts(atoms: Atoms, units: Units, most: int = 10) -> Table:
+def single_concepts(atoms: Atoms, units: Units, most: int = 10) -> Table:
     """The concepts that overlap most with each unit, one by one: Network Dissection."""
     shared, meet = units.with_concepts(atoms)
     area = np.diagonal(atoms.pairs)
@@ -61,6 +61,38 @@ def _single_concepts(atoms: Atoms, units: Units, most: int = 10) -> Table:
     return table
 
 
+def scored_units(
+    concepts: Sequence[str],
+    formulas: Sequence[Formula | None],
+    evidence: UnitEvidence,
+    alone: Sequence[Explained | None],
+) -> dict[str, list[Any]]:
+    """Each unit with its formula, the formula's scores, and the best single concept."""
+    shared, unit, area = (
+        part.sum(axis=0)
+        for part in (evidence.shared_pixels, evidence.unit_pixels, evidence.formula_pixels)
+    )
+    met, shown = (
+        (part > 0).sum(axis=0) for part in (evidence.shared_pixels, evidence.formula_pixels)
+    )
+    return {
+        "unit": list(evidence.units.names),
+        "formula": [None if f is None else f.text(concepts) for f in formulas],
+        "length": [0 if f is None else len(f) for f in formulas],
+        "iou": [_share(a, b) for a, b in zip(shared, unit + area - shared, strict=True)],
+        "detection_accuracy": [_share(a, b) for a, b in zip(met, shown, strict=True)],
+        "pixel_recall": [_share(a, b) for a, b in zip(shared, area, strict=True)],
+        "unit_pixels": unit.tolist(),
+        "formula_pixels": area.tolist(),
+        "shared_pixels": shared.tolist(),
+        "alone": [None if one is None else one.formula.text(concepts) for one in alone],
+        "alone_iou": [None if one is None else one.iou for one in alone],
+        "alone_detection_accuracy": [
+            None if one is None else one.detection_accuracy for one in alone
+        ],
+    }
+
+
 def _units(
     atoms: Atoms,
     proved: Optimum,
@@ -69,32 +101,11 @@ def _units(
     searched: tuple[list[list[Explained | None]], list[Explained | None], list[Explained | None]],
 ) -> Table:
     by_length, stopped, selected = searched
-    shared, unit, area = (
-        part.sum(axis=0)
-        for part in (evidence.shared_pixels, evidence.unit_pixels, evidence.formula_pixels)
-    )
-    met, shown = (
-        (part > 0).sum(axis=0) for part in (evidence.shared_pixels, evidence.formula_pixels)
-    )
 
     def text(one: Explained | None) -> str | None:
         return None if one is None else one.formula.text(atoms.concepts)
 
-    return {
-        "unit": list(evidence.units.names),
-        "formula": [None if f is None else f.text(atoms.concepts) for f in formulas],
-        "length": [0 if f is None else len(f) for f in formulas],
-        "iou": [_share(a, b) for a, b in zip(shared, unit + area - shared, strict=True)],
-        "detection_accuracy": [_share(a, b) for a, b in zip(met, shown, strict=True)],
-        "pixel_recall": [_share(a, b) for a, b in zip(shared, area, strict=True)],
-        "unit_pixels": unit.tolist(),
-        "formula_pixels": area.tolist(),
-        "shared_pixels": shared.tolist(),
-        "alone": [text(one) for one in by_length[0]],
-        "alone_iou": [None if one is None else one.iou for one in by_length[0]],
-        "alone_detection_accuracy": [
-            None if one is None else one.detection_accuracy for one in by_length[0]
-        ],
+    return scored_units(atoms.concepts, formulas, evidence, by_length[0]) | {
         "three": [text(one) for one in by_length[2]],
         "three_detection_accuracy": [
             None if one is None else one.detection_accuracy for one in by_length[2]

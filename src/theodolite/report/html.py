@@ -8,9 +8,9 @@ import jinja2
 from markupsafe import Markup
 
 from theodolite.contracts.score import Question, Score
+from theodolite.execution._scored import headline_scores
 from theodolite.execution.audit import verdicts
 from theodolite.execution.record import read_scores
-from theodolite.execution.run import headline_scores
 from theodolite.execution.run_record import MadeRecord, RunRecord, read_record
 from theodolite.execution.spec import RunSpec
 from theodolite.execution.verdict import QUESTIONS, Verdict, enough_line

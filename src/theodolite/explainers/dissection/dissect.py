@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 
 from theodolite.contracts.axes import Samples
 from theodolite.contracts.axes import Units as UnitNames
@@ -116,6 +116,14 @@ def best_formulas(found: Searched, length: int | None = None) -> list[Formula | 
     return [None if one is None else one.formula for one in best]
 
 
+def dealt_out(n: int, seed: int | tuple[int, int]) -> Integer[np.ndarray, " n"]:
+    """For each picture another one, never its own, and each once."""
+    ring = np.random.default_rng(seed).permutation(n)
+    other = np.empty_like(ring)
+    other[ring] = np.roll(ring, 1)
+    return other
+
+
 def unit_evidence(
     read: Callable[[int, int], Maps],
     atoms: Atoms,
@@ -137,9 +145,7 @@ def unit_evidence(
         raise EvidenceError("pictures", "one", "at least two, to deal masks out over others")
     units, formulas = explained
     own = count(atoms, units, formulas)
-    ring = np.random.default_rng(seed).permutation(len(atoms))
-    other = np.empty_like(ring)
-    other[ring] = np.roll(ring, 1)  # never its own
+    other = dealt_out(len(atoms), seed)
     dealt = mark(read, atoms, limits, pictures=other, chunk=chunk, progress=progress)
     dealt = dealt.by_picture(atoms)
     by_chance = explain(dealt)

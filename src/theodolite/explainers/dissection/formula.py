@@ -6,6 +6,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Integer
 
 from theodolite.errors import EvidenceError
 
@@ -102,6 +103,35 @@ class Formula:
         rows = np.array(list(product([False, True], repeat=len(concepts))))
         column = {concept: rows[:, i] for i, concept in enumerate(concepts)}
         return self.holds(lambda concept: column[concept])
+
+
+def as_rows(formulas: Sequence[Formula | None], longest: int) -> Integer[np.ndarray, "n numbers"]:
+    """Formulas as whole numbers: length, operators, concepts; a length of 0 is no formula.
+
+    >>> as_rows([Formula(4, (("AND NOT", 7),)), None], 2).tolist()
+    [[2, -1, 2, 4, 7], [0, -1, -1, -1, -1]]
+    >>> from_rows(as_rows([Formula(4, (("AND NOT", 7),)), None], 2))
+    [Formula(first=4, steps=(('AND NOT', 7),)), None]
+    """
+    rows = np.full((len(formulas), 1 + 2 * longest), -1, np.int32)
+    rows[:, 0] = [0 if formula is None else len(formula) for formula in formulas]
+    for row, formula in zip(rows, formulas, strict=True):
+        if formula is not None:
+            row[2 : 1 + len(formula)] = [OPERATORS.index(operator) for operator, _ in formula.steps]
+            row[1 + longest : 1 + longest + len(formula)] = formula.concepts
+    return rows
+
+
+def from_rows(rows: Integer[np.ndarray, "n numbers"]) -> list[Formula | None]:
+    """What ``as_rows`` made whole numbers of."""
+    longest = rows.shape[1] // 2
+    found: list[Formula | None] = []
+    for length, *numbers in rows.tolist():
+        concepts = numbers[longest : longest + length]
+        pairs = zip(numbers[1:length], concepts[1:], strict=True)
+        steps = tuple((OPERATORS[operator], concept) for operator, concept in pairs)
+        found.append(Formula(concepts[0], steps) if length else None)
+    return found
 
 
 def _last_step(inner: str, number: dict[str, int]) -> tuple[Operator, int, int] | None:

@@ -1,10 +1,11 @@
 """Quantiles of each unit's values over any number of pictures, shard by shard."""
 
 import math
+from collections.abc import Mapping
 from typing import Literal, Protocol
 
 import numpy as np
-from jaxtyping import Float, UInt32
+from jaxtyping import Float, Float32, UInt32
 
 from theodolite.errors import EvidenceError
 
@@ -76,6 +77,19 @@ class TopValues:
         self._squeeze()
         return np.sort(self._blocks[0], axis=1)[:, ::-1]
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """To be kept, or sent; the same bytes in whatever order the maps came."""
+        top = self.largest() + np.float32(0)  # -0.0 is 0, or equal values would have two forms
+        return {"top": np.ascontiguousarray(top), "seen": np.array([self.seen], np.int64)}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, np.ndarray], keep: int) -> "TopValues":
+        """From what ``arrays`` gave."""
+        back = cls(len(arrays["top"]), keep)
+        back.seen, back._waiting = int(arrays["seen"][0]), arrays["top"].shape[1]
+        back._blocks = [arrays["top"]]
+        return back
+
     def quantile(self, share: float, method: Method = "linear") -> Float[np.ndarray, " units"]:
         """As ``numpy.quantile`` of all values seen."""
         at = position(share, self.seen, method)
@@ -112,10 +126,7 @@ class ValueCounts:
 
     def take(self, maps: Maps) -> None:
         """See some more maps."""
-        values = np.moveaxis(maps, 1, 0).reshape(len(self.counts), -1).astype(np.float32)
-        values += np.float32(0)  # -0.0 is 0
-        codes = _in_order(values.view(np.uint32)) >> np.uint32(32 - BITS)
-        for unit, code in enumerate(codes):
+        for unit, code in enumerate(ordered_codes(maps) >> np.uint32(32 - BITS)):
             self.counts[unit] += np.bincount(code, minlength=1 << BITS)
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
@@ -127,11 +138,27 @@ class ValueCounts:
         """The middle of the bin that holds the quantile; exactly 0 for the bin of 0."""
         rank = math.floor(position(share, self.seen, method))
         code = (self.counts.cumsum(axis=1) <= rank).sum(axis=1).astype(np.uint32)
-        low, high = (
-            _back((code + np.uint32(step)) << np.uint32(32 - BITS)).view(np.float32).astype(float)
-            for step in (0, 1)
-        )
-        return np.where(low == 0, 0.0, (low + high) / 2)
+        return middle_of_bin(code)
+
+
+def middle_of_bin(code: UInt32[np.ndarray, " units"]) -> Float[np.ndarray, " units"]:
+    """The middle of the values with these leading 16 bits; exactly 0 for the bin of 0."""
+    low, high = (
+        value_of((code + np.uint32(step)) << np.uint32(32 - BITS)).astype(float) for step in (0, 1)
+    )
+    return np.where(low == 0, 0.0, (low + high) / 2)
+
+
+def ordered_codes(maps: Maps) -> UInt32[np.ndarray, "units values"]:
+    """Each unit's values as whole numbers that are ordered like them."""
+    values = np.moveaxis(maps, 1, 0).reshape(maps.shape[1], -1).astype(np.float32)
+    values += np.float32(0)  # -0.0 is 0
+    return _in_order(values.view(np.uint32))
+
+
+def value_of(codes: UInt32[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
+    """The values that such numbers stand for."""
+    return _back(codes).view(np.float32)
 
 
 def _in_order(bits: UInt32[np.ndarray, "..."]) -> UInt32[np.ndarray, "..."]:

@@ -1,5 +1,6 @@
 """Null baselines of the alignment scores: explanations that know nothing."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,11 +34,17 @@ def _shuffled_samples(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
     return replace(evidence, **changed)
 
 
-def _most_common(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    del seed
+def _how_common(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
     assert evidence.truth is not None  # noqa: S101  the metric needs it, so it is there
     known = np.ones_like(evidence.truth) if evidence.known is None else evidence.known
-    share = (evidence.truth & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return {"there": (evidence.truth & known).sum(axis=0), "known": known.sum(axis=0)}
+
+
+def _most_common(
+    evidence: ConceptEvidence, seed: int, sums: Mapping[str, np.ndarray]
+) -> ConceptEvidence:
+    del seed
+    share = sums["there"] / np.maximum(sums["known"], 1)
     values = np.broadcast_to(share, evidence.values.shape)
     if evidence.weights is None:
         return replace(evidence, values=values)
@@ -70,6 +77,7 @@ MOST_COMMON = Baseline(
     "the most common concepts",
     "always naming the concepts that are most often there, without looking",
     _most_common,
+    sums=_how_common,
     random=False,
 )
 

@@ -9,6 +9,7 @@ from theodolite.contracts.surrogate_settings import (
     always_the_average,
     random_concepts,
     random_importances,
+    sum_of_outputs,
 )
 from theodolite.metrics._base import Baseline
 
@@ -25,7 +26,8 @@ RANDOM_CONCEPTS = Baseline(
 AVERAGE = Baseline(
     "always the average",
     "no concepts: whatever the sample, the average of what the network puts out",
-    lambda evidence, seed: always_the_average(evidence),
+    lambda evidence, seed, sums: always_the_average(evidence, sums),
+    sums=sum_of_outputs,
     random=False,
 )
 

@@ -1,0 +1,40 @@
+"""What a spec asks, and the scores that its verdicts are read from."""
+
+from collections.abc import Sequence
+
+from theodolite.contracts.score import Score
+from theodolite.execution.audit import Audit, verdicts
+from theodolite.execution.evaluate import Request, Resampling, expand
+from theodolite.execution.record import ScoresFile, scores_file
+from theodolite.execution.spec import MetricSpec, RunSpec
+from theodolite.metrics._catalogue import entry
+
+
+def requests_named(metrics: Sequence[MetricSpec]) -> list[Request]:
+    """The requests of a spec, all checked."""
+    return [request for one in metrics for request in expand(entry(one.name), one.options)]
+
+
+def resampling_of(spec: RunSpec) -> Resampling:
+    """How chance is drawn."""
+    given = spec.resampling
+    return Resampling(given.resamples, given.level, given.seed, most_pooled=given.most_pooled)
+
+
+def scores_file_of(spec: RunSpec, found: Audit) -> ScoresFile:
+    """Scores, verdicts and what could not be asked."""
+    answers = verdicts(found.scores, headline_scores(spec, found.scores))
+    return scores_file(found.scores, answers, found.unanswered)
+
+
+def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
+    """The scores that the spec wants the verdicts to be read from."""
+    found = []
+    for wanted in spec.headlines.values():
+        found += [
+            score
+            for score in scores
+            if score.metric == wanted.name
+            and all(score.options.get(k) == v for k, v in wanted.options.items())
+        ][:1]
+    return found

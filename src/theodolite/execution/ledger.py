@@ -1,0 +1,73 @@
+"""What was done already: one file per piece of work, named by all that decides what is in it.
+
+A file that is there is done; it appears only when complete. So a run that was cut off anywhere, on
+whatever machine, goes on with what is missing, and nothing is done twice.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import RefusedInput
+from theodolite.io.packed import Arrays, packed, unpacked
+from theodolite.io.stores import Store
+
+MOST_BYTES = 1 << 31
+
+
+@lru_cache(maxsize=1)
+def code_version() -> str:
+    """The version, and a digest of the code itself: other code may give other numbers."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{version('theodolite')}+{digest.hexdigest()[:16]}"
+
+
+def key_of(about: Mapping[str, Any], digest: str, code: str) -> str:
+    """The name of a piece: a digest of the work, of the data and of the code."""
+    text = json.dumps([about, digest, code], sort_keys=True, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(given: Any) -> Any:
+    """Numbers of numpy as numbers; what has no one way to be written is refused."""
+    if hasattr(given, "tolist"):
+        return given.tolist()
+    raise TypeError(f"{type(given).__name__} has no name of its own")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Finished pieces in a store."""
+
+    store: Store
+
+    def done(self) -> set[str]:
+        """The keys of all finished pieces."""
+        return {name.removesuffix(".safetensors") for name in self.store.names()}
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """What a piece gave; nothing if it is not there, or damaged: then it is done again."""
+        name = f"{key}.safetensors"
+        if self.store.size(name) is None:
+            return None
+        try:
+            return unpacked(self.store.read(name, MOST_BYTES), name)
+        except RefusedInput:
+            return None
+
+    def write(self, key: str, arrays: Arrays) -> None:
+        """Keep what a piece gave."""
+        self.store.write(f"{key}.safetensors", packed(arrays))
+
+    def keep_only(self, keys: set[str]) -> None:
+        """Remove pieces that this run did not use: those of earlier settings or code."""
+        for key in sorted(self.done() - keys):
+            self.store.remove(f"{key}.safetensors")

@@ -1,0 +1,113 @@
+"""Score evidence that lies in a store, piece by piece, into a run folder."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.evidence import ConceptEvidence
+from theodolite.contracts.made import Progress, silent
+from theodolite.contracts.shards import Shards
+from theodolite.contracts.stored import Stored, is_stored, stored
+from theodolite.contracts.work import Workers
+from theodolite.errors import EvidenceError
+from theodolite.execution._scored import requests_named, resampling_of, scores_file_of
+from theodolite.execution.audit import Audit, answer_shards
+from theodolite.execution.crew import Crew
+from theodolite.execution.record import write_scores
+from theodolite.execution.run_record import MadeRecord, write_record
+from theodolite.execution.spec import RunSpec
+from theodolite.io.paths import confined
+from theodolite.io.tables import write_parquet
+
+
+def stored_addresses(spec: RunSpec, data: Path) -> list[str]:
+    """Where the spec's evidence lies, if it lies in pieces."""
+    addresses = [
+        name if "://" in name else str(confined(data, name).resolve()) for name in spec.evidence
+    ]
+    in_pieces = [is_stored(address) for address in addresses]
+    if any(in_pieces) and not all(in_pieces):
+        raise EvidenceError("evidence", "bundles in pieces and others", "all of one sort")
+    return addresses if any(in_pieces) else []
+
+
+def run_stored(
+    spec: RunSpec,
+    addresses: Sequence[str],
+    out: Path,
+    crew: Crew,
+    progress: Progress = silent,
+    pieces: str = "",
+) -> Audit:
+    """Write all but ``run.json``. The evidence stays where it is; its digests are kept."""
+    started = time.monotonic()
+    found = answer_stored(spec, addresses, crew, progress)
+    write_scores(out / "scores.json", scores_file_of(spec, found))
+    notes = [*notes_of(crew), *found.notes]
+    write_record(
+        out / "made.json",
+        MadeRecord(
+            notes=notes,
+            inputs=digests_of(addresses),
+            stored=list(addresses),
+            pieces=pieces,
+            failed_pieces=len(crew.failed),
+            seconds_scoring=round(time.monotonic() - started, 1),
+        ),
+    )
+    write_failed(out, crew)
+    return replace(found, notes=tuple(notes), failed_pieces=len(crew.failed))
+
+
+def answer_stored(
+    spec: RunSpec, addresses: Sequence[str], workers: Workers, progress: Progress = silent
+) -> Audit:
+    """The scores of a spec, from stored evidence."""
+    requests = requests_named(spec.metrics) or None
+    return answer_shards(
+        [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers
+    )
+
+
+def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:
+    """Stored bundles by kind; concept evidence inside another serves if there is no other."""
+    found: dict[type[Evidence], Stored] = {}
+    for address in addresses:
+        bundle = stored(address)
+        if bundle.kind in found:
+            raise EvidenceError("evidence", f"two bundles of {bundle.kind.kind}", "one of a kind")
+        found[bundle.kind] = bundle
+    for address in addresses:
+        if "explained" in dict(stored(address).kind.inner_kinds()):
+            found.setdefault(ConceptEvidence, stored(address, "explained"))
+    if spec.resampling.clusters == "classes":
+        return {kind: bundle.by_class() for kind, bundle in found.items()}
+    return dict(found)
+
+
+def digests_of(addresses: Sequence[str]) -> dict[str, str]:
+    """What was read: a digest of each store's header and list of pieces, which has theirs."""
+    return {address: stored(address).digest() for address in addresses}
+
+
+def notes_of(crew: Crew) -> list[str]:
+    """What a reader must know first: pieces that were given up, a cluster open to anybody."""
+    said = list(getattr(crew.pool, "notes", ()))
+    if not crew.failed:
+        return said
+    return [
+        *said,
+        f"Partial: {len(crew.failed)} of {len(crew.keys)} pieces of work failed three times and "
+        "were left out (failed.parquet). The scores are those of the rest.",
+    ]
+
+
+def write_failed(out: Path, crew: Crew) -> None:
+    """The pieces that were given up, and why."""
+    if crew.failed:
+        rows = sorted(crew.failed, key=lambda failed: (failed.piece, failed.key))
+        names = ("piece", "key", "error", "message", "traceback_sha256", "tries")
+        columns = {name: [getattr(row, name) for row in rows] for name in names}
+        write_parquet(out / "failed.parquet", columns)

@@ -1,0 +1,189 @@
+"""Files below one address: a folder, or a part of a bucket such as ``s3://bucket/part``.
+
+The address is the only thing that is remembered, so a store can be sent to other processes. Where
+a bucket is served and with which keys is taken from the environment and from the user's own
+settings (``AWS_ENDPOINT_URL``, ``AWS_PROFILE`` and the like), never from a file that is read here.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from theodolite.errors import RefusedInput
+from theodolite.io._store_errors import plainly, without
+from theodolite.io.paths import _suspicious, all_or_nothing, confined
+
+SCHEMES = ("file", "gs", "s3")
+MAX_BYTES = 1 << 28
+WAITS = {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 3}}
+
+
+@dataclass(frozen=True)
+class Store:
+    """The files below one address. Make one with ``Store.at``.
+
+    >>> str(Store.at("s3://bucket/runs/").below("first"))
+    's3://bucket/runs/first'
+    """
+
+    address: str
+
+    @classmethod
+    def at(cls, address: str | Path) -> "Store":
+        """The store at a path, or at an address that begins with file://, s3:// or gs://."""
+        text = str(address)
+        scheme, mark, rest = text.partition("://")
+        if isinstance(address, Path) or not mark:
+            reason = "an empty name or a NUL" if not text or "\0" in text else ""
+        else:
+            reason = _odd(scheme, rest)
+        if not isinstance(address, Path) and "::" in text:
+            reason = "an address within an address (::)"
+        if reason:
+            needed = "a folder, or an address that begins with file://, s3:// or gs://"
+            raise RefusedInput(f"store {without(text)!r}", reason, needed)
+        return cls(text.rstrip("/") or "/")
+
+    def __str__(self) -> str:
+        return self.address
+
+    @property
+    def local(self) -> Path | None:
+        """The folder, if the store is one."""
+        scheme, mark, rest = self.address.partition("://")
+        if not mark:
+            return Path(self.address)
+        return Path(rest or "/") if scheme == "file" else None
+
+    def below(self, folder: str) -> "Store":
+        """The store of a folder in this one."""
+        self._place(folder)
+        return Store(f"{self.address.rstrip('/')}/{PurePosixPath(folder)}")
+
+    def read(self, name: str, limit: int = MAX_BYTES) -> bytes:
+        """A whole file, if it is no larger than ``limit`` bytes."""
+        size = self.size(name)
+        if size is None:
+            raise self._refusal(name, "nothing there", "a file")
+        if size > limit:
+            raise self._refusal(name, f"{size:,} bytes", f"at most {limit:,}")
+        return self.read_part(name, 0, size)
+
+    def read_part(self, name: str, start: int, length: int) -> bytes:
+        """``length`` bytes from ``start`` on; if the file ends before, it is refused."""
+        place = self._place(name)
+        if start < 0 or length < 0:
+            raise self._refusal(name, f"bytes {start} to {start + length}", "bytes of the file")
+        with plainly(f"file {name!r} of {self.address!r}"):
+            content = self._piece(place, start, length) if length else b""
+        if len(content) != length:
+            needed = f"{start + length:,}; it is cut off"
+            raise self._refusal(name, f"{start + len(content):,} bytes", needed)
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file that appears only when complete, in place of an earlier one."""
+        place = self._place(name)
+        with plainly(f"file {name!r} of {self.address!r}"):
+            if isinstance(place, Path):
+                with all_or_nothing(place) as stream:
+                    stream.write(content)
+            else:
+                self._files.pipe_file(place, content)
+
+    def size(self, name: str) -> int | None:
+        """How many bytes a file has; None if there is no such file."""
+        place = self._place(name)
+        with plainly(f"file {name!r} of {self.address!r}"):
+            try:
+                if isinstance(place, Path):
+                    return place.stat().st_size if place.is_file() else None
+                about = self._files.info(place)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+        return int(about["size"]) if about["type"] == "file" else None
+
+    def names(self, below: str = "") -> list[str]:
+        """The files in the store, or in one of its folders; half-written ones are left out."""
+        place = self._place(below) if below else self._root()
+        with plainly(f"store {self.address!r}"):
+            found = _listed(place) if isinstance(place, Path) else self._listed(place)
+        start = f"{PurePosixPath(below)}/" if below else ""
+        return sorted(f"{start}{name}" for name in found if not _half_written(name))
+
+    def remove(self, name: str) -> None:
+        """Delete a file, if it is there."""
+        place = self._place(name)
+        with plainly(f"file {name!r} of {self.address!r}"):
+            if isinstance(place, Path):
+                place.unlink(missing_ok=True)
+            else:
+                self._files.rm_file(place)
+
+    def _root(self) -> Path | str:
+        return self.local or self.address.partition("://")[2]
+
+    def _place(self, name: str) -> Path | str:
+        """Where a file is: never outside the store, whatever its name says."""
+        root = self._root()
+        if isinstance(root, Path):
+            return confined(root, name)
+        if reason := _suspicious(name):
+            raise self._refusal(name, reason, "a relative path")
+        return f"{root}/{PurePosixPath(name)}"
+
+    @property
+    def _files(self) -> Any:
+        """fsspec's file system; it keeps one for each process, so none is kept here."""
+        scheme = self.address.partition("://")[0]
+        with plainly(f"store {self.address!r}"):
+            import fsspec  # noqa: PLC0415  optional, and slow
+
+            options = {"config_kwargs": WAITS} if scheme == "s3" else {}
+            # what other workers write must be seen at once
+            return fsspec.filesystem(scheme, use_listings_cache=False, **options)
+
+    def _piece(self, place: Path | str, start: int, length: int) -> bytes:
+        if isinstance(place, str):
+            return bytes(self._files.cat_file(place, start=start, end=start + length))
+        with place.open("rb") as stream:
+            stream.seek(start)
+            return stream.read(length)
+
+    def _listed(self, place: str) -> list[str]:
+        start = f"{place}/"
+        found = (key for key in self._files.find(place) if key.startswith(start))
+        return [key.removeprefix(start) for key in found if not key.endswith("/")]
+
+    def _refusal(self, name: str, came: str, needed: str) -> RefusedInput:
+        return RefusedInput(f"file {name!r} of {self.address!r}", came, needed)
+
+
+def _odd(scheme: str, rest: str) -> str:
+    """What is wrong with an address that is not a plain path."""
+    host = rest.partition("/")[0]
+    if scheme not in SCHEMES:
+        return f"the kind of address {scheme!r}"
+    if "@" in host or ":" in host:
+        return "a user, a password or a port"
+    if ".." in PurePosixPath(rest).parts:
+        return "a path with '..'"
+    if set(rest) & set("\\?#*[]") or not rest.isprintable():
+        return "signs that have a meaning of their own"
+    if bool(host) == (scheme == "file"):
+        return "no name of a bucket" if scheme != "file" else "another machine"
+    return ""
+
+
+def _listed(folder: Path) -> list[str]:
+    return [
+        (Path(inside) / name).relative_to(folder).as_posix()
+        for inside, _, names in os.walk(folder)
+        for name in names
+    ]
+
+
+def _half_written(name: str) -> bool:
+    last = name.rpartition("/")[2]
+    return last.startswith(".") and last.endswith(".partial")

@@ -1,0 +1,258 @@
+"""Every file made to harm is refused with exit code 3, in one line, and nothing in it is run."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import malicious_runs
+from malicious import CORPUS, PARQUET
+from malicious_zarr import ZARR, array
+from theodolite.errors import RefusedInput
+from theodolite.io._parquet_checks import _names_types
+from theodolite.io.checkpoints import PROGRAMS, read_checkpoint, read_weights
+from theodolite.io.stores import Store
+from theodolite.io.zarr_arrays import read_zarr_rows, zarr_about
+
+for needed in ("h5py", "timm", "torch"):
+    pytest.importorskip(needed)
+
+PROGRAM = """
+import contextlib, io, json, os, sys
+from theodolite.cli import main
+
+for name, command, canary in json.load(sys.stdin):
+    said = io.StringIO()
+    sys.argv = ["theodolite", *command]
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    print(json.dumps([name, code, said.getvalue(), os.path.exists(canary)]), flush=True)
+"""
+Answers = dict[str, tuple[int, str, bool]]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """What the command line says to each file: all in one process, as each start takes seconds."""
+    root = tmp_path_factory.mktemp("malicious")
+    jobs = []
+    for number, (name, make) in enumerate(CORPUS.items()):
+        folder = root / str(number)
+        folder.mkdir()
+        jobs.append((name, make(folder, folder / "canary"), str(folder / "canary")))
+    assert not list(root.glob("*/canary")), "making a file must not set it off"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=json.dumps(jobs), capture_output=True, text=True,
+        timeout=240, env={**os.environ, "THEODOLITE_CACHE": str(root / "cache")},
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    assert not list(root.rglob("canary"))
+    found = map(json.loads, done.stdout.splitlines())
+    return {name: (code, said, fired) for name, code, said, fired in found}
+
+
+SAYS = {
+    "npy: pickled objects": "could run code", "npz: pickled objects": "could run code",
+    "npz: bomb": "bytes that unpack to", "hdf5: external link": "a link to elsewhere",
+    "hdf5: soft link": "a link to elsewhere", "hdf5: virtual values": "values in other files",
+    "hdf5: values in another file": "values in other files", "hdf5: foreign decoder": "decoder 305",
+    "hdf5: references": "needed rows of numbers", "hdf5: more than is there": "not all of it stored",
+    "pt: a call": "mkdir, which is no plain tensor", "pt: sparse": "_rebuild_sparse_tensor",
+}  # fmt: skip
+"""Files that would be refused anyway, a step later: here the reason counts."""
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_refused_in_one_line_and_not_run(answers: Answers, name: str) -> None:
+    code, said, fired = answers[name]
+    assert not fired
+    assert (code, said.count("\n"), said.startswith("theodolite: ")) == (3, 1, True), (code, said)
+    assert "Traceback" not in said and len(said) < 1100
+    assert SAYS.get(name, "") in said
+
+
+UNSAFE = {
+    "npy: pickled objects": "import numpy as n; n.load(f+'/given/values.npy', allow_pickle=True)",
+    "npz: pickled objects": "import numpy as n; n.load(f+'/x.npz', allow_pickle=True)['values']",
+    "npy: a bare pickle": "import pickle; pickle.load(open(f+'/given/values.npy', 'rb'))",
+    "pt: a call": "import torch; torch.load(f+'/w.pt', weights_only=False)",
+    "pt: a call by number": "import torch; torch.load(f+'/w.pt', weights_only=False)",
+    "pt: a call beside tensors": "import torch; torch.load(f+'/w.pt', weights_only=False)",
+    "pt: old form": "import torch; torch.load(f+'/w.pt', weights_only=False)",
+    "yaml: tag that calls": "import yaml; yaml.unsafe_load(open(f+'/spec.yaml'))",
+}
+
+
+@pytest.mark.parametrize("name", UNSAFE)
+def test_the_canary_dies_where_a_reader_is_careless(tmp_path: Path, name: str) -> None:
+    """So that a canary that is alive means something."""
+    CORPUS[name](tmp_path, tmp_path / "canary")
+    assert not (tmp_path / "canary").exists()
+    program = f"f = {str(tmp_path)!r}\n{UNSAFE[name]}"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, timeout=60)
+    assert (tmp_path / "canary").exists()
+
+
+ZARR_READERS: dict[str, Callable[[Path], object]] = {
+    "about": lambda folder: zarr_about(Store.at(folder), "a"),
+    "rows": lambda folder: read_zarr_rows(Store.at(folder), "a", 0, 1),
+}
+"""A command that reads Zarr belongs here too, once there is one."""
+ONLY_IN_FILES = {
+    "file that is a link", "missing files of a large array", "missing file", "bomb of zstd", "bomb of gzip", "bomb of blosc", "gzip without its checksum",
+    "longer than its values", "shorter than its values", "flags that are none",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", ZARR_READERS)
+@pytest.mark.parametrize("name", ZARR)
+def test_zarr_is_refused_and_not_run(tmp_path: Path, name: str, reader: str) -> None:
+    folder, canary = tmp_path / "store", tmp_path / "canary"
+    folder.mkdir()
+    ZARR[name](folder, canary)
+    tracemalloc.start()
+    try:
+        if reader == "about" and name in ONLY_IN_FILES:
+            assert ZARR_READERS[reader](folder)
+        else:
+            with pytest.raises(RefusedInput) as refused:
+                ZARR_READERS[reader](folder)
+            assert refused.value.exit_code == 3 and "\n" not in str(refused.value)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+    assert not canary.exists()
+
+
+def test_a_plain_zarr_array_comes_through(tmp_path: Path) -> None:
+    """So that the refused ones were refused for what was changed."""
+    array(tmp_path)
+    assert read_zarr_rows(Store.at(tmp_path), "a", 1, 3).tolist() == [[2, 3], [4, 5]]
+
+
+TYPES = """
+import pickle, sys
+import pyarrow as pa, pyarrow.parquet as pq
+from theodolite.errors import RefusedInput
+from theodolite.io.tables import read_parquet, read_parquet_from
+from pathlib import Path
+
+class Careless(pa.ExtensionType):  # what ray.data did before 2.55
+    def __init__(self):
+        super().__init__(pa.int64(), "ray.data.arrow_tensor_v2")
+    def __arrow_ext_serialize__(self):
+        return b""
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, written):
+        pickle.loads(written)
+        return cls()
+
+if sys.argv[2] == "ray":
+    import ray.data
+else:
+    pa.register_extension_type(Careless())
+path = Path(sys.argv[1])
+if sys.argv[3] == "careless":
+    pq.read_metadata(path)
+for read in (lambda: read_parquet(path), lambda: read_parquet_from(path.read_bytes(), "x")):
+    try:
+        read()
+    except RefusedInput as refused:
+        assert "extension types" in str(refused), refused
+    else:
+        raise AssertionError("not refused")
+"""
+
+
+def table_read(path: Path, types: str, how: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", "-c", TYPES, str(path), types, how]
+    hidden = {"RAY_DATA_AUTOLOAD_PYEXTENSIONTYPE": "1"}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, **hidden}
+    )
+
+
+@pytest.mark.parametrize("types", ["careless", "ray"])
+@pytest.mark.parametrize("name", ["a type of ray's", "a nested type"])
+def test_no_type_is_built_whoever_made_it_known(tmp_path: Path, types: str, name: str) -> None:
+    """pyarrow builds known types when it reads a footer: ours must not let it come to that."""
+    if types == "ray":
+        for needed in ("ray", "pandas"):
+            pytest.importorskip(needed, reason="ray.data needs pandas")
+    path, canary = tmp_path / "x.parquet", tmp_path / "canary"
+    path.write_bytes(PARQUET[name](canary))
+    done = table_read(path, types, "plain")
+    assert not done.returncode, done.stderr
+    assert not canary.exists()
+    if types == "careless":
+        table_read(path, types, "careless")
+        assert canary.exists(), "pyarrow itself would have run it"
+
+
+def test_weights_of_torch_come_through(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    tensors = {
+        "a": torch.arange(6.0).reshape(2, 3).T, "b": torch.tensor(3), "c": torch.ones(2).half(),
+        "d": torch.nn.Parameter(torch.ones(2)), "e": torch.tensor([True, False]),
+        "f": torch.ones(3, dtype=torch.bfloat16),
+    }  # fmt: skip
+    for content in (tensors, {"state_dict": tensors}, torch.nn.Linear(2, 3).state_dict()):
+        torch.save(content, tmp_path / "w.pt")
+        wanted: Any = content.get("state_dict", content)
+        found = read_checkpoint(tmp_path / "w.pt")
+        assert found.keys() == wanted.keys()
+        for name, tensor in wanted.items():
+            np.testing.assert_array_equal(found[name], tensor.detach().float().numpy())
+
+
+def test_torch_itself_is_asked_to_run_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+    """Were the listing not looked at, torch would still refuse: two locks."""
+    monkeypatch.setattr("theodolite.io.checkpoints._foreign", lambda listing: "")
+    path, canary = tmp_path / "w.pt", tmp_path / "canary"
+    path.write_bytes(malicious_runs.archived(canary))
+    with pytest.raises(RefusedInput, match="no plain tensors"):
+        read_checkpoint(path)
+    assert not canary.exists()
+
+
+def test_an_old_torch_is_not_trusted(tmp_path: Path, monkeypatch: Any) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save({"a": torch.ones(1)}, tmp_path / "w.pt")
+    monkeypatch.setattr(torch, "__version__", "2.9.1+cpu")
+    with pytest.raises(Exception, match=r"got 2\.9\.1\+cpu; needed 2\.10 or newer"):
+        read_checkpoint(tmp_path / "w.pt")
+
+
+@pytest.mark.parametrize("name", malicious_runs.CHECKPOINTS)
+def test_what_is_no_list_of_tensors_is_refused_as_such(tmp_path: Path, name: str) -> None:
+    """And not only because it does not fit the network."""
+    path, canary = tmp_path / "w.pt", tmp_path / "canary"
+    path.write_bytes(malicious_runs.CHECKPOINTS[name](canary))
+    with pytest.raises(RefusedInput, match=r"Save it again: safetensors\.torch\.save_file"):
+        read_checkpoint(path)
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("suffix", PROGRAMS)
+def test_programs_are_known_by_their_names(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"w{suffix}").write_bytes(b"x")
+    with pytest.raises(RefusedInput, match="which may be a program"):
+        read_weights(tmp_path / f"w{suffix}")
+
+
+@pytest.mark.parametrize("before", range(5))
+def test_types_are_found_wherever_their_text_begins(before: int) -> None:
+    text = base64.b64encode(b"something ARROW:extension:name something")
+    assert _names_types(b"\x18" + b"A" * before + text + b"\x00")
+    assert not _names_types(base64.b64encode(b"something ARROW:schema and no more"))
