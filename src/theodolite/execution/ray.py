@@ -51,7 +51,13 @@ def start(address: str | None, workers: int | None, run: str) -> Any:
     cluster that it finds; here it does not.
     """
     ray = _ray()
-    common: dict[str, Any] = {"log_to_driver": False, "namespace": run, "logging_level": "ERROR"}
+    common: dict[str, Any] = {
+        "log_to_driver": False,
+        "namespace": run,
+        "logging_level": "ERROR",
+        # there is a process for each core
+        "runtime_env": {"env_vars": {"NUMBA_NUM_THREADS": "1"}},
+    }
     if ray.is_initialized():
         if address is not None:
             return ray

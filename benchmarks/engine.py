@@ -1,0 +1,204 @@
+"""What the engine costs, and whether it gives the same bytes everywhere, over generated samples.
+
+    python benchmarks/engine.py [--samples 50000] [--repeats 2] [--faults]
+
+CEM, CLM and SURF with intervals and nulls, over evidence on disk in pieces of 512 samples. The
+peers do the same work: a plain loop, and bare Ray tasks of four pieces each, merged in the same
+tree. They keep nothing and check nothing; ours checks every piece against its digest and keeps
+what it gave. Then the dissection of as many pictures on each engine: counts must be equal bytes.
+``--faults`` adds a cluster of three nodes on this machine, undisturbed and with one node killed.
+The ratios are printed last: ours over the peer's, of the shortest times; Ray's is the last line.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from generated_evidence import written
+
+from theodolite.contracts.shards import evidence_digest
+from theodolite.contracts.stored import Stored, StoredPiece, _about, _read, stored
+from theodolite.contracts.work import Alone, Arrays, Merge, Tree, Work, Workers
+from theodolite.datasets.synthetic_maps import PlantedMaps
+from theodolite.execution.crew import Crew
+from theodolite.execution.evaluate import Asked, Request, Resampling, evaluate_all
+from theodolite.execution.ledger import Ledger
+from theodolite.execution.local import Here, Processes
+from theodolite.execution.pieces import Pool
+from theodolite.execution.ray import RayTasks, _settle
+from theodolite.explainers.dissection.sharded import dissect_shards
+from theodolite.io.stores import Store
+from theodolite.metrics._catalogue import entry
+
+QUICK = Resampling(resamples=200)
+METRICS = ("concept_existence", "concept_location", "surrogate_distance", "surrogate_error")
+BLOCK = 4
+
+
+class Unchecked(StoredPiece):
+    """A piece that is read without being checked."""
+
+    def evidence(self) -> Any:
+        about = _about(self.store, self.inner)
+        return _read(self.store, self.inner, about, (self.number, self.first, self.last))
+
+
+class Bare(Stored):
+    """Evidence as a plain loop would read it."""
+
+    def pieces(self) -> list[Unchecked]:
+        return [Unchecked(**vars(piece)) for piece in super().pieces()]
+
+
+def block(work_do: Any, merge: Merge, items: list[Any]) -> Any:
+    """A few pieces, merged: all that a bare task does."""
+    tree = Tree(merge)
+    for item in items:
+        tree.add(work_do(item), 1)
+    return tree.whole()
+
+
+class BareRay:
+    """The same work written bare: tasks of four pieces, results in order, nothing else."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._block = ray.remote(block)
+
+    def each(self, work: Work) -> Iterator[Arrays | None]:
+        raise NotImplementedError
+
+    def reduced(self, work: Work, merge: Merge) -> Any:
+        cuts = range(0, len(work.items), BLOCK)
+        items = [list(work.items[at : at + BLOCK]) for at in cuts]
+        tree = Tree(merge)
+        for some, part in zip(
+            items,
+            self._ray.get([self._block.remote(work.do, merge, one) for one in items]),
+            strict=True,
+        ):
+            tree.add(part, len(some))
+        return tree.whole()
+
+
+def scores(sources: Mapping[str, Stored], workers: Workers) -> str:
+    """A digest of all scores with intervals and nulls."""
+    asked = [Asked(Request(entry(name)), [sources[name]]) for name in METRICS]
+    return hashlib.sha256(repr(evaluate_all(asked, QUICK, workers)).encode()).hexdigest()[:16]
+
+
+def counts(maps: PlantedMaps, workers: Workers) -> str:
+    """A digest of all counts of a dissection."""
+    found = dissect_shards(maps, workers)
+    digest = hashlib.sha256(found.limits.tobytes())
+    for shard in found.evidence():
+        digest.update(evidence_digest(shard).encode())
+    return digest.hexdigest()[:16]
+
+
+def timed(name: str, work: Callable[[], str]) -> tuple[float, str]:
+    started = time.perf_counter()
+    found = work()
+    seconds = time.perf_counter() - started
+    print(f"{name:34} {seconds:8.1f} s   {found}", flush=True)
+    return seconds, found
+
+
+def kept(pool: Pool, folder: Path, progress: Any = None) -> Crew:
+    """A crew with an empty ledger."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return Crew(pool, Ledger(Store.at(folder)), progress or (lambda *_: None))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--samples", type=int, default=50_000)
+    options.add_argument("--repeats", type=int, default=2)
+    options.add_argument("--faults", action="store_true")
+    given = options.parse_args()
+    root = Path(tempfile.gettempdir()) / "theodolite-engine"
+    location, surrogate = written(root, given.samples)
+    concept = stored(root / f"location-{given.samples}", "explained")
+    sources = dict(zip(METRICS, (concept, location, surrogate, surrogate), strict=True))
+    bare = {name: Bare(**vars(one)) for name, one in sources.items()}
+    maps = PlantedMaps(n_pictures=given.samples, n_units=32, n_concepts=24)
+    ledger = root / "pieces"
+    found: dict[str, list[tuple[float, str]]] = {}
+
+    def run(name: str, work: Callable[[], str]) -> None:
+        found.setdefault(name, []).append(timed(name, work))
+
+    for _ in range(given.repeats):
+        run("plain loop", lambda: scores(bare, Alone()))
+        run("local, one process", lambda: scores(sources, kept(Here(), ledger)))
+    two = Processes(2)
+    run("local, two processes", lambda: scores(sources, kept(two, ledger)))
+    run("dissection, plain loop", lambda: counts(maps, Alone()))
+    run("dissection, two processes", lambda: counts(maps, kept(two, ledger)))
+    two.close()
+
+    tasks = RayTasks(workers=2)
+    for _ in range(given.repeats):
+        run("bare Ray, two workers", lambda: scores(bare, BareRay(tasks._ray)))
+        run("Ray, two workers", lambda: scores(sources, kept(tasks, ledger)))
+    run("dissection, Ray", lambda: counts(maps, kept(tasks, ledger)))
+    tasks.close()
+    if given.faults:
+        three_nodes(sources, maps, ledger, run)
+
+    for kind in ("dissection", ""):
+        digests = {
+            digest
+            for name, runs in found.items()
+            if name.startswith("dissection") == bool(kind)
+            for _, digest in runs
+        }
+        print(f"{kind or 'scores'}: {'equal' if len(digests) == 1 else 'DIFFERENT'} bytes")
+    best = {name: min(seconds for seconds, _ in runs) for name, runs in found.items()}
+    if given.faults:
+        lost = best["Ray, three nodes, one killed"] / best["Ray, three nodes"]
+        print(f"a node killed: {lost:.3f}")
+    print(f"local over a plain loop: {best['local, one process'] / best['plain loop']:.3f}")
+    print(f"Ray over bare Ray: {best['Ray, two workers'] / best['bare Ray, two workers']:.3f}")
+
+
+def three_nodes(
+    sources: Mapping[str, Stored],
+    maps: PlantedMaps,
+    ledger: Path,
+    run: Callable[[str, Callable[[], str]], None],
+) -> None:
+    """Three nodes with a core each, of which one is killed after a third of the pieces."""
+    _settle()
+    from ray.cluster_utils import Cluster  # noqa: PLC0415  not before our settings
+
+    head = {"num_cpus": 1, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    cluster.wait_for_nodes()
+    tasks = RayTasks(address=cluster.address)
+    run("Ray, three nodes", lambda: scores(sources, kept(tasks, ledger)))
+    run("dissection, Ray, three nodes", lambda: counts(maps, kept(tasks, ledger)))
+    raylet = [nodes[0].all_processes["raylet"][0].process.pid]
+
+    def kill(what: str, done: int, of: int) -> None:
+        if what == "pieces" and 3 * done >= of and raylet:
+            os.kill(raylet.pop(), signal.SIGKILL)
+            print("a node was killed", flush=True)
+
+    run("Ray, three nodes, one killed", lambda: scores(sources, kept(tasks, ledger, kill)))
+    assert not raylet
+    tasks.close()
+    tasks._ray.shutdown()
+    cluster.shutdown()  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    main()
