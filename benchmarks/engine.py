@@ -17,15 +17,15 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from generated_evidence import written
 
 from theodolite.contracts.shards import evidence_digest
-from theodolite.contracts.stored import Stored, StoredPiece, _about, _read, stored
-from theodolite.contracts.work import Alone, Arrays, Merge, Tree, Work, Workers
+from theodolite.contracts.stored import Stored, StoredPiece, _read, stored
+from theodolite.contracts.work import Alone, Merge, Tree, Work, Workers
 from theodolite.datasets.synthetic_maps import PlantedMaps
 from theodolite.execution.crew import Crew
 from theodolite.execution.evaluate import Asked, Request, Resampling, evaluate_all
@@ -46,8 +46,7 @@ class Unchecked(StoredPiece):
     """A piece that is read without being checked."""
 
     def evidence(self) -> Any:
-        about = _about(self.store, self.inner)
-        return _read(self.store, self.inner, about, (self.number, self.first, self.last))
+        return _read(self, self.inner)
 
 
 class Bare(Stored):
@@ -65,15 +64,12 @@ def block(work_do: Any, merge: Merge, items: list[Any]) -> Any:
     return tree.whole()
 
 
-class BareRay:
+class BareRay(Alone):
     """The same work written bare: tasks of four pieces, results in order, nothing else."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         self._block = ray.remote(block)
-
-    def each(self, work: Work) -> Iterator[Arrays | None]:
-        raise NotImplementedError
 
     def reduced(self, work: Work, merge: Merge) -> Any:
         cuts = range(0, len(work.items), BLOCK)

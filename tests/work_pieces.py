@@ -1,9 +1,9 @@
 """Pieces of work for tests of the engines: small, pure, and able to go wrong as real ones do."""
 
+import errno
 import os
 import signal
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,19 @@ def dies_at(bad: int, times: int, folder: Path, item: int) -> Arrays:
     return numbers(item)
 
 
+def dies_late(bad: int, folder: Path, item: int) -> Arrays:
+    """The process is killed once over one item, when others have long ended."""
+    if item == bad and not (folder / "died").exists():
+        (folder / "died").touch()
+        time.sleep(2.0)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return numbers(item)
+
+
+def no_space(item: int) -> Arrays:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def counted(folder: Path, seconds: float, item: int) -> Arrays:
     """Leaves a mark for every time that it is done."""
     mark = folder / f"{item}-{time.monotonic_ns()}-{os.getpid()}"
@@ -72,6 +85,3 @@ def work(n: int, do: Any = numbers, **more: Any) -> Work:
         what="numbers", do=do, items=list(range(n)), digests=[f"{i}" for i in range(n)],
         about=about, **more,
     )  # fmt: skip
-
-
-__all__ = ["counted", "dies_at", "make_tool", "merge", "partial", "with_tool", "work", "wrong_at"]

@@ -3,6 +3,7 @@
 import errno
 import os
 import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,10 @@ from theodolite.io.stores import Store
 from work_pieces import (
     counted,
     dies_at,
+    dies_late,
     make_tool,
     merge,
+    no_space,
     numbers,
     refused_at,
     with_tool,
@@ -187,7 +190,10 @@ def test_what_we_understand_stops_the_run(tmp_path: Path, processes: Processes) 
             Crew(pool, ledger(tmp_path / f"{number}")).reduced(
                 work(6, partial(refused_at, 3)), merge
             )
-        pool.close()
+        after = Crew(pool, ledger(tmp_path / f"{number} after"))
+        assert digest_of(after.reduced(work(6), merge) or {}) == digest_of(
+            Alone().reduced(work(6), merge) or {}
+        ), "the pool can go on"
 
 
 @pytest.mark.parametrize("times", [1, 2, 99])
@@ -261,3 +267,70 @@ def test_no_piece_is_forgotten(n: int, workers: int) -> None:
             seen = seen[: -block.count]
             queue.again(block)
     assert sorted(seen) == list(range(n))
+
+
+def test_the_oldest_piece_may_die_while_many_others_end(tmp_path: Path) -> None:
+    """What is begun again is what all others wait for: it must not wait for them."""
+    pool = Processes(2)
+    doing = Crew(pool, ledger(tmp_path))
+    found = doing.reduced(work(127, partial(dies_late, 0, tmp_path)), merge)
+    pool.close()
+    assert found is not None and int(found[":.n"]) == 127 and not doing.failed
+
+
+def test_results_are_taken_one_work_at_a_time(tmp_path: Path) -> None:
+    doing = Crew(Here(), ledger(tmp_path))
+    some = doing.each(work(5))
+    next(some)
+    with pytest.raises(RuntimeError, match="one work at a time"):
+        doing.reduced(work(5), merge)
+    some.close()
+    assert doing.reduced(work(5), merge) is not None
+
+
+def test_a_full_disk_within_a_piece_is_no_fault_of_the_piece(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        Crew(Here(), ledger(tmp_path)).reduced(work(5, no_space), merge)
+
+
+def test_work_that_cannot_be_cut_is_kept_too(tmp_path: Path) -> None:
+    for computed in (1, 0):
+        doing = Crew(Here(), ledger(tmp_path))
+        assert digest_of(doing.once({"a": 1}, "d", lambda: numbers(7))) == digest_of(numbers(7))
+        assert doing.computed == computed and len(doing.keys) == 1
+    with pytest.raises(VerificationFailed):
+        Crew(Here(), ledger(tmp_path), check=Check(1.0)).once({"a": 1}, "d", lambda: numbers(8))
+
+
+def test_a_worker_killed_while_it_waits(tmp_path: Path) -> None:
+    pool = Processes(2)
+    doing = Crew(pool, ledger(tmp_path))
+    doing.reduced(work(6), merge)
+    for lane in pool._lanes:
+        lane.process.kill()
+        lane.process.join()
+    assert doing.reduced(work(6, about={"other": 1}), merge) is not None
+    pool.close()
+
+
+NO_GUARD = """
+from pathlib import Path
+from theodolite.execution.crew import Crew
+from theodolite.execution.ledger import Ledger
+from theodolite.execution.local import Processes
+from theodolite.io.stores import Store
+from work_pieces import merge, work
+Crew(Processes(2), Ledger(Store.at(Path(__file__).parent / "pieces"))).reduced(work(3), merge)
+"""
+
+
+def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(NO_GUARD)
+    path = str(Path(__file__).parents[1])
+    ran = subprocess.run(
+        [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": path}, timeout=60,
+    )  # fmt: skip
+    assert ran.returncode != 0
+    assert "start runs below `if __name__ == '__main__':`" in ran.stderr
+    assert len(list((tmp_path).glob("pieces/*"))) == 0

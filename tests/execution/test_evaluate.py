@@ -337,6 +337,6 @@ def test_another_sample_is_never_the_same_one() -> None:
     evidence = ConceptEvidence(values=np.eye(7), truth=truth)
     (other,) = (b for b in entry("concept_existence").baselines if b.name.startswith("another"))
     for seed in range(30):
-        assert not (other.make(evidence, seed).truth & truth).any()
-    alone = other.make(evidence[:1], 0)
+        assert not (other.made(evidence, seed).truth & truth).any()
+    alone = other.made(evidence[:1], 0)
     assert np.isnan(ConceptExistence.of(alone, top=(1,), rank_by="value").value()).all()

@@ -3,6 +3,7 @@
 ``THEODOLITE_KILLS`` says at how many random points the long form kills.
 """
 
+import importlib.util
 import os
 import random
 import signal
@@ -26,7 +27,7 @@ metrics:
   - name: concept_existence
     options: {rank_by: [contribution, value]}
   - name: concept_global_importance
-resampling: {resamples: 800}
+resampling: {resamples: 400}
 """
 
 
@@ -41,10 +42,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def begin(data: Path, out: Path, workers: int = 1) -> "subprocess.Popen[str]":
+def begin(data: Path, out: Path, workers: int = 1, *more: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [PROGRAM, "run", data / "spec.yaml", "--data", data, "--out", out, "--quiet",
-         "--workers", f"{workers}"],
+         "--workers", f"{workers}", *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -124,6 +125,32 @@ def test_a_polite_stop_is_quick_and_can_be_gone_on_with(
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert result(out) == result(whole)
+    assert before.items() <= pieces(out).items()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_polite_stop_on_ray(
+    data: Path, undisturbed: tuple[Path, float], tmp_path: Path, number: int, code: int
+) -> None:
+    """Ray takes over signals when it starts: they are taken back."""
+    whole, _ = undisturbed
+    out = tmp_path / "run"
+    process = begin(data, out, 2, "--engine", "ray")
+    while len(pieces(out)) < 5:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(number)
+    started = time.monotonic()
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - started < 10
+    assert process.returncode == code, errors
+    assert errors.splitlines()[-1].startswith("theodolite: stopped") and "Traceback" not in errors
+    before = pieces(out)
+    process = begin(data, out)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert result(out) == result(whole), "begun on Ray, ended here"
     assert before.items() <= pieces(out).items()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from theodolite.contracts.work import Alone
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.execution import ray as ray_engine
 from theodolite.execution.crew import Crew
 from theodolite.execution.ledger import Ledger
 from theodolite.execution.ray import RayTasks, _inference, own_settings, start
@@ -100,7 +101,8 @@ def test_a_request_without_the_token_is_refused(pool: RayTasks, token: str) -> N
     import ray  # noqa: PLC0415  not before our settings
 
     address = ray.get_runtime_context().gcs_address
-    environment = dict(os.environ)
+    assert "RAY_AUTH_TOKEN" not in os.environ, "the environment is as it was"
+    environment = os.environ | ray_engine._ours
     if token == "none":
         environment["RAY_AUTH_MODE"] = "disabled"
         environment.pop("RAY_AUTH_TOKEN")
@@ -117,7 +119,8 @@ def test_a_request_without_the_token_is_refused(pool: RayTasks, token: str) -> N
 def test_never_attached_by_accident(pool: RayTasks, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EvidenceError, match="has already"):
         start(None, 1, "other")
-    monkeypatch.delenv("RAY_AUTH_MODE")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    assert own_settings()["RAY_AUTH_MODE"] == "token"
     assert len(own_settings()["RAY_AUTH_TOKEN"]) == 64
     assert own_settings()["RAY_AUTH_TOKEN"] != own_settings()["RAY_AUTH_TOKEN"]
 
@@ -129,7 +132,8 @@ def test_failures_and_refusals(pool: RayTasks, tmp_path: Path) -> None:
     assert [one.error for one in doing.failed] == ["ZeroDivisionError"]
     with pytest.raises(RefusedInput, match="changed bytes"):
         crew(pool, tmp_path / "b").reduced(work(6, partial(refused_at, 3)), merge)
-    pool._running.clear()
+    doing = crew(pool, tmp_path / "c")
+    assert digest_of(doing.reduced(work(37), merge) or {}) == EXPECTED, "the pool can go on"
 
 
 @pytest.mark.parametrize("times", [1, 99])
@@ -151,7 +155,7 @@ def test_networks_by_ray_data(pool: RayTasks, tmp_path: Path) -> None:
     assert not pool.uses_ray_data and "only adds" in pool.why
     pool.uses_ray_data = True
     try:
-        todo = work(10, with_tool, tool=partial(make_tool, tmp_path))
+        todo = work(10, with_tool, tool=partial(make_tool, tmp_path), network=True)
         doing = crew(pool, tmp_path)
         found = list(doing.each(todo))
         assert [int((one or {})["item"]) for one in found] == list(range(10))
@@ -160,6 +164,11 @@ def test_networks_by_ray_data(pool: RayTasks, tmp_path: Path) -> None:
         again = crew(pool, tmp_path)
         assert [int((one or {})["item"]) for one in again.each(todo)] == list(range(10))
         assert again.computed == 0
+        damaged = sorted((tmp_path / "pieces").iterdir())[4]
+        damaged.write_bytes(damaged.read_bytes()[:50])
+        mended = crew(pool, tmp_path)
+        assert [int((one or {})["item"]) for one in mended.each(todo)] == list(range(10))
+        assert mended.computed == 1
     finally:
         pool.uses_ray_data = False
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from theodolite.datasets.synthetic import planted_concepts
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.errors import RefusedInput, VerificationFailed
 from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Resampling
 from theodolite.execution.record import ScoresFile, read_scores, scores_file, write_scores
-from theodolite.execution.run_folder import prepare_folder
 from theodolite.execution.seal import seal, verify
 
 
@@ -82,20 +81,3 @@ def test_files_that_come_or_go_are_seen(sealed: Path) -> None:
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedInput, match="a finished run folder"):
         verify(tmp_path)
-
-
-def test_only_run_folders_are_ever_emptied(sealed: Path, tmp_path: Path) -> None:
-    with pytest.raises(EvidenceError, match="Pass --overwrite"):
-        prepare_folder(sealed, overwrite=False)
-    with pytest.raises(EvidenceError, match="a file"):
-        prepare_folder(sealed / "run.json", overwrite=True)
-    prepare_folder(sealed, overwrite=True)
-    assert list(sealed.iterdir()) == []
-    (sealed / "run.json").write_text("{}")  # began and never finished
-    prepare_folder(sealed, overwrite=False)
-    assert list(sealed.iterdir()) == []
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "thesis.tex").write_text("years of work")
-    with pytest.raises(EvidenceError, match="Choose another folder"):
-        prepare_folder(tmp_path / "home", overwrite=True)
-    assert (tmp_path / "home" / "thesis.tex").exists()

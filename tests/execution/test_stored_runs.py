@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from theodolite.contracts.axes import Samples
 from theodolite.contracts.evidence import ConceptEvidence
-from theodolite.contracts.shards import evidence_digest
+from theodolite.contracts.shards import evidence_digest, some_samples
+from theodolite.contracts.stored import stored
 from theodolite.contracts.stored_writer import EvidenceWriter
 from theodolite.contracts.work import Alone
 from theodolite.datasets.synthetic import planted_concepts, planted_locations
@@ -20,6 +23,7 @@ from theodolite.datasets.synthetic_leakage import planted_leakage
 from theodolite.datasets.synthetic_maps import PlantedMaps
 from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.errors import VerificationFailed
+from theodolite.execution import _passes
 from theodolite.execution.audit import audit
 from theodolite.execution.crew import Crew
 from theodolite.execution.engine import Engine
@@ -286,3 +290,68 @@ def test_one_kind_twice_is_refused(tmp_path: Path) -> None:
     given = RunSpec.model_validate({"name": "x", "evidence": ["a", "b"], "resampling": FEW})
     with pytest.raises(ValueError, match="one of a kind"):
         run(given, Places(tmp_path, tmp_path / "out", tmp_path / "out"))
+
+
+def test_all_states_are_of_the_same_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece that fails in one pass only is left out of all: value, intervals and nulls."""
+    evidence = planted_concepts(640, alignment=0.7)
+    store(evidence, tmp_path / "evidence", 64)
+    monkeypatch.setattr(_passes, "BLOCK_BYTES", 4000)  # several passes
+    whole = ConceptExistence.of
+
+    def faulty(shard: Any, weights: Any = None, **options: Any) -> Any:
+        if shard.samples.index[0] == 128 and len(shard) > 1 and weights[0].max() > 1:
+            raise ZeroDivisionError
+        return whole(shard, weights, **options)
+
+    monkeypatch.setattr(ConceptExistence, "of", faulty)
+    given = spec(metrics=[{"name": "concept_existence"}])
+    partly = run(given, Places(tmp_path, tmp_path / "out", tmp_path / "out"))
+    monkeypatch.setattr(ConceptExistence, "of", whole)
+    rest = np.r_[0:128, 192:640]
+    expected = audit(evidence[rest], Resampling(resamples=60))
+    for score in partly.scores:
+        (same,) = [
+            s
+            for s in expected.scores
+            if s.metric == score.metric and s.options["top"] == score.options["top"]
+        ]
+        assert score.n == same.n == 576
+        assert score.value == pytest.approx(same.value, rel=1e-12)
+        assert score.intervals[0].low == pytest.approx(same.intervals[0].low, rel=1e-9)
+        assert score.intervals[0].high == pytest.approx(same.intervals[0].high, rel=1e-9)
+    table = read_parquet(tmp_path / "out" / "failed.parquet")
+    assert set(table["piece"]) == {"piece 2"} and len(table["key"]) > 1
+
+
+def test_large_states_are_kept_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the ledger does not grow far beyond the evidence; the bytes are the same."""
+    store(planted_concepts(704, alignment=0.7), tmp_path / "evidence", 64)
+    given = spec(metrics=[{"name": "concept_existence"}])
+    for name, kept in (("much", 1 << 30), ("little", 20_000)):
+        monkeypatch.setattr(_passes, "KEPT_BYTES", kept)
+        run(given, Places(tmp_path, tmp_path / name, tmp_path / name))
+    sizes = [len(list((tmp_path / name / "pieces").iterdir())) for name in ("much", "little")]
+    assert sizes[1] < sizes[0] == 22
+    files = [(tmp_path / name / "scores.json").read_bytes() for name in ("much", "little")]
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint64, ">i8"])
+def test_numbers_of_any_type_come_back(tmp_path: Path, kind: Any) -> None:
+    samples = Samples(index=np.arange(90).astype(kind), clusters=np.arange(90).astype(kind) // 9)
+    evidence = replace(planted_concepts(90), samples=samples)
+    evidence = replace(evidence, values=np.asarray(evidence.values).astype(">f8"))
+    store(evidence, tmp_path / "evidence", 32)
+    whole = some_samples(stored(tmp_path / "evidence"), 10**6, 0)
+    assert evidence_digest(whole) == evidence_digest(evidence)
+
+
+def test_evidence_written_anew_is_not_taken_for_the_old(tmp_path: Path) -> None:
+    first = planted_concepts(90)
+    for names in ("old", "new"):
+        shutil.rmtree(tmp_path / "evidence", ignore_errors=True)
+        named = replace(first, concepts=tuple(f"{names} {i}" for i in range(12)))
+        store(named, tmp_path / "evidence", 32)
+        found = some_samples(stored(tmp_path / "evidence"), 10**6, 0)
+        assert found.concepts.names[0] == f"{names} 0"

@@ -4,6 +4,8 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
@@ -11,11 +13,24 @@ from theodolite.errors import EvidenceError, printable
 
 
 class Interrupted(BaseException):
-    """Ctrl-C or a polite kill: what was finished is on disk."""
+    """Ctrl-C or a polite kill."""
+
+    goes_on = False
+    """Whether what was finished is on disk, for the same command to go on with."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.exit_code = 128 + number
+
+
+@contextmanager
+def goes_on() -> Iterator[None]:
+    """Work that goes on where it was if it is interrupted and begun again."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        interrupted.goes_on = True
+        raise
 
 
 def main() -> NoReturn:
@@ -32,7 +47,9 @@ def main() -> NoReturn:
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
-        _end("stopped; what is done is kept: the same command goes on", interrupted.exit_code)
+        kept = "what is done is kept: the same command goes on"
+        how = kept if interrupted.goes_on else "the same command begins anew"
+        _end(f"stopped; {how}", interrupted.exit_code)
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""
         _end(f"{error.strerror or error}{name}", 2)

@@ -1,5 +1,6 @@
 """Evidence in pieces that can be had one by one: cut from memory, or far larger than that."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from theodolite.contracts.axes import Samples
+from theodolite.contracts.axes import NamedAxis, Samples
 from theodolite.contracts.bundle import Bundle, Evidence
 from theodolite.contracts.scatter import scattered
 from theodolite.errors import EvidenceError
@@ -50,17 +51,18 @@ class Shards(Protocol):
 
 
 def evidence_digest(evidence: Evidence) -> str:
-    """A digest of all arrays, and of which samples they are about."""
+    """A digest of all arrays and names, and of which samples they are about."""
     arrays = {name: getattr(evidence, name) for name, _ in evidence.layouts()}
     arrays |= {
         f"in {name}": np.frombuffer(evidence_digest(bundle).encode(), np.uint8)
         for name, bundle in evidence._inner()
     }
     samples = evidence.samples
-    arrays |= {"of index": samples.index, "of clusters": samples.clusters}
-    if samples.ids is not None:
-        text = "\0".join(str(name) for name in samples.ids).encode()
-        arrays["of ids"] = np.frombuffer(text, np.uint8)
+    for name, numbers in (("index", samples.index), ("clusters", samples.clusters)):
+        arrays[f"of {name}"] = None if numbers is None else np.asarray(numbers).astype(np.int64)
+    axes = {n: a.header() for n, a in evidence._axes() if isinstance(a, NamedAxis)}
+    text = json.dumps([axes, None if samples.ids is None else [str(i) for i in samples.ids]])
+    arrays["of names"] = np.frombuffer(text.encode(), np.uint8)
     return digest_of({name: np.asarray(a) for name, a in arrays.items() if a is not None})
 
 
@@ -68,7 +70,9 @@ def by_class(evidence: Any) -> Any:
     """The evidence with its classes as clusters of samples."""
     for name, bundle in evidence._inner():
         return replace(evidence, **{name: by_class(bundle)})
-    labels = getattr(evidence, "labels", None)
+    if "labels" not in dict(evidence.layouts()):  # knows no classes: samples are resampled
+        return evidence
+    labels = evidence.labels
     if labels is None:
         raise EvidenceError("clusters: classes", "evidence without labels", "labels")
     samples = Samples(evidence.samples.index, evidence.samples.ids, np.asarray(labels))
@@ -161,12 +165,14 @@ def clusters_of(shards: Shards) -> Clusters | None:
     return Clusters(len(seen), whole)
 
 
-def some_samples(shards: Shards, most: int, seed: int) -> Any:
+def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | None = None) -> Any:
     """All samples in memory; if there are more than ``most``, so many drawn by the seed.
+
+    Of some pieces only, if these are given.
 
     Which are drawn depends on their numbers alone, so that it is the same wherever they lie.
     """
-    if isinstance(shards, Held) and len(shards) <= most:
+    if isinstance(shards, Held) and len(shards) <= most and pieces is None:
         return shards.whole
     chosen = None
     if len(shards) > most:
@@ -174,7 +180,8 @@ def some_samples(shards: Shards, most: int, seed: int) -> Any:
         luck = np.concatenate([scattered(part, seed) for part in numbers])
         chosen = np.partition(luck, most - 1)[most - 1]
     parts = []
-    for piece in shards.pieces():
+    cut = shards.pieces()
+    for piece in cut if pieces is None else [cut[n] for n in pieces]:
         evidence = piece.evidence()
         if chosen is not None:
             rows = np.flatnonzero(scattered(np.asarray(evidence.samples.index), seed) <= chosen)

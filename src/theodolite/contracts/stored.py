@@ -41,12 +41,13 @@ class StoredPiece:
     first: int
     last: int
     digest: str
+    version: str
+    """A digest of the store's header: what is remembered of one is not taken for another's."""
     clusters_are_classes: bool = False
 
     def evidence(self) -> Evidence:
         """Read it, and check that it is what was written."""
-        about = _about(self.store, self.inner)
-        found = _read(self.store, self.inner, about, (self.number, self.first, self.last))
+        found = _read(self, self.inner)
         if evidence_digest(found) != self.digest:
             raise RefusedInput(
                 f"piece {self.number} of {str(self.store)!r}", "other content than was written",
@@ -64,6 +65,7 @@ class Stored:
     kind: type[Evidence]
     cuts: tuple[tuple[int, int, str], ...]
     """First row, last row and digest of each piece."""
+    version: str
     clusters_are_classes: bool = False
 
     def __len__(self) -> int:
@@ -74,7 +76,9 @@ class Stored:
 
     def pieces(self) -> Sequence[StoredPiece]:
         return [
-            StoredPiece(self.store, self.inner, number, *cut, self.clusters_are_classes)
+            StoredPiece(
+                self.store, self.inner, number, *cut, self.version, self.clusters_are_classes
+            )
             for number, cut in enumerate(self.cuts)
         ]
 
@@ -83,8 +87,8 @@ class Stored:
         return [f"{self.kind.kind} {digest} {by}" for _, _, digest in self.cuts]
 
     def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
-        inner = self.inner or next(iter(_about(self.store, "")["inner"]), "")
-        about = _about(self.store, inner)
+        inner = self.inner or next(iter(_about(self.store, "", self.version)["inner"]), "")
+        about = _about(self.store, inner, self.version)
         for number, (first, last, _) in enumerate(self.cuts):
             samples = _samples(self.store, number, last - first)
             labels = None
@@ -96,8 +100,7 @@ class Stored:
 
     def digest(self) -> str:
         """Of the header and of the list of pieces, and so of everything."""
-        content = self.store.read("header.json", MOST_HEADER) + self.store.read("shards.parquet")
-        return hashlib.sha256(content).hexdigest()
+        return self.version
 
     def by_class(self) -> "Stored":
         """The same with classes as clusters."""
@@ -123,9 +126,11 @@ def is_stored(address: str | Path) -> bool:
 def stored(address: str | Path, inner: str = "") -> Stored:
     """Evidence in a store, or the bundle inside it; nothing but the header is read."""
     store = Store.at(address)
-    about = _about(store, inner)
+    listed = store.read("shards.parquet")
+    version = hashlib.sha256(store.read("header.json", MOST_HEADER) + listed).hexdigest()
+    about = _about(store, inner, version)
     column = f"sha256 {inner}".strip()
-    table = read_parquet_from(store.read("shards.parquet"), "shards.parquet")
+    table = read_parquet_from(listed, "shards.parquet")
     what = f"store {str(store)!r}"
     if not {"rows", column} <= set(table) or not table["rows"]:
         raise RefusedInput(what, f"shards.parquet with {sorted(table)}", f"rows and {column}")
@@ -134,12 +139,13 @@ def stored(address: str | Path, inner: str = "") -> Stored:
         raise RefusedInput(what, "pieces without rows", "whole numbers above 0")
     ends = np.cumsum(rows).tolist()
     cuts = tuple(zip([0, *ends[:-1]], ends, table[column], strict=True))
-    return Stored(store, inner, KINDS[about["kind"]], cuts)
+    return Stored(store, inner, KINDS[about["kind"]], cuts, version)
 
 
 @lru_cache(maxsize=32)
-def _about(store: Store, inner: str) -> dict[str, Any]:
+def _about(store: Store, inner: str, version: str) -> dict[str, Any]:
     """The checked header of a bundle or of the one inside it."""
+    del version  # other content is another header to be remembered
     header = json_from(store.read("header.json", MOST_HEADER), "header.json")
     what = f"header of {str(store)!r}"
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -167,16 +173,15 @@ def _place(inner: str, name: str) -> str:
     return f"{inner}/{name}" if inner else name
 
 
-def _read(store: Store, inner: str, about: dict[str, Any], piece: tuple[int, int, int]) -> Evidence:
+def _read(piece: StoredPiece, inner: str) -> Evidence:
     """A piece as evidence."""
-    number, first, last = piece
-    kind = KINDS[about["kind"]]
+    store, about = piece.store, _about(piece.store, inner, piece.version)
+    kind, shared = KINDS[about["kind"]], _shared(store, piece.version)
     given: dict[str, Any] = {}
-    shared = _shared(store)
     for name, per_sample in about["arrays"].items():
         place = _place(inner, name)
         if per_sample:
-            given[name] = read_zarr_rows(store, place, first, last)
+            given[name] = read_zarr_rows(store, place, piece.first, piece.last)
         elif place in shared:
             given[name] = shared[place]
         else:
@@ -184,9 +189,9 @@ def _read(store: Store, inner: str, about: dict[str, Any], piece: tuple[int, int
     if about["inner"]:
         if set(about["inner"]) != {"explained"} or "explained" not in dict(kind.inner_kinds()):
             raise RefusedInput(f"store {str(store)!r}", "inner bundles", "`explained`")
-        given["explained"] = _read(store, "explained", _about(store, "explained"), piece)
+        given["explained"] = _read(piece, "explained")
     else:
-        given["samples"] = _samples(store, number, last - first)
+        given["samples"] = _samples(store, piece.number, piece.last - piece.first)
     for name, axis in about["axes"].items():
         if name not in AXES or not isinstance(axis, dict):
             raise RefusedInput(f"store {str(store)!r}", f"axis {name!r}", f"{list(AXES)}")
@@ -199,8 +204,9 @@ def _read(store: Store, inner: str, about: dict[str, Any], piece: tuple[int, int
 
 
 @lru_cache(maxsize=4)
-def _shared(store: Store) -> dict[str, np.ndarray]:
+def _shared(store: Store, version: str) -> dict[str, np.ndarray]:
     """Arrays that are the same for all samples."""
+    del version
     if store.size("shared.safetensors") is None:
         return {}
     return unpacked(store.read("shared.safetensors", 1 << 31), "shared.safetensors")

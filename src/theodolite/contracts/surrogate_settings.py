@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.contracts.axes import Concepts
+from theodolite.contracts.scatter import POOLED, another, pool_of
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.errors import EvidenceError
 
@@ -82,24 +83,35 @@ def random_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvide
     return replace(evidence, importances=np.where(np.isnan(given), np.nan, drawn))
 
 
-def random_concepts(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
+def pool_of_samples(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
+    """What random concepts take from other samples."""
+    names = STORED if evidence.embeddings is not None else (*STORED, "projections")
+    given = {name: np.asarray(getattr(evidence, name)) for name in names if evidence.has(name)}
+    return pool_of(np.asarray(evidence.samples.index), given)
+
+
+def random_concepts(
+    evidence: SurrogateEvidence, seed: int, pool: Mapping[str, np.ndarray] | None = None
+) -> SurrogateEvidence:
     """Random directions with random importances.
 
-    Where there are no embeddings to project, each concept is dealt out over the samples instead;
-    so is what a surrogate puts out that was made before.
+    Where there are no embeddings to project, each concept is taken from a random other sample
+    instead; so is what a surrogate puts out that was made before. ``pool`` is that of all samples,
+    where these are only some.
     """
-    # what holds for all samples is drawn first: every shard of them must draw the same
-    random = np.random.default_rng(seed)
-    width = 0 if evidence.embeddings is None else evidence.embeddings.shape[1]
-    directions = random.normal(size=(len(evidence.concepts), width))
-    changed = random_importances(evidence, seed)
-    dealt = random.permutation(len(evidence))
+    known = pool_of_samples(evidence) if pool is None else pool
+    n = 0 if evidence.embeddings is not None else len(evidence.concepts)
+    other = another(known, np.asarray(evidence.samples.index), (1 + n,), seed)
     arrays: dict[str, Any] = {
-        name: np.asarray(getattr(evidence, name))[dealt] for name in STORED if evidence.has(name)
+        name: known[POOLED + name][other[:, 0]] for name in STORED if evidence.has(name)
     }
+    changed = random_importances(evidence, seed)
     if evidence.embeddings is None:
-        projections = random.permuted(np.asarray(evidence.projections), axis=0)
+        projections = np.take_along_axis(known[f"{POOLED}projections"], other[:, 1:], axis=0)
         return replace(changed, projections=projections, **arrays)
+    # the same for all samples, so drawn from the seed alone: every shard of them must draw the same
+    size = (len(evidence.concepts), evidence.embeddings.shape[1])
+    directions = np.random.default_rng(seed).normal(size=size)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return replace(changed, vectors=directions, projections=None, constant=None, **arrays)
 

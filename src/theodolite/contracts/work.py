@@ -34,6 +34,8 @@ class Work:
     tool: Callable[[], Any] | None = field(default=None)
     """Makes what every piece needs and is slow to make, such as a network: once in each process."""
 
+    network: bool = False
+    """Whether the tool is a network: then it is run on a GPU where there is one."""
     kept: bool = True
     """Whether what it gives is kept with the run; not where the pieces are kept elsewhere."""
 
@@ -51,6 +53,12 @@ class Workers(Protocol):
 
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
         """What all items gave, merged two by two in one fixed order; nothing if all failed."""
+
+    def missing(self) -> frozenset[int]:
+        """The items of the last work that failed for good, by their numbers."""
+
+    def once(self, about: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
+        """Work that cannot be cut, done here; what it gave is kept like any piece."""
 
 
 class Tree:
@@ -92,6 +100,13 @@ class Alone:
         tools = () if work.tool is None else (work.tool(),)
         for item in work.items:
             yield work.do(item, *tools)
+
+    def missing(self) -> frozenset[int]:
+        return frozenset()
+
+    def once(self, about: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
+        del about, digest
+        return do()
 
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
         tree = Tree(merge)

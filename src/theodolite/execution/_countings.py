@@ -10,6 +10,7 @@ from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.work import Arrays
 from theodolite.execution._plan import Plan
 from theodolite.execution._request import Request
+from theodolite.execution._values import Values
 from theodolite.io.packed import digest_of
 from theodolite.metrics._base import Baseline, arrays_of, state_from
 
@@ -82,11 +83,11 @@ class Counting:
     def about(self, sums: Mapping[str, Arrays]) -> dict[str, Any]:
         """All that decides the state, beside the evidence."""
         entry = self.request.entry
-        name = sums_name(self)
+        name, options = sums_name(self), self.request.all_options()
         return {
             "metric": entry.name,
             "version": entry.version,
-            "options": {k: repr(v) for k, v in sorted(self.request.options.items())},
+            "options": {k: repr(options[k]) for k in sorted(entry.counting_options())},
             "role": self.role,
             "null": self.null,
             "draw": self.draw,
@@ -97,8 +98,8 @@ class Counting:
 
 
 def sums_name(counting: Counting) -> str:
-    """Nulls of one name are learnt the same way by all metrics of one kind of evidence."""
-    return f"{counting.request.entry.needs.kind}: {counting.null}"
+    """What a null of a metric must know is learnt once, whatever the options."""
+    return f"{counting.request.entry.name}: {counting.null}"
 
 
 def countings(request: Request, plan: Plan, experiments: int) -> Iterator[Counting]:
@@ -173,3 +174,14 @@ def summed(asked: Sequence[Counting], piece: Any) -> dict[str, np.ndarray]:
         for name, array in null.sums(evidence).items():
             found[f"{sums_name(counting)}:{name}"] = np.asarray(array)
     return found
+
+
+def read(counting: Counting, state: Any) -> Values:
+    """What a state says; of a null that is made on the state, what all its draws say."""
+    null = counting.baseline
+    if null is None or null.on == "evidence":
+        return Values.of(state, counting.finish())
+    drawn = [
+        null.make(state, seed).value(**counting.finish()) for seed in seeds_of(counting.plan, null)
+    ]
+    return Values(np.concatenate(drawn))

@@ -1,36 +1,34 @@
 """Passes over the evidence: many states are made while a piece of it is at hand."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.made import Progress
-from theodolite.contracts.shards import Shards, some_samples
-from theodolite.contracts.work import Arrays, Work, Workers
+from theodolite.contracts.shards import Shards
+from theodolite.contracts.work import Arrays, Tree, Work, Workers
 from theodolite.errors import EvidenceError
 from theodolite.execution._countings import (
     Counting,
     Slot,
     counted,
-    countings,
     in_blocks,
-    seeds_of,
+    read,
     state_bytes,
     state_of,
     summed,
     sums_name,
 )
-from theodolite.execution._plan import Plan
-from theodolite.execution._request import Request
 from theodolite.execution._values import Values
 from theodolite.metrics._base import added
 
-BLOCK_BYTES = 1 << 27
+BLOCK_BYTES = 1 << 26
 """States that are made in one pass."""
+KEPT_BYTES = 1 << 30
+"""States of one pass that are kept with a run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,39 +45,116 @@ Sums = Mapping[str, Arrays]
 
 def passes(
     wanted: Sequence[Wanted], workers: Workers, progress: Progress
-) -> list[dict[Slot, Values]]:
-    """What all states say, by request."""
+) -> tuple[list[dict[Slot, Values]], dict[int, list[int]]]:
+    """What all states say, by request; and the numbers of the pieces that they are of, by source.
+
+    All are of the same pieces: if one fails in one pass, all passes are made without it.
+    """
     groups = [group for source in _sources(wanted) for group in _groups(wanted, source)]
-    sums: dict[int, Sums] = {}
-    parts: dict[tuple[int, Slot], list[Values]] = {}
-    for number, group in enumerate(groups):
-        progress("scores", number, len(groups))
-        source = group[0].evidence
-        if id(source) not in sums:
-            sums[id(source)] = _sums(wanted, source, workers)
-        known = sums[id(source)]
-        asked = [one.counting for one in group]
-        arrays = workers.reduced(
-            Work(
-                what="pieces",
-                do=partial(counted, asked, _needed(asked, known)),
-                items=source.pieces(),
-                digests=source.digests(),
-                about={"states": [counting.about(known) for counting in asked]},
-            ),
-            added,
-        )
-        if arrays is None:
-            raise EvidenceError("evidence", "no piece that could be counted", "at least one")
-        for place, one in enumerate(group):
-            values = _read(one.counting, state_of(one.counting, place, arrays))
-            parts.setdefault((one.request, one.counting.slot), []).append(values)
+    left: dict[int, list[int]] = {
+        id(source): list(range(len(source.pieces()))) for source in _sources(wanted)
+    }
+    while True:
+        parts, lost = _one_round(wanted, groups, left, workers, progress)
+        if not any(lost.values()):
+            break
+        left = {key: [n for n in kept if n not in lost[key]] for key, kept in left.items()}
     progress("scores", len(groups), len(groups))
     n = max((one.request for one in wanted), default=-1) + 1
     found: list[dict[Slot, Values]] = [{} for _ in range(n)]
     for (request, slot), blocks in parts.items():
         found[request][slot] = Values.joined(blocks)
+    return found, left
+
+
+Parts = dict[tuple[int, Slot], list[Values]]
+
+
+def _one_round(
+    wanted: Sequence[Wanted],
+    groups: Sequence[list[Wanted]],
+    left: Mapping[int, list[int]],
+    workers: Workers,
+    progress: Progress,
+) -> tuple[Parts, dict[int, set[int]]]:
+    """All passes over the pieces that are left; and the pieces that failed, by source."""
+    lost: dict[int, set[int]] = {key: set() for key in left}
+    sums: dict[int, Sums] = {}
+    parts: Parts = {}
+    for number, group in enumerate(groups):
+        progress("scores", number, len(groups))
+        source = group[0].evidence
+        some = _Some(source, left[id(source)], lost[id(source)], workers)
+        if id(source) not in sums:
+            sums[id(source)] = _sums(wanted, some)
+        known = sums[id(source)]
+        asked = [one.counting for one in group]
+        arrays = some.reduced(
+            "pieces",
+            partial(counted, asked, _needed(asked, known)),
+            {"states": [counting.about(known) for counting in asked]},
+            _bytes(group),
+        )
+        for place, one in enumerate(group):
+            values = read(one.counting, state_of(one.counting, place, arrays))
+            parts.setdefault((one.request, one.counting.slot), []).append(values)
+    return parts, lost
+
+
+@dataclass(frozen=True, eq=False)
+class _Some:
+    """The pieces of a source that are left."""
+
+    source: Shards
+    left: Sequence[int]
+    lost: set[int]
+    """Those that failed are added here."""
+    workers: Workers
+
+    def reduced(self, what: str, do: Any, about: Mapping[str, Any], size: int) -> Arrays:
+        """What ``do`` gives for all of them, merged."""
+        pieces, digests = self.source.pieces(), self.source.digests()
+        n = together(size, len(self.left))
+        cuts = [self.left[at : at + n] for at in range(0, len(self.left), n)]
+        arrays = self.workers.reduced(
+            Work(
+                what=what,
+                do=partial(of_several, do),
+                items=[[pieces[i] for i in cut] for cut in cuts],
+                digests=[" ".join(digests[i] for i in cut) for cut in cuts],
+                about=about,
+                names=[f"piece {cut[0]}" + f" to {cut[-1]}" * (len(cut) > 1) for cut in cuts],
+            ),
+            added,
+        )
+        self.lost.update(i for k in self.workers.missing() for i in cuts[k])
+        if arrays is None:
+            raise EvidenceError("evidence", "no piece that could be counted", "at least one")
+        return arrays
+
+
+def together(size: int, pieces: int) -> int:
+    """How many pieces are kept as one: states may be far larger than what they are made of."""
+    over = -(-size * pieces // KEPT_BYTES)
+    return 1 << max(over - 1, 0).bit_length()
+
+
+def of_several(do: Callable[[Any], Arrays], pieces: Sequence[Any]) -> Arrays:
+    """What a few pieces in a row give, merged as all are."""
+    tree = Tree(added)
+    for piece in pieces:
+        tree.add(do(piece), 1)
+    found: Arrays = tree.whole()
     return found
+
+
+def _bytes(group: Sequence[Wanted]) -> int:
+    """The size of the states of one pass."""
+    first = group[0].evidence.first()
+    return sum(
+        state_bytes(one.counting, first) * (one.counting.rows.stop - one.counting.rows.start)
+        for one in group
+    )
 
 
 def _sources(wanted: Sequence[Wanted]) -> list[Shards]:
@@ -108,27 +183,20 @@ def _groups(wanted: Sequence[Wanted], source: Shards) -> Iterator[list[Wanted]]:
         yield group
 
 
-def _sums(wanted: Sequence[Wanted], source: Shards, workers: Workers) -> Sums:
+def _sums(wanted: Sequence[Wanted], some: _Some) -> Sums:
     """What nulls must know about all samples before they can be made of some."""
     asked = {
         sums_name(one.counting): one.counting
         for one in wanted
-        if one.evidence is source and one.counting.learns
+        if one.evidence is some.source and one.counting.learns
     }
     if not asked:
         return {}
-    arrays = workers.reduced(
-        Work(
-            what="nulls",
-            do=partial(summed, list(asked.values())),
-            items=source.pieces(),
-            digests=source.digests(),
-            about={"sums of": sorted(asked)},
-        ),
-        added,
-    )
+    entries = {name: counting.request.entry for name, counting in sorted(asked.items())}
+    about = {"sums of": {name: [entry.name, entry.version] for name, entry in entries.items()}}
+    arrays = some.reduced("nulls", partial(summed, list(asked.values())), about, 0)
     found: dict[str, dict[str, np.ndarray]] = {name: {} for name in asked}
-    for name, array in (arrays or {}).items():
+    for name, array in arrays.items():
         null, _, own = name.rpartition(":")
         found[null][own] = array
     return found
@@ -137,24 +205,3 @@ def _sums(wanted: Sequence[Wanted], source: Shards, workers: Workers) -> Sums:
 def _needed(asked: Sequence[Counting], sums: Sums) -> Sums:
     names = {sums_name(counting) for counting in asked if counting.learns}
     return {name: sums[name] for name in sorted(names)}
-
-
-def _read(counting: Counting, state: Any) -> Values:
-    """What a state says; of a null that is made on the state, what all its draws say."""
-    null = counting.baseline
-    if null is None or null.on == "evidence":
-        return Values.of(state, counting.finish())
-    drawn = [
-        null.make(state, seed).value(**counting.finish()) for seed in seeds_of(counting.plan, null)
-    ]
-    return Values(np.concatenate(drawn))
-
-
-def pooled_values(request: Request, plan: Plan, evidence: Sequence[Shards]) -> dict[Slot, Values]:
-    """What a score says that needs all samples at once, or as many as it can take."""
-    held: list[Evidence] = [some_samples(one, plan.n, plan.resampling.seed) for one in evidence]
-    found = {}
-    for counting in countings(request, plan, len(held)):
-        changed = counting.changed(held[counting.experiment], {})
-        found[counting.slot] = _read(counting, counting.state(changed))
-    return found

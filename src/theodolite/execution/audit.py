@@ -121,7 +121,7 @@ def _drawn(asked: Sequence[Asked], resampling: Resampling) -> list[str]:
     ]
     if not titles:
         return []
-    n = max(len(one.evidence[0]) for one in asked)
+    n = max(len(one.evidence[0]) for one in asked if not one.request.entry.streams)
     return [
         f"{', '.join(dict.fromkeys(titles))}: estimated from {resampling.most_pooled:,} of {n:,} "
         "samples, drawn at random, because all are needed at once. Their intervals are those of "

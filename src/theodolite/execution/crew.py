@@ -2,16 +2,18 @@
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from theodolite.contracts.made import Progress, silent
 from theodolite.contracts.work import Arrays, Merge, Tree, Work
+from theodolite.errors import VerificationFailed
 from theodolite.execution.ledger import Ledger, code_version, key_of
 from theodolite.execution.pieces import TRIES, Done, Failed, Pool, Task
+from theodolite.io.packed import digest_of
 
 LONG_ENOUGH = 1.0
 """Seconds that a task should take at least: sending it costs about a thousandth of that."""
@@ -26,6 +28,21 @@ class _Block:
     count: int
     crashes: int = 0
     """How often a process died over it."""
+
+    def rows(self) -> range:
+        return range(self.first, self.first + self.count)
+
+
+@runtime_checkable
+class Infers(Protocol):
+    """A pool that can run networks in a way of its own."""
+
+    uses_ray_data: bool
+
+    def infer(
+        self, task: Task, items: Sequence[tuple[Any, str, str]]
+    ) -> Iterator[tuple[int, Done]]:
+        """Do pieces (item, key, name), in any order; their numbers, and what came of them."""
 
 
 class Crew:
@@ -47,36 +64,57 @@ class Crew:
         self.check = check
         self.given_up: frozenset[str] = frozenset()
         """Pieces that are known to fail, and are not tried again."""
+        self._missing: frozenset[int] = frozenset()
+        self._busy = False
         self.failed: list[Failed] = []
         self.computed = 0
         self.keys: set[str] = set()
         """All pieces of this run."""
 
     def each(self, work: Work) -> Iterator[Arrays | None]:
-        infer = getattr(self.pool, "infer", None)
-        if work.tool is not None and infer is not None and self.pool.uses_ray_data:  # type: ignore[attr-defined]
-            yield from self._inferred(work, infer)
-            return
-        for _, done in self._done(work, None):
+        if work.network and isinstance(self.pool, Infers) and self.pool.uses_ray_data:
+            done_there = self._infer(work, self.pool)
+            if not work.kept:
+                yield from ({} if n in done_there else None for n in range(len(work.items)))
+                return
+        for _, done in self._done(work, None):  # what was kept is read, what is left is done
             yield from done.parts
 
-    def _inferred(self, work: Work, infer: Any) -> Iterator[Arrays | None]:
-        """By actors that hold the tool; what they did is then read from the ledger, in order."""
+    def _infer(self, work: Work, pool: "Infers") -> set[int]:
+        """By actors that hold the network; the numbers of the pieces that they did."""
         keys = self._keys(work)
         there = self.ledger.done() if work.kept else set()
         todo = [n for n, key in enumerate(keys) if key not in there]
         items = [(work.items[n], keys[n], work.name(n)) for n in todo]
-        task = replace(self._task(work, None, keys, _Block(0, 0)), items=[], keys=[], names=[])
-        self.progress(work.what, len(keys) - len(todo), len(keys))
-        failed: list[Failed] = []
-        for number, done in enumerate(infer(task, items) if items else (), start=1):
-            failed += done.failed
+        task = self._task(work, None, keys, _Block(0, 0))
+        found: set[int] = set()
+        for number, done in pool.infer(task, items) if items else ():
             self.computed += done.computed
-            self.progress(work.what, len(keys) - len(todo) + number, len(keys))
-        self.failed += failed
-        lost = {one.key for one in failed}
-        for key in keys:
-            yield self.ledger.read(key) if work.kept else None if key in lost else {}
+            if not done.failed:
+                found.add(todo[number])
+            elif not work.kept:
+                self.failed += done.failed
+            self.progress(work.what, len(keys) - len(todo) + len(found), len(keys))
+        return found
+
+    def missing(self) -> frozenset[int]:
+        return self._missing
+
+    def once(self, about: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
+        key = key_of(about, digest, self.code)
+        self.keys.add(key)
+        arrays: Arrays | None = self.ledger.read(key)
+        if arrays is None:
+            arrays = do()
+            self.computed += 1
+            self.ledger.write(key, arrays)
+        elif (
+            self.check is not None
+            and self.check.share == 1
+            and digest_of(do()) != digest_of(arrays)
+        ):
+            raise VerificationFailed(str(about), "other numbers when computed again", "the same")
+        return arrays
 
     def _keys(self, work: Work) -> list[str]:
         keys = [key_of(work.about, digest, self.code) for digest in work.digests]
@@ -93,7 +131,20 @@ class Crew:
 
     def _done(self, work: Work, merge: Merge | None) -> Iterator[tuple[_Block, Done]]:
         """Blocks in order, with what came of them."""
+        if self._busy:
+            message = "one work at a time: the results of the last were not all taken"
+            raise RuntimeError(message)
+        self._busy = True
+        try:
+            yield from self._in_order(work, merge)
+        finally:
+            self._busy = False
+            self.pool.drop()
+
+    def _in_order(self, work: Work, merge: Merge | None) -> Iterator[tuple[_Block, Done]]:
         keys = self._keys(work)
+        missing: set[int] = set()
+        self._missing = frozenset()
         recheck = None if self.check is None else self.check.sample(keys)
         queue = _Queue(len(work.items), self.pool.size)
         running: dict[Any, _Block] = {}
@@ -101,7 +152,10 @@ class Crew:
         due = finished = 0
         self.progress(work.what, 0, len(keys))
         while due < len(keys):
-            while len(running) < self.pool.size + 1 and len(ended) < 8 * self.pool.size:
+            while len(running) < self.pool.size + 1:
+                # not far ahead of a slow piece; but what is begun again is what is waited for
+                if running and not queue.begins_again and len(ended) > 2 * self.pool.size:
+                    break
                 block = queue.next()
                 if block is None:
                     break
@@ -119,13 +173,16 @@ class Crew:
             queue.learn(block, outcome)
             finished += block.count
             self.progress(work.what, finished, len(keys))
+            given_up = {failed.key for failed in outcome.failed}
+            missing.update(n for n in block.rows() if keys[n] in given_up | self.given_up)
+            self._missing = frozenset(missing)
             ended[block.first] = (block, outcome)
             while due in ended:
                 yield ended[due]
                 due += ended.pop(due)[0].count
 
     def _task(self, work: Work, merge: Merge | None, keys: list[str], block: _Block) -> Task:
-        rows = range(block.first, block.first + block.count)
+        rows = block.rows()
         return Task(
             do=work.do,
             items=[work.items[n] for n in rows],
@@ -135,6 +192,7 @@ class Crew:
             merge=merge,
             tool=work.tool,
             tool_key="" if work.tool is None else key_of(work.about, "tool", ""),
+            network=work.network,
             given_up=self.given_up,
         )
 
@@ -171,8 +229,12 @@ class _Queue:
 
     def again(self, block: _Block) -> None:
         """A process died: piece by piece, so that the one to blame is found."""
-        rows = range(block.first, block.first + block.count)
-        self._again.extend(_Block(row, 1, block.crashes + 1) for row in rows)
+        self._again.extend(_Block(row, 1, block.crashes + 1) for row in block.rows())
+
+    @property
+    def begins_again(self) -> bool:
+        """Whether pieces wait whose process died."""
+        return bool(self._again)
 
     def learn(self, block: _Block, done: Done) -> None:
         """Longer tasks where pieces are quick."""

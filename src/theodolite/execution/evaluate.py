@@ -12,12 +12,13 @@ from threadpoolctl import threadpool_limits
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.made import Progress, silent
 from theodolite.contracts.score import Detail, Interval, Items, Null, Score, Source
-from theodolite.contracts.shards import Held, Shards, clusters_of
+from theodolite.contracts.shards import Clusters, Held, Shards, clusters_of
 from theodolite.contracts.work import Alone, Workers
 from theodolite.errors import EvidenceError
 from theodolite.execution._countings import Slot, countings, seeds_of
-from theodolite.execution._passes import Wanted, passes, pooled_values
+from theodolite.execution._passes import Wanted, passes
 from theodolite.execution._plan import Plan
+from theodolite.execution._pooled import Drawn, pooled_values
 from theodolite.execution._request import Request, Resampling, expand
 from theodolite.execution._values import Values, mean_of_defined, over_draws, over_seeds
 from theodolite.metrics._base import Baseline, Entry, SampleMean
@@ -76,7 +77,10 @@ def evaluate_all(
     What adds up is counted piece by piece by the workers. What needs all samples at once is
     computed here, from as many samples as ``resampling.most_pooled``.
     """
-    plans = [_plan(one, resampling) for one in asked]
+    workers = workers or Alone()
+    clusters = {id(one.evidence[0]): one.evidence[0] for one in asked}
+    known = {key: clusters_of(source) for key, source in clusters.items()}
+    plans = [_plan(one, resampling, known[id(one.evidence[0])]) for one in asked]
     streams = [n for n, one in enumerate(asked) if one.request.entry.streams]
     wanted = [
         Wanted(n, counting, asked[n].evidence[counting.experiment])
@@ -86,12 +90,13 @@ def evaluate_all(
     # one core for products of this size: faster than waiting for a busy second one, and the last
     # digit does not depend on the machine
     with threadpool_limits(1, user_api="blas"):
-        found = passes(wanted, workers or Alone(), progress)
+        found, left = passes(wanted, workers, progress)
         found += [{}] * (len(asked) - len(found))
+        drawn = Drawn(left)
         pooled = [n for n in range(len(asked)) if n not in streams]
         for done, n in enumerate(pooled):
             progress("scores that need all samples at once", done, len(pooled))
-            found[n] = pooled_values(asked[n].request, plans[n], asked[n].evidence)
+            found[n] = pooled_values(asked[n].request, plans[n], asked[n].evidence, drawn, workers)
         if pooled:
             progress("scores that need all samples at once", len(pooled), len(pooled))
         return [
@@ -100,12 +105,11 @@ def evaluate_all(
         ]
 
 
-def _plan(one: Asked, resampling: Resampling) -> Plan:
-    first = one.evidence[0]
-    n = len(first)
+def _plan(one: Asked, resampling: Resampling, clusters: Clusters | None) -> Plan:
+    n = len(one.evidence[0])
     if not one.request.entry.streams:
         n = min(n, resampling.most_pooled)
-    return Plan(one.request.entry, n, clusters_of(first), resampling)
+    return Plan(one.request.entry, n, clusters, resampling)
 
 
 @dataclass(frozen=True, eq=False)

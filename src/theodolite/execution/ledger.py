@@ -6,6 +6,7 @@ whatever machine, goes on with what is missing, and nothing is done twice.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,8 @@ from theodolite.io.packed import Arrays, packed, unpacked
 from theodolite.io.stores import Store
 
 MOST_BYTES = 1 << 31
+PIECE = re.compile(r"([0-9a-f]{64})\.safetensors")
+"""How files of pieces are named; others in the same place are not touched."""
 
 
 @lru_cache(maxsize=1)
@@ -51,7 +54,8 @@ class Ledger:
 
     def done(self) -> set[str]:
         """The keys of all finished pieces."""
-        return {name.removesuffix(".safetensors") for name in self.store.names()}
+        found = (PIECE.fullmatch(name) for name in self.store.names())
+        return {match[1] for match in found if match is not None}
 
     def read(self, key: str) -> dict[str, Any] | None:
         """What a piece gave; nothing if it is not there, or damaged: then it is done again."""

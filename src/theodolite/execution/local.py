@@ -3,11 +3,14 @@
 import multiprocessing
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from theodolite.errors import EvidenceError
 from theodolite.execution.pieces import Done, Task, perform
+
+READY = "ready"
 
 
 def cores() -> int:
@@ -34,8 +37,12 @@ class Here:
         self._number += 1
         return self._number - 1, perform(task, alone=True)
 
-    def close(self) -> None:
+    def drop(self) -> None:
+        self._number += len(self._tasks)
         self._tasks.clear()
+
+    def close(self) -> None:
+        self.drop()
 
 
 @dataclass
@@ -46,6 +53,10 @@ class _Lane:
     line: Connection
     number: int | None = None
     """The task that it is at."""
+    ready: bool = False
+    """Whether it has said that it is there."""
+    tool: str = ""
+    """The tool that it has."""
 
 
 class Processes:
@@ -74,28 +85,59 @@ class Processes:
                 self._lanes.append(lane)
             if lane is None:
                 return
-            lane.number, task = self._waiting.pop(0)
-            lane.line.send(task)
+            number, task = self._waiting[0]
+            has_it = lane.tool == task.tool_key
+            try:  # what is slow to send is sent once
+                lane.line.send(replace(task, tool=None) if has_it else task)
+            except OSError:  # it died while it had nothing to do
+                self._lost(lane)
+                continue
+            lane.number, lane.tool = number, task.tool_key or lane.tool
+            del self._waiting[0]
 
     def wait(self) -> tuple[int, Done | None]:
-        busy = {lane.line: lane for lane in self._lanes if lane.number is not None}
-        lane = busy[wait(list(busy))[0]]  # type: ignore[index]
-        number, lane.number = lane.number, None
-        assert number is not None  # noqa: S101  it was busy
-        try:
-            outcome = lane.line.recv()
-        except (EOFError, OSError):
-            self._lanes.remove(lane)
-            lane.process.join()
-            outcome = None
-        if isinstance(outcome, BaseException):
-            raise outcome
-        self._start()
-        return number, outcome
+        while True:
+            busy = {lane.line: lane for lane in self._lanes if lane.number is not None}
+            if not busy:
+                message = "nothing is going on that could be waited for"
+                raise RuntimeError(message)
+            lane = busy[wait(list(busy))[0]]  # type: ignore[index]
+            try:
+                outcome = lane.line.recv()
+            except (EOFError, OSError):
+                outcome = None
+            if outcome == READY:
+                lane.ready = True
+                continue
+            number, lane.number = lane.number, None
+            assert number is not None  # noqa: S101  it was busy
+            if outcome is None:
+                self._lost(lane)
+            if isinstance(outcome, BaseException):
+                raise outcome
+            self._start()
+            return number, outcome
+
+    def _lost(self, lane: _Lane) -> None:
+        self._lanes.remove(lane)
+        lane.process.join()
+        lane.line.close()
+        if not lane.ready and lane.process.exitcode == 1:
+            raise EvidenceError(
+                "workers", "a process that could not start", "one that can",
+                "In a script, start runs below `if __name__ == '__main__':`.",
+            )  # fmt: skip
+
+    def drop(self) -> None:
+        self._waiting = []
+        for lane in [lane for lane in self._lanes if lane.number is not None]:
+            lane.process.kill()  # files appear only when complete, so nothing is left half done
+            lane.ready = True
+            self._lost(lane)
 
     def close(self) -> None:
         for lane in self._lanes:
-            lane.process.kill()  # files appear only when complete, so nothing is left half done
+            lane.process.kill()
         for lane in self._lanes:
             lane.process.join()
             lane.line.close()
@@ -115,6 +157,7 @@ def _serve(line: Connection) -> None:
     """Do tasks until the line is cut."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us
     os.environ["NUMBA_NUM_THREADS"] = "1"  # there is a process for each core
+    line.send(READY)
     while True:
         try:
             task = line.recv()

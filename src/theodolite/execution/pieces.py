@@ -1,5 +1,6 @@
 """A block of pieces, done in some process: found in the ledger, or computed and kept there."""
 
+import errno
 import hashlib
 import time
 import traceback
@@ -14,6 +15,7 @@ from theodolite.execution.ledger import Ledger
 from theodolite.io.packed import digest_of
 from theodolite.threads import one_thread
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 TRIES = 3
 """After so many failures a piece is given up."""
 
@@ -43,6 +45,7 @@ class Task:
     """If given, what the pieces gave is merged before it is sent back."""
     tool: Callable[[], Any] | None = None
     tool_key: str = ""
+    network: bool = False
     recheck: frozenset[str] | None = None
     """If given, all pieces must be in the ledger; these are computed again, and must come out the
     same."""
@@ -77,6 +80,9 @@ class Pool(Protocol):
 
         Faults that we understand (evidence refused, a full disk) are raised.
         """
+
+    def drop(self) -> None:
+        """Forget all tasks, also those that are going on."""
 
     def close(self) -> None:
         """Stop, whatever is going on."""
@@ -114,7 +120,9 @@ def _computed(task: Task, item: Any, key: str, name: str, done: Done) -> Arrays 
             arrays = task.do(item, *_tool(task))
         except EvidenceError:
             raise  # it would be the same with every piece, or must not be passed over
-        except Exception as error:  # noqa: BLE001  whatever it is, other pieces can go on
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
             if attempt == TRIES - 1:
                 done.failed.append(failure(name, key, error))
             continue
@@ -137,9 +145,10 @@ def _check(task: Task, item: Any, key: str, arrays: Arrays | None, name: str) ->
 
 def _tool(task: Task) -> tuple[Any, ...]:
     """What is slow to make is made once in a process."""
-    if task.tool is None:
+    if not task.tool_key:
         return ()
     if task.tool_key not in _tools:
+        assert task.tool is not None  # noqa: S101  it comes with the first task
         _tools.clear()
         _tools[task.tool_key] = task.tool()
     return (_tools[task.tool_key],)

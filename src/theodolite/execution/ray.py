@@ -2,8 +2,12 @@
 
 import os
 import secrets
+import signal
+import socket
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from theodolite.errors import EvidenceError
@@ -11,9 +15,11 @@ from theodolite.execution.pieces import Done, Task, perform
 from theodolite.execution.ray_data import by_ray_data
 
 OLDEST = (2, 56)
+STOPS = (signal.SIGTERM, signal.SIGINT)
 Inference = Literal["auto", "tasks", "data"]
 
 
+READ_ONCE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE")
 _ours: dict[str, str] = {}
 """The settings that Ray was loaded with in this process: it reads them once."""
 
@@ -26,16 +32,14 @@ def own_settings() -> dict[str, str]:
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     }
-    if "RAY_AUTH_MODE" not in os.environ:
-        settings |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    return settings
+    return settings | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def _settle() -> None:
     """Put the settings into the environment, before Ray is loaded."""
     if not _ours:
         wanted = own_settings()
-        if "ray" in sys.modules and any(os.environ.get(k) != v for k, v in wanted.items()):
+        if "ray" in sys.modules and any(os.environ.get(name) != wanted[name] for name in READ_ONCE):
             raise EvidenceError(
                 "engine ray", "ray, loaded with settings of its own", "it not to be loaded yet",
                 "Use the command line, or begin with theodolite.",
@@ -59,13 +63,14 @@ def start(address: str | None, workers: int | None, run: str) -> Any:
         "runtime_env": {"env_vars": {"NUMBA_NUM_THREADS": "1"}},
     }
     if ray.is_initialized():
-        if address is not None:
+        if address is not None and address == ray.get_runtime_context().gcs_address:
             return ray
         raise EvidenceError(
             "engine ray", "a connection that this process has already", "none",
             "Call ray.shutdown() first, or pass the cluster's address.",
         )  # fmt: skip
     if address is not None:
+        _check_answers(address)
         ray.init(address=address, **common)
         return ray
     ray.init(
@@ -77,6 +82,18 @@ def start(address: str | None, workers: int | None, run: str) -> Any:
         **common,
     )
     return ray
+
+
+def _check_answers(address: str) -> None:
+    """Whether somebody listens there: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].partition(":")
+    if not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        needed = "the address of a Ray cluster, such as 10.0.0.1:6379"
+        raise EvidenceError("ray address", f"{address}, where nobody answers", needed) from error
 
 
 def _ray() -> Any:
@@ -115,6 +132,10 @@ def _inference(asked: Inference, cores: int, gpus: int) -> tuple[bool, str]:
     return False, "networks by tasks: without several GPUs Ray Data only adds to the work"
 
 
+def _perform(task: Task, tool: Any) -> Done:
+    return perform(replace(task, tool=tool))
+
+
 class RayTasks:
     """Tasks without memory: a node that dies costs what it was at, and no more."""
 
@@ -129,10 +150,20 @@ class RayTasks:
         inference: Inference = "auto",
     ) -> None:
         self._own = address is None
-        self._before = dict(os.environ)
-        if self._own:
-            _settle()
-        self._ray = start(address, workers, run)
+        self._connected = "ray" not in sys.modules or not sys.modules["ray"].is_initialized()
+        before, signals = dict(os.environ), [signal.getsignal(n) for n in STOPS]
+        try:
+            if self._own:
+                _settle()
+            self._ray = start(address, workers, run)
+        finally:
+            for name in _ours:  # what the user starts next is the user's
+                os.environ.pop(name, None)
+                if name in before:
+                    os.environ[name] = before[name]
+            if threading.current_thread() is threading.main_thread():
+                for number, handler in zip(STOPS, signals, strict=True):  # Ray takes them
+                    signal.signal(number, handler)
         self.notes = _without_token(address)
         resources = self._ray.cluster_resources()
         self.size = workers or max(int(resources.get("CPU", 1)), 1)
@@ -141,39 +172,53 @@ class RayTasks:
         self._running: dict[Any, int] = {}
         self._submitted = 0
         # a lost task is given out again by the crew, which counts how often
-        self._perform = self._ray.remote(perform).options(num_cpus=1, max_retries=0)
-        self._on_gpu = self._ray.remote(perform).options(num_gpus=1, max_retries=0)
+        self._perform = self._ray.remote(_perform).options(num_cpus=1, max_retries=0)
+        self._on_gpu = self._ray.remote(_perform).options(num_gpus=1, max_retries=0)
+        self._tool: tuple[str, Any] = ("", None)
 
     def submit(self, task: Task) -> int:
-        remote = self._on_gpu if self.gpus and task.tool is not None else self._perform
-        self._running[remote.remote(task)] = self._submitted
+        if task.tool_key and task.tool_key != self._tool[0]:
+            self._tool = (task.tool_key, self._ray.put(task.tool))  # sent once, not with each task
+        tool = self._tool[1] if task.tool_key else None
+        remote = self._on_gpu if self.gpus and task.network else self._perform
+        self._running[remote.remote(replace(task, tool=None), tool)] = self._submitted
         self._submitted += 1
         return self._submitted - 1
 
     def wait(self) -> tuple[int, Done | None]:
-        (ended, *_), _ = self._ray.wait(list(self._running), num_returns=1)
-        number = self._running.pop(ended)
+        ended: list[Any] = []
+        while not ended:  # a signal is only seen in between
+            ended = self._asked(lambda: self._ray.wait(list(self._running), timeout=0.5)[0])
+        number = self._running.pop(ended[0])
         try:
-            done: Done = self._ray.get(ended)
+            done: Done = self._asked(lambda: self._ray.get(ended[0]))
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except self._ray.exceptions.RayError:  # the worker, the node or the result was lost
             return number, None
         return number, done
 
-    def infer(self, task: Task, items: Sequence[tuple[Any, str, str]]) -> Iterator[Done]:
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        """Ray wraps what a signal raises while it waits: that is what is meant."""
+        try:
+            return ask()
+        except SystemError as error:
+            raise error.__cause__ or error from None
+
+    def drop(self) -> None:
+        for task in self._running:
+            self._ray.cancel(task, force=True)
+        self._running = {}
+
+    def infer(
+        self, task: Task, items: Sequence[tuple[Any, str, str]]
+    ) -> Iterator[tuple[int, Done]]:
         """Pieces that need a network, by actors that hold one each."""
         # actors that took every core would leave none for feeding them, and wait for ever
         actors = self.gpus or max(self.size - 1, 1)
         return by_ray_data(self._ray, task, items, actors=actors, gpus=self.gpus)
 
     def close(self) -> None:
-        for task in self._running:
-            self._ray.cancel(task, force=True)
-        self._running = {}
-        if self._own:
+        self.drop()
+        if self._connected:
             self._ray.shutdown()
-            for name in _ours:  # what the user starts next is the user's
-                os.environ.pop(name, None)
-                if name in self._before:
-                    os.environ[name] = self._before[name]

@@ -37,8 +37,9 @@ class Holds:
 
 def by_ray_data(
     ray: Any, task: Task, items: Sequence[tuple[Any, str, str]], *, actors: int, gpus: int
-) -> Iterator[Done]:
-    """Do pieces (item, key, name); what is yielded has no parts, for these are in the ledger."""
+) -> Iterator[tuple[int, Done]]:
+    """Do pieces (item, key, name): the number of each, and what came of it without its parts, for
+    these are in the ledger."""
     # slow, and only for this; no file is read by it, and ours refuse types that it would unpickle
     import ray.data as data  # noqa: PLC0415, TID251
 
@@ -64,7 +65,7 @@ def by_ray_data(
         if "refused" in said:
             raise _refusal(said["refused"])
         failed = [Failed(**one) for one in said["failed"]]
-        yield Done([], failed, said["computed"], said["seconds"])
+        yield number, Done([], failed, said["computed"], said["seconds"])
     if len(seen) != len(items):
         raise EvidenceError(
             "Ray Data", f"{len(seen)} of {len(items)} pieces", "each once",

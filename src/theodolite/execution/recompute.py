@@ -78,7 +78,15 @@ def _stored_again(
     known = read_record(folder / "run.json", RunRecord).code
     checking = Crew(Here(), Ledger(store), progress, code=known, check=Check(share))
     checking.given_up = frozenset(_given_up(folder))
-    found = answer_stored(spec, made.stored, checking, progress)
+    try:
+        found = answer_stored(spec, made.stored, checking, progress)
+    except VerificationFailed as error:
+        if not made.pieces or checking.ledger.done():
+            raise
+        raise RefusedInput(
+            f"pieces {made.pieces!r}", "nothing there", "the pieces of the run",
+            "They must be where the run had them.",
+        ) from error  # fmt: skip
     return _same_bytes(folder / "scores.json", scores_file_of(spec, found))
 
 
@@ -120,10 +128,11 @@ def _some_again(folder: Path, spec: RunSpec, progress: Progress, share: float) -
 def _same_bytes(path: Path, record: Record) -> bool:
     """Whether writing the record would give the file as it is."""
     again = path.with_name(f".{path.name}.again")
-    write_record(again, record)
-    same = again.read_bytes() == path.read_bytes()
-    again.unlink()
-    return same
+    try:
+        write_record(again, record)
+        return again.read_bytes() == path.read_bytes()
+    finally:
+        again.unlink(missing_ok=True)
 
 
 def _load_compared(folder: Path, record: ComparedRecord, spec: RunSpec) -> Compared:

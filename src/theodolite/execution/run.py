@@ -1,27 +1,32 @@
 """Do a run: evidence, scores, run folder."""
 
-import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.evidence import (
-    ConceptEvidence,
-    InterventionEvidence,
-    LocationEvidence,
-)
-from theodolite.contracts.files import load, save
-from theodolite.contracts.made import Compared, Made, Pipeline, Progress, Workshop, silent
+from theodolite.contracts.evidence import ConceptEvidence, InterventionEvidence
+from theodolite.contracts.files import save
+from theodolite.contracts.made import Compared, Made, Progress, silent
 from theodolite.contracts.shards import by_class
-from theodolite.errors import EvidenceError
+from theodolite.execution._input import (
+    Places,
+    check_apart,
+    check_asked,
+    check_names,
+    maker,
+    settled,
+)
 from theodolite.execution._scored import requests_named, resampling_of, scores_file_of
+from theodolite.execution._written import (
+    save_compared,
+    write_cards,
+    write_examples,
+    write_per_sample,
+)
 from theodolite.execution.audit import Audit, answer
-from theodolite.execution.crew import Crew
 from theodolite.execution.engine import Engine, crew
 from theodolite.execution.evaluate import Request, Resampling
 from theodolite.execution.record import (
@@ -30,18 +35,17 @@ from theodolite.execution.record import (
     score_record,
     write_scores,
 )
-from theodolite.execution.registry import build
+from theodolite.execution.run_folder import check_folder, no_linked_pieces, prepare_folder
 from theodolite.execution.run_record import (
     ConceptCardRecord,
-    ExampleRecord,
     MadeRecord,
-    UnitCardRecord,
     begin,
     run_record,
     write_record,
 )
 from theodolite.execution.spec import RunSpec
 from theodolite.execution.stored_run import (
+    by_kind,
     digests_of,
     notes_of,
     run_stored,
@@ -50,19 +54,9 @@ from theodolite.execution.stored_run import (
 )
 from theodolite.execution.studies import write_studies
 from theodolite.io.arrays import write_safetensors
-from theodolite.io.paths import all_or_nothing, confined
 from theodolite.io.tables import write_parquet
-from theodolite.metrics._base import SampleMean, ratio
-from theodolite.metrics._catalogue import entry
 
-
-@dataclass(frozen=True)
-class Places:
-    """Where a run reads, writes and keeps what can be used again."""
-
-    data: Path
-    out: Path
-    cache: Path
+__all__ = ["Places", "answer_made", "compared_records", "run", "run_made"]
 
 
 def run(
@@ -71,23 +65,38 @@ def run(
     progress: Progress = silent,
     command: str = "",
     engine: Engine | None = None,
+    *,
+    overwrite: bool | None = None,
 ) -> Audit:
     """Run a spec into its folder. It is complete but not sealed: a report may follow.
 
-    A folder with a run that was cut off goes on with what is missing.
+    A folder with a run that was cut off goes on with what is missing. What the run reads is looked
+    at first; only then is the folder prepared, by ``prepare_folder`` with this ``overwrite``.
+    ``None``: it is as it should be.
     """
-    _check_names(spec)  # a misspelt metric must not cost an hour first
-    engine = engine or Engine(workers=1)
+    engine = settled(engine or Engine(workers=1))
+    if overwrite is not None:
+        check_folder(at.out, overwrite=overwrite)
+    no_linked_pieces(at.out)
+    check_names(spec)  # a misspelt metric must not cost an hour first
+    check_apart(spec, at, engine)
     addresses = stored_addresses(spec, at.data)
     inputs = digests_of(addresses)
+    if addresses:
+        check_asked(spec, by_kind(spec, addresses))
+    make = None if addresses else maker(spec, at, progress)
+    if overwrite is not None:
+        prepare_folder(at.out, overwrite=overwrite)
     begin(at.out / "run.json", run_record(spec, command, engine.chosen()[1], inputs))
     with crew(engine, at.out, progress) as workers:
-        if addresses:
-            found = run_stored(spec, addresses, at.out, workers, progress, engine.pieces or "")
-        else:
-            made = _make(spec, at, progress, workers)
-            made = replace(made, notes=[*notes_of(workers), *made.notes])
-            found = run_made(spec, made, at.out, progress, failed=len(workers.failed))
+        try:
+            if make is None:
+                found = run_stored(spec, addresses, at.out, workers, progress, engine.pieces or "")
+            else:
+                made = make(workers)
+                made = replace(made, notes=[*notes_of(workers), *made.notes])
+                found = run_made(spec, made, at.out, progress, failed=len(workers.failed))
+        finally:
             write_failed(at.out, workers)
         if engine.pieces is None:
             workers.ledger.keep_only(workers.keys)
@@ -107,11 +116,11 @@ def run_made(
     write_scores(out / "scores.json", scores_file_of(spec, found))
     if made.compared:
         for other in made.compared:
-            _save_compared(other, spec, out)
+            save_compared(other, spec, out)
         records = compared_records(spec, found, made.about, made.compared, progress)
         write_record(out / "compared.json", ComparedFile(models=records))
         write_studies(out / "studies.json", spec, records)
-    _write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])
+    write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])
     for name, columns in made.tables.items():
         write_parquet(out / "tables" / f"{name}.parquet", columns)
     if made.model:
@@ -120,22 +129,14 @@ def run_made(
         notes=[*made.notes, *found.notes],
         facts=list(made.facts),
         inputs=dict(made.inputs),
-        examples=_write_examples(out, made, spec),
-        cards=_write_cards(out, made),
+        examples=write_examples(out, made, spec),
+        cards=write_cards(out, made),
         concept_cards=[ConceptCardRecord.model_validate(asdict(c)) for c in made.concept_cards],
         seconds_scoring=round(time.monotonic() - started, 1),
         failed_pieces=failed,
     )
     write_record(out / "made.json", about)
     return found
-
-
-def _save_compared(other: Compared, spec: RunSpec, out: Path) -> None:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", other.name):
-        raise EvidenceError("model", repr(other.name), "a name of letters, digits, '_', '.', '-'")
-    for seed, bundles in zip(spec.seeds, other.evidence, strict=False):
-        for bundle in bundles:
-            save(bundle, out / "compared" / other.name / f"seed-{seed}" / bundle.kind)
 
 
 def answer_made(
@@ -186,100 +187,7 @@ def _lighter(spec: RunSpec) -> Resampling:
     return Resampling(min(given.resamples, 100), given.level, given.seed, most_null_draws=1)
 
 
-def _make(spec: RunSpec, at: Places, progress: Progress, workers: Crew) -> Made:
-    if spec.evidence:
-        return Made([[load(confined(at.data, name)) for name in spec.evidence]])
-    assert spec.dataset is not None  # noqa: S101  the spec was checked
-    assert spec.pipeline is not None  # noqa: S101
-    pipeline: Pipeline = build("pipelines", spec.pipeline, at.data)
-    progress("data", 0, 1)
-    given = build("datasets", spec.dataset, at.data)
-    progress("data", 1, 1)
-    return pipeline.make(given, Workshop(spec.seeds, at.cache, progress, workers))
-
-
 def _clustered(bundle: Evidence, spec: RunSpec) -> Any:
     if spec.resampling.clusters == "none" or isinstance(bundle, InterventionEvidence):
         return bundle  # interventions know no labels: samples are resampled
     return by_class(bundle)
-
-
-def _check_names(spec: RunSpec) -> None:
-    requests = requests_named(spec.metrics)
-    requests_named(spec.compared_metrics)
-    for question, wanted in spec.headlines.items():
-        about = entry(wanted.name)
-        if about.question != question:
-            raise EvidenceError(
-                f"headlines.{question}", repr(wanted.name), f"a score of {question!r}",
-                f"It answers {about.question!r}: see `theodolite metrics`.",
-            )  # fmt: skip
-        of_it = [r.all_options() for r in requests if r.entry.name == wanted.name]
-        if spec.metrics and not any(_picks(wanted.options, o, about.sweeps) for o in of_it):
-            raise EvidenceError(
-                f"headlines.{question}", f"{wanted.options}", f"options that `metrics` lists for "
-                f"{wanted.name}",
-            )  # fmt: skip
-
-
-def _picks(wanted: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
-    return all(
-        k in options and (v in options[k] if k in sweeps else v == options[k])
-        for k, v in wanted.items()
-    )
-
-
-def _write_per_sample(path: Path, requests: Sequence[Request], bundles: Sequence[Evidence]) -> None:
-    """What each sample gave to each score that is a mean over samples."""
-    by_kind = {type(bundle): bundle for bundle in bundles}
-    columns: dict[str, list[Any]] = {n: [] for n in ("sample", "metric", "options", "value")}
-    for request in requests:
-        evidence = by_kind.get(request.entry.needs)
-        about = request.entry
-        if evidence is None or about.detail or not issubclass(about.state, SampleMean):
-            continue
-        each = request.entry.state.each(evidence, **request.options)
-        value = ratio(each.part, each.whole)
-        value[~each.asked] = np.nan
-        names = [evidence.samples.name(i) for i in range(len(evidence))]
-        plain = {k: v for k, v in request.options.items() if k not in request.entry.sweeps}
-        sweeps = [request.all_options()[name] for name in request.entry.sweeps]
-        for cell in np.ndindex(*value.shape[1:]):
-            chosen = {n: s[i] for n, s, i in zip(request.entry.sweeps, sweeps, cell, strict=True)}
-            label = ", ".join(f"{k}={v}" for k, v in {**plain, **chosen}.items())
-            columns["sample"] += names
-            columns["metric"] += [request.entry.name] * len(names)
-            columns["options"] += [label] * len(names)
-            column = np.moveaxis(value, 0, -1)[cell]
-            columns["value"] += [None if np.isnan(v) else float(v) for v in column]
-    write_parquet(path, columns)
-
-
-def _write_examples(out: Path, made: Made, spec: RunSpec) -> list[ExampleRecord]:
-    """Pictures for the report: rightly and wrongly predicted ones in turn, drawn by the seed."""
-    kinds = {type(bundle): bundle for bundle in made.evidence[0]}
-    shown = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
-    if made.picture is None or shown is None or not spec.report.examples:
-        return []
-    said = shown.explained if isinstance(shown, LocationEvidence) else shown
-    assert isinstance(said, ConceptEvidence)  # noqa: S101
-    order = np.random.default_rng(spec.seeds[0]).permutation(len(shown))
-    right = np.asarray(said.predicted == said.labels)[order]
-    in_turn = [rows for pair in zip(order[right], order[~right], strict=False) for rows in pair]
-    rows = [*in_turn, *(row for row in order if row not in set(in_turn))][: spec.report.examples]
-    examples = []
-    for number, row in enumerate(rows):
-        file = f"pictures/{number:02d}.jpg"
-        content = made.picture(shown.samples.name(int(row)))
-        with all_or_nothing(out / file) as stream:
-            stream.write(content)
-        name = shown.samples.name(int(row))
-        examples.append(ExampleRecord(row=int(row), sample=name, file=file))
-    return examples
-
-
-def _write_cards(out: Path, made: Made) -> list[UnitCardRecord]:
-    for file, content in made.pictures.items():
-        with all_or_nothing(out / file) as stream:
-            stream.write(content)
-    return [UnitCardRecord.model_validate(asdict(card)) for card in made.cards]

@@ -18,6 +18,7 @@ from theodolite.io.text import read_json, write_json
 
 PACKAGES = (
     "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
+    "ray", "zarr", "fsspec",
 )  # fmt: skip
 
 

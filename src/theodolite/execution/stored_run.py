@@ -11,7 +11,7 @@ from theodolite.contracts.made import Progress, silent
 from theodolite.contracts.shards import Shards
 from theodolite.contracts.stored import Stored, is_stored, stored
 from theodolite.contracts.work import Workers
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.execution._scored import requests_named, resampling_of, scores_file_of
 from theodolite.execution.audit import Audit, answer_shards
 from theodolite.execution.crew import Crew
@@ -21,13 +21,28 @@ from theodolite.execution.spec import RunSpec
 from theodolite.io.paths import confined
 from theodolite.io.tables import write_parquet
 
+BUCKETS = ("s3://", "gs://")
+"""How addresses in a spec begin. Everything else is a path below the data folder."""
+NOTHING_COUNTED = "no piece that could be counted"
+
+
+def no_pieces_at(address: str) -> RefusedInput:
+    """The address is misspelt, or nothing was written there."""
+    return RefusedInput(
+        f"address {address!r}", "no evidence in pieces there", "header.json and the pieces",
+        "Check the spelling; `theodolite data store` writes evidence in pieces.",
+    )  # fmt: skip
+
 
 def stored_addresses(spec: RunSpec, data: Path) -> list[str]:
     """Where the spec's evidence lies, if it lies in pieces."""
     addresses = [
-        name if "://" in name else str(confined(data, name).resolve()) for name in spec.evidence
+        name if name.startswith(BUCKETS) else str(confined(data, name)) for name in spec.evidence
     ]
     in_pieces = [is_stored(address) for address in addresses]
+    for address, found in zip(addresses, in_pieces, strict=True):
+        if address.startswith(BUCKETS) and not found:
+            raise no_pieces_at(address)
     if any(in_pieces) and not all(in_pieces):
         raise EvidenceError("evidence", "bundles in pieces and others", "all of one sort")
     return addresses if any(in_pieces) else []
@@ -43,7 +58,14 @@ def run_stored(
 ) -> Audit:
     """Write all but ``run.json``. The evidence stays where it is; its digests are kept."""
     started = time.monotonic()
-    found = answer_stored(spec, addresses, crew, progress)
+    try:
+        found = answer_stored(spec, addresses, crew, progress)
+    except EvidenceError as error:
+        if error.came != NOTHING_COUNTED or not crew.failed:
+            raise
+        first = crew.failed[0]
+        came = f"{error.came}; the first failed with {first.error}: {first.message}"
+        raise EvidenceError(error.what, came, error.needed, error.do) from error
     write_scores(out / "scores.json", scores_file_of(spec, found))
     notes = [*notes_of(crew), *found.notes]
     write_record(
@@ -57,7 +79,6 @@ def run_stored(
             seconds_scoring=round(time.monotonic() - started, 1),
         ),
     )
-    write_failed(out, crew)
     return replace(found, notes=tuple(notes), failed_pieces=len(crew.failed))
 
 

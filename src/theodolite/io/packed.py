@@ -25,6 +25,7 @@ def digest_of(arrays: Arrays) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         digest.update(f"{name}\0{array.dtype.str}\0{np.shape(arrays[name])}\0".encode())
         digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

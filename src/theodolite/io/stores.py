@@ -38,6 +38,8 @@ class Store:
             reason = "an empty name or a NUL" if not text or "\0" in text else ""
         else:
             reason = _odd(scheme, rest)
+        if not mark and scheme.partition(":")[0] in SCHEMES and ":" in scheme:
+            reason = f"an address without // after {scheme.partition(':')[0]}:"
         if not isinstance(address, Path) and "::" in text:
             reason = "an address within an address (::)"
         if reason:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.scatter import POOLED, one_pool
 from theodolite.contracts.score import Better, Question
 from theodolite.contracts.shards import order_of
 
@@ -83,11 +84,23 @@ def state_from(kind: type[State], arrays: Mapping[str, np.ndarray]) -> State:
 
 
 def added(left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Two shards' arrays merged as ``+`` merges their states; names end in a state's own."""
-    return {
-        name: array if f":{SAME}" in name else np.asarray(array + right[name])
-        for name, array in left.items()
-    }
+    """Two shards' arrays merged as ``+`` merges their states; names end in a state's own.
+
+    Own names that begin with ``~`` are of a pool of samples: of two pools one is made.
+    """
+    merged: dict[str, np.ndarray] = {}
+    pools: dict[str, list[str]] = {}
+    for name, array in left.items():
+        owner, _, own = name.rpartition(":")
+        if own.startswith(POOLED):
+            pools.setdefault(owner, []).append(own)
+        else:
+            merged[name] = array if f":{SAME}" in name else np.asarray(array + right[name])
+    for owner, names in pools.items():
+        before = f"{owner}:" if owner else ""
+        one, other = ({own: side[before + own] for own in names} for side in (left, right))
+        merged |= {before + own: array for own, array in one_pool(one, other).items()}
+    return merged
 
 
 @dataclass(frozen=True)
@@ -197,11 +210,12 @@ class Baseline:
     says: str
     """What it stands for, in a reader's words."""
     make: Callable[..., Any]
-    """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many: the
-    same seed is given with each, so that what is drawn for all samples alike is the same in all."""
+    """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many, and
+    the same seed is given with each: draw what holds for all samples from the seed alone, and what
+    is a sample's own from the seed and its number (``contracts.scatter.uniform``)."""
     sums: Callable[[Any], Mapping[str, np.ndarray]] | None = None
-    """(evidence) -> sums over samples, for a null that must know all of them: then ``make`` gets
-    (evidence, seed, sums)."""
+    """(evidence) -> sums over samples, or a pool of them (``contracts.scatter.pool_of``), for a
+    null that must know all of them: then ``make`` gets (evidence, seed, sums)."""
     on: Literal["evidence", "state"] = "evidence"
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
     is drawn often, and its own spread is what the score must stand out from."""

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import pdtr, stdtrit  # scipy.stats would take a second to load
 
-from theodolite.contracts.scatter import GOLDEN, mixed, scattered
+from theodolite.contracts.scatter import uniform
 from theodolite.contracts.score import Interval, Source
 
 _POISSON = pdtr(np.arange(24), 1.0)  # shares of 0, at most 1, at most 2, … of Poisson(1)
@@ -23,11 +23,8 @@ def poisson_weights(
     >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
     True
     """
-    start = scattered(np.asarray(keys), seed)
-    steps = np.arange(1, resamples + 1, dtype=np.uint64) * GOLDEN
-    drawn = mixed(start[None, :] + steps[:, None])
-    uniform = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return np.asarray(np.searchsorted(_POISSON, uniform, side="right"), np.float64)
+    drawn = uniform(keys, (resamples,), seed).T
+    return np.asarray(np.searchsorted(_POISSON, drawn, side="right"), np.float64)
 
 
 def percentile_interval(

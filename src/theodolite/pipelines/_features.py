@@ -96,6 +96,7 @@ def feature_maps(
         digests=[path.stem for _, path in missing],
         about=about,
         kept=False,  # it is in the cache
+        network=True,
         tool=Extracts(backbone, layer or backbone.layer),
     )
     for (_, path), done in zip(missing, workshop.workers.each(work), strict=True):

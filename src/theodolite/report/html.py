@@ -64,7 +64,7 @@ def write_report(folder: Path) -> Path:
         title=spec.title or spec.name,
         subtitle=_subtitle(record, made),
         css=Markup((TEMPLATES / "report.css").read_text("utf-8")),  # noqa: S704  our own file
-        bottom_line=_bottom_line(asked),
+        bottom_line=_partial(made) + _bottom_line(asked),
         verdicts=[_card(v) for v in asked],
         interval_key=_interval_key(asked, spec),
         marks=_marks(scores),
@@ -110,6 +110,13 @@ def _subtitle(record: RunRecord, made: MadeRecord) -> str:
     day = record.started.partition("T")[0]
     n = dict(made.facts).get("test samples")
     return f"{day}" + (f" · {n:,} test samples" if isinstance(n, int) else "")
+
+
+def _partial(made: MadeRecord) -> str:
+    """What comes before any verdict, if pieces of work were left out."""
+    if not made.failed_pieces:
+        return ""
+    return f"Partial: {made.failed_pieces} pieces of work failed and were left out. "
 
 
 def _bottom_line(asked: Sequence[Verdict]) -> str:
@@ -185,6 +192,8 @@ def _misleads(scores: Sequence[Score]) -> list[tuple[str, str]]:
 def _provenance(record: RunRecord, made: MadeRecord, spec: RunSpec) -> list[tuple[str, str]]:
     packages = ", ".join(f"{name} {version}" for name, version in record.packages.items())
     resampling = spec.resampling
+    where = [("Evidence", ", ".join(made.stored))] if made.stored else []
+    done_by = [("Work done by", record.engine)] if record.engine and made.stored else []
     return [
         ("Run", spec.name),
         ("Started", record.started),
@@ -193,5 +202,7 @@ def _provenance(record: RunRecord, made: MadeRecord, spec: RunSpec) -> list[tupl
         ("Intervals", f"{resampling.resamples} resamples, seed {resampling.seed}"),
         ("Software", f"Python {record.python}, {packages}"),
         ("Machine", record.machine),
+        *where,
+        *done_by,
         ("Scoring took", f"{made.seconds_scoring} s"),
     ]

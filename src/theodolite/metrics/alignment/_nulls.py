@@ -7,30 +7,40 @@ from typing import Any
 import numpy as np
 
 from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
+from theodolite.contracts.scatter import POOLED, another, pool_of, uniform
 from theodolite.metrics._base import Baseline
+
+_ANNOTATION = ("truth", "known")
+
+
+def _orders(evidence: ConceptEvidence | LocationEvidence, n: int, seed: int) -> np.ndarray:
+    """A random order of n things for each sample."""
+    return uniform(np.asarray(evidence.samples.index), (n,), seed).argsort(axis=1, kind="stable")
 
 
 def _shuffled_concepts(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    order = np.random.default_rng(seed).permuted(
-        np.tile(np.arange(len(evidence.concepts)), (len(evidence), 1)), axis=1
-    )
+    order = _orders(evidence, len(evidence.concepts), seed)
     changed: dict[str, Any] = {
         name: np.take_along_axis(getattr(evidence, name), order, axis=1)
-        for name in ("truth", "known")
+        for name in _ANNOTATION
         if evidence.has(name)
     }
     return replace(evidence, **changed)
 
 
-def _shuffled_samples(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    ring = np.random.default_rng(seed).permutation(len(evidence))
-    other = np.empty_like(ring)
-    other[ring] = np.roll(ring, 1)  # each takes from the one before it, so never from itself
-    changed: dict[str, Any] = {
-        n: getattr(evidence, n)[other] for n in ("truth", "known") if evidence.has(n)
-    }
-    if len(evidence) == 1:
-        changed["known"] = np.zeros_like(evidence.truth)
+def _some_annotation(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
+    given = {name: getattr(evidence, name) for name in _ANNOTATION if evidence.has(name)}
+    return pool_of(np.asarray(evidence.samples.index), given)
+
+
+def _shuffled_samples(
+    evidence: ConceptEvidence, seed: int, pool: Mapping[str, np.ndarray]
+) -> ConceptEvidence:
+    other = another(pool, np.asarray(evidence.samples.index), (), seed)
+    changed: dict[str, Any] = {n: pool[POOLED + n][other] for n in _ANNOTATION if evidence.has(n)}
+    if (other < 0).any():  # there is no other
+        known = changed.get("known", np.ones_like(changed["truth"]))
+        changed["known"] = known & (other >= 0)[:, None]
     return replace(evidence, **changed)
 
 
@@ -72,6 +82,7 @@ SHUFFLED_SAMPLES = Baseline(
     "another sample's concepts",
     "the same ranking, checked against the concepts of a random other sample",
     _shuffled_samples,
+    sums=_some_annotation,
 )
 MOST_COMMON = Baseline(
     "the most common concepts",
@@ -124,13 +135,12 @@ def _with_one_map(make_map: Any) -> Any:
 
 def _shuffled_maps(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     n, k = evidence.maps.shape[:2]
-    order = np.random.default_rng(seed).permuted(np.tile(np.arange(k), (n, 1)), axis=1)
-    return replace(evidence, maps=evidence.maps[np.arange(n)[:, None], order])
+    return replace(evidence, maps=evidence.maps[np.arange(n)[:, None], _orders(evidence, k, seed)])
 
 
 def _random_points(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     assert evidence.points is not None  # noqa: S101
-    drawn = np.random.default_rng(seed).random(evidence.points.shape)
+    drawn = uniform(np.asarray(evidence.samples.index), evidence.points.shape[1:], seed)
     points = drawn * evidence.sizes[:, None, None, :]
     return replace(evidence, points=np.where(np.isnan(evidence.points), np.nan, points))
 
@@ -138,8 +148,10 @@ def _random_points(evidence: LocationEvidence, seed: int) -> LocationEvidence:
 def _random_peaks(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     n, k, *grid = evidence.maps.shape
     grid = [max(side, 7) for side in grid]  # a point anywhere, also where maps are a single cell
-    noise = np.random.default_rng(seed).random((n, k, *grid), dtype=np.float32)
-    return replace(evidence, maps=noise)
+    drawn = uniform(np.asarray(evidence.samples.index), (k, 1), seed)
+    maps = np.zeros((n, k, grid[0] * grid[1]), np.float32)
+    np.put_along_axis(maps, (drawn * maps.shape[2]).astype(np.int64), 1.0, axis=2)
+    return replace(evidence, maps=maps.reshape(n, k, *grid))
 
 
 IMAGE_CENTRE = Baseline(

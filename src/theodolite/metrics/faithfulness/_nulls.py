@@ -1,12 +1,15 @@
 """Null baselines of the faithfulness scores."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from theodolite.contracts.scatter import POOLED, another, pool_of
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.contracts.surrogate_settings import (
     always_the_average,
+    pool_of_samples,
     random_concepts,
     random_importances,
     sum_of_outputs,
@@ -22,6 +25,7 @@ RANDOM_CONCEPTS = Baseline(
     "random concepts",
     "random directions with importances drawn from 0 to 1",
     random_concepts,
+    sums=pool_of_samples,
 )
 AVERAGE = Baseline(
     "always the average",
@@ -32,15 +36,23 @@ AVERAGE = Baseline(
 )
 
 
-def _other_samples(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
-    order = np.random.default_rng(seed).permutation(len(evidence))
-    return replace(evidence, linearised=np.asarray(evidence.linearised)[order])
+def _some_slopes(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
+    slopes = {"linearised": np.asarray(evidence.linearised)}
+    return pool_of(np.asarray(evidence.samples.index), slopes)
+
+
+def _other_samples(
+    evidence: SurrogateEvidence, seed: int, pool: Mapping[str, np.ndarray]
+) -> SurrogateEvidence:
+    other = another(pool, np.asarray(evidence.samples.index), (), seed)
+    return replace(evidence, linearised=pool[f"{POOLED}linearised"][other])
 
 
 OTHER_SAMPLES = Baseline(
     "another sample's slope",
     "what the slope of the network at one sample says about another",
     _other_samples,
+    sums=_some_slopes,
 )
 BLIND = (RANDOM_CONCEPTS, AVERAGE)
 """For scores of the highest output alone, which random importances hardly change."""

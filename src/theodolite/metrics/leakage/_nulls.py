@@ -1,5 +1,6 @@
 """Null baselines of the leakage scores."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from theodolite.contracts.evidence import (
     EmbeddingEvidence,
     InterventionEvidence,
 )
+from theodolite.contracts.scatter import POOLED, another, pool_of
 from theodolite.metrics._base import Baseline
 
 
@@ -95,13 +97,23 @@ SHUFFLED_TRUTH = Baseline(
 )
 
 
-def _other_samples_predictions(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    order = np.random.default_rng(seed).permutation(len(evidence))
-    return replace(evidence, predicted=np.asarray(evidence.predicted)[order])
+def _some_predictions(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
+    predicted = {"predicted": np.asarray(evidence.predicted)}
+    return pool_of(np.asarray(evidence.samples.index), predicted)
+
+
+def _other_samples_predictions(
+    evidence: ConceptEvidence, seed: int, pool: Mapping[str, np.ndarray]
+) -> ConceptEvidence:
+    other = another(pool, np.asarray(evidence.samples.index), (), seed)
+    return replace(evidence, predicted=pool[f"{POOLED}predicted"][other])
 
 
 SHUFFLED_PREDICTIONS = Baseline(
-    "shuffled samples", "each sample with the prediction for another", _other_samples_predictions
+    "shuffled samples",
+    "each sample with the prediction for another",
+    _other_samples_predictions,
+    sums=_some_predictions,
 )
 
 

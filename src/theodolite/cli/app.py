@@ -1,0 +1,35 @@
+"""The program: its name, its groups of commands, its version."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="theodolite",
+    help="Can you rely on this explanation of a neural network?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+data_app = typer.Typer(
+    help="Data sets: which there are, and whether a folder can be read.", no_args_is_help=True
+)
+app.add_typer(data_app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from theodolite import __version__
+
+        typer.echo(f"theodolite {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass

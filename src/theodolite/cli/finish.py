@@ -1,0 +1,31 @@
+"""The end of a run: its report, its seal, and where it is."""
+
+from pathlib import Path
+
+import typer
+
+from theodolite.cli.tables import print_verdicts
+from theodolite.execution._scored import headline_scores
+from theodolite.execution.audit import verdicts
+from theodolite.execution.record import read_scores
+from theodolite.execution.run_record import MadeRecord, RunRecord, read_record
+from theodolite.execution.seal import seal
+from theodolite.report.html import write_report
+
+PARTIAL = 4
+"""Exit code of a run that is usable, but not whole."""
+
+
+def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None:
+    """Report, seal, and say where it is."""
+    path = write_report(out)
+    seal(out)
+    if verdicts_too:
+        spec = read_record(out / "run.json", RunRecord).spec
+        scores, _ = read_scores(out / "scores.json")
+        print_verdicts(verdicts(scores, headline_scores(spec, scores)))
+    if not quiet:
+        typer.echo(f"report: {path}")
+    if failed := read_record(out / "made.json", MadeRecord).failed_pieces:
+        typer.echo(f"theodolite: partial: {failed} pieces of work failed: failed.parquet", err=True)
+        raise typer.Exit(PARTIAL)

@@ -1,0 +1,78 @@
+"""Options that several commands have, and what is made of them."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+if TYPE_CHECKING:
+    from theodolite.execution.engine import Engine
+
+Cache = Annotated[Path | None, typer.Option(help="Where features are kept for the next run.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="auto|local|ray", help="Who does work that can be cut into pieces."
+    ),
+]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", help="How many processes; else one a core.", min=1)
+]
+RayAddress = Annotated[
+    str | None, typer.Option(help="A Ray cluster that runs already; else none is attached to.")
+]
+Pieces = Annotated[
+    str | None,
+    typer.Option(
+        help="Where finished pieces of work are kept, if not in OUT: a folder or s3:// address "
+        "that all machines of a cluster reach."
+    ),
+]
+Inference = Annotated[
+    str,
+    typer.Option(metavar="auto|tasks|data", help="How networks are run on Ray: tasks or Ray Data."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in OUT.")]
+
+
+def default_cache() -> Path:
+    """Where features are kept if nothing else is said."""
+    named = os.environ.get("THEODOLITE_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "theodolite"
+
+
+def chosen_engine(
+    name: str, workers: int | None, ray_address: str | None, pieces: str | None, inference: str
+) -> "Engine":
+    """Where work is done, as asked for."""
+    from theodolite.errors import EvidenceError
+    from theodolite.execution.engine import Engine, EngineName
+    from theodolite.execution.ray import Inference as HowNetworks
+
+    for option, given, known in (
+        ("engine", name, get_args(EngineName)),
+        ("inference", inference, get_args(HowNetworks)),
+    ):
+        if given not in known:
+            raise EvidenceError(f"--{option}", repr(given), f"one of {', '.join(known)}")
+    return Engine(name, workers, ray_address, pieces, inference)  # type: ignore[arg-type]
+
+
+def check_there(path: Path) -> None:
+    """Refuse a folder that is not there."""
+    from theodolite.errors import EvidenceError
+
+    if not path.is_dir():
+        raise EvidenceError(f"folder {str(path)!r}", "nothing there", "a folder")
+
+
+def command_line() -> str:
+    """The command as it was given, for the record."""
+    return shlex.join(["theodolite", *sys.argv[1:]])

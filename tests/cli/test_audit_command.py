@@ -1,0 +1,177 @@
+"""The command ``audit`` and run folders: links, addresses, two at once, nothing lost."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from theodolite.contracts.files import save
+from theodolite.contracts.stored_writer import EvidenceWriter
+from theodolite.datasets.synthetic import planted_concepts
+from theodolite.io.text import read_json
+
+PROGRAM = Path(sys.executable).with_name("theodolite")
+QUICK = ("--resamples", 20, "--workers", 1, "--quiet")
+
+
+def theodolite(*arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+def refused(ran: "subprocess.CompletedProcess[str]", code: int) -> str:
+    assert ran.returncode == code, ran.stderr
+    (line,) = ran.stderr.strip().splitlines()
+    assert re.search(r"got .+; needed .+\.", line), line
+    return line
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("data")
+    evidence = planted_concepts(200, alignment=0.7)
+    save(evidence, root / "plain")
+    with EvidenceWriter(root / "stored", 64) as writer:
+        writer.add(evidence)
+    np.savez(root / "bare.npz", values=np.eye(3))
+    with EvidenceWriter(root / "long", 16) as writer:
+        writer.add(planted_concepts(2400, n_concepts=24, n_classes=12))
+    return root
+
+
+@pytest.mark.parametrize("name", ["stored", "plain"])
+def test_evidence_by_a_link_by_a_dot_and_by_an_address(
+    data: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "link").symlink_to(data / name)
+    ran = theodolite("audit", "link", "--out", "run", *QUICK, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert read_json(tmp_path / "run" / "run.json")["spec"]["evidence"] == [name]
+    ran = theodolite("audit", ".", "--out", tmp_path / "dot", *QUICK, cwd=data / name)
+    assert ran.returncode == 0, ran.stderr
+    assert read_json(tmp_path / "dot" / "run.json")["spec"]["title"] == f"Audit of {name}"
+    if name == "stored":
+        ran = theodolite("audit", f"file://{data / name}", *QUICK)
+        assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("place", ["none", "plain"])
+def test_an_address_without_evidence_says_so(data: Path, place: str) -> None:
+    line = refused(theodolite("audit", f"file://{data / place}", *QUICK), 3)
+    assert f"address 'file://{data / place}': got no evidence in pieces there" in line
+
+
+@pytest.mark.parametrize("bad", ["bare.npz", "none.npz", "none", "."])
+def test_an_audit_that_cannot_be_leaves_the_old_run(data: Path, tmp_path: Path, bad: str) -> None:
+    run = tmp_path / "run"
+    assert theodolite("audit", data / "stored", "--out", run, *QUICK).returncode == 0
+    assert theodolite("audit", data / bad, "--out", run, "--overwrite", *QUICK).returncode in (2, 3)
+    assert theodolite("verify", run).returncode == 0
+    ran = theodolite("audit", run, "--out", run, "--overwrite", *QUICK)
+    assert "a place in the run folder" in refused(ran, 2)
+    assert theodolite("verify", run).returncode == 0
+    ran = theodolite("audit", data / bad, "--out", tmp_path / "new", *QUICK)
+    assert ran.returncode in (2, 3) and not (tmp_path / "new").exists()
+
+
+def test_evidence_in_the_run_folder_is_not_destroyed(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert theodolite("audit", data / "plain", "--out", run, *QUICK).returncode == 0
+    own = run / "evidence" / "seed-0" / "concept"
+    ran = theodolite("audit", own, "--out", run, "--overwrite", *QUICK)
+    assert "a place in the run folder" in refused(ran, 2)
+    assert theodolite("verify", run).returncode == 0
+
+
+def test_a_spec_that_cannot_be_leaves_the_old_run(data: Path, tmp_path: Path) -> None:
+    def ran(text: str) -> "subprocess.CompletedProcess[str]":
+        (tmp_path / "spec.yaml").write_text(f"name: x\n{text}\nresampling: {{resamples: 20}}\n")
+        out = ("--data", data, "--out", tmp_path / "run", "--overwrite", "--workers", 1)
+        return theodolite("run", tmp_path / "spec.yaml", *out, "--quiet")
+
+    assert ran("evidence: [stored]").returncode == 0
+    for text in ("evidence: [none]", "evidence: [stored]\nmetrics: [{name: cem}]", "colour: red",
+                 f"evidence: ['file://{data}/stored']"):  # fmt: skip
+        refused(ran(text), 3 if "none" in text or "file" in text else 2)
+        assert theodolite("verify", tmp_path / "run").returncode == 0
+
+
+Begin = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def begun() -> Iterator[Begin]:
+    """Commands that run meanwhile; they end with the test."""
+    processes = []
+
+    def begin(*arguments: object) -> "subprocess.Popen[str]":
+        command = [PROGRAM, *map(str, arguments)]
+        processes.append(
+            subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        )
+        return processes[-1]
+
+    yield begin
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def wait_for(folder: Path, process: "subprocess.Popen[str]") -> None:
+    while not list(folder.glob("*.safetensors")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+
+
+def test_two_runs_do_not_write_into_one_folder(data: Path, tmp_path: Path, begun: Begin) -> None:
+    pytest.importorskip("fcntl")
+    run = tmp_path / "run"
+    long = ("audit", data / "long", "--out", run, "--resamples", 800, "--workers", 1, "--quiet")
+    first = begun(*long)
+    wait_for(run / "pieces", first)
+    for given in (data / "long", data / "plain"):
+        ran = theodolite("audit", given, "--out", run, "--overwrite", *QUICK)
+        assert "another run that writes there now" in refused(ran, 2)
+    first.kill()
+    first.communicate()
+    assert theodolite(*long).returncode == 0, "a lock does not outlive its process"
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ((), "begins anew"),
+        (("--pieces",), "what is done is kept: the same command goes on"),
+        (("--out",), "what is done is kept: the same command goes on"),
+    ],
+)
+def test_what_is_said_when_stopped_is_true(
+    data: Path, tmp_path: Path, begun: Begin, where: tuple[str, ...], says: str
+) -> None:
+    more = [*where, tmp_path / "kept"] if where else []
+    process = begun("audit", data / "long", "--resamples", 2000, "--workers", 1, *more)
+    if where:
+        wait_for(tmp_path / "kept" / ("pieces" if where == ("--out",) else ""), process)
+    else:
+        time.sleep(4)
+    os.kill(process.pid, signal.SIGTERM)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert said.strip().endswith(says), said
+
+
+def test_an_example_is_not_written_over_a_run(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert theodolite("audit", data / "stored", "--out", run, *QUICK).returncode == 0
+    (run / "manifest.json").unlink()
+    assert "Choose another folder" in refused(theodolite("data", "example", run), 2)
+    assert (run / "scores.json").exists()
