@@ -194,12 +194,19 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.failed_pieces == 1
     assert {score.n for score in found.scores} == {640 - 64}
     made = json.loads((out / "made.json").read_text())
-    assert made["failed_pieces"] == 1 and made["notes"][0].startswith("Partial: 1 of ")
+    assert made["failed_pieces"] == 1 and made["notes"][0].startswith("Partial: 1 pieces")
     table = read_parquet(out / "failed.parquet")
     assert table["error"] == ["ZeroDivisionError"] and table["tries"] == [3]
-    assert "Partial: 1 of" in write_report(out).read_text()
+    assert "Partial: 1 pieces of the evidence" in write_report(out).read_text()
     seal(out)
     recompute(out, share=1.0)
+    monkeypatch.setattr(ConceptExistence, "of", whole)
+    before = {path.name for path in (out / "pieces").iterdir()}
+    prepare_folder(out, overwrite=False)  # the same again: what failed is tried, nothing else
+    again = run(given, Places(tmp_path, out, out))
+    assert again.failed_pieces == 0 and {score.n for score in again.scores} == {640}
+    assert before < {path.name for path in (out / "pieces").iterdir()}
+    assert not (out / "failed.parquet").exists()
 
 
 def test_a_partial_run_ends_with_exit_code_4(tmp_path: Path) -> None:

@@ -100,6 +100,11 @@ class Crew:
     def missing(self) -> frozenset[int]:
         return self._missing
 
+    @property
+    def n_failed(self) -> int:
+        """Pieces that were given up, in however many works."""
+        return len({failed.piece for failed in self.failed})
+
     def once(self, about: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
         key = key_of(about, digest, self.code)
         self.keys.add(key)

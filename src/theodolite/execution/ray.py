@@ -206,8 +206,8 @@ class RayTasks:
             raise error.__cause__ or error from None
 
     def drop(self) -> None:
-        for task in self._running:
-            self._ray.cancel(task, force=True)
+        # they end by themselves, and what they did is kept; to cancel a task that is just ending
+        # can bring Ray's own process down
         self._running = {}
 
     def infer(

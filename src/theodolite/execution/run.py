@@ -95,7 +95,7 @@ def run(
             else:
                 made = make(workers)
                 made = replace(made, notes=[*notes_of(workers), *made.notes])
-                found = run_made(spec, made, at.out, progress, failed=len(workers.failed))
+                found = run_made(spec, made, at.out, progress, failed=workers.n_failed)
         finally:
             write_failed(at.out, workers)
         if engine.pieces is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from theodolite.errors import EvidenceError
 from theodolite.execution.engine import PIECES
-from theodolite.execution.run_record import RunRecord, read_record
+from theodolite.execution.run_record import MadeRecord, RunRecord, read_record
 from theodolite.execution.seal import MANIFEST, SEAL
 
 try:
@@ -40,7 +40,8 @@ def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
     there = _there(out)
     if foreign := _foreign(out, there):
         raise _taken(out, foreign[0].name)
-    if any(path.name == MANIFEST for path in there) and not overwrite:
+    finished = any(path.name == MANIFEST for path in there) and not _is_partial(out)
+    if finished and not overwrite:
         raise EvidenceError(
             _named(out), "something in it: a finished run", "an empty folder",
             "Pass --overwrite to replace it.",
@@ -51,8 +52,8 @@ def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
 def prepare_folder(out: Path, *, overwrite: bool) -> None:
     """A folder to run into. Only what a run of ours wrote is ever removed.
 
-    A run that never finished (no manifest) is gone on with: pieces that are done are kept, for they
-    are named by all that decides them.
+    A run that never finished (no manifest), or that left out pieces which failed, is gone on with:
+    pieces that are done are kept, for they are named by all that decides them.
     """
     for path in check_folder(out, overwrite=overwrite):
         if overwrite or path.name not in KEPT:
@@ -145,6 +146,13 @@ def _is_ours(path: Path) -> bool:
     except ValueError:  # refused, or a number that Python does not read
         return False
     return True
+
+
+def _is_partial(out: Path) -> bool:
+    try:
+        return read_record(out / "made.json", MadeRecord).failed_pieces > 0
+    except ValueError:
+        return False
 
 
 def _left_over(path: Path) -> bool:

@@ -75,11 +75,11 @@ def run_stored(
             inputs=digests_of(addresses),
             stored=list(addresses),
             pieces=pieces,
-            failed_pieces=len(crew.failed),
+            failed_pieces=crew.n_failed,
             seconds_scoring=round(time.monotonic() - started, 1),
         ),
     )
-    return replace(found, notes=tuple(notes), failed_pieces=len(crew.failed))
+    return replace(found, notes=tuple(notes), failed_pieces=crew.n_failed)
 
 
 def answer_stored(
@@ -120,8 +120,8 @@ def notes_of(crew: Crew) -> list[str]:
         return said
     return [
         *said,
-        f"Partial: {len(crew.failed)} of {len(crew.keys)} pieces of work failed three times and "
-        "were left out (failed.parquet). The scores are those of the rest.",
+        f"Partial: {crew.n_failed} pieces failed three times and were left out (failed.parquet). "
+        "The scores are those of the rest.",
     ]
 
 

@@ -116,7 +116,7 @@ def _partial(made: MadeRecord) -> str:
     """What comes before any verdict, if pieces of work were left out."""
     if not made.failed_pieces:
         return ""
-    return f"Partial: {made.failed_pieces} pieces of work failed and were left out. "
+    return f"Partial: {made.failed_pieces} pieces of the evidence failed and were left out. "
 
 
 def _bottom_line(asked: Sequence[Verdict]) -> str:
