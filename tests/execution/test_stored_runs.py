@@ -287,7 +287,9 @@ def test_evidence_in_a_bucket(tmp_path: Path, s3: str) -> None:
     assert len(Store.at(f"{s3}/pieces").names()) == 8
     write_report(there)
     seal(there)
-    recompute(there, share=0.5)
+    with pytest.raises(ValueError, match="Pass --buckets if you trust"):
+        recompute(there, share=0.5)
+    recompute(there, share=0.5, buckets=True)
 
 
 def test_one_kind_twice_is_refused(tmp_path: Path) -> None:

@@ -36,6 +36,10 @@ def verify(
         str | None,
         typer.Option(help="Also compute again: a share of the work, such as 1%, or all."),
     ] = None,
+    buckets: Annotated[
+        bool,
+        typer.Option("--buckets", help="Read from the buckets that the folder names, to do so."),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Check that a run folder is what it was; exit code 5 if a byte was changed."""
@@ -47,8 +51,8 @@ def verify(
     if recompute is not None:
         share = share_of(recompute)
         with shown(quiet=quiet) as progress:
-            n = again(folder, progress, share)
-        much = "all" if share == 1 else f"{100 * share:g} % of it, drawn at random,"
-        typer.echo(f"ok: {n} files unchanged, {much} the same when computed again")
+            n = again(folder, progress, share, buckets=buckets)
+        much = "all" if share == 1 else f"{100 * share:g} % of the"
+        typer.echo(f"ok: {n} files unchanged, {much} scores or pieces the same when computed again")
     else:
         typer.echo(f"ok: {check(folder)} files unchanged")

@@ -109,6 +109,8 @@ class Crew:
         key = key_of(about, digest, self.code)
         self.keys.add(key)
         arrays: Arrays | None = self.ledger.read(key)
+        if arrays is None and self.check is not None:
+            raise VerificationFailed("piece", "no such piece in the ledger", "all that the run did")
         if arrays is None:
             arrays = do()
             self.computed += 1

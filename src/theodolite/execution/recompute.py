@@ -24,7 +24,7 @@ from theodolite.execution.run import answer_made, compared_records
 from theodolite.execution.run_record import MadeRecord, Record, RunRecord, read_record, write_record
 from theodolite.execution.seal import verify
 from theodolite.execution.spec import RunSpec
-from theodolite.execution.stored_run import answer_stored, digests_of
+from theodolite.execution.stored_run import BUCKETS, answer_stored, digests_of
 from theodolite.io.paths import confined
 from theodolite.io.stores import Store
 from theodolite.io.tables import read_parquet
@@ -46,15 +46,24 @@ def share_of(text: str) -> float:
     return share
 
 
-def recompute(folder: Path, progress: Progress = silent, share: float = 1.0) -> int:
+def recompute(
+    folder: Path, progress: Progress = silent, share: float = 1.0, *, buckets: bool = False
+) -> int:
     """Compute scores again from the evidence: they must be the same bytes.
 
     Of evidence in pieces a share of the pieces is computed again, at least one of each work, and
-    all scores from the pieces; of evidence in the run folder a share of the scores.
+    all scores from the pieces; of evidence in the run folder a share of the scores. A folder from
+    somebody else may name buckets, which would be asked with your keys: not without ``buckets``.
     """
     n = verify(folder)
     spec = read_record(folder / "run.json", RunRecord).spec
     made = read_record(folder / "made.json", MadeRecord)
+    named = [address for address in (*made.stored, made.pieces) if address.startswith(BUCKETS)]
+    if named and not buckets:
+        raise EvidenceError(
+            f"run {folder.name!r}", f"the address {named[0]}", "your consent to ask it",
+            "Pass --buckets if you trust this folder.",
+        )  # fmt: skip
     if made.stored:
         same = _stored_again(folder, spec, made, progress, share)
     elif share < 1:

@@ -112,8 +112,12 @@ class Extracts:
         self._backbone, self._layer = backbone, layer
 
     def __call__(self) -> tuple[FeatureExtractor, Preprocessing]:
-        extract = FeatureExtractor(self._backbone.network, self._layer)
-        return extract, self._backbone.preprocessing
+        import torch  # noqa: PLC0415  only where a network is run
+
+        network = self._backbone.network
+        if torch.cuda.is_available():
+            network = network.to("cuda")
+        return FeatureExtractor(network, self._layer), self._backbone.preprocessing
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _loaded, (self._backbone.name, self._backbone.weights, self._layer)
