@@ -49,7 +49,7 @@ def piece(work: Work, numbers: list[int]) -> list[Arrays]:
     return [work.do(work.items[number], *tools) for number in numbers]
 
 
-class Elsewhere:
+class Elsewhere(Alone):
     """Pieces in other processes, several at a time and sent in other groups; joined in order."""
 
     def __init__(self, pool: ProcessPoolExecutor, block: int) -> None:

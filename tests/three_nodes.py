@@ -10,21 +10,17 @@ import time
 from functools import partial
 from pathlib import Path
 
-from theodolite.execution.ray import RayTasks, own_settings
-
-os.environ.update(own_settings())  # before ray is loaded, which reads them
-
-import ray
-from ray.cluster_utils import Cluster
-
 from theodolite.execution.crew import Crew
 from theodolite.execution.ledger import Ledger
+from theodolite.execution.ray import RayTasks, own_settings
 from theodolite.io.packed import digest_of
 from theodolite.io.stores import Store
 from work_pieces import merge, numbers, work
 
 
 def main(folder: Path) -> None:
+    os.environ.update(own_settings())  # before ray is loaded, which reads them
+
     cluster = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
     )

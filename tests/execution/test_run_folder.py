@@ -1,7 +1,8 @@
 """The folder of a run: what is removed, what never is, and that it is one run's at a time."""
 
 import json
-import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -175,25 +176,24 @@ def test_what_is_read_must_lie_outside(finished: Path, tmp_path: Path) -> None:
     assert content(finished) == before
 
 
-def _try(out: Path, answers: Any) -> None:
-    try:
-        with claimed(out):
-            answers.put("had it")
-    except EvidenceError as error:
-        answers.put(str(error))
+TRY = """
+import sys
+from pathlib import Path
+from theodolite.execution.run_folder import claimed
+try:
+    with claimed(Path(sys.argv[1])):
+        print("had it")
+except ValueError as error:
+    print(error)
+"""
 
 
 def test_a_folder_is_one_run_s_at_a_time(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    context = multiprocessing.get_context("spawn")
-    answers = context.Queue()
 
     def other() -> str:
-        process = context.Process(target=_try, args=(tmp_path / "out", answers))
-        process.start()
-        said: str = answers.get(timeout=60)
-        process.join()
-        return said
+        command = [sys.executable, "-c", TRY, tmp_path / "out"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     with claimed(tmp_path / "out"):
         (tmp_path / "out" / "scores.json").write_text("{}")
