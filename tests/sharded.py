@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.work import Alone, Arrays, Merge, Tree, Work
+from theodolite.contracts.work import Alone, Arrays, Merge, Work
 from theodolite.explainers.dissection.shards import digest_of
 
 
@@ -61,13 +61,6 @@ class Elsewhere(Alone):
         tasks = [self._pool.submit(piece, work, some) for some in cut]
         for task in tasks:
             yield from task.result()
-
-    def reduced(self, work: Work, merge: Merge) -> Arrays | None:
-        tree = Tree(merge)
-        for given in self.each(work):
-            tree.add(given, 1)
-        whole: Arrays | None = tree.whole()
-        return whole
 
 
 def spawned() -> ProcessPoolExecutor:
