@@ -169,6 +169,7 @@ def test_networks_by_ray_data(pool: RayTasks, tmp_path: Path) -> None:
         mended = crew(pool, tmp_path)
         assert [int((one or {})["item"]) for one in mended.each(todo)] == list(range(10))
         assert mended.computed == 1
+        assert pool.notes == [pool.why], "said once"
     finally:
         pool.uses_ray_data = False
 
@@ -177,7 +178,7 @@ def test_how_networks_are_run_is_chosen() -> None:
     assert _inference("auto", 8, 0)[0] is False
     assert _inference("auto", 8, 4) == (
         True,
-        "networks by Ray Data: 4 GPUs, each fed as fast as it works",
+        "Networks were run by Ray Data: 4 GPUs, each fed as fast as it works.",
     )
     assert _inference("data", 8, 0)[0] is True
     assert _inference("tasks", 8, 4)[0] is False

@@ -124,12 +124,13 @@ def _inference(asked: Inference, cores: int, gpus: int) -> tuple[bool, str]:
     if asked == "data":
         if cores < 2:
             raise EvidenceError("inference", "one core", "two: one to work, one to feed it")
-        return True, "networks by Ray Data, as asked for"
+        return True, "Networks were run by Ray Data, as asked for."
     if asked == "tasks":
-        return False, "networks by tasks, as asked for"
+        return False, "Networks were run by tasks, as asked for."
     if gpus > 1:
-        return True, f"networks by Ray Data: {gpus} GPUs, each fed as fast as it works"
-    return False, "networks by tasks: without several GPUs Ray Data only adds to the work"
+        return True, f"Networks were run by Ray Data: {gpus} GPUs, each fed as fast as it works."
+    why = "without several GPUs Ray Data only adds to the work"
+    return False, f"Networks were run by tasks of Ray: {why}."
 
 
 def _perform(task: Task, tool: Any) -> Done:
@@ -180,10 +181,17 @@ class RayTasks:
         if task.tool_key and task.tool_key != self._tool[0]:
             self._tool = (task.tool_key, self._ray.put(task.tool))  # sent once, not with each task
         tool = self._tool[1] if task.tool_key else None
+        if task.network:
+            self._say_why()
         remote = self._on_gpu if self.gpus and task.network else self._perform
         self._running[remote.remote(replace(task, tool=None), tool)] = self._submitted
         self._submitted += 1
         return self._submitted - 1
+
+    def _say_why(self) -> None:
+        """The run's notes say how networks were run, and why so."""
+        if self.why not in self.notes:
+            self.notes.append(self.why)
 
     def wait(self) -> tuple[int, Done | None]:
         ended: list[Any] = []
@@ -214,6 +222,7 @@ class RayTasks:
         self, task: Task, items: Sequence[tuple[Any, str, str]]
     ) -> Iterator[tuple[int, Done]]:
         """Pieces that need a network, by actors that hold one each."""
+        self._say_why()
         # actors that took every core would leave none for feeding them, and wait for ever
         actors = self.gpus or max(self.size - 1, 1)
         return by_ray_data(self._ray, task, items, actors=actors, gpus=self.gpus)
