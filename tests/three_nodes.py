@@ -20,6 +20,8 @@ from work_pieces import merge, numbers, work
 
 def main(folder: Path) -> None:
     os.environ.update(own_settings())  # before ray is loaded, which reads them
+    import ray  # noqa: PLC0415
+    from ray.cluster_utils import Cluster  # noqa: PLC0415
 
     cluster = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}

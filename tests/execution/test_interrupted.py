@@ -84,10 +84,10 @@ def test_killed_and_begun_again(
     killed_at = []
     for _ in range(3):
         process = begin(data, out, workers)
-        wait = chance.uniform(0.5, 1.0) * seconds
-        while process.poll() is None and wait > 0:
+        there, wait = len(pieces(out)), chance.uniform(0.0, 0.7) * seconds
+        while process.poll() is None and wait > 0:  # from the first new piece on
             time.sleep(0.02)
-            wait -= 0.02
+            wait -= 0.02 * (len(pieces(out)) > there)
         process.kill()
         process.communicate()
         killed_at.append(len(pieces(out)))
