@@ -153,8 +153,11 @@ def test_pieces_of_other_settings_are_removed(tmp_path: Path) -> None:
     Crew(Here(), ledger(tmp_path)).reduced(work(4, about={"seed": 1}), merge)
     doing = Crew(Here(), ledger(tmp_path))
     doing.reduced(work(4, about={"seed": 2}), merge)
+    half = tmp_path / "pieces" / f".{'a' * 64}.safetensors.77.partial"
+    half.write_bytes(b"killed while it was written")
     doing.ledger.keep_only(doing.keys)
     assert doing.ledger.done() == doing.keys and len(doing.keys) == 4
+    assert not half.exists()
 
 
 def test_checking_computes_a_share_again(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from theodolite.io.packed import Arrays, packed, unpacked
 from theodolite.io.stores import Store
 
 MOST_BYTES = 1 << 31
+HALF_WRITTEN = re.compile(r"\.[0-9a-f]{64}\.safetensors\.\d+\.partial")
 PIECE = re.compile(r"([0-9a-f]{64})\.safetensors")
 """How files of pieces are named; others in the same place are not touched."""
 
@@ -73,5 +74,8 @@ class Ledger:
 
     def keep_only(self, keys: set[str]) -> None:
         """Remove pieces that this run did not use: those of earlier settings or code."""
+        for path in [] if self.store.local is None else self.store.local.glob(".*.partial"):
+            if HALF_WRITTEN.fullmatch(path.name):  # whoever wrote it was killed
+                path.unlink(missing_ok=True)
         for key in sorted(self.done() - keys):
             self.store.remove(f"{key}.safetensors")
