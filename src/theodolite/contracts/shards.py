@@ -131,8 +131,12 @@ class Held:
     def pieces(self) -> Sequence[HeldPiece]:
         return self._cut
 
-    def digests(self) -> Sequence[str]:
+    @cached_property
+    def _digests(self) -> list[str]:  # asked for by every pass
         return [evidence_digest(piece.held) for piece in self._cut]
+
+    def digests(self) -> Sequence[str]:
+        return self._digests
 
     def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
         yield self.whole.samples, getattr(self.whole, "labels", None)

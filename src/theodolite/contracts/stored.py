@@ -93,7 +93,7 @@ class Stored:
             samples = _samples(self.store, number, last - first)
             labels = None
             if "labels" in about["arrays"]:
-                labels = read_zarr_rows(self.store, _place(inner, "labels"), first, last)
+                labels = read_zarr_rows(self.store, place_of(inner, "labels"), first, last)
             if self.clusters_are_classes and labels is not None:
                 samples = Samples(samples.index, samples.ids, labels)
             yield samples, labels
@@ -169,7 +169,8 @@ def _about(store: Store, inner: str, version: str) -> dict[str, Any]:
     return found
 
 
-def _place(inner: str, name: str) -> str:
+def place_of(inner: str, name: str) -> str:
+    """Where an array of a bundle, or of the one inside it, lies."""
     return f"{inner}/{name}" if inner else name
 
 
@@ -179,7 +180,7 @@ def _read(piece: StoredPiece, inner: str) -> Evidence:
     kind, shared = KINDS[about["kind"]], _shared(store, piece.version)
     given: dict[str, Any] = {}
     for name, per_sample in about["arrays"].items():
-        place = _place(inner, name)
+        place = place_of(inner, name)
         if per_sample:
             given[name] = read_zarr_rows(store, place, piece.first, piece.last)
         elif place in shared:

@@ -11,7 +11,7 @@ import numpy as np
 from theodolite.contracts.axes import NamedAxis, Samples
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.shards import SHARD, evidence_digest
-from theodolite.contracts.stored import FORMAT, FORMAT_VERSION, samples_name
+from theodolite.contracts.stored import FORMAT, FORMAT_VERSION, place_of, samples_name
 from theodolite.errors import EvidenceError
 from theodolite.io.packed import packed
 from theodolite.io.stores import Store
@@ -78,7 +78,7 @@ class EvidenceWriter:
         for inner, bundle in _bundles(piece):
             digests[f"sha256 {inner}".strip()] = evidence_digest(bundle)
             for name, values in _arrays(bundle, per_sample=True):
-                self._append(_place(inner, name), values)
+                self._append(place_of(inner, name), values)
         columns = {
             "index": piece.samples.index, "id": piece.samples.ids, "cluster": piece.samples.clusters
         }  # fmt: skip
@@ -94,7 +94,7 @@ class EvidenceWriter:
         _check_same(self._bundle, about)
         for inner, bundle in _bundles(evidence):
             for name, values in _arrays(bundle, per_sample=False):
-                known = self._shared.setdefault(_place(inner, name), values)
+                known = self._shared.setdefault(place_of(inner, name), values)
                 if not np.array_equal(known, values, equal_nan=True):
                     raise EvidenceError(name, "other values than in the first batch", "the same")
 
@@ -144,10 +144,6 @@ def _arrays(evidence: Evidence, *, per_sample: bool) -> Iterator[tuple[str, np.n
     for name, layout in evidence.layouts():
         if evidence.has(name) and (layout.axes[0] == "samples") == per_sample:
             yield name, np.asarray(getattr(evidence, name))
-
-
-def _place(inner: str, name: str) -> str:
-    return f"{inner}/{name}" if inner else name
 
 
 def _description(evidence: Evidence) -> dict[str, Any]:

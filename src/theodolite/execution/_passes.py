@@ -25,6 +25,7 @@ from theodolite.execution._countings import (
 from theodolite.execution._values import Values
 from theodolite.metrics._base import added
 
+NOTHING_COUNTED = "no piece that could be counted"
 BLOCK_BYTES = 1 << 26
 """States that are made in one pass."""
 KEPT_BYTES = 1 << 30
@@ -129,7 +130,7 @@ class _Some:
         )
         self.lost.update(i for k in self.workers.missing() for i in cuts[k])
         if arrays is None:
-            raise EvidenceError("evidence", "no piece that could be counted", "at least one")
+            raise EvidenceError("evidence", NOTHING_COUNTED, "at least one")
         return arrays
 
 

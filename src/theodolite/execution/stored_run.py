@@ -12,6 +12,7 @@ from theodolite.contracts.shards import Shards
 from theodolite.contracts.stored import Stored, is_stored, stored
 from theodolite.contracts.work import Workers
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.execution._passes import NOTHING_COUNTED
 from theodolite.execution._scored import requests_named, resampling_of, scores_file_of
 from theodolite.execution.audit import Audit, answer_shards
 from theodolite.execution.crew import Crew
@@ -23,7 +24,6 @@ from theodolite.io.tables import write_parquet
 
 BUCKETS = ("s3://", "gs://")
 """How addresses in a spec begin. Everything else is a path below the data folder."""
-NOTHING_COUNTED = "no piece that could be counted"
 
 
 def no_pieces_at(address: str) -> RefusedInput:
