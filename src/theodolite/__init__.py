@@ -14,6 +14,8 @@ __all__ = [
     "EvidenceError",
     "InterventionEvidence",
     "LocationEvidence",
+    "RatingEvidence",
+    "SaliencyEvidence",
     "Score",
     "SurrogateEvidence",
     "UnitEvidence",
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
         LocationEvidence,
         UnitEvidence,
     )
+    from theodolite.contracts.rating import RatingEvidence
+    from theodolite.contracts.saliency import SaliencyEvidence
     from theodolite.contracts.score import Score
     from theodolite.contracts.surrogate import SurrogateEvidence
     from theodolite.errors import EvidenceError
@@ -41,6 +45,8 @@ _HOMES = {
     "EvidenceError": "theodolite.errors",
     "InterventionEvidence": "theodolite.contracts.evidence",
     "LocationEvidence": "theodolite.contracts.evidence",
+    "RatingEvidence": "theodolite.contracts.rating",
+    "SaliencyEvidence": "theodolite.contracts.saliency",
     "Score": "theodolite.contracts.score",
     "SurrogateEvidence": "theodolite.contracts.surrogate",
     "UnitEvidence": "theodolite.contracts.evidence",

@@ -73,6 +73,36 @@ class Policies(NamedAxis):
 
 @no_type_check
 @dataclass(frozen=True)
+class Removals(NamedAxis):
+    """Ways to remove pixels: paint them black, fill them from their neighbours."""
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Noises(NamedAxis):
+    """Kinds of noise that pictures are disturbed with."""
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Raters(NamedAxis):
+    """People who rate explanations."""
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Techniques(NamedAxis):
+    """Ways to explain a decision: a method on a network."""
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Groups(NamedAxis):
+    """Groups of people."""
+
+
+@no_type_check
+@dataclass(frozen=True)
 class Units(NamedAxis):
     """Channels, neurons or dictionary features of a network."""
 

@@ -13,10 +13,15 @@ import numpy as np
 from theodolite.contracts.axes import (
     Classes,
     Concepts,
+    Groups,
     NamedAxis,
+    Noises,
     Parts,
     Policies,
+    Raters,
+    Removals,
     Samples,
+    Techniques,
     Units,
 )
 from theodolite.contracts.bundle import Evidence
@@ -27,6 +32,8 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.rating import RatingEvidence
+from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_npy, read_npz, read_safetensors, write_npy
@@ -44,6 +51,8 @@ KINDS: dict[str, type[Evidence]] = {
         EmbeddingEvidence,
         InterventionEvidence,
         SurrogateEvidence,
+        SaliencyEvidence,
+        RatingEvidence,
     )
 }
 EXPLAINS = (LocationEvidence, EmbeddingEvidence)
@@ -53,6 +62,8 @@ FROM_ARRAYS: dict[str, type[Evidence]] = {
     "unit_pixels": UnitEvidence,
     "right_after": InterventionEvidence,
     "importances": SurrogateEvidence,
+    "maps": SaliencyEvidence,
+    "ratings": RatingEvidence,
 }
 """The array that tells which kind of evidence a file of plain arrays is."""
 AXES: dict[str, type[NamedAxis]] = {
@@ -61,6 +72,11 @@ AXES: dict[str, type[NamedAxis]] = {
     "parts": Parts,
     "units": Units,
     "policies": Policies,
+    "removals": Removals,
+    "noises": Noises,
+    "raters": Raters,
+    "techniques": Techniques,
+    "groups": Groups,
 }
 
 
