@@ -12,6 +12,7 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.metrics._base import Entry
 
@@ -150,6 +151,41 @@ def surrogate_evidence(
     )
 
 
+@st.composite
+def saliency_evidence(
+    draw: st.DrawFn, *, ties: bool = False, max_samples: int = 7
+) -> SaliencyEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, rows, columns = (
+        draw(st.integers(1, max_samples)),
+        draw(st.integers(1, 5)),
+        draw(st.integers(1, 5)),
+    )
+    steps, ways = draw(st.integers(1, 6)), ("road", "black", "uniform", "gaussian")
+    maps = random.normal(size=(n, rows, columns))
+    if ties or draw(st.booleans()):
+        maps = maps.round(0)
+    changes = random.random((n, 2, 3))
+    changes[random.random(n) < 0.3] = np.nan
+    similarity = random.uniform(-1, 1, (2, n))
+    similarity[:, random.random(n) < 0.2] = np.nan
+    curves = ("most_first", "least_first", "chance_most_first", "chance_least_first")
+    return SaliencyEvidence(
+        maps=maps,
+        objects=random.random((n, rows, columns)) < draw(st.floats(0, 1)),
+        clean=random.random(n),
+        percents=np.sort(random.choice(np.arange(1, 60), steps, replace=False)).astype(float),
+        **{name: random.random((n, len(ways), steps)) for name in curves},
+        removals=ways,
+        norms=random.random(n) * (random.random(n) < 0.8),
+        changes=changes,
+        chance_changes=random.random(n),
+        noises=("uniform", "gaussian"),
+        randomised_similarity=similarity[0],
+        chance_similarity=similarity[1],
+    )
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
@@ -157,6 +193,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
     EmbeddingEvidence: embedding_evidence(),
     InterventionEvidence: intervention_evidence(),
     SurrogateEvidence: surrogate_evidence(),
+    SaliencyEvidence: saliency_evidence(),
 }
 
 

@@ -14,6 +14,7 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.datasets.synthetic import planted_concepts, planted_locations, planted_units
 from theodolite.datasets.synthetic_leakage import (
@@ -21,6 +22,7 @@ from theodolite.datasets.synthetic_leakage import (
     planted_interventions,
     planted_leakage,
 )
+from theodolite.datasets.synthetic_saliency import planted_saliency
 from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.metrics._base import Entry
 from theodolite.metrics._catalogue import catalogue
@@ -33,12 +35,14 @@ PERFECT = {
     EmbeddingEvidence: planted_embeddings(),
     InterventionEvidence: planted_interventions(),
     SurrogateEvidence: planted_surrogates(),
+    SaliencyEvidence: planted_saliency(),
 }
 FAULTY = {
     ConceptEvidence: planted_leakage(leakage=0.9),
     # more, and both kinds of vector know the label: alignment sees no difference any more
     EmbeddingEvidence: planted_embeddings(leakage=0.2),
     InterventionEvidence: planted_interventions(leakage=1.0),
+    SaliencyEvidence: planted_saliency(blindness=0.6),
 }
 HONEST = PERFECT | {ConceptEvidence: planted_leakage()}
 with_clean_null = pytest.mark.parametrize(

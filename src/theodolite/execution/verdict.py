@@ -29,11 +29,16 @@ class Verdict:
     score: Score | None = None
 
 
+def asked(score: Score) -> str:
+    """The question that a score answers, in words that fit its evidence."""
+    return entry(score.metric).asked_as or QUESTIONS[score.question]
+
+
 def verdict(score: Score) -> Verdict:
     """Yes, if the score surely is enough and beats every null; no, if it does not beat them all."""
 
     def answered(answer: Answer, because: str) -> Verdict:
-        return Verdict(score.question, QUESTIONS[score.question], answer, because, score)
+        return Verdict(score.question, asked(score), answer, because, score)
 
     null = score.null
     if math.isnan(score.value) or null is None or math.isnan(null.value):

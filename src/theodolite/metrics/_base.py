@@ -281,6 +281,8 @@ class Entry:
     """From this share of the best possible on we would rely on it; a convention, on the card."""
     tolerance: float | None = None
     """How much more than a clean null we would still accept; a convention, on the card."""
+    asked_as: str = ""
+    """Its question in words that fit the kind of evidence, where the usual ones do not."""
     best: Callable[[Any], Any] | None = None
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
 

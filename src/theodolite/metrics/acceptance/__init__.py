@@ -1,0 +1,1 @@
+"""Do people accept the explanations, and do they agree with each other?"""

@@ -1,0 +1,88 @@
+"""Do any two raters say the same?"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.contracts.rating import RatingEvidence
+from theodolite.metrics._base import Additive, Card, Weights, metric, ratio
+from theodolite.metrics.acceptance._given import Ratings, Scale, bundle, nearest
+from theodolite.metrics.acceptance._kappa import quadratic_kappa
+from theodolite.metrics.acceptance._nulls import DEALT_OUT
+
+
+def pairwise_agreement(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray, ""]:
+    """Mean over pairs of raters of their quadratic kappa on what both rated.
+
+    Distances are those between positions on the full scale, whether or not an answer was given:
+    Cohen's kappa :cite:p:`cohen1968weighted` of the answers that happen to occur has other
+    distances. A pair that rated nothing in common, or gave one and the same answer throughout, is
+    undefined: left out, and counted. Each pair counts once, however much it rated.
+
+    Example:
+        >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
+        >>> pairwise_agreement(votes, np.arange(1.0, 6)).round(6)
+        array(0.830247)
+    """
+    return PairwiseAgreement.of(bundle(ratings, scale, **given)).value()
+
+
+@metric(
+    "pairwise_agreement",
+    title="Pairwise agreement (QWK)",
+    version=1,
+    question="accepted",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    uses=("ratings", "scale"),
+    decides=False,
+    baselines=(DEALT_OUT,),
+    cite="cohen1968weighted",
+    card=Card(
+        asks="Do any two raters say the same?",
+        read="1 is the same answers from everybody, 0 what raters with these habits would reach "
+        "by chance. It does not depend on how many people rated each explanation, as agreement "
+        "with a mode does.",
+        misleads="Where raters are not identified the columns are positions in a list, and each "
+        "pair mixes many people. Pairs with few explanations in common count as much as others.",
+        cost="five sums per pair of raters: grows with the square of their number",
+    ),
+)
+@dataclass(frozen=True)
+class PairwiseAgreement(Additive):
+    """Sums over what both of each pair rated."""
+
+    sums: np.ndarray
+
+    counts_of: ClassVar[str] = "pairs of raters"
+
+    @classmethod
+    def of(cls, evidence: RatingEvidence, weights: Weights = None) -> "PairwiseAgreement":
+        place = nearest(evidence.ratings, evidence.scale)
+        given = (place >= 0).astype(float)
+        place = np.maximum(place, 0).astype(float)
+        i, j = np.triu_indices(given.shape[1], 1)
+        rows = np.ones((1, len(given))) if weights is None else weights
+        sums = np.empty((len(rows), len(i), 5))
+        for row, times in zip(sums, rows, strict=True):  # never samples times pairs at once
+            weighted = (place * times[:, None]).T
+            common = (given * times[:, None]).T @ given
+            first, squares, product = weighted @ given, (weighted * place.T) @ given, weighted @ place
+            both = squares[i, j] + squares[j, i]
+            row[:] = np.stack(
+                [common[i, j], first[i, j], first[j, i], both, both - 2 * product[i, j]], axis=-1
+            )
+        return cls(sums[0] if weights is None else sums)
+
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs that entered, and pairs that could not."""
+        undefined = np.isnan(quadratic_kappa(self.sums))
+        return (~undefined).sum(axis=-1).astype(float), undefined.sum(axis=-1).astype(float)
+
+    def value(self) -> Float[np.ndarray, "*resamples"]:
+        """The mean over pairs."""
+        each = quadratic_kappa(self.sums)
+        known = ~np.isnan(each)
+        return ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1).astype(float))

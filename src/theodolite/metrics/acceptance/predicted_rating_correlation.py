@@ -1,0 +1,84 @@
+"""Do predicted votes order explanations as people do?"""
+
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.contracts.rating import RatingEvidence
+from theodolite.contracts.rating_summary import Aggregate
+from theodolite.metrics._base import Card, Pooled, metric
+from theodolite.metrics.acceptance._given import Ratings, Scale, bundle, nearest, target
+from theodolite.metrics.acceptance._nulls import OTHER_PREDICTION
+from theodolite.metrics.acceptance._ranks import spearman
+
+Rounded = Literal["no", "yes"]
+
+
+def predicted_rating_correlation(
+    ratings: Ratings,
+    scale: Scale,
+    predicted: Float[np.ndarray, " samples"],
+    *,
+    against: Aggregate = "mode",
+    rounded: Rounded = "no",
+    **given: Any,
+) -> Float[np.ndarray, ""]:
+    """Spearman's correlation of predictions and votes.
+
+    ``rounded="yes"`` takes the nearest answers instead, halves going up, as the code of
+    :cite:t:`pasta2025` does. Their tables print the mean of the correlation and its
+    p-value, about half of it. Undefined if all predictions, or all votes, are the same.
+
+    Example:
+        >>> predicted_rating_correlation(
+        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
+        ...     np.arange(1.0, 6),
+        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
+        ...     rounded="yes",
+        ... ).round(6)
+        array(0.882716)
+    """
+    evidence = bundle(ratings, scale, predicted=predicted, **given)
+    return PredictedRatingCorrelation.of(evidence, against=against, rounded=rounded).value()
+
+
+@metric(
+    "predicted_rating_correlation",
+    title="Correlation of predicted votes (Spearman)",
+    version=1,
+    question="accepted",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    uses=("ratings", "scale", "predicted"),
+    decides=False,
+    baselines=(OTHER_PREDICTION,),
+    cite="pasta2025",
+    card=Card(
+        asks="Do predicted votes order explanations as people do?",
+        read="1 is the same order, 0 an unrelated one. Compare with rater_correlation, which one "
+        "person reaches against the others. It tells about the learned score, not about the "
+        "explanations.",
+        misleads="The order of pictures counts as well as that of explanations: a score that only "
+        "sees which picture is easy correlates, too.",
+        cost="one sort",
+    ),
+)
+class PredictedRatingCorrelation(Pooled):
+    """All predictions and votes, to be ranked together."""
+
+    @staticmethod
+    def measure(
+        evidence: RatingEvidence,
+        weights: Float[np.ndarray, "rows samples"],
+        *,
+        against: Aggregate = "mode",
+        rounded: Rounded = "no",
+    ) -> Float[np.ndarray, " rows"]:
+        """The correlation for each row of weights."""
+        said, voted = np.asarray(evidence.predicted, np.float64), target(evidence, against)
+        rows = np.flatnonzero(~np.isnan(said) & ~np.isnan(voted))
+        said, voted = said[rows], voted[rows].round(9)
+        if rounded == "yes":
+            said, voted = (nearest(side, evidence.scale).astype(float) for side in (said, voted))
+        return spearman(said, voted, weights[:, rows])

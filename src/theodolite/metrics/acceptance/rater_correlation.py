@@ -1,0 +1,69 @@
+"""Does one rater order explanations as the others do on average?"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.contracts.rating import RatingEvidence
+from theodolite.metrics._base import Card, Pooled, metric, ratio
+from theodolite.metrics.acceptance._given import Ratings, Scale, bundle
+from theodolite.metrics.acceptance._nulls import DEALT_OUT
+from theodolite.metrics.acceptance._ranks import spearman
+
+
+def rater_correlation(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray, ""]:
+    """Spearman's correlation of one rater with the mean of the others, the mean over raters.
+
+    Each rater is compared over the explanations that somebody else rated, too. Raters for whom it
+    is undefined (fewer than two explanations, or one and the same answer always) are left out. It
+    is what a predictor of votes has as its human ceiling.
+
+    Example:
+        >>> votes = np.array([[1.0, 2.0, 1.0], [4.0, 4.0, 5.0], [3.0, 5.0, 2.0], [2.0, 1.0, 3.0]])
+        >>> rater_correlation(votes, np.arange(1.0, 6)).round(6)
+        array(0.649123)
+    """
+    return RaterCorrelation.of(bundle(ratings, scale, **given)).value()
+
+
+@metric(
+    "rater_correlation",
+    title="One rater against the others (Spearman)",
+    version=1,
+    question="accepted",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    uses=("ratings", "scale"),
+    decides=False,
+    baselines=(DEALT_OUT,),
+    cite="pasta2025",
+    card=Card(
+        asks="Does one rater order explanations as the others do on average?",
+        read="1 is the same order, 0 an unrelated one. A learned score of what people say is "
+        "doing well where its own correlation with the votes comes near this one.",
+        misleads="It is what one person reaches against the mean of few, and rises with their "
+        "number. A learned score is compared with a mean of one more and can exceed it.",
+        cost="one sort per rater",
+    ),
+)
+class RaterCorrelation(Pooled):
+    """All votes, to be ranked together."""
+
+    @staticmethod
+    def measure(
+        evidence: RatingEvidence, weights: Float[np.ndarray, "rows samples"]
+    ) -> Float[np.ndarray, " rows"]:
+        """The mean over raters, for each row of weights."""
+        ratings = evidence.ratings
+        given = ~np.isnan(ratings)
+        votes, sums = given.sum(axis=1), np.where(given, ratings, 0.0).sum(axis=1)
+        found, known = np.zeros(len(weights)), np.zeros(len(weights))
+        for rater in range(ratings.shape[1]):
+            rows = np.flatnonzero(given[:, rater] & (votes > 1))
+            own = ratings[rows, rater]
+            others = (sums[rows] - own) / (votes[rows] - 1)
+            each = spearman(own, others.round(9), weights[:, rows])
+            found += np.nan_to_num(each)
+            known += ~np.isnan(each)
+        return ratio(found, known)

@@ -1,0 +1,1 @@
+"""Can a map of relevance be relied upon?"""

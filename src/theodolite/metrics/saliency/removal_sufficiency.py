@@ -1,0 +1,72 @@
+"""Is what a map marks enough for the answer?"""
+
+from typing import Any
+
+import numpy as np
+
+from theodolite.contracts.saliency import SaliencyEvidence
+from theodolite.metrics._base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.saliency._nulls import RANDOM_ORDER
+from theodolite.metrics.saliency._removal import THRESHOLDS, USES, Across, Removal, sufficient
+from theodolite.metrics.saliency.removal_faithfulness import ideal
+
+
+def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
+    r"""How little the answer changes without the least relevant pixels, mean over pictures.
+
+    .. math:: S = \max_t \exp(-\overline{d}_t)
+
+    with changes :math:`\overline{d}_t` as in
+    :func:`~theodolite.metrics.saliency.removal_faithfulness`. See :cite:t:`pasta2025`, algorithm 1.
+
+    Example:
+        >>> evidence = SaliencyEvidence(
+        ...     maps=np.ones((1, 2, 2)), clean=[0.9], percents=[1, 3], removals=("black",),
+        ...     most_first=[[[0.6, 0.2]]], least_first=[[[0.8, 0.7]]],
+        ... )
+        >>> round(removal_sufficiency(evidence), 4)
+        0.8607
+    """
+    state: RemovalSufficiency = RemovalSufficiency.of(evidence, **options)
+    return float(state.value())
+
+
+@metric(
+    "removal_sufficiency",
+    title="Sufficiency of the marked pixels",
+    version=1,
+    question="faithful",
+    asked_as="Does the output depend on what the map marks?",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=USES,
+    decides=False,
+    best=ideal,
+    baselines=(RANDOM_ORDER,),
+    cite="pasta2025",
+    card=Card(
+        asks="Does the answer stay without the pixels that are said not to matter?",
+        read="1 if nothing changes, 0.37 if all confidence is lost at once. Compare it with the "
+        "random map: the best over thresholds is near 1 for almost any map.",
+        misleads="The smallest threshold decides: few irrelevant pixels hardly ever change "
+        "an answer. Take across=mean to see the whole curve.",
+        cost="one forward for each step and way; all thresholds share them",
+    ),
+)
+class RemovalSufficiency(SampleMean):
+    """Sums of what each picture keeps."""
+
+    @staticmethod
+    def each(
+        evidence: SaliencyEvidence,
+        *,
+        thresholds: tuple[float, ...] = THRESHOLDS,
+        removal: Removal = "first",
+        across: Across = "best",
+    ) -> PerSample:
+        """What each picture keeps."""
+        found = sufficient(evidence, thresholds, removal, across)
+        known = ~np.isnan(found)
+        return PerSample(
+            np.where(known, found, 0.0), known.astype(float), np.ones(len(evidence), bool)
+        )
