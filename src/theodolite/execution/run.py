@@ -119,7 +119,8 @@ def run_made(
             save_compared(other, spec, out)
         records = compared_records(spec, found, made.about, made.compared, progress)
         write_record(out / "compared.json", ComparedFile(models=records))
-        write_studies(out / "studies.json", spec, records)
+        firsts = [evidence[0], *(other.evidence[0] for other in made.compared)]
+        write_studies(out / "studies.json", spec, records, firsts)
     write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])
     for name, columns in made.tables.items():
         write_parquet(out / "tables" / f"{name}.parquet", columns)

@@ -174,7 +174,20 @@ class CurveSpec(Strict):
     metric: str = "surrogate_distance"
 
 
-StudySpec = CriterionSpec | CorrelationSpec | SanitySpec | LayersSpec | CurveSpec
+class ScoreCorrelationsSpec(Strict):
+    """Do scores agree about explanations?"""
+
+    kind: Literal["score_correlations"]
+    title: str
+    metrics: dict[str, MetricSpec]
+    """By the name that the table shows."""
+    without: Filter = {}
+    """Compared models to leave out, such as nulls."""
+
+
+StudySpec = (
+    CriterionSpec | CorrelationSpec | SanitySpec | LayersSpec | CurveSpec | ScoreCorrelationsSpec
+)
 
 
 class BenchmarkSpec(Strict):

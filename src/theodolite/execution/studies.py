@@ -6,6 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite.contracts.bundle import Evidence
+from theodolite.execution._scored import requests_named
 from theodolite.execution.faithfulness_studies import (
     CurveRecord,
     LayersRecord,
@@ -16,6 +18,10 @@ from theodolite.execution.faithfulness_studies import (
 )
 from theodolite.execution.record import ComparedRecord, numbers, score_named, written
 from theodolite.execution.run_record import Record, write_record
+from theodolite.execution.score_correlations import (
+    ScoreCorrelationsRecord,
+    score_correlations,
+)
 from theodolite.execution.spec import (
     CorrelationSpec,
     CriterionSpec,
@@ -24,6 +30,7 @@ from theodolite.execution.spec import (
     LayersSpec,
     RunSpec,
     SanitySpec,
+    ScoreCorrelationsSpec,
 )
 from theodolite.metrics.leakage.correlation import correlation_study
 from theodolite.metrics.leakage.criterion import (
@@ -96,7 +103,14 @@ class CorrelationRecord(Record):
     rows: list[CorrelationRow]
 
 
-StudyRecord = CriterionRecord | CorrelationRecord | SanityRecord | LayersRecord | CurveRecord
+StudyRecord = (
+    CriterionRecord
+    | CorrelationRecord
+    | SanityRecord
+    | LayersRecord
+    | CurveRecord
+    | ScoreCorrelationsRecord
+)
 
 
 class StudiesFile(Record):
@@ -107,7 +121,12 @@ class StudiesFile(Record):
     studies: list[StudyRecord]
 
 
-def write_studies(path: Path, spec: RunSpec, models: Sequence[ComparedRecord]) -> None:
+def write_studies(
+    path: Path,
+    spec: RunSpec,
+    models: Sequence[ComparedRecord],
+    evidence: Sequence[Sequence[Evidence]] = (),
+) -> None:
     """Answer the spec's questions about several models."""
     found: list[StudyRecord] = []
     for study in spec.studies:
@@ -122,7 +141,24 @@ def write_studies(path: Path, spec: RunSpec, models: Sequence[ComparedRecord]) -
                 found.append(layers_record(study, models))
             case CurveSpec():
                 found.append(curve_record(study, models))
+            case ScoreCorrelationsSpec():
+                found.append(_between_scores(study, models, evidence))
     write_record(path, StudiesFile(studies=found))
+
+
+def _between_scores(
+    study: ScoreCorrelationsSpec,
+    models: Sequence[ComparedRecord],
+    evidence: Sequence[Sequence[Evidence]],
+) -> ScoreCorrelationsRecord:
+    """Of the first seed of each model."""
+    chosen = [
+        bundles
+        for model, bundles in zip(models, evidence, strict=True)
+        if not (study.without and matches(model, study.without))
+    ]
+    named = [(name, requests_named([one])[0]) for name, one in study.metrics.items()]
+    return score_correlations(study.title, named, chosen)
 
 
 def matches(model: ComparedRecord, wanted: Filter) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from theodolite.contracts.score import Question, Score
 from theodolite.execution.spec import HistogramSpec, RunSpec
 from theodolite.execution.studies import SCORES
-from theodolite.execution.verdict import QUESTIONS, percent
+from theodolite.execution.verdict import asked, percent
 from theodolite.metrics._catalogue import catalogue
 from theodolite.report.clean import looks_for_a_fault, lost
 from theodolite.report.figures import bars, histogram, strip
@@ -45,7 +45,7 @@ def chapter(question: Question, spec: RunSpec, scores: Sequence[Score]) -> dict[
     rows = [_row(score, spec) for score in own]
     return {
         "question": question,
-        "asks": QUESTIONS[question],
+        "asks": asked(own[0]),
         "tables": [table for table in tables if table is not None],
         "histograms": _joined([_histograms(h, own) for h in wanted or _usual_histograms(own)]),
         "has_paper": any(h.paper for h in wanted),

@@ -7,6 +7,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.contracts.score import Question, Score
 from theodolite.execution._scored import headline_scores
 from theodolite.execution.audit import verdicts
@@ -24,6 +25,7 @@ from theodolite.report.faithfulness import faithfulness_chapter
 from theodolite.report.figures import strip
 from theodolite.report.findings import findings
 from theodolite.report.leakage import leakage_chapter
+from theodolite.report.saliency import saliency_chapter
 from theodolite.report.tables import grid_table
 from theodolite.report.units import units_chapter
 from theodolite.report.words import full_title, method_text, source_words
@@ -41,6 +43,22 @@ ADVICE_ON_FAITHFULNESS = ADVICE | {
     "partly": "Better than an explanation without meaning, but some of the output is not made of "
     "these concepts and importances.",
     "no": "Concepts times importances do not make up the output: do not take them for its reasons.",
+}
+ADVICE_ON_MAPS = {
+    "faithful": ADVICE
+    | {
+        "yes": "The marked pixels are those that the network needs.",
+        "partly": "The marked pixels matter more than others, but not enough to rely on the map "
+        "alone.",
+        "no": "Other pixels matter as much: do not take the marked ones for the network's reasons.",
+    },
+    "located": ADVICE
+    | {
+        "yes": "The map marks the object.",
+        "partly": "The map marks the object more than chance would, and much else beside it.",
+        "no": "The map does not single out the object: either it or the network looks elsewhere.",
+    },
+    "accepted": ADVICE,
 }
 ADVICE_ON_FAULTS = ADVICE | {
     "partly": "There is some of it; whether more than we accept is not sure.",
@@ -79,6 +97,7 @@ def write_report(folder: Path) -> Path:
         ],
         leakage=leakage_chapter(folder, spec, scores, models),
         faithfulness=faithfulness_chapter(folder, spec, made, scores, models),
+        saliency=saliency_chapter(folder, spec, models),
         compared=compared_chapter(models, spec),
         findings=findings(folder),
         units=units_chapter(folder, made.cards, scores),
@@ -149,6 +168,8 @@ def _card(verdict: Verdict) -> dict[str, Any]:
 def _advice(score: Score) -> dict[str, str]:
     if looks_for_a_fault(score):
         return ADVICE_ON_FAULTS
+    if catalogue()[score.metric].needs is SaliencyEvidence:
+        return ADVICE_ON_MAPS[score.question]
     return ADVICE_ON_FAITHFULNESS if score.question == "faithful" else ADVICE
 
 
@@ -171,7 +192,7 @@ def _marks(scores: Sequence[Score]) -> dict[str, bool]:
 
 
 def _fact(name: str, value: Any) -> str:
-    if isinstance(value, float) and "accuracy" in name:
+    if isinstance(value, float) and any(word in name for word in ("accuracy", "share", "probab")):
         return f"{100 * value:.1f} %"
     if isinstance(value, str) and name.startswith("method"):
         return method_text(value)

@@ -5,10 +5,11 @@ import io
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from PIL import Image, ImageDraw
 
 STRENGTH = 0.45
+FOR, AGAINST = (0.80, 0.11, 0.11), (0.13, 0.30, 0.75)
 
 
 def jet(values: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns 3"]:
@@ -43,6 +44,44 @@ def overlay(
                                (4, (20, 20, 20))):  # fmt: skip
             pen.ellipse((x - radius, y - radius, x + radius, y + radius), outline=colour)
     return shown
+
+
+def relevance_overlay(
+    picture: Image.Image, relevance: Float[np.ndarray, "height width"], *, width: int = 136
+) -> Image.Image:
+    """A map over the pale picture: red for the class, blue against it, clear where neither.
+
+    It is scaled by its own largest values, all but the highest half per cent, so that one pixel
+    does not hide the others; a map that has nothing against the class, from its lowest values.
+    """
+    size = (width, max(round(width * picture.height / picture.width), 1))
+    grey = np.asarray(picture.convert("L").resize(size, Image.Resampling.LANCZOS), float) / 255
+    base = np.repeat((0.35 + 0.6 * grey)[..., None], 3, axis=2)
+    whole = Image.fromarray(relevance.astype(np.float32)).resize(size, Image.Resampling.BOX)
+    reduced = np.asarray(whole, float)
+    if reduced.min() >= 0:  # nothing against: only what stands out is worth seeing
+        reduced = reduced - np.quantile(reduced, 0.05)
+        reduced = np.maximum(reduced, 0.0)
+    top = float(np.quantile(np.abs(reduced), 0.995)) or float(np.abs(reduced).max()) or 1.0
+    strength = np.clip(reduced / top, -1.0, 1.0)[..., None]
+    colour = np.where(strength > 0, np.array(FOR), np.array(AGAINST))
+    mixed = base + np.abs(strength) ** 0.8 * 0.9 * (colour - base)
+    return Image.fromarray((np.clip(mixed, 0, 1) * 255).round().astype(np.uint8))
+
+
+def outlined(
+    picture: Image.Image, inside: Bool[np.ndarray, "height width"], *, width: int = 136
+) -> Image.Image:
+    """The picture with a white line around a mask."""
+    size = (width, max(round(width * picture.height / picture.width), 1))
+    shown = np.asarray(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)).copy()
+    mask = Image.fromarray(inside.astype(np.uint8) * 255).resize(size, Image.Resampling.NEAREST)
+    there = np.pad(np.asarray(mask) > 0, 1, mode="edge")
+    n, m = shown.shape[:2]
+    near = [there[1 + i : 1 + i + n, 1 + j : 1 + j + m] for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    grown, shrunk = np.logical_or.reduce(near), np.logical_and.reduce(near)
+    shown[grown & ~shrunk] = 255
+    return Image.fromarray(shown)
 
 
 def data_address(picture: Image.Image, quality: int = 80) -> str:

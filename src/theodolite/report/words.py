@@ -38,6 +38,8 @@ OPTION = {
         "reference": "as in the published code",
         "defined": "as defined",
         "as_published": "as in the published code",
+        "relative": "",
+        "absolute": "not divided by the map's length",
         "joint": "one network per concept",
         "pairwise": "one network per pair",
     },
@@ -57,6 +59,16 @@ OPTION = {
     "projection": {"given": "", "dot": "by dot products", "coordinates": "by coordinates"},
     "of": {"predicted": "", "label": "of the true class"},
     "chance": {"None": ""},
+    "removal": {
+        "first": "",
+        "road": "pixels filled in (ROAD)",
+        "black": "pixels made black",
+        "uniform": "pixels replaced by uniform noise",
+        "gaussian": "pixels replaced by Gaussian noise",
+    },
+    "across": {"best": "", "mean": "mean over thresholds"},
+    "noise": {"first": "", "uniform": "uniform noise", "gaussian": "Gaussian noise"},
+    "sign": {"positive": "", "absolute": "for and against the class"},
 }
 NAMES = {
     "top": "first {} named",
@@ -149,11 +161,16 @@ def options_text(score: Score) -> str:
         varies = name in (*entry.sweeps, "rank_by", "population", "over")
         if name == "over" and len(entry.choices(name)) == 1:
             continue  # nothing else to be told from
-        if varies or value != entry.options().get(name):
+        if varies or _plain(value) != _plain(entry.options().get(name)):
             text = option_text(name, value)
             if text:
                 shown.append(text)
     return ", ".join(shown)
+
+
+def _plain(value: object) -> object:
+    """Files know lists where options are tuples."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def title(score: Score) -> str:

@@ -48,7 +48,8 @@ def relevance_mass(
         read="A share of the relevance. From 0.8 on we would rely on it; a convention. The middle "
         "of the picture is often the object: it must be beaten first.",
         misleads="A network may use the background, and a faithful map then marks it: a low share "
-        "can be the network's fault. Large objects make any map look good.",
+        "can be the network's fault. Large objects make any map look good, and a map that adds "
+        "the same to every pixel, as RISE does, a poor one: its order is read by the rank.",
         cost="one sum over each map",
     ),
 )

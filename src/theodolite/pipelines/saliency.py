@@ -1,0 +1,287 @@
+"""Methods that mark what matters in a picture, on one network, held against it: paper 004."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from theodolite.contracts.axes import Classes, Samples
+from theodolite.contracts.made import Compared, Made, Workshop
+from theodolite.contracts.saliency import SaliencyEvidence
+from theodolite.contracts.work import Arrays, Work
+from theodolite.datasets.mask_data import MaskData
+from theodolite.errors import EvidenceError
+from theodolite.explainers.probing.randomisation import map_similarity
+from theodolite.explainers.probing.removal import WAYS
+from theodolite.explainers.probing.stability import chance_changes
+from theodolite.explainers.saliency.methods import TECHNIQUES
+from theodolite.explainers.saliency.methods import explainer as _checked_method
+from theodolite.io.paths import sha256_of
+from theodolite.io.pictures import jpeg_bytes
+from theodolite.io.text import read_json
+from theodolite.models.classifiers import Classifier, load_classifier
+from theodolite.pipelines._features import weights_digest
+from theodolite.pipelines._saliency_pieces import Network, Piece, Probed, do_piece, piece_digest
+
+CHANCE = "random"
+NOT_HERE = {"bcos"}
+"""Methods that need a network of their own kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaliencyPipeline:
+    """Which methods mark which pictures, and what is done with their maps."""
+
+    backbone: str
+    weights: Path | None = None
+    class_names: Path | None = None
+    """A JSON list of the network's classes."""
+    methods: Sequence[str] = tuple(name for name in TECHNIQUES if name not in NOT_HERE)
+    """The first is the one that the verdicts are about."""
+    layer: str | None = None
+    """Whose places the methods that need one look at; the last that has any, if not given."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of each method: options other than the usual ones."""
+    pictures: int = 37
+    """How many, drawn evenly over the data set's classes."""
+    objects: Sequence[str] = ()
+    """Concepts whose masks are the object; all of the category ``object`` if not given."""
+    ways: Sequence[str] = WAYS
+    """How pixels are removed; scores are read from the first unless they ask for another."""
+    percents: Sequence[float] = tuple(range(1, 50, 2))
+    noises: Sequence[str] = ("uniform",)
+    draws: int = 4
+    """Draws of each noise."""
+    radius: float = 0.2
+    shaken: int = 8
+    """So many pictures get noise; each draw costs an explanation."""
+    randomised: int = 8
+    """So many pictures are explained again with random weights."""
+    chunk: int = 4
+    """Pictures in one piece of work."""
+    shown: int = 5
+    """Pictures in the report."""
+
+    def make(self, data: MaskData, workshop: Workshop) -> Made:
+        """Explain, remove, shake, randomise: method by method, a few pictures at a time."""
+        seed = workshop.seeds[0]
+        classifier = load_classifier(self.backbone, self.weights)
+        self._check(data, classifier)
+        rows = _drawn(data, self.pictures, seed)
+        probed = Probed(
+            ways=tuple(self.ways), percents=tuple(map(float, self.percents)),
+            noises=tuple(self.noises), draws=self.draws, radius=self.radius, seed=seed,
+        )  # fmt: skip
+        marked = _objects(data, rows, classifier.preprocessing.size, self.objects)
+        classes = self._classes(classifier)
+        found = self._explained(data, rows, probed, workshop)
+        common = {
+            "objects": marked,
+            "removals": probed.ways,
+            "percents": np.asarray(probed.percents),
+            "chance_most_first": found[""]["most_first"],
+            "chance_least_first": found[""]["least_first"],
+            "samples": Samples(index=rows, ids=np.array([data.pictures[row] for row in rows])),
+            "classes": classes,
+        }
+        models = [
+            Compared(method, _about(method), [[self._evidence(found[method], common, seed)]])
+            for method in self.methods
+        ]
+        first = found[self.methods[0]]
+        return Made(
+            evidence=models[0].evidence,
+            about={**models[0].about, "name": models[0].name},
+            compared=models[1:],
+            tables={"methods": _method_table(self.methods, found)},
+            notes=(*data.notes, *self._notes()),
+            facts=(
+                ("pictures", len(rows)),
+                ("methods", len(self.methods)),
+                ("method of the verdicts", self.methods[0]),
+                ("mean probability of the predicted class", float(first["confidence"].mean())),
+                ("share of the picture that is object", float(marked.mean())),
+            ),
+            inputs=data.digests() | weights_digest(self.weights) | _digest_of(self.class_names),
+            pictures={
+                f"pictures/sample-{at:04d}.jpg": jpeg_bytes(data.picture(int(row)), longest=224)
+                for at, row in enumerate(rows[: self.shown])
+            },
+        )
+
+    def _check(self, data: Any, classifier: Classifier) -> None:
+        """What can be known to be wrong before an hour of work."""
+        if not isinstance(data, MaskData):
+            raise EvidenceError("dataset", type(data).__name__, "one with masks, such as pets")
+        unknown = [m for m in self.methods if m not in TECHNIQUES]
+        if unknown or not self.methods or len(set(self.methods)) < len(self.methods):
+            needed = f"some of {', '.join(TECHNIQUES)}, each once"
+            raise EvidenceError("methods", f"{unknown or list(self.methods)}", needed)
+        for name in [*self.options, *self.methods]:
+            if name not in self.methods:
+                raise EvidenceError("options", repr(name), "methods of this run")
+            _checked_method(
+                name, classifier.network, layer=self.layer, options=self.options.get(name)
+            )
+
+    def _explained(
+        self, data: MaskData, rows: Int[np.ndarray, " n"], probed: Probed, workshop: Workshop
+    ) -> dict[str, Arrays]:
+        """What every method gave, its pictures put together; the chance map under no name."""
+        jobs = [("", CHANCE), *((method, method) for method in self.methods)]
+        pieces, owners = [], []
+        for name, method in jobs:
+            for at in range(0, len(rows), self.chunk):
+                some = tuple(int(row) for row in rows[at : at + self.chunk])
+                places = range(at, at + len(some))
+                own = bool(name)
+                pieces.append(
+                    Piece(
+                        method,
+                        self.layer,
+                        dict(self.options.get(name, {})),
+                        some,
+                        tuple(own and place < self.shaken for place in places),
+                        tuple(own and place < self.randomised for place in places),
+                        chance=not own,
+                    )
+                )
+                owners.append(name)
+        digests = {int(row): sha256_of(data.path(int(row))) for row in rows}
+        work = Work(
+            what="explanations",
+            do=partial(do_piece, data, probed),
+            items=pieces,
+            digests=[piece_digest(piece, digests) for piece in pieces],
+            about={
+                "network": self.backbone,
+                "weights": weights_digest(self.weights),
+                "probed": {**vars(probed)},
+            },
+            names=[f"{piece.method}, {data.pictures[piece.rows[0]]}" for piece in pieces],
+            tool=Network(self.backbone, self.weights),
+            network=True,
+        )
+        given: dict[str, list[Arrays]] = {}
+        for owner, piece, arrays in zip(owners, pieces, workshop.workers.each(work), strict=True):
+            if arrays is None:
+                raise EvidenceError(
+                    piece.method, "no maps: it failed three times", "maps of all pictures",
+                    "See failed.parquet; leave the method out of `methods`.",
+                )  # fmt: skip
+            given.setdefault(owner, []).append(arrays)
+        return {name: _joined(parts) for name, parts in given.items()}
+
+    def _evidence(self, found: Arrays, common: dict[str, Any], seed: int) -> SaliencyEvidence:
+        maps = found["maps"].astype(np.float32)
+        n = len(maps)
+        given: dict[str, Any] = {
+            "maps": found["maps"],
+            "clean": found["clean"],
+            "most_first": found["most_first"],
+            "least_first": found["least_first"],
+            "predicted": found["targets"],
+        }
+        if self.shaken and self.draws and self.noises:
+            given |= {
+                "norms": found["norms"],
+                "changes": found["changes"],
+                "chance_changes": chance_changes(maps, seed=seed),
+                "noises": tuple(self.noises),
+            }
+        if self.randomised:
+            tried = np.arange(n) < self.randomised
+            alike = map_similarity(maps, np.roll(maps, 1, axis=0))
+            given |= {
+                "randomised_similarity": found["randomised_similarity"],
+                "chance_similarity": np.where(tried, alike, np.nan),
+            }
+        return SaliencyEvidence(**given, **common)
+
+    def _classes(self, classifier: Classifier) -> Classes:
+        if self.class_names is None:
+            return Classes(classifier.classes)
+        names = read_json(self.class_names, "class names")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise EvidenceError(
+                f"class names {self.class_names.name!r}", type(names).__name__, "a list of names"
+            )
+        twice = {name for name in names if names.count(name) > 1}
+        return Classes(
+            tuple(f"{name} ({i})" if name in twice else name for i, name in enumerate(names))
+        )
+
+    def _notes(self) -> list[str]:
+        return [
+            "What is explained is the class that the network predicts, right or wrong.",
+            "All methods see the same pictures, noise and removed pixels, and explain the same "
+            "class.",
+            f"Noise is tried on the first {self.shaken} pictures and random weights on the first "
+            f"{self.randomised}: each draw costs a whole explanation.",
+        ]
+
+
+def _drawn(data: MaskData, n: int, seed: int) -> Int[np.ndarray, " n"]:
+    """Pictures at random, from the data set's classes in turn."""
+    rows = np.random.default_rng(seed).permutation(data.at_hand())
+    if not len(rows):
+        raise EvidenceError("pictures", "none at hand", "at least one")
+    if data.labels is not None:
+        labels = data.labels[rows]
+        turn = np.zeros(len(rows), int)
+        for label in np.unique(labels):
+            own = np.flatnonzero(labels == label)
+            turn[own] = np.arange(len(own))
+        rows = rows[np.argsort(turn, kind="stable")]
+    return np.asarray(rows[:n])
+
+
+def _objects(
+    data: MaskData, rows: np.ndarray, grid: tuple[int, int], wanted: Sequence[str]
+) -> Bool[np.ndarray, "n rows columns"]:
+    """Where the object is, on the network's own grid."""
+    usual = [c for c, kind in zip(data.concepts, data.categories, strict=True) if kind == "object"]
+    names = list(wanted or usual)
+    unknown = [name for name in names if name not in data.concepts]
+    if unknown or not names:
+        raise EvidenceError("objects", f"{unknown or 'none'}", f"some of {data.concepts[:8]}")
+    numbers = [data.concepts.index(name) + 1 for name in names]
+    return np.stack([np.isin(data.layers(int(row), grid), numbers).any(axis=0) for row in rows])
+
+
+def _joined(parts: Sequence[Arrays]) -> Arrays:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _about(method: str) -> dict[str, float | int | str]:
+    about = TECHNIQUES[method]
+    return {
+        "kind": "saliency",
+        "method": method,
+        "title": about.title,
+        "functioning": about.functioning,
+    }
+
+
+def _method_table(methods: Sequence[str], found: Mapping[str, Arrays]) -> dict[str, list[Any]]:
+    """What each method is, what it loses, and how long it took."""
+    rows = [TECHNIQUES[method] for method in methods]
+    return {
+        "method": list(methods),
+        "title": [row.title for row in rows],
+        "functioning": [row.functioning for row in rows],
+        "library": [row.library for row in rows],
+        "sign": [row.sign for row in rows],
+        "scale": [row.scale for row in rows],
+        "loses": [row.loses for row in rows],
+        "cost": [row.cost for row in rows],
+        "seconds": [float(found[method]["seconds"].mean()) for method in methods],
+    }
+
+
+def _digest_of(path: Path | None) -> dict[str, str]:
+    return {} if path is None else {path.name: sha256_of(path)}
