@@ -91,6 +91,12 @@ class Raters(NamedAxis):
 
 @no_type_check
 @dataclass(frozen=True)
+class Measures(NamedAxis):
+    """Numbers that can be had of an explanation without people."""
+
+
+@no_type_check
+@dataclass(frozen=True)
 class Techniques(NamedAxis):
     """Ways to explain a decision: a method on a network."""
 

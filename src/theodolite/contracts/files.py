@@ -14,6 +14,7 @@ from theodolite.contracts.axes import (
     Classes,
     Concepts,
     Groups,
+    Measures,
     NamedAxis,
     Noises,
     Parts,
@@ -76,6 +77,7 @@ AXES: dict[str, type[NamedAxis]] = {
     "noises": Noises,
     "raters": Raters,
     "techniques": Techniques,
+    "measures": Measures,
     "groups": Groups,
 }
 

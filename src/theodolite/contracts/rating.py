@@ -6,7 +6,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.contracts.axes import Groups, Raters, Techniques
+from theodolite.contracts.axes import Groups, Measures, Raters, Techniques
 from theodolite.contracts.bundle import Evidence, array
 from theodolite.errors import EvidenceError
 
@@ -31,6 +31,10 @@ class RatingEvidence(Evidence):
         "samples", optional=True, may_be_nan=True
     )
     """What a learned score expects, on the same scale; NaN where it learnt from the very item."""
+    measured: Float[np.ndarray, "samples measures"] | None = array(
+        "samples", "measures", optional=True, may_be_nan=True
+    )
+    """What is known of each explanation without asking anybody: scores, its length."""
     technique: Int[np.ndarray, " samples"] | None = array(
         "samples", content="index", points_to="techniques", optional=True
     )
@@ -40,6 +44,7 @@ class RatingEvidence(Evidence):
     )
     """The group that each rater belongs to, such as an age band."""
     raters: Raters = Raters()
+    measures: Measures = Measures()
     techniques: Techniques = Techniques()
     groups: Groups = Groups()
 

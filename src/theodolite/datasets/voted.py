@@ -43,6 +43,8 @@ class VotedExplanations:
     notes: Sequence[str] = ()
     tables: Sequence[Path] = ()
     """The files that were read."""
+    beside: Sequence["VotedExplanations"] = ()
+    """Further ratings, whose agreement is to be seen beside that of these."""
 
     def __post_init__(self) -> None:
         if not self.questions:
@@ -57,4 +59,5 @@ class VotedExplanations:
 
     def digests(self) -> dict[str, str]:
         """What was read, by file."""
-        return {path.name: sha256_of(path) for path in self.tables}
+        own = {path.name: sha256_of(path) for path in self.tables}
+        return own | {n: d for other in self.beside for n, d in other.digests().items()}

@@ -185,8 +185,24 @@ class ScoreCorrelationsSpec(Strict):
     """Compared models to leave out, such as nulls."""
 
 
+class VoteCorrelationsSpec(Strict):
+    """Do numbers that need no people go along with votes?"""
+
+    kind: Literal["vote_correlations"]
+    title: str
+    aggregate: Literal["mode", "mean", "median"] = "mean"
+    where: Filter = {}
+    """Of the compared ones, those whose votes are looked at; the first always."""
+
+
 StudySpec = (
-    CriterionSpec | CorrelationSpec | SanitySpec | LayersSpec | CurveSpec | ScoreCorrelationsSpec
+    CriterionSpec
+    | CorrelationSpec
+    | SanitySpec
+    | LayersSpec
+    | CurveSpec
+    | ScoreCorrelationsSpec
+    | VoteCorrelationsSpec
 )
 
 

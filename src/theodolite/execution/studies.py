@@ -31,6 +31,11 @@ from theodolite.execution.spec import (
     RunSpec,
     SanitySpec,
     ScoreCorrelationsSpec,
+    VoteCorrelationsSpec,
+)
+from theodolite.execution.vote_correlations import (
+    VoteCorrelationsRecord,
+    vote_correlations,
 )
 from theodolite.metrics.leakage.correlation import correlation_study
 from theodolite.metrics.leakage.criterion import (
@@ -110,6 +115,7 @@ StudyRecord = (
     | LayersRecord
     | CurveRecord
     | ScoreCorrelationsRecord
+    | VoteCorrelationsRecord
 )
 
 
@@ -143,6 +149,8 @@ def write_studies(
                 found.append(curve_record(study, models))
             case ScoreCorrelationsSpec():
                 found.append(_between_scores(study, models, evidence))
+            case VoteCorrelationsSpec():
+                found.append(_with_votes(study, models, evidence))
     write_record(path, StudiesFile(studies=found))
 
 
@@ -159,6 +167,17 @@ def _between_scores(
     ]
     named = [(name, requests_named([one])[0]) for name, one in study.metrics.items()]
     return score_correlations(study.title, named, chosen)
+
+
+def _with_votes(
+    study: VoteCorrelationsSpec,
+    models: Sequence[ComparedRecord],
+    evidence: Sequence[Sequence[Evidence]],
+) -> VoteCorrelationsRecord:
+    pairs = list(zip(models, evidence, strict=True))
+    chosen = pairs[:1] + [p for p in pairs[1:] if study.where and matches(p[0], study.where)]
+    named = [(str(m.about.get("votes", m.name)), bundles) for m, bundles in chosen]
+    return vote_correlations(study.title, study.aggregate, named)
 
 
 def matches(model: ComparedRecord, wanted: Filter) -> bool:

@@ -1,6 +1,5 @@
 """Features of any torch network, at any layer: a map per channel, from a CNN or a ViT."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
+from theodolite.contracts.tokens import token_grid
 from theodolite.errors import EvidenceError
 
 if TYPE_CHECKING:
@@ -97,15 +97,7 @@ class FeatureExtractor:
                 "Name a layer before the pooling.",
             )
         n, tokens, channels = given.shape
-        side = math.isqrt(tokens)
-        rows, columns = self.grid or (side, side)
-        leading = tokens - rows * columns
-        # one class token, or one and up to sixteen registers; more would be a wrong grid
-        if leading < 0 or (self.grid is None and leading > 17):
-            raise EvidenceError(
-                "layer", f"{tokens} tokens", "a square of patches after the class token",
-                "Pass grid=(rows, columns) of the patches.",
-            )  # fmt: skip
+        leading, rows, columns = token_grid(tokens, self.grid)
         patches = given[:, leading:].reshape(n, rows, columns, channels)
         return np.ascontiguousarray(patches.transpose(0, 3, 1, 2))
 

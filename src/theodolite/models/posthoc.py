@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
@@ -32,6 +33,12 @@ class PosthocBottleneck:
     def predict(self, values: Float[np.ndarray, "samples concepts"]) -> Int[np.ndarray, " samples"]:
         """The class that the head chooses from concept values."""
         return np.asarray((values @ self.weights + self.bias).argmax(axis=1))
+
+    def probabilities(
+        self, values: Float[np.ndarray, "samples concepts"]
+    ) -> Float[np.ndarray, "samples classes"]:
+        """The head's softmax: this is a `ConceptHead`, which concept explainers take."""
+        return np.asarray(softmax(values @ self.weights + self.bias, axis=1))
 
 
 def fit_posthoc(

@@ -17,6 +17,7 @@ from theodolite.execution.spec import RunSpec
 from theodolite.execution.verdict import QUESTIONS, Verdict, enough_line
 from theodolite.io.paths import all_or_nothing
 from theodolite.metrics._catalogue import catalogue
+from theodolite.report.acceptance import acceptance_chapter
 from theodolite.report.chapters import chapter
 from theodolite.report.clean import accepted_line, looks_for_a_fault
 from theodolite.report.compared import compared_chapter, compared_models
@@ -97,6 +98,7 @@ def write_report(folder: Path) -> Path:
         ],
         leakage=leakage_chapter(folder, spec, scores, models),
         faithfulness=faithfulness_chapter(folder, spec, made, scores, models),
+        acceptance=acceptance_chapter(folder, spec, scores, models),
         saliency=saliency_chapter(folder, spec, models),
         compared=compared_chapter(models, spec),
         findings=findings(folder),

@@ -1,0 +1,1 @@
+"""Which concepts made a concept bottleneck choose a class?"""

@@ -1,0 +1,117 @@
+"""The ways of explaining a concept bottleneck, by name, and what each of them says.
+
+Importing this loads neither lime nor shap.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.contracts.concept_head import ConceptHead
+from theodolite.errors import EvidenceError
+from theodolite.explainers.concepts.counterfactual import smallest_changes
+from theodolite.explainers.concepts.heads import GaussianHead
+from theodolite.explainers.concepts.perturbed import lime_values, rise_values, shap_values
+from theodolite.explainers.concepts.table import TECHNIQUES
+
+__all__ = ["TECHNIQUES", "concept_explainer"]
+
+Values = Float[np.ndarray, "samples concepts"]
+Labels = Int[np.ndarray, " samples"]
+Explain = Callable[[Values, Labels], Values]
+
+PERTURBED = MappingProxyType(
+    {"lime_cbm": lime_values, "shap_cbm": shap_values, "rise_cbm": rise_values}
+)
+
+
+def concept_explainer(
+    name: str,
+    head: ConceptHead,
+    *,
+    background: Float[np.ndarray, "samples concepts"],
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+) -> Explain:
+    """A function from concept values, and the class to explain, to a value for each concept.
+
+    Args:
+        name: One of `TECHNIQUES`, which says what its values mean.
+        head: From concepts to classes, such as a trained post-hoc bottleneck.
+        background: Concept values of ordinary samples, which stand for "not known".
+        seed: Of all that is drawn. A sample's explanation does not depend on those beside it.
+        options: For lime and shap, what their own call takes; for RISE ``n_masks`` and ``keep``.
+    """
+    given = dict(options or {})
+    others = _finite(background, "background")
+    if not len(others):
+        raise EvidenceError("background", "no samples", "at least one")
+    explain = _chosen(name, head, others, seed, given)
+
+    def explained(values: Values, labels: Labels) -> Values:
+        rows = _finite(values, "values")
+        if rows.shape[1] != others.shape[1] or len(labels) != len(rows):
+            raise EvidenceError(
+                "values", f"{rows.shape[1]} concepts, {len(rows)} samples and {len(labels)} labels",
+                f"{others.shape[1]} concepts, as in the background, and a label for each sample",
+            )  # fmt: skip
+        if not len(rows):
+            return np.zeros(rows.shape)
+        n_classes = head.probabilities(rows[:1]).shape[1]
+        if labels.min() < 0 or labels.max() >= n_classes:
+            raise EvidenceError(
+                "labels", f"{labels.min()} to {labels.max()}", f"classes 0 to {n_classes - 1}"
+            )
+        return explain(rows, labels)
+
+    return explained
+
+
+def _chosen(
+    name: str, head: ConceptHead, background: Values, seed: int, options: dict[str, Any]
+) -> Explain:
+    if name in PERTURBED:
+        method = PERTURBED[name]
+        return lambda values, labels: method(
+            head, values, labels, background=background, seed=seed, options=options
+        )
+    if name not in TECHNIQUES:
+        raise EvidenceError("concept explainer", repr(name), f"one of {', '.join(TECHNIQUES)}")
+    if options:
+        raise EvidenceError("options", f"{options}", f"none: {name} has nothing to choose")
+    if name == "clip_qda":
+        if not isinstance(head, GaussianHead):
+            raise EvidenceError(
+                "head", type(head).__name__, "a Gaussian for each class", "Fit it with fit_qda."
+            )
+        return lambda values, labels: smallest_changes(head, values, labels)
+    weights = head.weights
+    if weights is None:
+        raise EvidenceError(
+            "head", f"{type(head).__name__}, which is not linear", "a linear head",
+            "Fit it with fit_linear, or take lime_cbm, shap_cbm or rise_cbm.",
+        )  # fmt: skip
+    linear = np.array(weights, np.float64)
+    if name == "x_nesyl":
+        return lambda values, labels: _detected(values) * linear[:, labels].T
+    return lambda values, labels: values * linear[:, labels].T
+
+
+def _finite(values: Values, what: str) -> Values:
+    numbers = np.array(values, np.float64)  # a copy: what was given is left as it is
+    if not np.isfinite(numbers).all():
+        raise EvidenceError(what, "NaN or infinity", "finite numbers")
+    return numbers
+
+
+def _detected(values: Values) -> Values:
+    """Counts or presences of what a detector found."""
+    if values.min() < 0:
+        raise EvidenceError(
+            "values", f"values down to {values.min():.3g}", "counts or presences, none below 0",
+            "For scores of any sign take linear_head.",
+        )  # fmt: skip
+    return values

@@ -1,0 +1,157 @@
+"""Classifiers by name, from timm, torchvision, transformers or open_clip, in one form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.errors import EvidenceError
+from theodolite.io.checkpoints import read_weights
+from theodolite.models.backbones import _load, load_backbone
+from theodolite.models.features import Preprocessing, _evaluating
+from theodolite.models.places import last_places
+
+if TYPE_CHECKING:
+    import torch
+
+LIBRARIES = ("timm", "torchvision", "transformers", "open_clip", "transformers_clip")
+ZERO_SHOT = ("open_clip", "transformers_clip")
+BATCH = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A network from pictures to classes, and how it wants its pictures."""
+
+    name: str
+    network: "torch.nn.Module"
+    """A batch of prepared pictures to logits (samples, classes), a plain tensor."""
+    preprocessing: Preprocessing
+    layer: str
+    """The last layer with places that the output still looks at; "" if not known."""
+    classes: tuple[str, ...] = ()
+    """Their names in the order of the logits; () if not known."""
+    grid: tuple[int, int] | None = None
+    """Rows and columns of a transformer's patches, where known."""
+
+    def probabilities(
+        self, batch: Float[np.ndarray, "samples 3 rows columns"]
+    ) -> Float[np.ndarray, "samples classes"]:
+        """A softmax over the logits. No more than 32 pictures go through at once."""
+        import torch  # noqa: PLC0415
+
+        if not len(batch):
+            raise EvidenceError("batch", "no pictures", "at least one")
+        first = next(self.network.parameters(), None)
+        device = "cpu" if first is None else first.device
+        found = []
+        with _evaluating(self.network), torch.inference_mode():
+            for start in range(0, len(batch), BATCH):
+                part = np.ascontiguousarray(batch[start : start + BATCH], np.float32)
+                logits = self.network(torch.from_numpy(part).to(device))
+                found.append(torch.softmax(logits.double(), dim=1).cpu().numpy())
+        return np.concatenate(found)
+
+
+def load_classifier(
+    name: str,
+    weights: Path | None = None,
+    *,
+    classes: Sequence[str] = (),
+    prompt: str = "a photo of a {}",
+) -> Classifier:
+    """A classifier; what stands before the colon says of which library.
+
+    - ``resnet50`` or ``timm:resnet50``: timm, as `load_backbone` has it.
+    - ``torchvision:resnet18``.
+    - ``transformers:<folder or name on the hub>``: .safetensors only, no code of the model's own.
+    - ``open_clip:<model>@<file, folder or tag>`` and ``transformers_clip:<folder or name on the
+      hub>``: CLIP or SigLIP, zero-shot, which needs ``classes``.
+
+    Args:
+        name: As above.
+        weights: A .safetensors file (or a .pt or .pth file of nothing but tensors); for
+            transformers a folder. Without, the library asks the user's hub.
+        classes: Names in the order of the logits, where the library does not know them.
+        prompt: The sentence for a class of a zero-shot classifier, with {} for its name.
+    """
+    library, colon, model = name.partition(":")
+    if not colon:
+        library, model = "timm", name
+    if library not in LIBRARIES:
+        raise EvidenceError("classifier", repr(name), f"a library of {', '.join(LIBRARIES)}")
+    if library in ZERO_SHOT:
+        from theodolite.models.towers import load_towers  # noqa: PLC0415
+        from theodolite.models.zero_shot import zero_shot  # noqa: PLC0415
+
+        return zero_shot(load_towers(name, weights), classes, prompt)
+    made = _of_library(library, model, weights)
+    return replace(made, name=name, classes=_named(classes or made.classes, made.network))
+
+
+def _of_library(library: str, model: str, weights: Path | None) -> Classifier:
+    if library == "timm":
+        return _of_timm(model, weights)
+    if library == "torchvision":
+        return _of_torchvision(model, weights)
+    from theodolite.models.transformers_classifier import transformers_classifier  # noqa: PLC0415
+
+    return transformers_classifier(str(weights or model))
+
+
+def _of_timm(model: str, weights: Path | None) -> Classifier:
+    backbone = load_backbone(model, weights)
+    network = backbone.network
+    grid = getattr(getattr(network, "patch_embed", None), "grid_size", None)
+    layer = backbone.layer
+    if getattr(network, "global_pool", "") == "token":
+        layer = last_places(network) or layer
+    return Classifier(
+        model, network, backbone.preprocessing, layer, grid=tuple(grid) if grid else None
+    )
+
+
+def _of_torchvision(model: str, weights: Path | None) -> Classifier:
+    import torch  # noqa: PLC0415
+
+    try:
+        from torchvision import models  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError(
+            "classifier", "no torchvision", "it", "Install it: pip install 'theodolite[torch]'."
+        ) from error
+
+    known = models.list_models(module=models)
+    if model not in known:
+        close = [one for one in known if one[:4] == model[:4]][:5] or ["resnet18", "vit_b_16"]
+        raise EvidenceError("classifier", repr(model), f"a model of torchvision, such as {close}")
+    about = models.get_model_weights(model).DEFAULT
+    with torch.random.fork_rng(devices=[]):  # it fills the network with random numbers first
+        network = models.get_model(model, weights=None).eval()
+    if weights is None:
+        # tensors only, and the file that torchvision was released with
+        tensors = about.get_state_dict(progress=False, check_hash=True, weights_only=True)
+        network.load_state_dict(tensors)
+    else:
+        _load(network, read_weights(weights), weights.name)
+    wanted = about.transforms()
+    side = wanted.crop_size[0]
+    preprocessing = Preprocessing((side, side), tuple(wanted.mean), tuple(wanted.std))
+    patch = getattr(network, "patch_size", None)
+    grid = (side // patch, side // patch) if isinstance(patch, int) else None
+    classes = tuple(about.meta["categories"]) if weights is None else ()
+    return Classifier(model, network, preprocessing, last_places(network), classes, grid)
+
+
+def _named(classes: Sequence[str], network: "torch.nn.Module") -> tuple[str, ...]:
+    """The names, if there are as many as the last layer has outputs."""
+    import torch  # noqa: PLC0415
+
+    last = [one for one in network.modules() if isinstance(one, torch.nn.Linear)]
+    there = getattr(network, "num_classes", None) or (last[-1].out_features if last else None)
+    if classes and isinstance(there, int) and there != len(classes):
+        raise EvidenceError("classes", f"{len(classes)} names", f"{there}, one for each output")
+    return tuple(classes)

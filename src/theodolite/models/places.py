@@ -1,0 +1,40 @@
+"""Which layer of a network still has places, and is still seen by the output."""
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+TRANSFORMER = re.compile(
+    r"(?:blocks|layers?|resblocks)\.(?:encoder_layer_)?\d+\."
+    r"(?:norm1|layer_norm1|layernorm_before|ln_1)$"
+)
+CONVOLUTION = re.compile(
+    r"(?:^|\.)(?:layer4|layer3|features|stages|encoder\.stages\.\d+|bn2|trunk\.stages)$"
+)
+MERGED = re.compile(r"\.downsample\.reduction$")
+
+
+def last_places(network: "torch.nn.Module") -> str:
+    """The name of that layer, "" if not known.
+
+    In a transformer that answers from its class token, the patches that leave the last block are
+    not looked at: every gradient there is 0. The norm at the start of that block is the last
+    place where they count.
+    """
+    from torch import nn  # noqa: PLC0415
+
+    # a list of layers is never called itself
+    names: list[str] = [
+        n for n, one in network.named_modules() if not isinstance(one, nn.ModuleList)
+    ]
+    if any(MERGED.search(name) for name in names):
+        return ""  # patches that are merged from stage to stage (Swin) do not keep one grid
+    for kind in (TRANSFORMER, CONVOLUTION):
+        found = [name for name in names if kind.search(name)]
+        if found:
+            # a stage inside a stage is an earlier place than the outer one
+            outer = min(name.count(".") for name in found)
+            return [n for n in found if kind is TRANSFORMER or n.count(".") == outer][-1]
+    return ""

@@ -1,0 +1,125 @@
+"""Sentences as vectors, by a small language model that runs without torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.paths import size_within
+from theodolite.io.text import read_text
+
+MAX_BYTES = 1 << 30
+MAX_TOKENS = 256
+BATCH = 32
+ELSEWHERE = b"\x0a\x08location"
+"""How a tensor of an .onnx file begins to say in which other file its numbers are."""
+INSTALL = "Install it: pip install 'theodolite[embed]'."
+
+
+@dataclass(frozen=True, eq=False)
+class MiniLM:
+    """all-MiniLM-L6-v2 or a network of the same form: means of the tokens' vectors, of length 1."""
+
+    session: Any
+    tokens: Any
+    dimensions: int
+    name: str = "minilm"
+    normalised: bool = True
+    says: str = (
+        "A sentence embedding (all-MiniLM-L6-v2 in 8-bit numbers); it knows words, not pictures."
+    )
+
+    def texts(self, sentences: Sequence[str]) -> Float[np.ndarray, "sentences dimensions"]:
+        """One vector for each sentence; what comes after 256 tokens is not read.
+
+        Sentences of like length go together, and a sentence's vector does not depend on those
+        that go with it.
+        """
+        encoded = [one.ids for one in self.tokens.encode_batch(list(sentences))]
+        found = np.zeros((len(encoded), self.dimensions), np.float32)
+        order = sorted(range(len(encoded)), key=lambda row: len(encoded[row]))
+        for start in range(0, len(order), BATCH):
+            rows = order[start : start + BATCH]
+            found[rows] = self._of_batch([encoded[row] for row in rows])
+        return found
+
+    def pictures(self, pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures dimensions"]:
+        """Not possible: the network has never seen a picture."""
+        raise EvidenceError(
+            "pictures", f"{len(pictures)} of them", "sentences: this embedding is of text only",
+            "Take 'stand_in', 'open_clip:...' or 'transformers_clip:...'.",
+        )  # fmt: skip
+
+    def _of_batch(self, encoded: list[list[int]]) -> Float[np.ndarray, "sentences dimensions"]:
+        longest = max(len(ids) for ids in encoded)
+        ids = np.zeros((len(encoded), longest), np.int64)
+        for row, one in enumerate(encoded):
+            ids[row, : len(one)] = one
+        mask = (np.arange(longest) < [[len(one)] for one in encoded]).astype(np.int64)
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        wanted = [one.name for one in self.session.get_inputs()]
+        vectors = self.session.run(None, {name: given[name] for name in wanted})[0]
+        summed = (vectors * mask[:, :, None]).sum(axis=1)
+        return np.asarray(summed / np.linalg.norm(summed, axis=1, keepdims=True))
+
+
+def load_minilm(folder: Path) -> MiniLM:
+    """The network of a folder with one .onnx file and ``tokenizer.json``.
+
+    An .onnx file lists the steps of a network and its numbers. One that points to numbers in other
+    files is refused, and no steps but onnxruntime's own are known.
+    """
+    try:
+        from tokenizers import Tokenizer  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError("minilm", "no tokenizers", "it", INSTALL) from error
+
+    files = sorted(folder.glob("*.onnx")) if folder.is_dir() else []
+    if len(files) != 1:
+        raise RefusedInput(
+            f"folder {folder.name!r}", f"{len(files)} .onnx files", "one, and tokenizer.json",
+            "Put the files of all-MiniLM-L6-v2 (ONNX) there, and name the folder.",
+        )  # fmt: skip
+    listing = read_text(folder / "tokenizer.json", "tokenizer")
+    session = _session(files[0])
+    try:
+        tokens = Tokenizer.from_str(listing)
+    except Exception as error:  # the library raises nothing more exact
+        raise RefusedInput("tokenizer 'tokenizer.json'", "a broken one", "a tokenizer") from error
+    tokens.no_padding()
+    tokens.enable_truncation(MAX_TOKENS)
+    return MiniLM(session, tokens, int(session.get_outputs()[0].shape[-1]))
+
+
+def _session(file: Path) -> Any:
+    try:
+        import onnxruntime  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError("minilm", "no onnxruntime", "it", INSTALL) from error
+
+    size_within(file, MAX_BYTES, "network")
+    content, what = file.read_bytes(), f"network {file.name!r}"
+    if ELSEWHERE in content:
+        raise RefusedInput(what, "numbers in other files", "one file that holds all")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.use_deterministic_compute = True
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library's errors have no common class
+        reason = " ".join(str(error).split())[:150]
+        raise RefusedInput(what, f"a file that does not load ({reason})", "an ONNX file") from error
+    inputs = {one.name for one in session.get_inputs()}
+    shape = session.get_outputs()[0].shape
+    if not inputs <= {"input_ids", "attention_mask", "token_type_ids"} or len(shape) != 3:
+        raise RefusedInput(
+            what, f"inputs {sorted(inputs)}, output of shape {shape}",
+            "input_ids and attention_mask, and a vector for each token",
+        )  # fmt: skip
+    return session

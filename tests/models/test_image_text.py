@@ -1,0 +1,206 @@
+"""Vectors of sentences and pictures: the library's own, alone as among others, named for what they are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from PIL import Image
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.models.classifiers import Classifier, load_classifier
+from theodolite.models.features import Preprocessing
+from theodolite.models.image_text import ImageTextEmbedding, load_embedding
+from theodolite.models.text_embedding import MiniLM, load_minilm
+from tiny_networks import tiny_clip, tiny_open_clip, tiny_siglip
+
+torch = pytest.importorskip("torch")
+
+SENTENCES = ("a photo of a cat", "a dog", "a big red bird of a church")
+
+
+def a_picture(seed: int) -> Image.Image:
+    numbers = np.random.default_rng(seed).integers(0, 256, (40, 30, 3), np.uint8)
+    return Image.fromarray(numbers)
+
+
+@pytest.fixture(scope="module")
+def minilm(shared_data: Path) -> MiniLM:
+    pytest.importorskip("onnxruntime", reason="no onnxruntime: pip install 'theodolite[embed]'")
+    return load_minilm(shared_data / "minilm_int8")
+
+
+@pytest.fixture(scope="module")
+def classifier(shared_data: Path) -> Classifier:
+    folder = shared_data / "efficientnet_lite0"
+    names = json.loads((folder / "imagenet1k_class_names.json").read_text())
+    return load_classifier(
+        "efficientnet_lite0", folder / "efficientnet_lite0_fp16.safetensors", classes=names
+    )
+
+
+# ---- sentences
+
+
+def many_sentences(n: int) -> list[str]:
+    random = np.random.default_rng(0)
+    words = (
+        "the",
+        "a",
+        "cat",
+        "dog",
+        "church",
+        "sky",
+        "runs",
+        "falls",
+        "red",
+        "old",
+        "arch",
+        "on",
+        "under",
+        "market",
+        "explains",
+        "why",
+    )
+    return [" ".join(random.choice(words, random.integers(1, 30))) for _ in range(n)]
+
+
+def test_sentences_of_like_meaning_are_near(minilm: MiniLM) -> None:
+    near = minilm.texts(["A cat sits on the mat.", "A kitten is sitting on a rug."])
+    far = minilm.texts(["The stock market fell sharply on Monday."])
+    assert near.shape == (2, minilm.dimensions) == (2, 384)
+    assert near[0] @ near[1] > 0.6 > 0.2 > near[0] @ far[0]
+    assert_allclose(np.linalg.norm(near, axis=1), 1, atol=1e-6)
+    assert isinstance(minilm, ImageTextEmbedding) and minilm.normalised
+
+
+def test_a_sentence_alone_and_among_others(minilm: MiniLM) -> None:
+    """Padding or company would change it if activations were rounded over the whole batch."""
+    sentences = many_sentences(70)
+    together = minilm.texts(sentences)
+    alone = np.concatenate([minilm.texts([one]) for one in sentences])
+    assert_allclose(together, alone, atol=1e-5)
+    assert_allclose(minilm.texts(sentences[::-1])[::-1], together, atol=1e-5)
+    assert (minilm.texts(sentences) == together).all()
+    assert minilm.texts([]).shape == (0, 384)
+
+
+def test_what_comes_after_256_tokens_is_not_read(minilm: MiniLM) -> None:
+    long = "cat " * 254  # and a start and an end
+    first, second = minilm.texts([long, long + "market falls " * 50])
+    assert_allclose(first, second, atol=1e-6)
+    assert np.abs(minilm.texts(["cat " * 253 + "market"])[0] - first).max() > 1e-4
+
+
+def test_it_has_never_seen_a_picture(minilm: MiniLM) -> None:
+    with pytest.raises(EvidenceError, match=r"text only.*'stand_in'"):
+        minilm.pictures([a_picture(0)])
+
+
+def test_other_files_are_refused(tmp_path: Path, shared_data: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    with pytest.raises(RefusedInput, match=r"0 \.onnx files"):
+        load_minilm(tmp_path)
+    good = (shared_data / "minilm_int8" / "tokenizer.json").read_text()
+    network = tmp_path / "n.onnx"
+    network.write_bytes(b"no network")
+    with pytest.raises(RefusedInput, match="tokenizer"):
+        load_minilm(tmp_path)
+    (tmp_path / "tokenizer.json").write_text(good)
+    with pytest.raises(RefusedInput, match="does not load"):
+        load_minilm(tmp_path)
+    network.write_bytes(b"x\x0a\x08location\x12\x0b/etc/passwd")
+    with pytest.raises(RefusedInput, match="numbers in other files"):
+        load_minilm(tmp_path)
+    real = next((shared_data / "minilm_int8").glob("*.onnx"))
+    network.write_bytes(real.read_bytes())
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(RefusedInput, match="broken"):
+        load_minilm(tmp_path)
+
+
+# ---- the stand-in
+
+
+def test_the_stand_in_is_probabilities_times_names(minilm: MiniLM, shared_data: Path) -> None:
+    folder = shared_data / "minilm_int8"
+    few = planted_classifier(("cat", "church", "dog"))
+    found = load_embedding("stand_in", weights=folder, classifier=few)
+    pictures = [a_picture(k) for k in range(3)]
+    batch = np.stack([few.preprocessing(one) for one in pictures])
+    expected = few.probabilities(batch) @ minilm.texts(few.classes)
+    assert_allclose(found.pictures(pictures), expected, atol=1e-6)
+    assert_allclose(found.texts(SENTENCES), minilm.texts(SENTENCES), atol=1e-6)
+    assert "OFFLINE STAND-IN" in found.says
+    assert (found.normalised, found.dimensions, found.name) == (False, 384, "stand_in")
+    assert isinstance(found, ImageTextEmbedding)
+
+
+@pytest.mark.slow
+def test_the_stand_in_knows_a_cat_from_a_dog(classifier: Classifier, shared_data: Path) -> None:
+    found = load_embedding("stand_in", weights=shared_data / "minilm_int8", classifier=classifier)
+    words = found.texts(["a photo of a cat", "a photo of a dog"])
+    files = sorted((shared_data / "oxford_pets").rglob("*.jpg"))
+    cats = [f for f in files if f.name.startswith(("Siamese", "Persian", "Egyptian"))][:8]
+    dogs = [f for f in files if f.name.startswith(("beagle", "pug", "samoyed"))][:8]
+    assert len(cats) == len(dogs) == 8
+    vectors = found.pictures([Image.open(f).convert("RGB") for f in (*cats, *dogs)])
+    right = (vectors @ words.T).argmax(axis=1) == np.repeat([0, 1], 8)
+    assert right.mean() >= 0.9
+
+
+def planted_classifier(classes: tuple[str, ...]) -> Classifier:
+    """Logits are the mean colours of a picture."""
+
+    class Colours(torch.nn.Module):
+        def forward(self, batch: Any) -> Any:
+            return batch.mean(dim=(2, 3))
+
+    return Classifier("colours", Colours(), Preprocessing((32, 32)), "", classes)
+
+
+# ---- CLIP and SigLIP
+
+
+@pytest.mark.parametrize("kind", ["clip", "siglip", "open_clip", "open_clip_siglip"])
+def test_two_towers_give_the_models_own_logits(tmp_path: Path, kind: str) -> None:
+    """Scaled cosines of the vectors are what the model's own forward gives."""
+    if kind.startswith("open_clip"):
+        own = tiny_open_clip(tmp_path, -2.0 if kind.endswith("siglip") else None)
+        name = f"open_clip:tiny@{tmp_path}"
+    else:
+        own = (tiny_clip if kind == "clip" else tiny_siglip)(tmp_path)
+        name = f"transformers_clip:{tmp_path}"
+    found = load_embedding(name)
+    siglip = kind.endswith("siglip")
+    assert ("SigLIP" in found.says, found.normalised) == (siglip, not siglip)
+    pictures = [a_picture(k) for k in range(35)]
+    seen, said = found.pictures(pictures), found.texts(SENTENCES)
+    assert seen.shape[1] == said.shape[1] == found.dimensions
+    lengths = np.linalg.norm(seen, axis=1)
+    assert np.allclose(lengths, 1, atol=1e-6) == (not siglip)
+    prepare = Preprocessing((32, 32), (0.25, 0.5, 0.75), (0.5, 0.25, 0.5))
+    batch = np.stack([prepare(one) for one in pictures])
+    expected = own(batch, SENTENCES)
+    unit = load_embedding(name, normalised=True)
+    cosines = unit.pictures(pictures) @ unit.texts(SENTENCES).T
+    scale, bias = found.towers.scale, found.towers.bias  # type: ignore[attr-defined]
+    assert_allclose(scale * cosines + bias, expected, atol=1e-4, rtol=1e-5)
+    assert_allclose(seen / lengths[:, None], unit.pictures(pictures), atol=1e-6)
+    assert unit.texts([]).shape == (0, found.dimensions)
+
+
+# ---- faults
+
+
+def test_faults_are_said(shared_data: Path) -> None:
+    with pytest.raises(EvidenceError, match="minilm, stand_in, or a model of"):
+        load_embedding("word2vec")
+    with pytest.raises(EvidenceError, match="the folder of all-MiniLM"):
+        load_embedding("minilm")
+    with pytest.raises(EvidenceError, match="names its classes"):
+        load_embedding(
+            "stand_in", weights=shared_data / "minilm_int8", classifier=planted_classifier(())
+        )
