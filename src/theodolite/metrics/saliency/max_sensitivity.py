@@ -19,8 +19,9 @@ def max_sensitivity(evidence: SaliencyEvidence, **options: Any) -> float:
     .. math:: \max_r \frac{\lVert e(x) - e(x + \varepsilon_r) \rVert_2}{\lVert e(x) \rVert_2}
 
     over the draws :math:`r` of the noise, the class that is explained being kept. ``absolute``
-    leaves the denominator out, as :cite:t:`pasta2025` prints it; their numbers are of the relative
-    form. A map of nothing but zeros has no relative change: NaN. See :cite:t:`yeh2019infidelity`.
+    leaves the denominator out, as :cite:t:`kazmierczak2024benchmarking` print it; their numbers are
+    of the relative form. A map of nothing but zeros has no relative change: NaN. See
+    :cite:t:`yeh2019infidelity`.
 
     Example:
         >>> evidence = SaliencyEvidence(

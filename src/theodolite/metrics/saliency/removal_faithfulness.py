@@ -31,8 +31,8 @@ def removal_faithfulness(evidence: SaliencyEvidence, **options: Any) -> float:
     :math:`\overline{d}_t` is the mean of :math:`|p(\hat y|x) - p(\hat y|x')|` over all pictures
     :math:`x'` with less than :math:`t` per cent of the pixels removed, the least or the most
     relevant first. Thresholds below the first step have no such picture and are left out. Follows
-    algorithm 1 of :cite:t:`pasta2025`, which prints the maximum over the last list of changes
-    where that over thresholds is meant.
+    algorithm 1 of :cite:t:`kazmierczak2024benchmarking`, which prints the maximum over the last
+    list of changes where that over thresholds is meant.
 
     Example:
         >>> evidence = SaliencyEvidence(
@@ -65,7 +65,7 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
     enough=0.5,
     best=ideal,
     baselines=(RANDOM_ORDER,),
-    cite="pasta2025",
+    cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer change without the marked pixels, and only without them?",
         read="0.77 is the most there can be; what a map without fault reaches on these pictures "

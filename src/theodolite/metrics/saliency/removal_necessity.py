@@ -17,7 +17,8 @@ def removal_necessity(evidence: SaliencyEvidence, **options: Any) -> float:
     .. math:: N = \max_t \bigl(1 - \exp(-\overline{d}_t)\bigr)
 
     with changes :math:`\overline{d}_t` as in
-    :func:`~theodolite.metrics.saliency.removal_faithfulness`. See :cite:t:`pasta2025`, algorithm 1.
+    :func:`~theodolite.metrics.saliency.removal_faithfulness`. See algorithm 1 of
+    :cite:t:`kazmierczak2024benchmarking`.
 
     Example:
         >>> evidence = SaliencyEvidence(
@@ -43,7 +44,7 @@ def removal_necessity(evidence: SaliencyEvidence, **options: Any) -> float:
     decides=False,
     best=ideal,
     baselines=(RANDOM_ORDER,),
-    cite="pasta2025",
+    cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer change without the pixels that are said to matter?",
         read="0.63 if all confidence is lost at once, 0 if nothing changes. Compare it with the "

@@ -17,7 +17,8 @@ def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
     .. math:: S = \max_t \exp(-\overline{d}_t)
 
     with changes :math:`\overline{d}_t` as in
-    :func:`~theodolite.metrics.saliency.removal_faithfulness`. See :cite:t:`pasta2025`, algorithm 1.
+    :func:`~theodolite.metrics.saliency.removal_faithfulness`. See algorithm 1 of
+    :cite:t:`kazmierczak2024benchmarking`.
 
     Example:
         >>> evidence = SaliencyEvidence(
@@ -43,7 +44,7 @@ def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
     decides=False,
     best=ideal,
     baselines=(RANDOM_ORDER,),
-    cite="pasta2025",
+    cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer stay without the pixels that are said not to matter?",
         read="1 if nothing changes, 0.37 if all confidence is lost at once. Compare it with the "

@@ -1,0 +1,140 @@
+"""Pictures to ask people about: changed, and predicted as before, or not as before."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+from PIL import Image
+
+from theodolite.errors import EvidenceError
+from theodolite.explainers.perturbations import PERTURBATIONS, perturbed
+
+MIX_UP = 13
+"""Its number in the data set; there is no 12."""
+SMALLER = 0.9
+LARGER = tuple(float(m) for m in range(1, 11))
+WEIGHTS = tuple(tenths / 10 for tenths in range(1, 10))
+
+Predict = Callable[[Sequence[Image.Image]], Int[np.ndarray, " pictures"]]
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedSample:
+    """A changed picture that was found.
+
+    Attributes:
+        picture: The changed picture.
+        number: Of the perturbation; 13 is mix-up.
+        magnitude: Of the perturbation; for mix-up the weight of the other picture.
+        tries: How many changed pictures a search one by one looks at, this one included.
+        predicted: The class that is predicted for it.
+        changed: Whether any pixel differs. Below magnitude 1, masks leave the picture as it was.
+    """
+
+    picture: Image.Image
+    number: int
+    magnitude: float
+    tries: int
+    predicted: int
+    changed: bool
+
+
+def same_prediction(
+    picture: Image.Image, predict: Predict, *, seed: int, tries: int = 11
+) -> PerturbedSample | None:
+    """A change that leaves the prediction as it is (question 5); None if there is none.
+
+    A perturbation is drawn and tried at magnitude 1, 0.9, 0.81, …; after so many ``tries`` another
+    one is drawn. The published scripts have 10 and 11 tries. All magnitudes share their random
+    numbers, so that one and the same change becomes weaker.
+    """
+    if tries < 1:
+        raise EvidenceError("tries", f"{tries}", "at least 1")
+    (before,) = _classes(predict, [picture])
+    looked_at = 0
+    for number, key in _drawn(seed):
+        # the first one mostly fits: the others are made only if it does not
+        for magnitudes in ([1.0], [SMALLER**k for k in range(1, tries)]):
+            changed = [perturbed(picture, number, magnitude=m, seed=key) for m in magnitudes]
+            classes = _classes(predict, changed)
+            fits = np.flatnonzero(classes == before)
+            if len(fits):
+                first, looked_at = int(fits[0]), looked_at + int(fits[0]) + 1
+                return _sample(picture, changed[first], (number, magnitudes[first]),
+                               looked_at, int(classes[first]))  # fmt: skip
+            looked_at += len(magnitudes)
+    return None
+
+
+def different_prediction(
+    picture: Image.Image, predict: Predict, others: Sequence[Image.Image], *, seed: int
+) -> PerturbedSample | None:
+    """A change that changes the prediction (question 6); None if there is none.
+
+    A perturbation is drawn and tried at magnitude 1, 2, …, 10. If no prediction changes, the
+    picture is mixed with one of the ``others`` that is predicted as another class, which gets the
+    weight 0.1, 0.2, …, 0.9; then with the next of them. They are taken in a random order, at the
+    picture's size.
+    """
+    classes = _classes(predict, [picture, *others])
+    before = classes[0]
+    number, key = _drawn(seed)[0]
+    looked_at = 0
+
+    def first_other(
+        changed: list[Image.Image], magnitudes: Sequence[float], number: int
+    ) -> PerturbedSample | None:
+        found = _classes(predict, changed)
+        fits = np.flatnonzero(found != before)
+        if not len(fits):
+            return None
+        k = int(fits[0])
+        which = (number, magnitudes[k])
+        return _sample(picture, changed[k], which, looked_at + k + 1, int(found[k]))
+
+    changed = [perturbed(picture, number, magnitude=m, seed=key) for m in LARGER]
+    if sample := first_other(changed, LARGER, number):
+        return sample
+    looked_at += len(LARGER)
+    apart = np.flatnonzero(classes[1:] != before)
+    for i in np.random.default_rng([seed, 1]).permutation(apart):
+        mixed = [mixed_up(picture, others[i], weight) for weight in WEIGHTS]
+        if sample := first_other(mixed, WEIGHTS, MIX_UP):
+            return sample
+        looked_at += len(WEIGHTS)
+    return None
+
+
+def mixed_up(picture: Image.Image, other: Image.Image, weight: float) -> Image.Image:
+    """(1 - weight) of the picture and ``weight`` of the other one, at the picture's size."""
+    beside = other.convert("RGB").resize(picture.size, Image.Resampling.BICUBIC)
+    return Image.blend(picture.convert("RGB"), beside, weight)
+
+
+def _drawn(seed: int) -> list[tuple[int, int]]:
+    """The numbers of the perturbations in a random order, each with a seed of its own."""
+    random = np.random.default_rng([seed, 0])
+    order = random.permutation(len(PERTURBATIONS))
+    keys = random.integers(2**31, size=len(PERTURBATIONS))
+    return [(int(number), int(key)) for number, key in zip(order, keys, strict=True)]
+
+
+def _classes(predict: Predict, pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
+    if not pictures:
+        return np.empty(0, np.int64)
+    found = predict(pictures)
+    if len(found) != len(pictures):
+        raise EvidenceError("predict", f"{len(found)} classes", f"{len(pictures)}, one a picture")
+    return found
+
+
+def _sample(
+    picture: Image.Image,
+    changed: Image.Image,
+    which: tuple[int, float],
+    tries: int,
+    predicted: int,
+) -> PerturbedSample:
+    differs = bool((np.asarray(changed) != np.asarray(picture.convert("RGB"))).any())
+    return PerturbedSample(changed, *which, tries, predicted, differs)

@@ -1,0 +1,35 @@
+"""Which pixels go first, and how many they are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.errors import EvidenceError
+
+
+def ranks(
+    relevance: Float[np.ndarray, "rows columns"], random: np.random.Generator
+) -> Int[np.ndarray, "rows columns"]:
+    """Each pixel's place in ascending order of relevance.
+
+    Equal pixels come in a random order. By position, a constant map would remove the picture from
+    its top, and be scored for where the object is.
+    """
+    flat = relevance.ravel()
+    order = np.lexsort((random.permutation(flat.size), flat))
+    place = np.empty(flat.size, np.int64)
+    place[order] = np.arange(flat.size)
+    return place.reshape(relevance.shape)
+
+
+def counts(percents: Sequence[float], pixels: int) -> Int[np.ndarray, " steps"]:
+    """How many pixels each percent is: the nearest number, halves up, and at least one.
+
+    >>> counts((1, 3, 12.5), 100)
+    array([ 1,  3, 13])
+    """
+    wanted = np.asarray(percents, np.float64)
+    if not (wanted.size and ((wanted > 0) & (wanted <= 100)).all()):
+        raise EvidenceError("percents", f"{tuple(percents)}", "numbers above 0 and up to 100")
+    return np.maximum(np.floor(wanted * pixels / 100 + 0.5), 1).astype(np.int64)

@@ -1,0 +1,145 @@
+"""How sure does a network stay while pixels are removed, the least or the most relevant first?"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.explainers.probing._fillings import Impute, filling
+from theodolite.explainers.probing._order import counts, ranks
+from theodolite.explainers.probing.imputation import imputed
+
+WAYS = ("road", "black", "uniform", "gaussian")
+PERCENTS = tuple(range(1, 50, 2))
+
+Probabilities = Callable[[Float[np.ndarray, "n 3 rows columns"]], Float[np.ndarray, "n classes"]]
+Pictures = Float[np.ndarray, "samples 3 rows columns"]
+Maps = Float[np.ndarray, "samples rows columns"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Removal:
+    """Which pixels are removed, and what is put in their place.
+
+    Attributes:
+        black: The network's value of a black pixel, for each channel: ``(0 - mean) / spread``.
+        seed: Of the noise and of the order of equally relevant pixels. Together with a picture's
+            number it settles them, whatever the map: explainers are compared under the same noise.
+        ways: "road" fills in each pixel from its neighbours (:func:`.imputation.imputed`) and adds
+            Gaussian noise of 0.01; "black" makes it black; "uniform" replaces it by noise between
+            the channel's lowest and highest value in the picture; "gaussian" replaces it by noise
+            of the channel's mean and standard deviation in the picture. Nothing of the pixel stays.
+        percents: How many of a hundred pixels are removed at each step, to the nearest pixel
+            (halves up) and at least one.
+        batch: How many pictures go through the network at once. On a processor few were
+            fastest where we measured it, perhaps because memory for large arrays is mapped and
+            cleared anew each time. Give more to a GPU.
+        impute: How "road" fills pixels in: from a picture and where it lacks pixels to the picture.
+    """
+
+    black: Float[np.ndarray, "3"]
+    seed: int
+    ways: Sequence[str] = WAYS
+    percents: Sequence[float] = PERCENTS
+    batch: int = 4
+    impute: Impute = imputed
+
+    def __post_init__(self) -> None:
+        unknown = [way for way in self.ways if way not in WAYS]
+        if unknown or not self.ways:
+            raise EvidenceError("ways", f"{unknown or 'none'}", f"some of {', '.join(WAYS)}")
+        if self.batch < 1:
+            raise EvidenceError("batch", f"{self.batch}", "at least 1")
+        counts(self.percents, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class RemovalCurves:
+    """Probability of the target class, on the whole picture and on what is left of it.
+
+    Attributes:
+        clean: On the whole picture.
+        least_first: With so many percent of the pixels removed, the least relevant ones.
+        most_first: The same with the most relevant ones.
+        percents: The steps.
+        forwards: How many pictures went through the network.
+    """
+
+    clean: Float[np.ndarray, " samples"]
+    least_first: Float[np.ndarray, "samples ways steps"]
+    most_first: Float[np.ndarray, "samples ways steps"]
+    percents: Float[np.ndarray, " steps"]
+    forwards: int
+
+
+def removal_curves(
+    probabilities: Probabilities,
+    pictures: Pictures,
+    maps: Maps,
+    *,
+    targets: Int[np.ndarray, " samples"],
+    removal: Removal,
+    numbers: Int[np.ndarray, " samples"] | None = None,
+) -> RemovalCurves:
+    """What is left of the target's probability, after each step, in each way and both orders.
+
+    Each picture is changed once for each step. Thresholds that stop at different steps share them,
+    so that scores for any of them are means over the beginning of a curve. The changed pictures of
+    all samples, ways and orders fill the batches one after the other.
+
+    Args:
+        probabilities: The network: from prepared pictures to probabilities of classes.
+        pictures: Prepared pictures, as the network takes them.
+        maps: Relevance of each pixel; more is more relevant, so signs count.
+        targets: Each picture's class: the one that is predicted for the whole picture.
+        removal: What is removed and how.
+        numbers: The pictures' numbers, if they are a part of more: the result is then the same as
+            for all of them together. Else they are counted from 0.
+    """
+    numbers = checked(pictures, maps, numbers)
+    n, ways, steps = len(pictures), len(removal.ways), len(removal.percents)
+    found = np.full((n, 1 + 2 * ways * steps), np.nan)
+    flat, owner = found.reshape(-1), np.repeat(targets, found.shape[1])
+    stream = _changed(pictures, maps, numbers, removal)
+    at = 0
+    while batch := list(islice(stream, removal.batch)):
+        said = probabilities(np.stack(batch))
+        flat[at : at + len(batch)] = said[np.arange(len(batch)), owner[at : at + len(batch)]]
+        at += len(batch)
+    curves = found[:, 1:].reshape(n, 2, ways, steps)
+    percents = np.asarray(removal.percents, np.float64)
+    return RemovalCurves(found[:, 0], curves[:, 0], curves[:, 1], percents, at)
+
+
+def _changed(
+    pictures: Pictures, maps: Maps, numbers: Int[np.ndarray, " samples"], removal: Removal
+) -> Iterator[Float[np.ndarray, "3 rows columns"]]:
+    """Each picture whole, then by order, way and step."""
+    many = counts(removal.percents, max(maps[:1].size, 1))
+    for picture, relevance, number in zip(pictures, maps, numbers, strict=True):
+        yield picture
+        seed = (removal.seed, int(number))
+        ascending = ranks(relevance, np.random.default_rng([*seed, 0]))
+        fillings = [
+            filling(way, picture, black=removal.black, seed=seed, impute=removal.impute)
+            for way in removal.ways
+        ]
+        for place in (ascending, relevance.size - 1 - ascending):
+            for without in fillings:
+                for count in many:
+                    yield without(place < count)
+
+
+def checked(
+    pictures: Pictures, maps: Maps, numbers: Int[np.ndarray, " samples"] | None
+) -> Int[np.ndarray, " samples"]:
+    """The pictures' numbers, if pictures and maps can be used."""
+    for name, values in (("pictures", pictures), ("maps", maps)):
+        wrong = int((~np.isfinite(values)).any(axis=tuple(range(1, values.ndim))).sum())
+        if wrong:
+            raise EvidenceError(name, f"NaN or infinity in {wrong} samples", "finite numbers",
+                                "Leave these samples out.")  # fmt: skip
+    return np.arange(len(pictures)) if numbers is None else numbers

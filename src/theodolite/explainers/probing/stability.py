@@ -1,0 +1,119 @@
+"""How much does an explanation change when the picture hardly does?"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.explainers.probing.removal import Maps, Pictures, checked
+
+NOISES = ("uniform", "gaussian")
+
+Explain = Callable[
+    [Float[np.ndarray, "n 3 rows columns"], Int[np.ndarray, " n"]],
+    Float[np.ndarray, "n rows columns"],
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shaking:
+    """Noise that is added to every pixel.
+
+    Attributes:
+        draws: How often, for each kind of noise.
+        seed: Together with a picture's number it settles the noise.
+        noises: "uniform" lies between -radius and radius; "gaussian" has the radius as its standard
+            deviation, which makes it about 1.7 times as strong.
+        radius: In the units of the prepared picture, which are spreads of the training pictures for
+            most networks.
+        batch: How many pictures are explained at once.
+    """
+
+    draws: int
+    seed: int
+    noises: Sequence[str] = NOISES
+    radius: float = 0.2
+    batch: int = 8
+
+    def __post_init__(self) -> None:
+        unknown = [noise for noise in self.noises if noise not in NOISES]
+        if unknown or not self.noises:
+            raise EvidenceError("noises", f"{unknown or 'none'}", f"some of {', '.join(NOISES)}")
+        for name in ("draws", "batch"):
+            if getattr(self, name) < 1:
+                raise EvidenceError(name, f"{getattr(self, name)}", "at least 1")
+        if not (np.isfinite(self.radius) and self.radius > 0):
+            raise EvidenceError("radius", f"{self.radius}", "a number above 0")
+
+
+@dataclass(frozen=True, eq=False)
+class MapChanges:
+    """Euclidean lengths: of each map, and of what noise in the picture changes in it.
+
+    The largest change over the length is the relative max-sensitivity of Quantus; the largest
+    change alone is the absolute one.
+    """
+
+    norms: Float[np.ndarray, " samples"]
+    changes: Float[np.ndarray, "samples noises draws"]
+
+
+def map_changes(
+    explain: Explain,
+    pictures: Pictures,
+    maps: Maps,
+    *,
+    targets: Int[np.ndarray, " samples"],
+    shaking: Shaking,
+    numbers: Int[np.ndarray, " samples"] | None = None,
+) -> MapChanges:
+    """Explain each picture again under noise, for the same class, and measure the change.
+
+    ``maps`` are the explanations of the pictures themselves. A class that is no longer predicted
+    under noise is explained all the same. ``numbers`` are the pictures' numbers if they are a part
+    of more, so that parts give what the whole does.
+    """
+    numbers = checked(pictures, maps, numbers)
+    shape = (len(pictures), len(shaking.noises), shaking.draws)
+    changes = np.full(shape, np.nan)
+    flat, each = changes.reshape(-1), shape[1] * shape[2]
+    for start in range(0, flat.size, shaking.batch):
+        places = np.arange(start, min(start + shaking.batch, flat.size))
+        owner = places // each
+        noisy = [
+            pictures[i] + noise_at(shaking, pictures.shape[1:], int(numbers[i]), int(place % each))
+            for i, place in zip(owner, places, strict=True)
+        ]
+        again = explain(np.stack(noisy).astype(pictures.dtype), targets[owner])
+        flat[places] = _lengths(again.astype(np.float64) - maps[owner])
+    return MapChanges(_lengths(maps), changes)
+
+
+def noise_at(
+    shaking: Shaking, shape: tuple[int, ...], number: int, place: int
+) -> Float[np.ndarray, "3 rows columns"]:
+    """The noise of one picture and one draw, counted through all kinds of noise."""
+    kind, draw = divmod(place, shaking.draws)
+    noise = shaking.noises[kind]
+    random = np.random.default_rng([shaking.seed, number, NOISES.index(noise), draw])
+    if noise == "uniform":
+        return random.uniform(-shaking.radius, shaking.radius, shape)
+    return shaking.radius * random.standard_normal(shape)
+
+
+def chance_changes(maps: Maps, *, seed: int) -> Float[np.ndarray, " samples"]:
+    """How far each map is from another picture's, drawn at random: what no relation looks like.
+
+    NaN if there is no other picture.
+    """
+    n = len(maps)
+    if n < 2:
+        return np.full(n, np.nan)
+    others = (np.arange(n) + np.random.default_rng(seed).integers(1, n, n)) % n
+    return _lengths(maps[others].astype(np.float64) - maps)
+
+
+def _lengths(maps: Maps) -> Float[np.ndarray, " samples"]:
+    return np.asarray(np.sqrt((maps.astype(np.float64) ** 2).sum(axis=(1, 2))))

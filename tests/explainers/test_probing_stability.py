@@ -1,0 +1,297 @@
+"""Maps under noise and under random weights: plain loops, captum, Quantus, and planted explainers."""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import spearmanr
+
+from theodolite.errors import EvidenceError
+from theodolite.explainers.probing.randomisation import map_similarity, randomised
+from theodolite.explainers.probing.stability import (
+    Shaking,
+    chance_changes,
+    map_changes,
+    noise_at,
+)
+
+torch = pytest.importorskip("torch", reason="no torch here: pip install 'theodolite[torch]'")
+
+
+def network(seed: int = 0) -> "torch.nn.Module":
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(
+            torch.nn.Conv2d(3, 6, 3, 2, 1), torch.nn.BatchNorm2d(6), torch.nn.Tanh(),
+            torch.nn.Conv2d(6, 4, 3, 2, 1), torch.nn.Tanh(),
+            torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten(), torch.nn.Linear(16, 5),
+        ).eval()  # fmt: skip
+
+
+def gradients(of: "torch.nn.Module", pictures: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Sum over the channels of the score's gradient: a map with signs."""
+    given = torch.from_numpy(np.asarray(pictures, np.float32)).requires_grad_()
+    scores = of(given)[torch.arange(len(given)), torch.from_numpy(np.asarray(targets))]
+    (found,) = torch.autograd.grad(scores.sum(), given)
+    return found.sum(dim=1).numpy()
+
+
+def sample(n: int = 3, side: int = 16) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    pictures = random.normal(size=(n, 3, side, side)).astype(np.float32)
+    targets = random.integers(0, 5, n)
+    return pictures, gradients(network(), pictures, targets), targets
+
+
+def explain(pictures: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    return gradients(network(), pictures, targets)
+
+
+def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
+    pictures, maps, targets = sample()
+    copies = pictures.copy(), maps.copy()
+    shaking = Shaking(draws=4, seed=3)
+    found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
+    assert_allclose(found.norms, [np.linalg.norm(one) for one in maps], rtol=1e-6)
+    for i, kind, draw in np.ndindex(3, 2, 4):
+        noise = noise_at(shaking, pictures.shape[1:], i, 4 * kind + draw)
+        again = explain((pictures[i] + noise)[None].astype(np.float32), targets[i : i + 1])[0]
+        assert_allclose(found.changes[i, kind, draw], np.linalg.norm(again - maps[i]), rtol=1e-4)
+    for batch in (1, 5, 100):
+        other = Shaking(draws=4, seed=3, batch=batch)
+        again = map_changes(explain, pictures, maps, targets=targets, shaking=other)
+        assert_allclose(again.changes, found.changes, rtol=1e-4)
+    part = map_changes(
+        explain, pictures[2:], maps[2:], targets=targets[2:], shaking=shaking, numbers=np.array([2])
+    )
+    assert_allclose(part.changes, found.changes[2:], rtol=1e-4)
+    assert len(np.unique(found.changes)) == found.changes.size
+    assert_array_equal(pictures, copies[0])
+    assert_array_equal(maps, copies[1])
+
+
+def test_noise_is_of_the_kind_and_size_that_was_asked_for() -> None:
+    shaking = Shaking(draws=2, seed=1, radius=0.5)
+    uniform, normal = (noise_at(shaking, (3, 60, 60), 0, place) for place in (0, 2))
+    assert np.abs(uniform).max() <= 0.5
+    assert_allclose(uniform.std(), 0.5 / 3**0.5, rtol=0.03)
+    assert_allclose(normal.std(), 0.5, rtol=0.03)
+    assert_allclose([uniform.mean(), normal.mean()], 0, atol=0.02)
+    other = Shaking(draws=2, seed=2, radius=0.5)
+    drawn = [
+        float(noise_at(how, (3, 2, 2), number, place).sum())
+        for how in (shaking, other)
+        for number in range(2)
+        for place in range(4)
+    ]
+    assert len(set(drawn)) == 16  # none is used twice
+    reordered = Shaking(draws=2, seed=1, radius=0.5, noises=["gaussian"])
+    assert_array_equal(noise_at(reordered, (3, 60, 60), 0, 0), normal)
+
+
+def test_a_map_that_does_not_look_never_changes_and_one_that_is_the_picture_does() -> None:
+    pictures, _, targets = sample()
+    shaking = Shaking(draws=3, seed=0, noises=["uniform"])
+    fixed = np.ones((3, 16, 16))
+    still = map_changes(
+        lambda p, _: np.ones((len(p), 16, 16)), pictures, fixed, targets=targets, shaking=shaking
+    )
+    assert_array_equal(still.changes, np.zeros((3, 1, 3)))
+    moved = map_changes(
+        lambda p, _: p[:, 0], pictures, pictures[:, 0], targets=targets, shaking=shaking
+    )
+    # root of 256 pixels times the spread of the noise
+    assert_allclose(moved.changes, 16 * 0.2 / 3**0.5, rtol=0.1)
+
+
+def test_the_class_asked_for_stays_the_same() -> None:
+    pictures, _, targets = sample()
+    maps = targets[:, None, None] * np.ones((1, 16, 16))
+    found = map_changes(
+        lambda p, t: t[:, None, None] * np.ones((1, 16, 16)), pictures, maps,
+        targets=targets, shaking=Shaking(draws=3, seed=0, batch=4),
+    )  # fmt: skip
+    assert_array_equal(found.changes, np.zeros((3, 2, 3)))
+
+
+@given(st.integers(2, 12), st.integers(0, 1000))
+def test_chance_is_the_distance_to_another_picture(n: int, seed: int) -> None:
+    maps = np.arange(n, dtype=float)[:, None, None] * np.ones((1, 2, 2))
+    found = chance_changes(maps, seed=seed) / 2
+    assert (found >= 1).all()  # never its own
+    assert_array_equal(found, found.round())
+    assert_array_equal(found, chance_changes(maps, seed=seed) / 2)
+
+
+def test_chance_draws_all_others_and_needs_one() -> None:
+    maps = np.array([0.0, 1, 10, 100])[:, None, None] * np.ones((1, 1, 1))
+    seen = {float(chance_changes(maps, seed=seed)[0]) for seed in range(40)}
+    assert seen == {1, 10, 100}
+    assert np.isnan(chance_changes(maps[:1], seed=0)).all()
+    assert chance_changes(maps[:0], seed=0).shape == (0,)
+
+
+def test_wrong_settings_are_refused() -> None:
+    for wrong in (
+        {"draws": 0},
+        {"batch": 0},
+        {"radius": 0.0},
+        {"radius": np.nan},
+        {"noises": ["salt"]},
+        {"noises": []},
+    ):
+        with pytest.raises(EvidenceError, match=next(iter(wrong))):
+            Shaking(**{"draws": 1, "seed": 0, **wrong})
+
+
+def test_as_captums_largest_sensitivity() -> None:
+    metrics = pytest.importorskip("captum.metrics", reason="no captum here")
+    pictures, maps, targets = sample()
+    shaking = Shaking(draws=6, seed=2, noises=["uniform"])
+    found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
+
+    def ours(given: "torch.Tensor") -> "torch.Tensor":  # every picture six times in a row
+        noises = [noise_at(shaking, pictures.shape[1:], *divmod(k, 6)) for k in range(len(given))]
+        return given + torch.from_numpy(np.stack(noises)).float()
+
+    def theirs(given: "torch.Tensor | tuple", target: "torch.Tensor") -> "torch.Tensor | tuple":
+        if isinstance(given, tuple):
+            return (theirs(given[0], target),)
+        with torch.enable_grad():
+            return torch.from_numpy(explain(given.numpy(), target.numpy()))
+
+    wanted = metrics.sensitivity_max(
+        theirs,
+        torch.from_numpy(pictures),
+        ours,
+        n_perturb_samples=6,
+        target=torch.from_numpy(targets),
+    )
+    assert_allclose(found.changes.max(axis=(1, 2)) / found.norms, wanted.numpy(), rtol=1e-4)
+
+
+@pytest.fixture
+def quantus() -> Iterator[object]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own and of the libraries that it imports
+        yield pytest.importorskip("quantus", reason="no quantus here")
+
+
+def test_as_quantus_largest_sensitivity(quantus: object) -> None:
+    pictures, maps, targets = sample()
+    shaking = Shaking(draws=5, seed=2, noises=["uniform"])
+    found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
+    draw = iter(range(5))
+
+    def ours(arr: np.ndarray, **_: object) -> np.ndarray:
+        k = next(draw)
+        noises = np.stack([noise_at(shaking, pictures.shape[1:], i, k) for i in range(3)])
+        return arr + noises.reshape(arr.shape).astype(arr.dtype)
+
+    metric = quantus.MaxSensitivity(
+        nr_samples=5, perturb_func=ours, abs=False, normalise=False, disable_warnings=True
+    )
+    wanted = metric(
+        model=network(), x_batch=pictures, y_batch=targets, a_batch=maps[:, None], channel_first=True,
+        explain_func=lambda model, inputs, targets, **_: explain(inputs, targets)[:, None],
+    )  # fmt: skip
+    assert_allclose(found.changes.max(axis=(1, 2)) / found.norms, wanted, rtol=1e-4)
+
+
+def test_quantus_sparseness_is_the_gini_index_of_the_definition(quantus: object) -> None:
+    """Theirs adds 1e-7 to each value; the worked numbers are without."""
+    maps = np.array([[1.0, 2, 3, 4], [0, 0, 0, 1], [1, 1, 1, 1], [-3, 0.5, 2, 0]]).reshape(
+        4, 1, 2, 2
+    )
+    sizes = np.sort(np.abs(maps.reshape(4, 4)), axis=1)
+    ours = (sizes * (2 * np.arange(1, 5) - 5)).sum(axis=1) / (4 * sizes.sum(axis=1))
+    assert_allclose(ours, [0.25, 0.75, 0, 0.477273], atol=5e-7)
+    metric = quantus.Sparseness(abs=True, normalise=False, disable_warnings=True)
+    pictures = np.zeros((4, 3, 2, 2), np.float32)
+    wanted = metric(
+        model=torch.nn.Flatten(), x_batch=pictures, y_batch=np.zeros(4, int), a_batch=maps.copy(),
+        channel_first=True,
+    )  # fmt: skip
+    assert_allclose(ours, wanted, atol=1e-6)
+
+
+@given(st.integers(0, 2**31), st.booleans())
+def test_similarity_is_spearmans_of_the_magnitudes(seed: int, ties: bool) -> None:
+    random = np.random.default_rng(seed)
+    maps, others = random.normal(size=(2, 3, 5, 6))
+    if ties:
+        maps, others = (np.round(2 * one) for one in (maps, others))
+    wanted = [
+        spearmanr(np.abs(a).ravel(), np.abs(b).ravel()).statistic
+        for a, b in zip(maps, others, strict=True)
+    ]
+    assert_allclose(map_similarity(maps, others), wanted, atol=1e-12)
+    assert_allclose(map_similarity(maps, -3 * maps), 1)
+
+
+def test_similarity_of_opposites_and_of_maps_that_say_nothing() -> None:
+    one = np.arange(12.0).reshape(1, 3, 4)
+    assert_allclose(map_similarity(one, 20 - one), -1)
+    assert np.isnan(map_similarity(one, np.ones((1, 3, 4)))).all()
+    assert np.isnan(map_similarity(one, np.full((1, 3, 4), np.nan))).all()
+
+
+def test_random_weights_keep_the_scale_and_lose_what_was_learnt() -> None:
+    trained = network()
+    before = {name: value.clone() for name, value in trained.state_dict().items()}
+    state = torch.random.get_rng_state()
+    one, again, other = (randomised(trained, seed=seed) for seed in (1, 1, 2))
+    assert_array_equal(torch.random.get_rng_state(), state)
+    for name, value in trained.state_dict().items():
+        assert_array_equal(value, before[name])
+    assert not one.training
+    for (name, new), same, different in zip(
+        one.named_parameters(), again.parameters(), other.parameters(), strict=True
+    ):
+        assert_array_equal(new.detach(), same.detach())
+        old = before[name]
+        if old.std() == 0:  # normalisation that was never trained
+            assert_array_equal(new.detach(), old)
+            continue
+        assert (new != old).all() and (new != different).all()
+        if new.numel() > 80:
+            assert_allclose(new.detach().std(), old.std(), rtol=0.25)
+    for name, value in one.named_buffers():
+        assert_array_equal(value, before[name])
+    pictures, maps, targets = sample()
+    found = map_similarity(maps, gradients(one, pictures, targets))
+    assert np.abs(found).max() < 0.6
+    assert_allclose(map_similarity(maps, gradients(trained, pictures, targets)), 1)
+
+
+def test_the_signal_gets_through_a_deep_network_of_random_weights() -> None:
+    """With a layer's usual first values, gradients of this network would be smaller than 1e-10."""
+    layers = []
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        for _ in range(30):
+            conv = torch.nn.Conv2d(8, 8, 3, padding=1, bias=False)
+            torch.nn.init.kaiming_normal_(conv.weight)
+            layers += [conv, torch.nn.BatchNorm2d(8), torch.nn.ReLU()]
+    deep = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 1), *layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
+    ).eval()
+    given = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
+
+    def steepness(of: "torch.nn.Module") -> float:
+        (found,) = torch.autograd.grad(of(given).sum(), given)
+        return float(found.abs().mean())
+
+    for part in deep.modules():
+        assert not isinstance(part, torch.nn.BatchNorm2d) or part.running_var.eq(1).all()
+    assert steepness(randomised(deep, seed=0)) > 1e-6
+    usual = randomised(deep, seed=0)
+    with torch.random.fork_rng():
+        for part in usual.modules():
+            if isinstance(part, torch.nn.Conv2d):
+                part.reset_parameters()
+    assert steepness(usual) < 1e-9
