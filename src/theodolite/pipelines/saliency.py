@@ -44,6 +44,8 @@ class SaliencyPipeline:
     """The first is the one that the verdicts are about."""
     layer: str | None = None
     """Whose places the methods that need one look at; the last that has any, if not given."""
+    layers: Mapping[str, str] = field(default_factory=dict)
+    """Of single methods: another layer, where that one would be too slow."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of each method: options other than the usual ones."""
     pictures: int = 37
@@ -121,12 +123,15 @@ class SaliencyPipeline:
         if unknown or not self.methods or len(set(self.methods)) < len(self.methods):
             needed = f"some of {', '.join(TECHNIQUES)}, each once"
             raise EvidenceError("methods", f"{unknown or list(self.methods)}", needed)
-        for name in [*self.options, *self.methods]:
+        for name in [*self.options, *self.layers, *self.methods]:
             if name not in self.methods:
                 raise EvidenceError("options", repr(name), "methods of this run")
             _checked_method(
-                name, classifier.network, layer=self.layer, options=self.options.get(name)
+                name, classifier.network, layer=self._layer(name), options=self.options.get(name)
             )
+
+    def _layer(self, method: str) -> str | None:
+        return self.layers.get(method, self.layer)
 
     def _explained(
         self, data: MaskData, rows: Int[np.ndarray, " n"], probed: Probed, workshop: Workshop
@@ -142,7 +147,7 @@ class SaliencyPipeline:
                 pieces.append(
                     Piece(
                         method,
-                        self.layer,
+                        self._layer(name),
                         dict(self.options.get(name, {})),
                         some,
                         tuple(own and place < self.shaken for place in places),
@@ -220,6 +225,7 @@ class SaliencyPipeline:
             "What is explained is the class that the network predicts, right or wrong.",
             "All methods see the same pictures, noise and removed pixels, and explain the same "
             "class.",
+            *(f"{TECHNIQUES[m].title} looks at layer {at}." for m, at in self.layers.items()),
             f"Noise is tried on the first {self.shaken} pictures and random weights on the first "
             f"{self.randomised}: each draw costs a whole explanation.",
         ]

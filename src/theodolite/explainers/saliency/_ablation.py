@@ -1,0 +1,44 @@
+"""Layers that answer with one channel ablated, for Ablation-CAM."""
+
+from typing import TYPE_CHECKING, Any
+
+from theodolite.explainers.saliency._places import Place
+
+if TYPE_CHECKING:
+    import torch
+
+
+def ablating(library: Any, place: Place, *, zero: bool) -> Any:
+    """What grad-cam puts into the layer's place.
+
+    The method sets a channel to 0. The library's own layer does so only where the layer's smallest
+    output is 0; elsewhere it sets it ten million below the smallest, which drowns what follows.
+    """
+    if not zero:
+        return library.AblationLayerVit() if place.channels == -1 else library.AblationLayer()
+
+    class Zeroing(library.AblationLayer):  # type: ignore[misc]
+        def set_next_batch(
+            self,
+            input_batch_index: int,
+            activations: "torch.Tensor",
+            num_channels_to_ablate: int,
+        ) -> None:
+            one = activations[input_batch_index : input_batch_index + 1]
+            self.activations = one.repeat_interleave(num_channels_to_ablate, dim=0)
+
+        def __call__(self, _: Any) -> "torch.Tensor":
+            output: torch.Tensor = self.activations
+            for row, channel in zip(output, self.indices, strict=False):
+                row.movedim(place.channels if place.channels == -1 else 0, 0)[int(channel)] = 0
+            return output
+
+    return Zeroing()
+
+
+def put_back(network: "torch.nn.Module", stand_in: Any, layer: "torch.nn.Module") -> None:
+    """The layer in its own place again, if it is not."""
+    for module in network.modules():
+        for name, child in module.named_children():
+            if child is stand_in:
+                setattr(module, name, layer)

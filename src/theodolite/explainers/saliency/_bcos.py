@@ -1,0 +1,40 @@
+"""B-cos networks explain themselves: the answer is a sum of one contribution per pixel."""
+
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.explainers.saliency._work import Maps, Work, brought, fits
+
+
+def check_bcos(network: Any) -> None:
+    """Refuse a network that does not explain itself."""
+    if callable(getattr(network, "explain", None)):
+        return
+    brought("bcos", "bcos", "bcos")  # without it nobody can have such a network
+    raise EvidenceError(
+        "bcos", f"a network without .explain() ({type(network).__name__})", "a B-cos network",
+        "Build it with the package bcos; other networks have the post-hoc methods.",
+    )  # fmt: skip
+
+
+def bcos(work: Work) -> Maps:
+    """What each pixel contributes to the class's logit, over its six channels."""
+    import torch  # noqa: PLC0415
+
+    network: Any = work.network
+    if work.pictures.numel() and (work.pictures.min() < 0 or work.pictures.max() > 1):
+        raise EvidenceError(
+            "pictures", "values below 0 or above 1", "0 to 1: a B-cos network sees x and 1 - x",
+            "Give the pictures as they are, without mean and spread.",
+        )  # fmt: skip
+    six = torch.cat([work.pictures, 1 - work.pictures], dim=1)
+    with torch.no_grad():
+        fits(network(six[:1]), work.targets)
+    maps = []
+    for number, target in enumerate(work.targets):
+        given = six[number : number + 1].clone().requires_grad_()
+        found = network.explain(given, idx=target)
+        maps.append(found["contribution_map"].detach().cpu().numpy())
+    return np.concatenate(maps).astype(np.float32)

@@ -1,0 +1,77 @@
+"""Deep feature factorisation, by grad-cam: a few concepts of a layer, and what each is worth."""
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from theodolite.explainers.saliency._places import Place, find_place
+from theodolite.explainers.saliency._work import Maps, Work, brought, stretched
+
+if TYPE_CHECKING:
+    import torch
+
+
+def deep_feature_factorization(work: Work) -> Maps:
+    r"""One map per picture: :math:`\sum_k d_k H_k / \sum_p H_k(p)`.
+
+    The layer's output is factorised for each picture alone, :math:`A \approx W H`, after each
+    channel's least value was taken off. :math:`H_k` is where concept :math:`k` is. :math:`d_k` is
+    by how much the class's logit drops when :math:`W_k H_k` is taken out of the layer's output.
+    """
+    import torch  # noqa: PLC0415
+
+    place = find_place(work)
+    maps = []
+    for number, target in enumerate(work.targets):
+        picture = work.pictures[number : number + 1]
+        given = _output(work, place, picture)
+        where, parts = _concepts(place.maps(given)[0].cpu().numpy(), work.options["concepts"])
+        drop = _drops(work, place, picture, torch.from_numpy(parts), target)
+        mass = where.sum(axis=(1, 2), keepdims=True)
+        share = np.divide(where, mass, out=np.zeros_like(where), where=mass > 0)
+        maps.append(np.tensordot(drop, share, axes=1))
+    found = torch.from_numpy(np.asarray(maps, np.float32))
+    return stretched(found, *work.pictures.shape[2:])
+
+
+def _concepts(activations: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each concept is, and the part of the layer's output that it makes up."""
+    name = "pytorch_grad_cam.feature_factorization.deep_feature_factorization"
+    library = brought(name, "deep_feature_factorization")
+    with warnings.catch_warnings():
+        # 200 rounds are the library's choice; it keeps what was reached by then
+        warnings.filterwarnings("ignore", message="Maximum number of iterations")
+        vectors, where = library.dff(activations[None].copy(), n_components=number)
+    least = activations.reshape(len(activations), -1).min(axis=1)
+    parts = np.einsum("ck,krs->kcrs", vectors - least[:, None], where[0])
+    return where[0].astype(np.float64), parts.astype(np.float32)
+
+
+def _output(work: Work, place: Place, picture: "torch.Tensor") -> "torch.Tensor":
+    import torch  # noqa: PLC0415
+
+    kept: list[Any] = []
+    hook = place.module.register_forward_hook(lambda *given: kept.append(given[2].clone()))
+    try:
+        with torch.no_grad():
+            work.network(picture)
+    finally:
+        hook.remove()
+    return kept[0]  # type: ignore[no-any-return]
+
+
+def _drops(
+    work: Work, place: Place, picture: "torch.Tensor", parts: "torch.Tensor", target: int
+) -> np.ndarray:
+    """By how much the logit drops without each part."""
+    import torch  # noqa: PLC0415
+
+    taken = place.laid_back(torch.cat([torch.zeros_like(parts[:1]), parts])).to(picture.device)
+    hook = place.module.register_forward_hook(lambda *given: given[2] - taken)
+    try:
+        with torch.no_grad():
+            logits = work.network(picture.expand(len(taken), -1, -1, -1))[:, target]
+    finally:
+        hook.remove()
+    return np.asarray((logits[0] - logits[1:]).cpu().numpy(), np.float64)

@@ -1,0 +1,85 @@
+"""LIME, by the library lime: a linear model of the answer over segments of the picture."""
+
+from typing import Any
+
+import numpy as np
+
+from theodolite.explainers.saliency._work import (
+    Maps,
+    Work,
+    brought,
+    cells,
+    checked,
+    quietly,
+    scorer,
+    seeded,
+)
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "quickshift": {"kernel_size": 4, "max_dist": 200, "ratio": 0.2},  # the library's own
+    "slic": {"n_segments": 50, "compactness": 10, "sigma": 1, "start_label": 0},
+    "felzenszwalb": {"scale": 100, "sigma": 0.5, "min_size": 50},
+}
+
+
+def lime(work: Work) -> Maps:
+    """The weight of the segment that a pixel is in; or only the marks of the strongest."""
+    checked(work)
+    maps = [
+        _one(work, picture.cpu().numpy().transpose(1, 2, 0), target)
+        for picture, target in zip(work.pictures, work.targets, strict=True)
+    ]
+    return np.stack(maps).astype(np.float32)
+
+
+def _one(work: Work, picture: np.ndarray, target: int) -> np.ndarray:
+    library = brought("lime.lime_image", "lime")
+    options = work.options
+    explainer = library.LimeImageExplainer(
+        kernel_width=options["kernel_width"], random_state=work.seed
+    )
+    with seeded(work.seed), quietly():
+        found = explainer.explain_instance(
+            picture.astype(np.float64),  # segments are filled with means: not of whole numbers
+            _classifier(work), labels=(target,), top_labels=None,
+            num_features=options["num_features"], num_samples=options["num_samples"],
+            batch_size=options["batch"], random_seed=work.seed,
+            hide_color=None if options["hidden"] == "mean" else 0,
+            segmentation_fn=lambda _: _segments(picture, options),
+        )  # fmt: skip
+    if options["top"] is not None:
+        _, marks = found.get_image_and_mask(
+            target, positive_only=False, num_features=options["top"]
+        )
+        return np.asarray(marks)
+    weights = np.zeros(int(found.segments.max()) + 1)
+    for segment, weight in found.local_exp[target]:
+        weights[segment] = weight
+    return np.asarray(weights[found.segments])
+
+
+def _classifier(work: Work) -> Any:
+    import torch  # noqa: PLC0415
+
+    scores = scorer(work)
+
+    def classify(pictures: np.ndarray) -> np.ndarray:
+        given = torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), np.float32))
+        with torch.no_grad():
+            return np.asarray(scores(given.to(work.pictures.device)).cpu().numpy())
+
+    return classify
+
+
+def _segments(picture: np.ndarray, options: Any) -> np.ndarray:
+    """The number of the segment that each pixel is in, from 0 without gaps."""
+    name = options["segments"]
+    if name == "grid":
+        return cells(picture.shape[0], picture.shape[1], options["cells"])
+    # these look at colours, from 0 to 1; the network's own numbers may be anything
+    low, high = picture.min(), picture.max()
+    shown = (picture - low) / (high - low if high > low else 1)
+    algorithm = getattr(brought("skimage.segmentation", "lime"), name)
+    drawn = np.asarray(algorithm(shown.astype(np.float64), **SETTINGS[name]))
+    _, numbers = np.unique(drawn, return_inverse=True)
+    return np.asarray(numbers.reshape(picture.shape[:2]))

@@ -1,0 +1,28 @@
+"""Maps that know nothing of the network: what any method has to beat."""
+
+import zlib
+
+import numpy as np
+
+from theodolite.explainers.saliency._work import Maps, Work
+
+
+def random(work: Work) -> Maps:
+    """Uniform noise, of the picture and the seed: another picture has other noise."""
+    rows, columns = work.pictures.shape[2:]
+    maps = [
+        np.random.default_rng([work.seed, zlib.crc32(picture.cpu().numpy().tobytes())]).random(
+            (rows, columns), dtype=np.float32
+        )
+        for picture in work.pictures
+    ]
+    return np.stack(maps)
+
+
+def centre(work: Work) -> Maps:
+    """A bell in the middle: where photographers put things."""
+    rows, columns = work.pictures.shape[2:]
+    down, across = ((np.arange(size) + 0.5) / size - 0.5 for size in (rows, columns))
+    width = work.options["width"]
+    bell = np.exp(-(down[:, None] ** 2 + across**2) / (2 * width**2))
+    return np.repeat(bell[None].astype(np.float32), len(work.pictures), axis=0)

@@ -1,0 +1,169 @@
+"""The layer whose places a map is made of, and how its output is laid out."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from theodolite.contracts.tokens import MOST_LEADING, token_grid
+from theodolite.errors import EvidenceError
+from theodolite.explainers.saliency._work import Work, fits
+
+if TYPE_CHECKING:
+    import torch
+
+Seen = list[tuple[str, "torch.nn.Module", tuple[int, ...]]]
+BEFORE_ATTENTION = ("norm1", "ln_1", "ln1", "layernorm_before", "layer_norm1", "pre_norm")
+"""What libraries call the norm that opens a block. After the last attention nothing of a patch
+reaches the class token any more, so a later layer has no gradients there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A layer, and where in its output the places are."""
+
+    name: str
+    module: "torch.nn.Module"
+    leading: int | None
+    """Tokens before the patches; None where the layer gives maps."""
+    channels: int
+    """The axis of the channels."""
+    grid: tuple[int, int]
+
+    def maps(self, given: "torch.Tensor") -> "torch.Tensor":
+        """(samples, channels, rows, columns), copied: later layers may write over the output."""
+        if self.leading is not None:
+            given = given[:, self.leading :].reshape(len(given), *self.grid, -1)
+        return given.movedim(-1, 1).clone() if self.channels == -1 else given.clone()
+
+    def laid_back(self, maps: "torch.Tensor") -> "torch.Tensor":
+        """Maps in the layout of the layer's output, with 0 at tokens that are not patches."""
+        import torch  # noqa: PLC0415
+
+        given = maps.movedim(1, -1) if self.channels == -1 else maps
+        if self.leading is None:
+            return given
+        patches = given.flatten(1, 2)
+        before = patches.new_zeros((len(patches), self.leading, patches.shape[2]))
+        return torch.cat([before, patches], dim=1)
+
+
+def find_place(work: Work) -> Place:
+    """The layer that was named, else the last with places; found by one pass of one picture."""
+    rows, columns = work.pictures.shape[2:]
+    seen = _seen(work)
+    name = work.layer if work.layer is not None else _last(seen, rows / columns)
+    found = [(module, shape) for known, module, shape in seen if known == name]
+    if len(found) != 1:
+        raise EvidenceError(
+            "layer", f"{name!r}, called {len(found)} times in one pass", "a layer that is used once"
+        )
+    module, shape = found[0]
+    if len(shape) == 4:
+        channels = _channel_axis(shape, rows / columns)
+        return Place(name, module, None, channels, shape[1:3] if channels == -1 else shape[2:])
+    if len(shape) != 3:
+        raise EvidenceError(
+            "layer", f"{name!r} with shape {shape}" if shape else f"{name!r}, no single tensor",
+            "(samples, channels, rows, columns) or (samples, tokens, channels)",
+            "Name a layer before the pooling.",
+        )  # fmt: skip
+    leading, *grid = token_grid(shape[1], _grid(seen, shape[1], work))
+    return Place(name, module, leading, -1, (grid[0], grid[1]))
+
+
+def _seen(work: Work) -> Seen:
+    """Every layer that was called, in the order in which they ended, and its output's shape."""
+    import torch  # noqa: PLC0415
+
+    if work.layer is not None:
+        _exists(work.network, work.layer)
+    seen: Seen = []
+
+    def note(name: str) -> Any:
+        def hook(module: "torch.nn.Module", _: Any, given: Any) -> None:
+            seen.append((name, module, tuple(given.shape) if torch.is_tensor(given) else ()))
+
+        return hook
+
+    hooks = [
+        module.register_forward_hook(note(name))
+        for name, module in work.network.named_modules()
+        if name
+    ]
+    try:
+        with torch.no_grad():
+            fits(work.network(work.pictures[:1]), work.targets)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return seen
+
+
+def _exists(network: "torch.nn.Module", layer: str) -> None:
+    names = [name for name, _ in network.named_modules() if name]
+    if layer not in names:
+        short = [name for name in names if name.count(".") < 2]
+        raise EvidenceError(
+            "layer", repr(layer), f"the name of a module, such as {', '.join(short[-8:])}"
+        )
+
+
+def _last(seen: Seen, aspect: float) -> str:
+    """The last layer with places; of a transformer, the norm that opens the last block."""
+    placed = [(name, shape) for name, _, shape in seen if _has_places(shape, aspect)]
+    if not placed:
+        raise EvidenceError(
+            "layer", "a network in which no layer was seen to have places",
+            "the name of one that gives maps or tokens",
+            'Pass layer="...", and grid=(rows, columns) if it gives tokens.',
+        )  # fmt: skip
+    name, shape = placed[-1]
+    if len(shape) == 4:
+        return name
+    opening = [n for n, s in placed if len(s) == 3 and n.split(".")[-1] in BEFORE_ATTENTION]
+    if not opening:
+        some = ", ".join(n for n, s in placed[-6:] if len(s) == 3)
+        raise EvidenceError(
+            "layer", f"tokens ({some}), and no norm that is known to open a block",
+            "the name of the last layer before the last attention",
+            'Pass layer="...", and grid=(rows, columns) if the patches are not a square.',
+        )  # fmt: skip
+    return opening[-1]
+
+
+def _has_places(shape: tuple[int, ...], aspect: float) -> bool:
+    if len(shape) == 4 and shape[0] == 1:
+        _, a, b, c = shape
+        return (a * b if _channel_axis(shape, aspect) == -1 else b * c) > 1
+    return len(shape) == 3 and shape[0] == 1 and shape[1] > 3
+
+
+def _channel_axis(shape: tuple[int, ...], aspect: float) -> int:
+    """Channels come last (Swin) where only the axes before the last are shaped as the picture."""
+    _, a, b, c = shape
+    first, last = (abs(r - aspect * k) < max(1, aspect) for r, k in ((b, c), (a, b)))
+    return -1 if last and not first else 1
+
+
+def _grid(seen: Seen, tokens: int, work: Work) -> tuple[int, int] | None:
+    """Rows and columns of the patches: those of the convolution that cut the picture up."""
+    import torch  # noqa: PLC0415
+
+    cut = [
+        (shape[2], shape[3])
+        for _, module, shape in seen
+        if isinstance(module, torch.nn.Conv2d)
+        and len(shape) == 4
+        and 0 <= tokens - shape[2] * shape[3] <= MOST_LEADING
+    ]
+    if work.grid is not None:
+        if cut and work.grid != cut[0]:
+            raise EvidenceError(
+                "grid", f"{work.grid}", f"{cut[0]}, the patches that the picture is cut into"
+            )
+        return work.grid
+    if not cut and work.pictures.shape[2] != work.pictures.shape[3]:
+        raise EvidenceError(
+            "grid", f"{tokens} tokens of a picture that is not a square", "the patches' layout",
+            "Pass grid=(rows, columns) of the patches.",
+        )  # fmt: skip
+    return cut[0] if cut else None

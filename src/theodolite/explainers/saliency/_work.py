@@ -1,0 +1,147 @@
+"""What every method is given, and what it may ask of the network."""
+
+import contextlib
+import copy
+import importlib
+import io
+import random
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.errors import EvidenceError
+
+if TYPE_CHECKING:
+    import torch
+
+Maps = Float[np.ndarray, "samples rows columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Pictures to explain, and how."""
+
+    network: "torch.nn.Module"
+    """Our own copy: it may be hooked."""
+    pictures: "torch.Tensor"
+    targets: tuple[int, ...]
+    layer: str | None
+    grid: tuple[int, int] | None
+    seed: int
+    options: Mapping[str, Any]
+
+
+def own_copy(network: "torch.nn.Module") -> "torch.nn.Module":
+    """A copy that evaluates, needs no gradients of its weights, and writes over nothing.
+
+    A layer that writes over its input would change what a hook has kept of the layer before.
+    """
+    import torch  # noqa: PLC0415
+
+    try:
+        with torch.inference_mode(mode=False):
+            copied = copy.deepcopy(network)
+    except (RuntimeError, TypeError) as error:
+        raise EvidenceError(
+            "network", f"one that cannot be copied ({error})", "one that copy.deepcopy takes",
+            "Load it anew, and explain before anything is computed with gradients.",
+        ) from error  # fmt: skip
+    copied.eval().float().requires_grad_(requires_grad=False)
+    for weights in copied.parameters():
+        weights.grad = None
+    for module in copied.modules():
+        if getattr(module, "inplace", False) is True:
+            module.inplace = False  # type: ignore[assignment]
+    return copied
+
+
+def brought(module: str, method: str, extra: str = "explain") -> Any:
+    """A library's module, or what to install."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecations inside other people's packages
+            return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise EvidenceError(
+            method, f"no {package}", "it", f"Install it: pip install 'theodolite[{extra}]'."
+        ) from error
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Libraries draw from the global generators: seed these, and leave them as they were."""
+    import torch  # noqa: PLC0415
+
+    python, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.set_state(np.random.RandomState(seed).get_state())  # noqa: NPY002
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numbers)  # noqa: NPY002
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Without the progress bars that some libraries draw unasked."""
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def fits(output: Any, targets: tuple[int, ...]) -> None:
+    """Refuse a network that gives no row of class scores, and classes that it does not have."""
+    shape = tuple(getattr(output, "shape", ()))
+    if len(shape) != 2:
+        came = f"shape {shape}" if shape else type(output).__name__
+        raise EvidenceError("network", came, "one row of class scores per picture")
+    wrong = [target for target in targets if not 0 <= target < shape[1]]
+    if wrong:
+        raise EvidenceError("targets", f"class {wrong[0]}", f"0 to {shape[1] - 1}")
+
+
+def checked(work: Work) -> None:
+    """One pass of one picture, to refuse early what would fail late."""
+    import torch  # noqa: PLC0415
+
+    with torch.no_grad():
+        fits(work.network(work.pictures[:1]), work.targets)
+
+
+Scores = Callable[["torch.Tensor"], "torch.Tensor"]
+
+
+def scorer(work: Work) -> Scores:
+    """Pictures to class scores: probabilities or logits, as the method's options say."""
+    if work.options["score"] == "logit":
+        return lambda pictures: work.network(pictures)
+    return lambda pictures: work.network(pictures).softmax(dim=1)
+
+
+def stretched(maps: "torch.Tensor", rows: int, columns: int) -> Maps:
+    """Maps at the size of the picture, bilinear."""
+    import torch  # noqa: PLC0415
+
+    large = torch.nn.functional.interpolate(
+        maps[:, None].float(), (rows, columns), mode="bilinear", align_corners=False
+    )
+    return np.asarray(large[:, 0].detach().cpu().numpy(), np.float32)
+
+
+def cells(rows: int, columns: int, number: int) -> np.ndarray:
+    """The number of the cell that each pixel is in, row by row; at most one cell per pixel.
+
+    >>> cells(2, 4, 2)
+    array([[0, 0, 1, 1],
+           [2, 2, 3, 3]])
+    """
+    down, across = min(number, rows), min(number, columns)
+    row = np.arange(rows)[:, None] * down // rows
+    return np.asarray(row * across + np.arange(columns) * across // columns)

@@ -1,0 +1,135 @@
+"""The ways of finding where in a picture an answer comes from, by name.
+
+Importing it loads no library; making an explainer loads the one it needs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.explainers.saliency._bcos import bcos, check_bcos
+from theodolite.explainers.saliency._cam_table import CAMS
+from theodolite.explainers.saliency._cams import CLASSES, cam
+from theodolite.explainers.saliency._factorised import deep_feature_factorization
+from theodolite.explainers.saliency._full_grad import full_grad
+from theodolite.explainers.saliency._gradients import (
+    gradient_shap,
+    integrated_gradients,
+    kernel_shap,
+    occlusion,
+    saliency,
+)
+from theodolite.explainers.saliency._lime import lime
+from theodolite.explainers.saliency._nulls import centre, random
+from theodolite.explainers.saliency._options import OPTIONS, checked_options
+from theodolite.explainers.saliency._other_table import OTHERS
+from theodolite.explainers.saliency._rise import rise
+from theodolite.explainers.saliency._shap import shap
+from theodolite.explainers.saliency._work import Maps, Work, brought, own_copy
+from theodolite.explainers.saliency.technique import Technique
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["OPTIONS", "TECHNIQUES", "Explainer", "explainer"]
+
+TECHNIQUES: Mapping[str, Technique] = MappingProxyType(
+    {technique.name: technique for technique in (*CAMS, *OTHERS)}
+)
+MODULES = {
+    "grad-cam": "pytorch_grad_cam",
+    "captum": "captum.attr",
+    "lime": "lime.lime_image",
+    "shap": "shap",
+}
+FUNCTIONS: Mapping[str, Callable[[Work], Maps]] = MappingProxyType(
+    {
+        **{name: partial(cam, name) for name in CLASSES},
+        "full_grad": full_grad,
+        "deep_feature_factorization": deep_feature_factorization,
+        "integrated_gradients": integrated_gradients,
+        "gradient_shap": gradient_shap,
+        "occlusion": occlusion,
+        "kernel_shap": kernel_shap,
+        "saliency": saliency,
+        "lime": lime,
+        "shap": shap,
+        "bcos": bcos,
+        "rise": rise,
+        "random": random,
+        "centre": centre,
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Explainer:
+    """A method on a network: pictures and target classes to maps."""
+
+    technique: Technique
+    network: "torch.nn.Module"
+    """A copy: the network that was given is never touched."""
+    layer: str | None
+    grid: tuple[int, int] | None
+    seed: int
+    options: Mapping[str, Any]
+
+    def __call__(
+        self,
+        pictures: Float[np.ndarray, "samples 3 rows columns"],
+        targets: Int[np.ndarray, " samples"],
+    ) -> Float[np.ndarray, "samples rows columns"]:
+        """One map per picture, in single precision, at the picture's size."""
+        import torch  # noqa: PLC0415
+
+        if not np.isfinite(pictures).all():
+            raise EvidenceError("pictures", "NaN or infinity", "finite numbers")
+        if not len(pictures):
+            return np.zeros((0, *pictures.shape[2:]), np.float32)
+        first = next(self.network.parameters(), None)
+        classes = tuple(int(target) for target in targets)
+        with torch.inference_mode(mode=False):  # the caller may be in it, gradients cannot
+            given = torch.from_numpy(np.array(pictures, np.float32, order="C"))
+            given = given.to("cpu" if first is None else first.device)
+            work = Work(
+                self.network, given, classes, self.layer, self.grid, self.seed, self.options
+            )
+            return FUNCTIONS[self.technique.name](work)
+
+
+def explainer(
+    name: str,
+    network: "torch.nn.Module",
+    *,
+    layer: str | None = None,
+    grid: tuple[int, int] | None = None,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+) -> Explainer:
+    """A function (pictures as the network wants them, target classes) -> one map per picture.
+
+    Args:
+        name: A key of :data:`TECHNIQUES`.
+        network: Any torch module that gives one row of class scores (logits) per picture. It is
+            copied once and never changed.
+        layer: Whose places a CAM is made of; else the last that has any, or for a transformer the
+            norm that opens its last block.
+        grid: Rows and columns of a transformer's patches, where they cannot be found.
+        seed: For methods that draw. The same picture, class and seed give the same map, whatever
+            else is in the batch.
+        options: Of the method; see :data:`OPTIONS` for their names and defaults.
+    """
+    if name not in TECHNIQUES:
+        raise EvidenceError("method", repr(name), f"one of {', '.join(TECHNIQUES)}")
+    technique, chosen = TECHNIQUES[name], checked_options(name, options)
+    if technique.library in MODULES:
+        brought(MODULES[technique.library], name)
+    if name == "bcos":
+        check_bcos(network)
+    return Explainer(technique, own_copy(network), layer, grid, seed, MappingProxyType(chosen))
