@@ -12,6 +12,7 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.metrics._base import Entry
@@ -186,6 +187,19 @@ def saliency_evidence(
     )
 
 
+@st.composite
+def rating_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> RatingEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, raters = draw(st.integers(1, max_samples)), draw(st.integers(1, 5))
+    scale = np.cumsum(random.choice([0.5, 1.0, 2.0], draw(st.integers(2, 7))))
+    ratings = random.choice(scale[: draw(st.integers(1, len(scale)))], (n, raters))
+    ratings[random.random((n, raters)) < draw(st.sampled_from([0.0, 0.3, 0.9]))] = np.nan
+    ratings[0, 0] = scale[0]
+    predicted = random.uniform(scale[0] - 1, scale[-1] + 1, n)
+    predicted[random.random(n) < draw(st.sampled_from([0.0, 0.3]))] = np.nan
+    return RatingEvidence(ratings=ratings, scale=scale, predicted=predicted)
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
@@ -193,6 +207,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
     EmbeddingEvidence: embedding_evidence(),
     InterventionEvidence: intervention_evidence(),
     SurrogateEvidence: surrogate_evidence(),
+    RatingEvidence: rating_evidence(),
     SaliencyEvidence: saliency_evidence(),
 }
 

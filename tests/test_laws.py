@@ -14,6 +14,7 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.datasets.synthetic import planted_concepts, planted_locations, planted_units
@@ -22,6 +23,7 @@ from theodolite.datasets.synthetic_leakage import (
     planted_interventions,
     planted_leakage,
 )
+from theodolite.datasets.synthetic_ratings import planted_ratings
 from theodolite.datasets.synthetic_saliency import planted_saliency
 from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.metrics._base import Entry
@@ -35,6 +37,7 @@ PERFECT = {
     EmbeddingEvidence: planted_embeddings(),
     InterventionEvidence: planted_interventions(),
     SurrogateEvidence: planted_surrogates(),
+    RatingEvidence: planted_ratings(),
     SaliencyEvidence: planted_saliency(),
 }
 FAULTY = {

@@ -21,12 +21,14 @@ from theodolite.contracts.evidence import (
     LocationEvidence,
     UnitEvidence,
 )
+from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.score import Score
 from theodolite.contracts.shards import in_order
 from theodolite.contracts.stored_writer import renumbered
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.datasets.synthetic import planted_locations, planted_units
 from theodolite.datasets.synthetic_leakage import planted_interventions
+from theodolite.datasets.synthetic_ratings import planted_ratings
 from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Request, Resampling, evaluate
@@ -91,6 +93,7 @@ def evidence_for(kind: type[Evidence]) -> Any:
         UnitEvidence: lambda: planted_units(N),
         InterventionEvidence: lambda: planted_interventions(N),
         SurrogateEvidence: surrogates,
+        RatingEvidence: lambda: planted_ratings(N, agreement=0.5),
     }[kind]()
     return renumbered(made, np.arange(len(made)) * 7 + 3)
 

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 
 from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.rating_summary import Aggregate, Ties, aggregated
+from theodolite.metrics._base import ratio
 
 Ratings = Float[np.ndarray, "samples raters"]
 Scale = Float[np.ndarray, " levels"]
@@ -15,6 +16,11 @@ Scale = Float[np.ndarray, " levels"]
 def bundle(ratings: Ratings, scale: Scale, **given: Any) -> RatingEvidence:
     """Ratings as evidence, for a score that is called as a function."""
     return RatingEvidence(ratings=ratings, scale=scale, **given)
+
+
+def quotient(part: Any, whole: Any) -> np.ndarray:
+    """As ``ratio``, of sums that may be single numbers; NaN where the whole is not above 0."""
+    return ratio(np.asarray(part, np.float64), np.asarray(whole, np.float64))
 
 
 def nearest(values: Float[np.ndarray, "*n"], scale: Scale) -> Int[np.ndarray, "*n"]:

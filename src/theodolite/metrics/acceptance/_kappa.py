@@ -6,7 +6,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Bool, Float
 
-from theodolite.metrics._base import Additive, Weights, ratio, total
+from theodolite.metrics._base import Additive, Weights, total
+from theodolite.metrics.acceptance._given import quotient
 
 SUMS = 5
 """Pairs, the first's sum, the second's, squares of both, and squared differences."""
@@ -19,13 +20,8 @@ def quadratic_kappa(sums: Float[np.ndarray, "*n 5"]) -> Float[np.ndarray, "*n"]:
     In positions on the full scale, seen or not. Undefined where all answers of both are the same.
     """
     pairs, first, second, squares, apart = np.moveaxis(sums, -1, 0)
-    expected = squares - 2 * np.divide(
-        first * second, pairs, out=np.zeros_like(pairs), where=pairs > 0
-    )
-    # what rounding leaves where nobody ever differs is no difference
-    expected = np.where(expected > 1e-9 * np.maximum(pairs, 1.0), expected, 0.0)
-    unlike = ratio(apart, expected)
-    return np.asarray(1 - unlike)
+    expected = squares - 2 * first * second / np.maximum(pairs, 1.0)
+    return np.asarray(1 - quotient(apart, expected))
 
 
 def pair_sums(
@@ -57,7 +53,7 @@ class QuadraticKappa(Additive):
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Answers that entered, and answers with nothing to compare with."""
-        return self.sums[..., 0], self.alone
+        return np.asarray(self.sums[..., 0]), self.alone
 
     def value(self) -> Float[np.ndarray, "*resamples"]:
         """The kappa."""

@@ -1,6 +1,7 @@
 """Null baselines of the acceptance scores."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,8 @@ OTHER_PREDICTION = Baseline(
     _of_another,
     sums=_some_predictions,
 )
+
+
+def of_all(baseline: Baseline) -> Baseline:
+    """The same for a score that has all samples at once, and so needs no sums beforehand."""
+    return replace(baseline, sums=None, make=baseline.made)

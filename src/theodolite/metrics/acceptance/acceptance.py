@@ -38,7 +38,7 @@ def acceptance(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray
     uses=("ratings", "scale"),
     baselines=(RANDOM_VOTES,),
     enough=0.75,
-    cite="pasta2025",
+    cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Do people accept the explanations?",
         read="0 is the lowest answer from everybody, 1 the highest; 0.75 is four of five stars. "

@@ -1,21 +1,21 @@
 """How much of the spread of votes is between explanations?"""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from theodolite.contracts.rating import RatingEvidence
-from theodolite.metrics._base import Additive, Card, Weights, constant, metric, ratio, total
-from theodolite.metrics.acceptance._given import Ratings, Scale, bundle
+from theodolite.metrics._base import Additive, Card, Weights, constant, metric, total
+from theodolite.metrics.acceptance._given import Ratings, Scale, bundle, quotient
 from theodolite.metrics.acceptance._nulls import DEALT_OUT
 
 Form = Literal["ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"]
 
 
 def intraclass_correlation(
-    ratings: Ratings, scale: Scale, *, form: Form = "ICC2", **given: Any
+    ratings: Ratings, scale: Scale, *, form: Form = "ICC1", **given: Any
 ) -> Float[np.ndarray, ""]:
     r"""Intraclass correlation :cite:p:`shrout1979intraclass`, from analyses of variance.
 
@@ -31,10 +31,10 @@ def intraclass_correlation(
     Example:
         >>> votes = np.array([[9.0, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6],
         ...                   [10, 5, 6, 9], [6, 2, 4, 7]])
-        >>> intraclass_correlation(votes, np.arange(1.0, 11), form="ICC2").round(6)
-        array(0.289764)
+        >>> round(float(intraclass_correlation(votes, np.arange(1.0, 11), form="ICC2")), 6)
+        0.289764
     """
-    return IntraclassCorrelation.of(bundle(ratings, scale, **given)).value(form=form)
+    return IntraclassCorrelation.of(bundle(ratings, scale, **given), form=form).value()
 
 
 @metric(
@@ -68,11 +68,12 @@ class IntraclassCorrelation(Additive):
     """Of those everybody rated: explanations, squares, squared sums, and each rater's sum."""
     spread: float = constant()
     """Squared length of the scale, to tell nothing from what rounding leaves."""
-
-    counts_of: ClassVar[str] = "samples"
+    form: str = constant()
 
     @classmethod
-    def of(cls, evidence: RatingEvidence, weights: Weights = None) -> "IntraclassCorrelation":
+    def of(
+        cls, evidence: RatingEvidence, weights: Weights = None, *, form: Form = "ICC1"
+    ) -> "IntraclassCorrelation":
         scale = evidence.scale
         given = ~np.isnan(evidence.ratings)
         # counted from the middle of the scale, where squares are small
@@ -87,10 +88,18 @@ class IntraclassCorrelation(Additive):
             any_vote=total(np.stack([rated, k, k**2, sums, squares, own], axis=1), weights),
             all_votes=total(of_all, weights),
             spread=float((scale[-1] - scale[0]) ** 2),
+            form=form,
         )
 
-    def value(self, *, form: Form = "ICC2") -> Float[np.ndarray, "*resamples"]:
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Explanations that entered, and rated ones that not everybody rated."""
+        rated = np.asarray(self.any_vote[..., 0])
+        entered = rated if self.form.startswith("ICC1") else np.asarray(self.all_votes[..., 0])
+        return entered, np.asarray(rated - entered)
+
+    def value(self) -> Float[np.ndarray, "*resamples"]:
         """The correlation."""
+        form = self.form
         if form in ("ICC1", "ICC1k"):
             between, within, k = self._one_way()
             share = within
@@ -102,27 +111,27 @@ class IntraclassCorrelation(Additive):
             over = between + (per * habits) / np.maximum(n, 1.0)
             over = over if form.endswith("k") else over + (k - 1) * share
         over = np.where(over > 1e-9 * self.spread, over, 0.0)
-        return ratio(np.asarray(between - share), over)
+        return quotient(between - share, over)
 
     def _one_way(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean squares between and within explanations, and votes per explanation."""
         n, votes, squared, sums, squares, own = np.moveaxis(self.any_vote, -1, 0)
         grand = sums**2 / np.maximum(votes, 1.0)
-        between = self._clean(ratio(own - grand, n - 1))
-        within = self._clean(ratio(squares - own, votes - n))
-        return between, within, ratio(votes - squared / np.maximum(votes, 1.0), n - 1)
+        between = self._clean(quotient(own - grand, n - 1))
+        within = self._clean(quotient(squares - own, votes - n))
+        return between, within, quotient(votes - squared / np.maximum(votes, 1.0), n - 1)
 
     def _two_way(self) -> tuple[np.ndarray, ...]:
         """Mean squares of explanations, of what is left and of raters; and both numbers."""
         n, squares, own = np.moveaxis(self.all_votes[..., :3], -1, 0)
         by_rater = self.all_votes[..., 3:]
-        k = np.full_like(n, by_rater.shape[-1])
+        k = np.full(np.shape(n), float(by_rater.shape[-1]))
         at_least_one = np.maximum(n, 1.0)
         grand = by_rater.sum(axis=-1) ** 2 / (at_least_one * k)
         raters = (by_rater**2).sum(axis=-1) / at_least_one - grand
-        between = self._clean(ratio(own - grand, n - 1))
-        left = self._clean(ratio(squares - own - raters, np.maximum((n - 1) * (k - 1), 0.0)))
-        return between, left, self._clean(ratio(raters, k - 1)), n, k
+        between = self._clean(quotient(own - grand, n - 1))
+        left = self._clean(quotient(squares - own - raters, np.maximum((n - 1) * (k - 1), 0.0)))
+        return between, left, self._clean(quotient(raters, k - 1)), np.asarray(n), k
 
     def _clean(self, mean_square: np.ndarray) -> np.ndarray:
         """What rounding leaves of nothing is nothing."""

@@ -8,8 +8,8 @@ from jaxtyping import Float
 
 from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.rating_summary import histogram
-from theodolite.metrics._base import Additive, Card, Weights, constant, metric, ratio
-from theodolite.metrics.acceptance._given import Ratings, Scale, bundle
+from theodolite.metrics._base import Additive, Card, Weights, constant, metric, total
+from theodolite.metrics.acceptance._given import Ratings, Scale, bundle, quotient
 from theodolite.metrics.acceptance._nulls import DEALT_OUT
 
 Level = Literal["ordinal", "interval", "nominal"]
@@ -28,8 +28,8 @@ def krippendorff_alpha(
 
     Example:
         >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
-        >>> krippendorff_alpha(votes, np.arange(1.0, 6), level="interval").round(6)
-        array(0.875)
+        >>> round(float(krippendorff_alpha(votes, np.arange(1.0, 6), level="interval")), 6)
+        0.882353
     """
     return KrippendorffAlpha.of(bundle(ratings, scale, **given)).value(level=level)
 
@@ -74,17 +74,16 @@ class KrippendorffAlpha(Additive):
         for table, times in zip(together, rows, strict=True):
             weighted = counts * (times * share)[:, None]
             table[:] = weighted.T @ counts - np.diag(weighted.sum(axis=0))
-        alone = rows @ np.where(votes == 1, 1.0, 0.0)
-        plain = weights is None
+        alone = total((votes == 1).astype(float), weights)
         return cls(
-            together=together[0] if plain else together,
-            alone=alone[0] if plain else alone,
+            together=together[0] if weights is None else together,
+            alone=alone,
             scale=evidence.scale,
         )
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Votes with another vote beside them, and votes without."""
-        return self.together.sum(axis=(-2, -1)), self.alone
+        return np.asarray(self.together.sum(axis=(-2, -1)).round(6)), self.alone
 
     def value(self, *, level: Level = "ordinal") -> Float[np.ndarray, "*resamples"]:
         """The alpha."""
@@ -93,7 +92,7 @@ class KrippendorffAlpha(Additive):
         far = self._distances(answers, level)
         observed = (self.together * far).sum(axis=(-2, -1))
         expected = (answers[..., :, None] * answers[..., None, :] * far).sum(axis=(-2, -1))
-        return np.asarray(1 - ratio(np.asarray(observed * (n - 1)), np.asarray(expected)))
+        return np.asarray(1 - quotient(observed * (n - 1), expected))
 
     def _distances(self, answers: np.ndarray, level: Level) -> np.ndarray:
         if level == "nominal":

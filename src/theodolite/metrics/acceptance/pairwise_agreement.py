@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.contracts.rating import RatingEvidence
-from theodolite.metrics._base import Additive, Card, Weights, metric, ratio
-from theodolite.metrics.acceptance._given import Ratings, Scale, bundle, nearest
-from theodolite.metrics.acceptance._kappa import quadratic_kappa
+from theodolite.metrics._base import Additive, Card, Weights, metric
+from theodolite.metrics.acceptance._given import Ratings, Scale, bundle, nearest, quotient
+from theodolite.metrics.acceptance._kappa import SUMS, pair_sums, quadratic_kappa
 from theodolite.metrics.acceptance._nulls import DEALT_OUT
 
 
@@ -23,8 +23,8 @@ def pairwise_agreement(ratings: Ratings, scale: Scale, **given: Any) -> Float[np
 
     Example:
         >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
-        >>> pairwise_agreement(votes, np.arange(1.0, 6)).round(6)
-        array(0.830247)
+        >>> round(float(pairwise_agreement(votes, np.arange(1.0, 6))), 6)
+        0.860073
     """
     return PairwiseAgreement.of(bundle(ratings, scale, **given)).value()
 
@@ -61,28 +61,26 @@ class PairwiseAgreement(Additive):
     @classmethod
     def of(cls, evidence: RatingEvidence, weights: Weights = None) -> "PairwiseAgreement":
         place = nearest(evidence.ratings, evidence.scale)
-        given = (place >= 0).astype(float)
-        place = np.maximum(place, 0).astype(float)
-        i, j = np.triu_indices(given.shape[1], 1)
+        given, place = place >= 0, place.astype(float)
         rows = np.ones((1, len(given))) if weights is None else weights
-        sums = np.empty((len(rows), len(i), 5))
-        for row, times in zip(sums, rows, strict=True):  # never samples times pairs at once
-            weighted = (place * times[:, None]).T
-            common = (given * times[:, None]).T @ given
-            first, squares, product = weighted @ given, (weighted * place.T) @ given, weighted @ place
-            both = squares[i, j] + squares[j, i]
-            row[:] = np.stack(
-                [common[i, j], first[i, j], first[j, i], both, both - 2 * product[i, j]], axis=-1
-            )
-        return cls(sums[0] if weights is None else sums)
+        sums = [np.zeros((len(rows), 0, SUMS))]
+        for rater in range(given.shape[1] - 1):
+            rated = np.flatnonzero(given[:, rater])  # few of all, where raters are many
+            own = place[rated, rater, None]
+            others, there = place[rated, rater + 1 :], given[rated, rater + 1 :]
+            each = pair_sums(np.broadcast_to(own, others.shape), others, there)
+            found = rows[:, rated] @ each.reshape(len(rated), others.shape[1] * SUMS)
+            sums.append(found.reshape(len(rows), others.shape[1], SUMS))
+        joined = np.concatenate(sums, axis=1)
+        return cls(joined[0] if weights is None else joined)
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs that entered, and pairs that could not."""
         undefined = np.isnan(quadratic_kappa(self.sums))
-        return (~undefined).sum(axis=-1).astype(float), undefined.sum(axis=-1).astype(float)
+        return np.asarray((~undefined).sum(axis=-1)), np.asarray(undefined.sum(axis=-1))
 
     def value(self) -> Float[np.ndarray, "*resamples"]:
         """The mean over pairs."""
         each = quadratic_kappa(self.sums)
         known = ~np.isnan(each)
-        return ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1).astype(float))
+        return quotient(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1))

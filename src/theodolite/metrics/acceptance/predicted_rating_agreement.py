@@ -27,12 +27,13 @@ def predicted_rating_agreement(
     Distances are those on the full scale. Undefined if all are one and the same answer.
 
     Example:
-        >>> predicted_rating_agreement(
+        >>> found = predicted_rating_agreement(
         ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
         ...     np.arange(1.0, 6),
         ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
-        ... ).round(6)
-        array(0.888889)
+        ... )
+        >>> round(float(found), 6)
+        0.888889
     """
     evidence = bundle(ratings, scale, predicted=predicted, **given)
     return PredictedRatingAgreement.of(evidence, against=against).value()
@@ -48,7 +49,7 @@ def predicted_rating_agreement(
     uses=("ratings", "scale", "predicted"),
     decides=False,
     baselines=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
-    cite="pasta2025",
+    cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Do predicted votes agree with the votes of people?",
         read="1 is the same answer always, 0 chance. Compare with rater_agreement, which one "

@@ -9,7 +9,7 @@ from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.rating_summary import Aggregate
 from theodolite.metrics._base import Card, Pooled, metric
 from theodolite.metrics.acceptance._given import Ratings, Scale, bundle, nearest, target
-from theodolite.metrics.acceptance._nulls import OTHER_PREDICTION
+from theodolite.metrics.acceptance._nulls import OTHER_PREDICTION, of_all
 from theodolite.metrics.acceptance._ranks import spearman
 
 Rounded = Literal["no", "yes"]
@@ -27,17 +27,18 @@ def predicted_rating_correlation(
     """Spearman's correlation of predictions and votes.
 
     ``rounded="yes"`` takes the nearest answers instead, halves going up, as the code of
-    :cite:t:`pasta2025` does. Their tables print the mean of the correlation and its
-    p-value, about half of it. Undefined if all predictions, or all votes, are the same.
+    :cite:t:`kazmierczak2024benchmarking` does. Their tables print the mean of the correlation
+    and its p-value, about half of it. Undefined if all predictions, or all votes, are the same.
 
     Example:
-        >>> predicted_rating_correlation(
+        >>> found = predicted_rating_correlation(
         ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
         ...     np.arange(1.0, 6),
         ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
         ...     rounded="yes",
-        ... ).round(6)
-        array(0.882716)
+        ... )
+        >>> round(float(found), 6)
+        0.882716
     """
     evidence = bundle(ratings, scale, predicted=predicted, **given)
     return PredictedRatingCorrelation.of(evidence, against=against, rounded=rounded).value()
@@ -52,8 +53,8 @@ def predicted_rating_correlation(
     bounds=(-1.0, 1.0),
     uses=("ratings", "scale", "predicted"),
     decides=False,
-    baselines=(OTHER_PREDICTION,),
-    cite="pasta2025",
+    baselines=(of_all(OTHER_PREDICTION),),
+    cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Do predicted votes order explanations as people do?",
         read="1 is the same order, 0 an unrelated one. Compare with rater_correlation, which one "
@@ -61,7 +62,7 @@ def predicted_rating_correlation(
         "explanations.",
         misleads="The order of pictures counts as well as that of explanations: a score that only "
         "sees which picture is easy correlates, too.",
-        cost="one sort",
+        cost="one sort of predictions and votes",
     ),
 )
 class PredictedRatingCorrelation(Pooled):

@@ -21,17 +21,17 @@ def rater_agreement(
     r"""Quadratic kappa of each vote with the mode of the votes on the same explanation.
 
     ``own="included"`` takes the mode of all votes, the rater's own among them, as
-    :cite:t:`pasta2025` do: with five votes at random on five answers that gives 0.31,
-    not 0. By default the mode is that of the others. The authors draw one rater for each
-    explanation; here every vote is compared, which is what their number varies around.
+    :cite:t:`kazmierczak2024benchmarking` do: with five votes at random on five answers that
+    gives 0.31, not 0. By default the mode is that of the others. The authors draw one rater for
+    each explanation; here every vote is compared, which is what their number varies around.
 
     Undefined if all votes and all modes are the same answer. A vote without another one beside it,
     or with a tied mode under ``ties="nan"``, is left out and counted.
 
     Example:
         >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 5.0, 4.0], [3.0, 3.0, 3.0]])
-        >>> rater_agreement(votes, np.arange(1.0, 6)).round(6)
-        array(0.873239)
+        >>> round(float(rater_agreement(votes, np.arange(1.0, 6))), 6)
+        0.888889
     """
     state = RaterAgreement.of(bundle(ratings, scale, **given), own=own, ties=ties)
     return state.value()
@@ -47,7 +47,7 @@ def rater_agreement(
     uses=("ratings", "scale"),
     decides=False,
     baselines=(DEALT_OUT,),
-    cite="pasta2025",
+    cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does one rater say what most of the others say?",
         read="1 is the same answer always, 0 what raters with these habits would reach by chance. "

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from theodolite.contracts.rating import RatingEvidence
 from theodolite.metrics._base import Card, Pooled, metric, ratio
 from theodolite.metrics.acceptance._given import Ratings, Scale, bundle
-from theodolite.metrics.acceptance._nulls import DEALT_OUT
+from theodolite.metrics.acceptance._nulls import DEALT_OUT, of_all
 from theodolite.metrics.acceptance._ranks import spearman
 
 
@@ -21,8 +21,8 @@ def rater_correlation(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.
 
     Example:
         >>> votes = np.array([[1.0, 2.0, 1.0], [4.0, 4.0, 5.0], [3.0, 5.0, 2.0], [2.0, 1.0, 3.0]])
-        >>> rater_correlation(votes, np.arange(1.0, 6)).round(6)
-        array(0.649123)
+        >>> round(float(rater_correlation(votes, np.arange(1.0, 6))), 6)
+        0.587814
     """
     return RaterCorrelation.of(bundle(ratings, scale, **given)).value()
 
@@ -36,8 +36,8 @@ def rater_correlation(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.
     bounds=(-1.0, 1.0),
     uses=("ratings", "scale"),
     decides=False,
-    baselines=(DEALT_OUT,),
-    cite="pasta2025",
+    baselines=(of_all(DEALT_OUT),),
+    cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does one rater order explanations as the others do on average?",
         read="1 is the same order, 0 an unrelated one. A learned score of what people say is "

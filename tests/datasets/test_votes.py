@@ -1,0 +1,390 @@
+"""Readers of votes: formats as other tools write them, and what is refused."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import stats
+
+from theodolite.contracts.rating_summary import by_group
+from theodolite.datasets.voted_rows import Vote, explanations_from
+from theodolite.datasets.votes_label_studio import label_studio_votes
+from theodolite.datasets.votes_pasta import pasta_votes
+from theodolite.datasets.votes_potato import potato_votes
+from theodolite.datasets.votes_saliency import saliency_ratings
+from theodolite.datasets.votes_table import vote_table
+from theodolite.datasets.votes_text import text_acceptability, text_quality
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.tables import write_parquet
+from theodolite.metrics.acceptance.rater_correlation import rater_correlation
+
+NAN = float("nan")
+
+
+def entry(image: int, technique: int, votes: Any, **more: Any) -> dict[str, Any]:
+    """One entry of PASTA's file."""
+    return {
+        "img": f"/home/somebody/data/imgs/coco_{image}_home_or_hotel.png",
+        "explication": f"/home/somebody/data/expl/coco_{image}_{technique}_home_or_hotel.png",
+        "GTclass": "home_or_hotel",
+        "predictedclass": "workplace",
+        "Annotation": votes,
+    } | more
+
+
+def pasta(root: Path, entries: Any) -> Path:
+    (root / "human_annotations.json").write_text(json.dumps(entries))
+    return root
+
+
+def test_pasta(tmp_path: Path) -> None:
+    for folder in ("imgs", "expl", "activations"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "imgs" / "coco_75_home_or_hotel.png").write_bytes(b"")
+    (tmp_path / "activations" / "coco_75_3_home_or_hotel.npy").write_bytes(b"")
+    (tmp_path / "expl" / "coco_76_3_home_or_hotel.png").write_bytes(b"")
+    concepts = {"sofa": 0.5, "cat": -2}
+    (tmp_path / "activations" / "coco_75_39_home_or_hotel.json").write_text(json.dumps(concepts))
+    full = {f"Q{i}": i % 5 + 1 for i in range(1, 7)}
+    entries = [
+        entry(75, 39, [full, full | {"Q1": 5}, {"Q1": 3, "Q0.1": "a room"}], ID=7),
+        entry(75, 3, [{"Q2": 4, "Q1": None}]),
+        entry(76, 3, [full] * 5, activations="…"),
+        {key: value for key, value in entry(77, 3, []).items() if key != "Annotation"},
+    ]
+    found = pasta_votes(pasta(tmp_path, entries))
+    assert len(found) == 3
+    first = found.questions["Q1"]
+    assert_array_equal(
+        first.ratings, [[2, 5, 3, NAN, NAN], [NAN] * 5, [2, 2, 2, 2, 2]],
+    )  # fmt: skip
+    assert_array_equal(found.questions["Q2"].ratings[:, 0], [3, 4, 3])
+    assert list(found.questions) == ["Q1", "Q2", "Q3", "Q4", "Q5", "Q6"]
+    assert first.samples.ids is not None
+    assert first.samples.ids.tolist()[0] == "coco_75_39_home_or_hotel"
+    assert first.samples.clusters is not None
+    assert first.samples.clusters.tolist() == [0, 0, 1]
+    assert first.techniques.names == ("3", "39 CLIP-QDA-sample")
+    assert np.asarray(first.technique).tolist() == [1, 0, 0]
+    assert first.raters.names == tuple(f"vote {i}" for i in range(1, 6))
+    assert first.scale.tolist() == [1, 2, 3, 4, 5]
+    by_concepts, by_map, rendered = found.shown
+    assert by_concepts.concepts == concepts
+    assert by_concepts.map is None
+    assert by_concepts.label == "workplace"
+    assert by_map.picture == tmp_path / "imgs" / "coco_75_home_or_hotel.png"
+    assert by_map.map == tmp_path / "activations" / "coco_75_3_home_or_hotel.npy"
+    assert rendered.map == tmp_path / "expl" / "coco_76_3_home_or_hotel.png"
+    assert rendered.picture is None
+    assert found.numbers["image id"].tolist() == [75, 75, 76]
+    assert any("not identified" in note for note in found.notes)
+    assert any("1 entries without votes" in note for note in found.notes)
+    assert list(found.digests()) == ["human_annotations.json"]
+
+
+def test_votes_on_one_explanation_in_two_batches_are_joined(tmp_path: Path) -> None:
+    entries = [entry(1, 2, [{"Q1": 1}]), entry(1, 2, [{"Q1": 5}])]
+    found = pasta_votes(pasta(tmp_path, entries))
+    assert_array_equal(found.questions["Q1"].ratings, [[1, 5]])
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ({"not": "a list"}, "a list of entries"),
+        ([entry(1, 2, [{"Q1": 6}])], "Q1 = 6"),
+        ([entry(1, 2, [{"Q1": True}])], "Q1 = True"),
+        ([entry(1, 2, [{"Q1": "4"}])], "Q1 = '4'"),
+        ([entry(1, 2, "five stars")], "one object per annotator"),
+        ([entry(1, 2, [{"Q1": 4}], img="pictures/coco_1_cat.png")], "imgs/"),
+        ([entry(1, 2, [{"Q1": 4}], img="imgs/coco_2_cat.png")], "same picture"),
+        ([entry(1, 2, [{"Q1": 4}], explication="expl/coco_1_cat.png")], "expl/"),
+        ([entry(1, 2, [{"Q1": 4}], explication="expl/../../coco_1_2_cat.png")], "'..'"),
+        ([entry(1, 2, [])], "no annotations"),
+        (["x"], "an object"),
+    ],
+)
+def test_what_pasta_refuses(tmp_path: Path, broken: Any, said: str) -> None:
+    with pytest.raises(RefusedInput, match=said):
+        pasta_votes(pasta(tmp_path, broken))
+
+
+LONG = """item,rater,question,rating,technique,picture,group,text
+a,ann,clear,4,LIME,dog,old,an ear
+a,bob,clear,5,LIME,dog,young,an ear
+b,ann,clear,,SHAP,dog,old,a nose
+b,bob,clear,2,SHAP,dog,young,a nose
+c,ann,true,1,LIME,cat,old,"=cmd|'/C calc'!A1"
+"""
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_long_table(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"votes{ending}"
+    if ending == ".csv":
+        path.write_text(LONG)
+    elif ending == ".csv.gz":
+        path.write_bytes(gzip.compress(LONG.encode()))
+    else:
+        header, *rows = [line.split(",", 7) for line in LONG.splitlines()]
+        columns: dict[str, Any] = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+        columns["rating"] = [float(r) if r else None for r in columns["rating"]]
+        write_parquet(path, columns)
+    found = vote_table(path, scale=(1, 2, 3, 4, 5))
+    clear = found.questions["clear"]
+    assert_array_equal(clear.ratings, [[4, 5], [NAN, 2], [NAN, NAN]])
+    assert_array_equal(found.questions["true"].ratings, [[NAN, NAN], [NAN, NAN], [1, NAN]])
+    assert clear.raters.names == ("ann", "bob")
+    assert np.asarray(clear.technique).tolist() == [0, 1, 0]
+    assert clear.samples.clusters is not None
+    assert clear.samples.clusters.tolist() == [0, 0, 1]
+    assert [shown.text for shown in found.shown][:2] == ["an ear", "a nose"]
+    assert list(by_group(clear)) == ["old", "young"]
+    assert found.tables == (path,)
+
+
+def test_other_names_of_columns_and_a_scale_that_was_not_said(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("task,worker,stars\n1,7,2\n1,8,5\n2,7,3\n")
+    names = {"item": "task", "rater": "worker", "rating": "stars"}
+    found = vote_table(path, columns=names)
+    (votes,) = found.questions.values()
+    assert votes.scale.tolist() == [2, 3, 4, 5]
+    assert "taken as 2 to 5" in found.notes[0]
+    assert votes.samples.clusters is None
+    with pytest.raises(RefusedInput, match=r"no .*'item', 'rater', 'rating'.*`columns`"):
+        vote_table(path)
+    with pytest.raises(RefusedInput, match="'marks'"):
+        vote_table(path, columns=names | {"group": "marks"})
+    with pytest.raises(RefusedInput, match=r"\['rating_value'\]"):
+        vote_table(path, columns={"rating_value": "stars"})
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("a,ann,4\na,ann,4\n", "two of 'ann' on 'a'"),
+        ("a,ann,good\nb,ann,1\n", "rating in row 2: got 'good'"),
+        ("a,ann,inf\nb,ann,1\n", "a number"),
+        (",ann,3\n", "item in row 2"),
+        ("a,ann,3\n", "all possible answers"),
+        ("a,ann,2.5\nb,ann,3\n", "scale: got answers"),
+        ("a,ann,\n", "no answer at all"),
+        ("a,ann,1\nb,ann,999999\n", "all possible answers"),
+        ("", "no rows"),
+    ],
+)
+def test_what_a_table_refuses(tmp_path: Path, rows: str, said: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("item,rater,rating\n" + rows)
+    with pytest.raises(EvidenceError, match=said):
+        vote_table(path)
+
+
+def test_tables_that_are_no_tables(tmp_path: Path) -> None:
+    (tmp_path / "votes.pkl").write_bytes(b"")
+    with pytest.raises(RefusedInput, match="ending"):
+        vote_table(tmp_path / "votes.pkl")
+    with pytest.raises(RefusedInput, match="nothing there"):
+        vote_table(tmp_path / "none.csv")
+    (tmp_path / "votes.csv.gz").write_bytes(b"no archive")
+    with pytest.raises(RefusedInput, match="broken archive"):
+        vote_table(tmp_path / "votes.csv.gz")
+
+
+def test_terms_that_contradict_each_other() -> None:
+    votes = [Vote("a", "ann", "q", 1.0, technique="x"), Vote("a", "bob", "q", 2.0, technique="y")]
+    with pytest.raises(EvidenceError, match="'x' and 'y' for 'a'"):
+        explanations_from(votes, name="")
+    groups = [Vote("a", "ann", "q", 1.0, group="x"), Vote("b", "ann", "q", 2.0, group="y")]
+    with pytest.raises(EvidenceError, match="group"):
+        explanations_from(groups, name="")
+    with pytest.raises(EvidenceError, match="cells"):
+        explanations_from([Vote(str(i), str(i), "q", 1.0) for i in range(10_001)], name="")
+    with pytest.raises(EvidenceError, match="votes: got none"):
+        explanations_from([], name="")
+
+
+def test_names_and_texts_are_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text('item,rater,rating,text\n"a\x1b[31m",ann,1,"x\u202ey\x07"\nb,ann,2,\n')
+    found = vote_table(path)
+    (votes,) = found.questions.values()
+    assert votes.samples.ids is not None
+    assert votes.samples.ids[0] == "a\\x1b[31m"
+    assert found.shown[0].text == "xy"
+
+
+def result(kind: str, answer: Any, name: str = "clarity", **more: Any) -> dict[str, Any]:
+    return {"type": kind, "from_name": name, "to_name": "t", "value": {kind: answer} | more}
+
+
+def test_label_studio(tmp_path: Path) -> None:
+    tasks = [
+        {
+            "id": 11,
+            "data": {"image": "https://example.com/dog.png", "technique": "LIME", "text": "ear"},
+            "annotations": [
+                {"completed_by": 1, "result": [result("rating", 4), result("number", 2, "trust")]},
+                {"completed_by": {"id": 2}, "result": [result("choices", ["5"])]},
+                {"completed_by": 3, "was_cancelled": True, "result": [result("rating", 1)]},
+                {"completed_by": 1, "result": [result("rating", 5)]},
+            ],
+        },
+        {
+            "id": 12,
+            "data": {"image": "https://example.com/dog.png", "technique": "SHAP"},
+            "annotations": [
+                {
+                    "completed_by": 2,
+                    "result": [
+                        result("rating", 3, start=0, end=4),
+                        result("textarea", ["nice"]),
+                        result("choices", ["good"], "trust"),
+                        result("choices", ["1", "2"], "trust"),
+                        result("rating", 1),
+                    ],
+                }
+            ],
+        },
+    ]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    found = label_studio_votes(path, scale=(1, 2, 3, 4, 5))
+    assert_array_equal(found.questions["clarity"].ratings, [[5, 5], [NAN, 1]])
+    assert_array_equal(found.questions["trust"].ratings, [[2, NAN], [NAN, NAN]])
+    assert found.questions["clarity"].raters.names == ("1", "2")
+    assert found.questions["clarity"].techniques.names == ("LIME", "SHAP")
+    clusters = found.questions["clarity"].samples.clusters
+    assert clusters is not None
+    assert clusters.tolist() == [0, 0]
+    assert found.shown[0].text == "ear"
+    assert any("1 votes were given again" in note for note in found.notes)
+    assert any("4 results were no votes" in note for note in found.notes)
+    words = label_studio_votes(path, scale=(1, 2, 3, 4, 5), choices={"good": 4})
+    assert_array_equal(words.questions["trust"].ratings, [[2, NAN], [NAN, 4]])
+    for content in ('{"a": 1}', "[1]", "[]", '[{"id": 1, "annotations": {}}]'):
+        path.write_text(content)
+        with pytest.raises(RefusedInput):
+            label_studio_votes(path)
+
+
+def test_potato_folder(tmp_path: Path) -> None:
+    lines = [
+        {"id": "a", "displayed_text": "an ear", "label_annotations": {"clear": {"scale_4": "4"}}},
+        {"id": "b", "label_annotations": {"clear": {"scale_1": "1"}, "why": {"text_box": "so"}}},
+    ]
+    state = {
+        "user_id": "bob",
+        "instance_id_to_label_to_value": {
+            "a": [[{"schema": "clear", "name": "scale_5"}, "true"]],
+            "b": {"clear": {"labels": {"2": True, "3": False}}},
+            "c": {"clear": {"slider": "3"}},
+        },
+    }
+    for rater in ("ann", "bob", "empty"):
+        (tmp_path / rater).mkdir()
+    text = "\n".join(json.dumps(line) for line in lines)
+    (tmp_path / "ann" / "annotated_instances.jsonl").write_text(text + "\n")
+    (tmp_path / "bob" / "user_state.json").write_text(json.dumps(state))
+    found = potato_votes(tmp_path, scale=(1, 2, 3, 4, 5))
+    assert_array_equal(found.questions["clear"].ratings, [[4, 5], [1, 2], [NAN, 3]])
+    assert found.questions["clear"].raters.names == ("ann", "bob")
+    assert found.shown[0].text == "an ear"
+    assert any("1 answers were no numbers" in note for note in found.notes)
+
+
+def test_potato_words_and_tables(tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    said = {"user_id": "ann", "instance_id": "a", "label_annotations": {"trust": {"good": "true"}}}
+    other = said | {"user_id": "bob", "label_annotations": {"trust": {"bad": "true"}}}
+    path.write_text(json.dumps(said) + "\n" + json.dumps(other))
+    found = potato_votes(path, labels={"bad": 0, "good": 1})
+    assert_array_equal(found.questions["trust"].ratings, [[1, 0]])
+    with pytest.raises(RefusedInput, match="no numbers"):
+        potato_votes(path)
+    table = tmp_path / "annotations.csv"
+    table.write_text("instance_id,user_id,clear,why\na,ann,4.0,so\na,bob,2.0,\n")
+    found = potato_votes(table)
+    assert_array_equal(found.questions["clear"].ratings, [[4, 2]])
+    assert list(found.questions) == ["clear"]
+    for name, content in (("x.jsonl", "[]"), ("y.json", "[]"), ("z.jsonl", "{broken")):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(RefusedInput):
+            potato_votes(tmp_path / name)
+    (tmp_path / "nobody").mkdir()
+    with pytest.raises(RefusedInput, match="one per rater"):
+        potato_votes(tmp_path / "nobody")
+
+
+def test_explanations_in_words(shared_data: Path) -> None:
+    found = text_acceptability(shared_data / "votes_text_explanations")
+    votes = found.questions["acceptable"]
+    assert votes.ratings.shape == (12_455, 3)
+    assert not np.isnan(votes.ratings).any()
+    clusters = votes.samples.clusters
+    assert clusters is not None
+    assert set(np.bincount(clusters).tolist()) == {5}
+    assert len(np.unique(clusters)) == 2491
+    assert (found.numbers["greedy"] == 1).sum() == 2491
+    test = found.numbers["test"] == 1
+    assert not set(clusters[test]) & set(clusters[~test])
+    first = votes.samples.ids.tolist().index(  # type: ignore[union-attr]
+        "acceptability_commonsenseqa_test/5b8a3081c3235d62bc77e2d15f3ad454/1"
+    )
+    assert votes.ratings[first : first + 5, 0].tolist() == [0, 1, 0, 1, 1]  # "2|4|5"
+    assert found.shown[first + 4].text == "A valley is a low area between two mountains."
+    assert "Answer: valley" in found.shown[first].context
+    csqa_test = test & (found.numbers["snli"] == 0)
+    each = [
+        stats.spearmanr(said[:, j], np.delete(said, j, 1).mean(1)).statistic
+        for said in [votes.ratings[csqa_test]]
+        for j in range(3)
+    ]
+    ceiling = float(rater_correlation(votes.ratings[csqa_test], votes.scale))
+    assert ceiling == pytest.approx(np.mean(each), abs=1e-12)
+    assert ceiling == pytest.approx(0.476, abs=5e-4)
+    assert float(rater_correlation(votes.ratings, votes.scale)) == pytest.approx(0.530, abs=5e-4)
+
+
+def test_quality_of_explanations_in_words(shared_data: Path) -> None:
+    found = text_quality(shared_data / "votes_text_explanations")
+    assert len(found) == 1250
+    said = found.questions["generality_factuality"].ratings
+    assert int(np.isnan(said).sum()) == 433 + 83 + 47 + 135 + 94  # -9
+    assert int(np.nansum(found.questions["acceptable"].ratings == 1)) == 53 + 430 + 650
+    assert found.questions["grammar"].techniques.names == ("cose", "ecqa", "gpt3 greedy", "esnli")
+
+
+def test_saliency_of_words(shared_data: Path) -> None:
+    total = 0
+    for part, items, raters in (("en", 799, 50), ("de", 1610, 25), ("correction", 2346, 60)):
+        found = saliency_ratings(shared_data / "votes_saliency_text", part)  # type: ignore[arg-type]
+        votes = found.questions["importance"]
+        assert votes.ratings.shape == (items, raters)
+        assert votes.has("technique") == (part == "correction")
+        assert any("differ between raters" in n for n in found.notes) == (part != "correction")
+        assert found.numbers["word_length"].min() >= 1
+        total += int((~np.isnan(votes.ratings)).sum())
+    assert total == 20_250
+
+
+def test_broken_copies_of_these_data_sets(tmp_path: Path) -> None:
+    (tmp_path / "responses_en.csv.gz").write_bytes(gzip.compress(b"sentence_id\n1\n"))
+    with pytest.raises(RefusedInput, match="word_position"):
+        saliency_ratings(tmp_path)
+    (tmp_path / "acceptability_commonsenseqa_train.csv").write_text("Input.id\n1\n")
+    with pytest.raises(RefusedInput, match="gold_label"):
+        text_acceptability(tmp_path)
+    header = "Input.id,Input.gold_label,Answer.acceptable\n"
+    path = tmp_path / "acceptability_commonsenseqa_train.csv"
+    path.write_text(header + "1,x,2\n")
+    with pytest.raises(RefusedInput, match="1 rows of '1'"):
+        text_acceptability(tmp_path)
+    path.write_text(header + "1,x,2|7\n" * 3)
+    with pytest.raises(RefusedInput, match=r"'2\|7'"):
+        text_acceptability(tmp_path)
