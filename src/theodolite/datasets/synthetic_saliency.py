@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from theodolite.contracts.axes import Noises, Removals
 from theodolite.contracts.saliency import SaliencyEvidence
 
 SIDE, BLOCK = 16, 4
@@ -44,11 +45,11 @@ def planted_saliency(
         least_first=_ways(clean[:, None] * (1 - kept_lost)),
         chance_most_first=_ways(chance),
         chance_least_first=_ways(chance),
-        removals=("road", "black", "uniform", "gaussian"),
+        removals=Removals(("road", "black", "uniform", "gaussian")),
         norms=norms,
         changes=random.uniform(0.05, 0.2, (n_samples, 2, 3)) * norms[:, None, None],
         chance_changes=1.4 * norms,
-        noises=("uniform", "gaussian"),
+        noises=Noises(("uniform", "gaussian")),
         randomised_similarity=np.clip(similar + blindness, -1, 1),
         chance_similarity=np.clip(random.permutation(similar), -1, 1),
     )

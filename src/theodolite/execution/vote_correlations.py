@@ -9,7 +9,11 @@ from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.rating_summary import Aggregate, aggregated
 from theodolite.execution.run_record import Record
-from theodolite.metrics.acceptance.correlation_table import corrected, correlation_table
+from theodolite.metrics.acceptance.correlation_table import (
+    CorrelationRow,
+    corrected,
+    correlation_table,
+)
 
 
 class VoteCorrelationRow(Record):
