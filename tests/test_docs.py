@@ -33,6 +33,8 @@ def test_every_metric_is_cited_and_explained() -> None:
         "docs/guide.md",
         "docs/leakage.md",
         "docs/faithfulness.md",
+        "docs/saliency.md",
+        "docs/acceptance.md",
         "docs/evidence.md",
         "docs/data-format.md",
         "docs/scale.md",
