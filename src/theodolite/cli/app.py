@@ -16,6 +16,11 @@ data_app = typer.Typer(
     help="Data sets: which there are, and whether a folder can be read.", no_args_is_help=True
 )
 app.add_typer(data_app, name="data")
+accept_app = typer.Typer(
+    help="A score that is learnt from people's ratings: make it, use it, tune by it.",
+    no_args_is_help=True,
+)
+app.add_typer(accept_app, name="accept")
 
 
 def _version(wanted: bool) -> None:

@@ -1,8 +1,10 @@
 """All commands, in the order in which the help lists them."""
 
-from theodolite.cli.app import app, data_app
+from theodolite.cli.accept_commands import accept_score, accept_train, accept_tune
+from theodolite.cli.app import accept_app, app, data_app
 from theodolite.cli.audit_command import audit
 from theodolite.cli.data_commands import data_check, data_example, data_list, data_store
+from theodolite.cli.explain_command import explain
 from theodolite.cli.folder_commands import report, verify
 from theodolite.cli.metric_commands import metrics
 from theodolite.cli.run_commands import dissect, run
@@ -12,6 +14,7 @@ __all__ = ["app"]
 app.command()(metrics)
 app.command()(run)
 app.command()(dissect)
+app.command()(explain)
 app.command()(audit)
 app.command()(report)
 app.command()(verify)
@@ -19,3 +22,6 @@ data_app.command("list")(data_list)
 data_app.command("check")(data_check)
 data_app.command("example")(data_example)
 data_app.command("store")(data_store)
+accept_app.command("train")(accept_train)
+accept_app.command("score")(accept_score)
+accept_app.command("tune")(accept_tune)

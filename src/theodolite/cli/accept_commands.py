@@ -1,0 +1,226 @@
+"""Commands about a score that is learnt from people's ratings."""
+
+import json
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from theodolite.cli.options import Cache, Json, Quiet, check_there, default_cache
+
+if TYPE_CHECKING:
+    from theodolite.contracts.score import Score
+    from theodolite.execution.spec import RunSpec
+    from theodolite.models.acceptance.score_file import LearnedScore, ScoreCard
+    from theodolite.pipelines._acceptance_embedding import Embedder
+    from theodolite.pipelines.acceptance import AcceptancePipeline, Learnt
+
+Model = Annotated[Path, typer.Option(help="The folder of a learned score (accept train).")]
+Weights = Annotated[
+    Path | None, typer.Option(help="The embedding's folder or file, if the score needs one.")
+]
+Classifier = Annotated[
+    str, typer.Option(help="For the embedding stand_in: the network that it stands on.")
+]
+ClassifierWeights = Annotated[
+    Path | None, typer.Option(help="That network's weights (.safetensors).")
+]
+
+
+def accept_train(
+    spec: Annotated[Path, typer.Argument(help="A run spec with the pipeline 'acceptance'.")],
+    out: Annotated[Path, typer.Option(help="The folder to write the score into.")],
+    data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")] = Path(),
+    cache: Cache = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a score from votes: arrays and a card with how well it does on what it has not seen."""
+    from theodolite.cli.progress import shown
+    from theodolite.contracts.made import Workshop
+    from theodolite.errors import EvidenceError
+    from theodolite.execution.registry import build
+    from theodolite.execution.run import answer_made
+    from theodolite.execution.run_folder import new_folder
+    from theodolite.execution.spec import read_spec
+    from theodolite.models.acceptance.score_file import save_scorer
+
+    checked = read_spec(spec)
+    check_there(data)
+    pipeline, given = checked.pipeline, checked.dataset
+    if pipeline is None or given is None or pipeline.name != "acceptance":
+        raise EvidenceError("spec", "another pipeline", "the pipeline 'acceptance'")
+    new_folder(out)
+    maker = build("pipelines", pipeline, data)
+    with shown(quiet=quiet) as progress:
+        votes = build("datasets", given, data)
+        workshop = Workshop(checked.seeds, cache or default_cache(), progress)
+        learnt = maker.learn(votes, workshop)
+        scores = answer_made(checked, learnt.made.evidence, progress).scores
+    save_scorer(out, _learned(checked, maker, learnt, [*map(_held_out, scores)]))
+    from theodolite.cli.tables import print_scores
+
+    print_scores(scores)
+
+
+def accept_score(
+    explanations: Annotated[
+        Path,
+        typer.Argument(
+            help="A .csv or .jsonl file with a column 'text' (and context, label), or a folder "
+            "with pictures/ and maps/, or concepts/."
+        ),
+    ],
+    model: Model,
+    weights: Weights = None,
+    classifier: Classifier = "",
+    classifier_weights: ClassifierWeights = None,
+    cache: Cache = None,
+    as_json: Json = False,
+) -> None:
+    """Foretell how people would rate explanations."""
+    from theodolite.cli.tables import print_table
+    from theodolite.models.acceptance.score_file import load_scorer
+    from theodolite.pipelines._acceptance_scoring import rated, read_explanations
+
+    learned = load_scorer(model)
+    unrated = read_explanations(explanations)
+    embedder = _embedder(learned.card, weights, (classifier, classifier_weights), cache)
+    found = rated(learned, unrated.given, embedder)
+    places = learned.percentile(found)
+    rows = [
+        {"id": name, "rating": float(value), "percentile": float(place)}
+        for name, value, place in zip(unrated.ids, found, places, strict=True)
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    cells = [(str(r["id"]), f"{r['rating']:.3f}", f"{r['percentile']:.0f}") for r in rows]
+    print_table(("explanation", "expected rating", "percentile"), cells, right=(1, 2))
+
+
+def accept_tune(
+    pictures: Annotated[list[Path], typer.Argument(help="Pictures to explain.")],
+    model: Model,
+    backbone: Annotated[str, typer.Option(help="The network that is explained, of timm.")],
+    space: Annotated[
+        list[str],
+        typer.Option(
+            help="A setting and its range, such as kernel_width=0.05:0.5; repeat for more."
+        ),
+    ],
+    method: Annotated[str, typer.Option(help="The explainer whose settings are sought.")] = "lime",
+    backbone_weights: Annotated[
+        Path | None, typer.Option(help="Its weights (.safetensors); else timm fetches them.")
+    ] = None,
+    trials: Annotated[int, typer.Option(help="How many settings are tried.", min=1)] = 20,
+    seed: Annotated[int, typer.Option(help="Of the search and of the explainer.", min=0)] = 0,
+    weights: Weights = None,
+    classifier: Classifier = "",
+    classifier_weights: ClassifierWeights = None,
+    as_json: Json = False,
+) -> None:
+    """Seek the settings of an explainer whose maps a learned score rates highest."""
+    from theodolite.cli.tables import print_table
+    from theodolite.errors import EvidenceError
+    from theodolite.models.acceptance.score_file import load_scorer
+    from theodolite.pipelines._acceptance_tuning import explained_and_rated
+    from theodolite.pipelines.tuning import space_from, tune
+
+    learned = load_scorer(model)
+    embedder = _embedder(learned.card, weights, (classifier, classifier_weights), None)
+    if embedder is None:
+        raise EvidenceError("--model", "a score of words alone", "one that takes pictures")
+    explain, score = explained_and_rated(
+        pictures, (backbone, backbone_weights), (method, seed), learned, embedder
+    )
+    found = tune(explain, space_from(space), score, trials=trials, seed=seed)
+    if as_json:
+        told: dict[str, Any] = {"best": found.best, "value": found.value, "trials": found.trials}
+        typer.echo(json.dumps(told, indent=1))
+        return
+    heads = tuple(found.trials)
+    rows = [
+        tuple(_cell(value) for value in row) for row in zip(*found.trials.values(), strict=True)
+    ]
+    print_table(heads, rows)
+    said = ", ".join(f"{name}={_cell(value)}" for name, value in found.best.items())
+    typer.echo(f"best: {said}: {found.value:.4f}")
+
+
+def _embedder(
+    card: "ScoreCard", weights: Path | None, classifier: tuple[str, Path | None], cache: Path | None
+) -> "Embedder | None":
+    from theodolite.contracts.made import Workshop
+    from theodolite.errors import EvidenceError
+    from theodolite.pipelines._acceptance_embedding import digest_of_weights, embedder_for
+    from theodolite.pipelines._acceptance_scoring import needs_embedding
+
+    if not needs_embedding(card):
+        return None
+    workshop = Workshop((0,), cache or default_cache())
+    made = embedder_for(card.embedding, weights, classifier, workshop)
+    files = digest_of_weights(weights) | digest_of_weights(classifier[1])
+    other = sorted(n for n, d in card.embedding_files.items() if n in files and files[n] != d)
+    if other:
+        raise EvidenceError(
+            f"embedding file {other[0]!r}", "another than the score was learnt with", "the same"
+        )
+    return made
+
+
+def _learned(
+    spec: "RunSpec",
+    pipeline: "AcceptancePipeline",
+    learnt: "Learnt",
+    held_out: list[dict[str, Any]],
+) -> "LearnedScore":
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from theodolite import __version__
+    from theodolite.models.acceptance.score_file import HeldOut, LearnedScore, ScoreCard
+
+    evidence, model = learnt.evidence, learnt.model
+    facts = dict(learnt.made.facts)
+    settings = asdict(model)
+    features, straight = settings.pop("features"), settings.pop("straight")
+    says = next((n for n in learnt.made.notes if n.startswith("Embedding: ")), "")
+    card = ScoreCard(
+        name=spec.name,
+        kind=learnt.scorer.kind,
+        trained_on=learnt.trained_on,
+        question=learnt.question,
+        explanations=len(evidence),
+        groups=int(facts["pictures or questions"]),
+        scale=tuple(float(answer) for answer in evidence.scale),
+        aggregate=pipeline.aggregate,
+        licence=pipeline.licence,
+        embedding=pipeline.embedding,
+        embedding_says=says.removeprefix("Embedding: "),
+        embedding_files=pipeline.digests(),
+        features=features,
+        straight=straight,
+        labels=learnt.labels,
+        rendering=asdict(pipeline.rendering),
+        settings=settings,
+        held_out=tuple(HeldOut.model_validate(one) for one in held_out),
+        inputs=dict(learnt.made.inputs),
+        made_with=f"theodolite {__version__}",
+    )
+    predicted = np.asarray(evidence.predicted)
+    shares = np.nanpercentile(predicted, np.arange(101))
+    return LearnedScore(learnt.scorer, card, shares)
+
+
+def _held_out(score: "Score") -> dict[str, Any]:
+    found: dict[str, Any] = {"metric": score.metric, "options": score.options}
+    quoted = {"value": score.value}
+    if score.interval is not None:
+        quoted |= {name: getattr(score.interval, name) for name in ("low", "high", "level")}
+    return found | {name: None if isnan(value) else value for name, value in quoted.items()}
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

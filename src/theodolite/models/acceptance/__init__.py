@@ -1,0 +1,1 @@
+"""A score that is learnt from people's ratings of explanations."""

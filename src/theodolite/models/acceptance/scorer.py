@@ -1,0 +1,204 @@
+"""Learned scores: features of an explanation in, the rating that people would give out, 0 to 1."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.errors import RefusedInput
+
+Features: TypeAlias = Float[np.ndarray, "explanations features"]
+Outputs: TypeAlias = Float[np.ndarray, " explanations"]
+Arrays: TypeAlias = Mapping[str, np.ndarray]
+FARTHEST = 5.0
+"""Standard deviations from the mean at which a feature is cut off before distances are taken."""
+ROWS = 2048
+KERNEL = ("centre", "spread", "landmarks", "weights", "straight", "bias", "gamma")
+TREES = ("roots", "feature", "threshold", "below", "above", "value", "base")
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Something that was fitted to ratings, and is nothing but arrays."""
+
+    @property
+    def kind(self) -> str:
+        """Which of those below it is."""
+
+    def outputs(self, features: Features) -> Outputs:
+        """What it expects; 0 is the lowest answer, 1 the highest. It may go beyond."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that it needs to be made again."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layers:
+    """Linear layers with ReLU between them: a straight line if there is but one."""
+
+    centre: Float[np.ndarray, " features"]
+    spread: Float[np.ndarray, " features"]
+    weights: tuple[Float[np.ndarray, "_into _from"], ...]
+    biases: tuple[Float[np.ndarray, " _into"], ...]
+    rectified: bool = False
+    """ReLU at the end as well: nothing below zero comes out."""
+    kind: str = "layers"
+
+    def outputs(self, features: Features) -> Outputs:
+        found = (features - self.centre) / self.spread
+        last = len(self.weights) - 1
+        for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            found = found @ weight.T + bias
+            if number < last or self.rectified:
+                found = np.maximum(found, 0)
+        return np.asarray(found[:, 0], np.float64)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        found = {"centre": self.centre, "spread": self.spread}
+        found |= {"rectified": np.array(int(self.rectified))}
+        for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            found |= {f"weight {number}": weight, f"bias {number}": bias}
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Kernel:
+    r"""How alike an explanation is to some known ones, and a straight line beside it.
+
+    .. math:: \hat m = b + \sum_l a_l \exp(-\gamma \lVert u - u_l \rVert^2) + w \cdot v
+
+    :math:`u` are the first features, :math:`v` the others.
+    """
+
+    centre: Float[np.ndarray, " features"]
+    spread: Float[np.ndarray, " features"]
+    landmarks: Float[np.ndarray, "landmarks bent"]
+    weights: Float[np.ndarray, " landmarks"]
+    straight: Float[np.ndarray, " straight"]
+    bias: Float[np.ndarray, ""]
+    gamma: Float[np.ndarray, ""]
+    kind: str = "kernel"
+
+    def outputs(self, features: Features) -> Outputs:
+        n = self.landmarks.shape[1]
+        found = np.empty(len(features))
+        for start in range(0, len(features), ROWS):
+            part = (features[start : start + ROWS] - self.centre) / self.spread
+            near = likeness(bent(part[:, :n]), self.landmarks, float(self.gamma))
+            found[start : start + ROWS] = near @ self.weights + part[:, n:] @ self.straight
+        return found + float(self.bias)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name) for name in KERNEL}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trees:
+    """The sum of many small decision trees, one after the other in flat arrays."""
+
+    roots: Int[np.ndarray, " trees"]
+    feature: Int[np.ndarray, " nodes"]
+    """The feature that is asked about; -1 at a leaf."""
+    threshold: Float[np.ndarray, " nodes"]
+    below: Int[np.ndarray, " nodes"]
+    """Where to go if the feature is at most the threshold."""
+    above: Int[np.ndarray, " nodes"]
+    value: Float[np.ndarray, " nodes"]
+    base: Float[np.ndarray, ""]
+    kind: str = "trees"
+
+    def outputs(self, features: Features) -> Outputs:
+        found = np.full(len(features), float(self.base))
+        rows = np.arange(len(features))
+        for root in self.roots:
+            at = np.full(len(features), root)
+            inner = self.feature[at] >= 0
+            while inner.any():
+                asked = np.maximum(self.feature[at], 0)
+                left = features[rows, asked] <= self.threshold[at]
+                at = np.where(inner, np.where(left, self.below[at], self.above[at]), at)
+                inner = self.feature[at] >= 0
+            found += self.value[at]
+        return found
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name) for name in TREES}
+
+
+def scorer_from(kind: str, arrays: Arrays) -> Scorer:
+    """A score from its arrays, which somebody else may have written."""
+    try:
+        found = _made(kind, arrays)
+        finite = all(np.isfinite(array).all() for array in found.arrays().values())
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise RefusedInput(
+            "learned score", f"arrays {sorted(arrays)}", f"those of {kind}"
+        ) from error
+    if not finite:
+        raise RefusedInput("learned score", "NaN or infinite numbers", "finite ones")
+    return found
+
+
+def _made(kind: str, arrays: Arrays) -> Scorer:
+    if kind == "layers":
+        n = sum(name.startswith("weight ") for name in arrays)
+        return _checked_layers(
+            Layers(
+                centre=arrays["centre"],
+                spread=arrays["spread"],
+                weights=tuple(arrays[f"weight {number}"] for number in range(n)),
+                biases=tuple(arrays[f"bias {number}"] for number in range(n)),
+                rectified=bool(arrays["rectified"]),
+            )
+        )
+    if kind == "kernel":
+        kernel = Kernel(**_named(arrays, KERNEL))
+        n, wide = kernel.landmarks.shape
+        right = len(kernel.weights) == n and len(kernel.centre) == wide + len(kernel.straight)
+        if not right or len(kernel.spread) != len(kernel.centre) or (kernel.spread <= 0).any():
+            raise ValueError(kind)
+        return kernel
+    if kind == "trees":
+        return _checked_trees(Trees(**_named(arrays, TREES)))
+    raise KeyError(kind)
+
+
+def _named(arrays: Arrays, names: Sequence[str]) -> dict[str, Any]:
+    return {name: arrays[name] for name in names}
+
+
+def _checked_layers(made: Layers) -> Layers:
+    sizes = [len(made.centre), *(len(weight) for weight in made.weights)]
+    into = [weight.shape[1] for weight in made.weights]
+    right = bool(made.weights) and into == sizes[:-1] and sizes[-1] == 1
+    right = right and [len(bias) for bias in made.biases] == sizes[1:]
+    if not right or len(made.spread) != sizes[0] or (made.spread <= 0).any():
+        raise ValueError("layers")
+    return made
+
+
+def _checked_trees(made: Trees) -> Trees:
+    """Children come after their parents, so that every walk ends."""
+    n = len(made.feature)
+    inner = np.flatnonzero(made.feature >= 0)
+    down = np.stack([made.below, made.above])
+    sizes = {len(getattr(made, name)) for name in ("threshold", "below", "above", "value")}
+    right = sizes == {n} and (down[:, inner] > inner).all() and (down < n).all()
+    if not right or not ((made.roots >= 0) & (made.roots < n)).all():
+        raise ValueError("trees")
+    return made
+
+
+def bent(standard: Features) -> Features:
+    """Standardised features, cut off far out."""
+    return np.asarray(np.clip(standard, -FARTHEST, FARTHEST))
+
+
+def likeness(
+    one: Float[np.ndarray, "n features"], other: Float[np.ndarray, "m features"], gamma: float
+) -> Float[np.ndarray, "n m"]:
+    """exp(-gamma · squared distance)."""
+    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
+    return np.asarray(np.exp(-gamma * np.maximum(squares, 0)))

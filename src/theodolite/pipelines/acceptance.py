@@ -1,0 +1,235 @@
+"""A score that is learnt from people's ratings of explanations, and how well it foretells them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from theodolite.contracts.made import Compared, Made, Workshop
+from theodolite.contracts.rating import RatingEvidence
+from theodolite.contracts.rating_summary import Aggregate, Ties
+from theodolite.datasets.voted import VotedExplanations
+from theodolite.errors import EvidenceError
+from theodolite.models.acceptance.scorer import Scorer
+from theodolite.models.acceptance.splits import Apart
+from theodolite.pipelines._acceptance_embedding import digest_of_weights, embedder_for
+from theodolite.pipelines._acceptance_features import (
+    NEED_VECTORS,
+    Described,
+    Explanations,
+    common_labels,
+)
+from theodolite.pipelines._acceptance_models import (
+    AcceptanceModel,
+    Parting,
+    Rated,
+    fitted,
+    predictions,
+)
+from theodolite.pipelines._acceptance_rendering import Rendering
+
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+DEFAULT = {
+    "kernel": AcceptanceModel(
+        features=("words", "likeness", "label"), straight=("embedding",), chosen_by="correlation"
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A score that was fitted to all ratings, and evidence on how well such scores do."""
+
+    made: Made
+    scorer: Scorer
+    model: AcceptanceModel
+    labels: tuple[str, ...]
+    """Those that are features."""
+    trained_on: str
+    question: str
+    evidence: RatingEvidence
+    """With what scores expect that had not seen the explanation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceptancePipeline:
+    """Which scores are learnt from the votes, from what, and on what they are tested."""
+
+    embedding: str = ""
+    """``minilm``, ``open_clip:…``, ``transformers_clip:…``: see ``load_embedding``. Empty if no
+    features need one."""
+    weights: Path | None = None
+    classifier: str = ""
+    """Of ``stand_in``: the network whose classes stand for what is in a picture."""
+    classifier_weights: Path | None = None
+    question: str = ""
+    """Which question's votes; the first if empty."""
+    models: Mapping[str, AcceptanceModel] = field(default_factory=lambda: dict(DEFAULT))
+    """The first is the one that is kept; the others are compared with it."""
+    aggregate: Aggregate = "mean"
+    ties: Ties = "lowest"
+    apart: Apart = "picture"
+    """What the test must have new: pictures (or questions), techniques, both, or nothing."""
+    folds: int = 5
+    """Everything is tested once, in so many parts; 0: 70, 15 and 15 per cent, as published."""
+    repeats: int = 3
+    """How many of the seeds compared scores are learnt with."""
+    rendering: Rendering = Rendering()
+    licence: str = ""
+    """Of the votes, for the card of the learned score."""
+    notes: tuple[str, ...] = ()
+
+    def make(self, data: VotedExplanations, workshop: Workshop) -> Made:
+        """Learn all scores, and let each foretell votes on what it has not seen."""
+        return self.learn(data, workshop).made
+
+    def learn(self, data: VotedExplanations, workshop: Workshop) -> Learnt:
+        """The same, with the first score itself."""
+        self._check()
+        asked = self._asked(data)
+        rated = Rated.of(asked, self.aggregate, self.ties)
+        described = self._described(data, asked, workshop)
+        parting = Parting(self.apart, self.folds)
+        found = self._predicted(described, rated, parting, workshop)
+        first, *others = [
+            Compared(
+                name,
+                self._about(name),
+                [[replace(asked, predicted=one)] for one in found[name]],
+            )
+            for name in self.models
+        ]
+        seed, model = workshop.seeds[0], self.models[first.name]
+        scorer = fitted(model, described, rated, parting.whole(rated, seed), seed)
+        made = Made(
+            evidence=first.evidence,
+            about={**first.about, "name": first.name},
+            compared=others,
+            notes=(*data.notes, *self._said(described), *self.notes),
+            facts=self._facts(asked, described, found[first.name][0]),
+            inputs=data.digests() | self.digests(),
+            model=scorer.arrays(),
+            tables={"predictions": _table(asked, rated, found)},
+        )
+        one = replace(asked, predicted=np.mean(found[first.name], axis=0))
+        name = self.question or next(iter(data.questions))
+        return Learnt(made, scorer, model, described.labels, data.name, name, one)
+
+    def _predicted(
+        self, described: Described, rated: Rated, parting: Parting, workshop: Workshop
+    ) -> dict[str, list[np.ndarray]]:
+        """By score and seed."""
+        main = next(iter(self.models))
+        seeds = {
+            name: workshop.seeds if name == main else workshop.seeds[: self.repeats]
+            for name in self.models
+        }
+        total = sum(map(len, seeds.values()))
+        found: dict[str, list[np.ndarray]] = {name: [] for name in self.models}
+        for name, model in self.models.items():
+            for seed in seeds[name]:
+                workshop.progress("learned scores", sum(map(len, found.values())), total)
+                splits = parting.splits(rated, seed)
+                found[name].append(predictions(model, described, rated, splits, seed))
+        workshop.progress("learned scores", total, total)
+        return found
+
+    def described(
+        self, given: Explanations, labels: tuple[str, ...], workshop: Workshop
+    ) -> Described:
+        """Features of explanations; the embedding is loaded if a score needs it."""
+        needed = {block for model in self.models.values() for block in model.blocks}
+        embedder = None
+        if self.embedding and needed & NEED_VECTORS:
+            embedder = embedder_for(
+                self.embedding,
+                self.weights,
+                (self.classifier, self.classifier_weights),
+                workshop,
+            )
+        return Described(given, embedder, self.rendering, labels)
+
+    def digests(self) -> dict[str, str]:
+        """Of the weights that vectors are made with."""
+        return digest_of_weights(self.weights) | digest_of_weights(self.classifier_weights)
+
+    def _described(
+        self, data: VotedExplanations, asked: RatingEvidence, workshop: Workshop
+    ) -> Described:
+        return self.described(explanations_of(data, asked), common_labels(data.shown), workshop)
+
+    def _asked(self, data: VotedExplanations) -> RatingEvidence:
+        name = self.question or next(iter(data.questions))
+        if name not in data.questions:
+            raise EvidenceError("question", repr(name), f"one of {list(data.questions)}")
+        return data.questions[name]
+
+    def _check(self) -> None:
+        if not self.models:
+            raise EvidenceError("models", "none", "at least one")
+        odd = [name for name in self.models if not PLAIN.fullmatch(name)]
+        if odd:
+            raise EvidenceError("models", repr(odd[0]), "names of letters, digits, '_', '.', '-'")
+        if self.folds < 0 or self.folds == 1:
+            raise EvidenceError("folds", f"{self.folds}", "2 or more, or 0 for 70, 15 and 15 %")
+        if self.repeats < 1:
+            raise EvidenceError("repeats", f"{self.repeats}", "at least 1")
+
+    def _about(self, name: str) -> dict[str, float | int | str]:
+        model = self.models[name]
+        about: dict[str, float | int | str] = {
+            "kind": "learned score",
+            "scorer": model.scorer,
+            "features": " + ".join(model.blocks),
+        }
+        return about | ({"variant": model.variant} if model.scorer in ("linear", "mlp") else {})
+
+    def _facts(
+        self, asked: RatingEvidence, described: Described, predicted: np.ndarray
+    ) -> tuple[tuple[str, float | int | str], ...]:
+        first = next(iter(self.models))
+        groups = asked.samples.clusters
+        return (
+            ("explanations", len(asked)),
+            ("pictures or questions", len(asked) if groups is None else len(np.unique(groups))),
+            ("votes", int((~np.isnan(asked.ratings)).sum())),
+            ("explanations in the test", int((~np.isnan(predicted)).sum())),
+            ("score of the verdicts", first),
+            ("features", described.matrix(self.models[first].blocks).shape[1]),
+            ("embedding", self.embedding or "none"),
+        )
+
+    def _said(self, described: Described) -> list[str]:
+        new = {"picture": "pictures or questions", "technique": "techniques",
+               "both": "pictures and techniques", "none": "explanations"}[self.apart]  # fmt: skip
+        notes = [f"Scores are tested on {new} that they have not learnt from."]
+        if described.embedder is not None:
+            notes.append(f"Embedding: {described.embedder.embedding.says}")
+        return notes
+
+
+def explanations_of(data: VotedExplanations, asked: RatingEvidence) -> Explanations:
+    """What was rated, without the ratings."""
+    names = asked.techniques.names
+    of_each = [""] * len(data) if asked.technique is None else [names[i] for i in asked.technique]
+    clusters = asked.samples.clusters
+    return Explanations(
+        data.shown, of_each, np.arange(len(data)) if clusters is None else clusters, data.numbers
+    )
+
+
+def _table(
+    asked: RatingEvidence, rated: Rated, found: Mapping[str, list[np.ndarray]]
+) -> dict[str, list[object]]:
+    """Each explanation with what people said and what each score expects, with the first seed."""
+    columns: dict[str, list[object]] = {
+        "explanation": [asked.samples.name(row) for row in range(len(asked))],
+        "rating": _plain(rated.low + rated.targets * (rated.high - rated.low)),
+    }
+    return columns | {f"predicted by {name}": _plain(seeds[0]) for name, seeds in found.items()}
+
+
+def _plain(values: np.ndarray) -> list[object]:
+    return [None if np.isnan(value) else float(value) for value in values]
