@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite.contracts.axes import Measures
 from theodolite.contracts.made import Compared, Made, Workshop
 from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.rating_summary import Aggregate, Ties
@@ -105,13 +106,17 @@ class AcceptancePipeline:
         scorer = fitted(model, described, rated, parting.whole(rated, seed), seed)
         made = Made(
             evidence=first.evidence,
-            about={**first.about, "name": first.name},
-            compared=others,
+            about={
+                **first.about,
+                "name": first.name,
+                "votes": _named(data, self.question or next(iter(data.questions))),
+            },
+            compared=[*others, *self._other_votes(data)],
             notes=(*data.notes, *self._said(described), *self.notes),
             facts=self._facts(asked, described, found[first.name][0]),
             inputs=data.digests() | self.digests(),
             model=scorer.arrays(),
-            tables={"predictions": _table(asked, rated, found)},
+            tables={"predictions": _table(asked, rated, found) | _words(data)},
         )
         one = replace(asked, predicted=np.mean(found[first.name], axis=0))
         name = self.question or next(iter(data.questions))
@@ -164,7 +169,21 @@ class AcceptancePipeline:
         name = self.question or next(iter(data.questions))
         if name not in data.questions:
             raise EvidenceError("question", repr(name), f"one of {list(data.questions)}")
-        return data.questions[name]
+        return _with_numbers(data, data.questions[name])
+
+    def _other_votes(self, data: VotedExplanations) -> list[Compared]:
+        """Votes from which nothing is learnt: other questions, and other sets beside these."""
+        own = self.question or next(iter(data.questions))
+        votes = [(data, name) for name in data.questions if name != own]
+        votes += [(other, name) for other in data.beside for name in other.questions]
+        return [
+            Compared(
+                f"votes-{number}",
+                {"kind": "votes", "votes": _named(of, name)},
+                [[_with_numbers(of, of.questions[name])]],
+            )
+            for number, (of, name) in enumerate(votes, start=1)
+        ]
 
     def _check(self) -> None:
         if not self.models:
@@ -208,6 +227,33 @@ class AcceptancePipeline:
         if described.embedder is not None:
             notes.append(f"Embedding: {described.embedder.embedding.says}")
         return notes
+
+
+def _named(data: VotedExplanations, question: str) -> str:
+    """A set of votes; its question is named where there are several."""
+    return f"{data.name}: {question}" if len(data.questions) > 1 else data.name
+
+
+def _with_numbers(data: VotedExplanations, asked: RatingEvidence) -> RatingEvidence:
+    """Votes with what else is known of the explanations, to be held against them."""
+    if not data.numbers:
+        return asked
+    columns = np.stack([np.asarray(column, float) for column in data.numbers.values()], axis=1)
+    varied = [i for i in range(columns.shape[1]) if len(np.unique(columns[:, i])) > 1]
+    names = list(data.numbers)
+    return replace(
+        asked, measured=columns[:, varied], measures=Measures(tuple(names[i] for i in varied))
+    )
+
+
+def _words(data: VotedExplanations) -> dict[str, list[object]]:
+    """What was explained and how, where it was in words."""
+    if not any(one.text for one in data.shown):
+        return {}
+    return {
+        "context": [one.context for one in data.shown],
+        "text": [one.text for one in data.shown],
+    }
 
 
 def explanations_of(data: VotedExplanations, asked: RatingEvidence) -> Explanations:
