@@ -1,0 +1,48 @@
+"""Scores against scores over explanations."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from theodolite.datasets.synthetic_saliency import planted_saliency
+from theodolite.execution._scored import requests_named
+from theodolite.execution.score_correlations import score_correlations
+from theodolite.execution.spec import MetricSpec
+from theodolite.metrics.saliency.relevance_mass import RelevanceMass
+from theodolite.metrics.saliency.removal_faithfulness import RemovalFaithfulness
+
+
+def test_spearman_over_all_explanations() -> None:
+    models = [[planted_saliency(40, alignment=share, seed=1)] for share in (1.0, 0.6, 0.2)]
+    names = ("removal_faithfulness", "relevance_mass", "max_sensitivity")
+    named = [(name, requests_named([MetricSpec(name=name)])[0]) for name in names]
+    found = score_correlations("t", named, models)
+    assert (found.explanations, found.methods, len(found.pairs)) == (120, 3, 3)
+    a = np.concatenate([RemovalFaithfulness.each(m[0]).part for m in models])
+    b = np.concatenate([RelevanceMass.each(m[0]).part for m in models])
+    first = found.pairs[0]
+    assert first.r == pytest.approx(stats.spearmanr(a, b).statistic)
+    assert first.low < first.r < first.high
+    assert first.corrected_p < 0.05  # both follow the dial
+    assert all(p.corrected_p >= p.p for p in found.pairs)
+
+
+def test_lower_is_better_is_turned() -> None:
+    models = [[planted_saliency(40, seed=2)]]
+    both = [
+        ("moved", requests_named([MetricSpec(name="max_sensitivity")])[0]),
+        ("moved, not divided",
+         requests_named([MetricSpec(name="max_sensitivity", options={"form": "absolute"})])[0]),
+        ("sparse", requests_named([MetricSpec(name="sparseness")])[0]),
+    ]  # fmt: skip
+    found = score_correlations("t", both, models)
+    assert found.pairs[0].r == pytest.approx(1.0)
+    changes = np.asarray(models[0][0].changes)[:, 0].max(axis=1)
+    sparse = np.array([_gini(m) for m in models[0][0].maps])
+    assert found.pairs[1].r == pytest.approx(-stats.spearmanr(changes, sparse).statistic)
+
+
+def _gini(values: np.ndarray) -> float:
+    a = np.sort(np.abs(values).ravel())
+    n = len(a)
+    return float(((2 * np.arange(1, n + 1) - n - 1) * a).sum() / (n * a.sum()))

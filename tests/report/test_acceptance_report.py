@@ -1,0 +1,140 @@
+"""The page on people's votes: what is said is what was measured; words of others are only shown."""
+
+import json
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from browser import looks_right
+from theodolite.contracts.axes import Measures
+from theodolite.contracts.made import Compared, Made
+from theodolite.contracts.rating import RatingEvidence
+from theodolite.contracts.rating_summary import aggregated
+from theodolite.datasets.synthetic_ratings import planted_ratings
+from theodolite.execution.run import run_made
+from theodolite.execution.run_record import run_record, write_record
+from theodolite.execution.spec import RunSpec
+from theodolite.execution.vote_correlations import vote_correlations
+from theodolite.report.html import write_report
+
+HOSTILE = "<script>alert(1)</script>{{ 7*7 }}"
+METRICS = [
+    {"name": "acceptance"},
+    {"name": "predicted_rating_correlation", "options": {"against": "mean"}},
+    {"name": "predicted_rating_agreement"},
+    {"name": "rater_correlation"},
+    {"name": "rater_agreement", "options": {"own": ["left out", "included"]}},
+    {"name": "krippendorff_alpha"},
+]
+
+
+def with_numbers(agreement: float = 0.7) -> RatingEvidence:
+    rated = planted_ratings(agreement=agreement)
+    mean = np.nanmean(rated.ratings, axis=1)
+    noise = np.random.default_rng(0).normal(size=len(rated))
+    return replace(
+        rated, measured=np.stack([mean + noise, noise], axis=1), measures=Measures(("near", "far"))
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("votes")
+    spec = RunSpec.model_validate(
+        {
+            "name": "votes", "evidence": ["x"], "metrics": METRICS, "compared_metrics": METRICS,
+            "resampling": {"resamples": 40, "clusters": "none"},
+            "studies": [{"kind": "vote_correlations", "title": "Do they follow?",
+                         "where": {"kind": "votes"}}],
+        }
+    )  # fmt: skip
+    main = with_numbers()
+    worse = replace(main, predicted=np.random.default_rng(1).permutation(main.predicted))
+    n = len(main)
+    made = Made(
+        [[main]],
+        compared=[
+            Compared("worse", {"kind": "learned score", "features": "length"}, [[worse]]),
+            Compared("votes-1", {"kind": "votes", "votes": HOSTILE}, [[with_numbers(0.2)]]),
+        ],
+        about={"kind": "learned score", "name": "better", "features": "words", "votes": "ours"},
+        tables={
+            "predictions": {
+                "explanation": [str(i) for i in range(n)],
+                "rating": aggregated(main.ratings, main.scale, "mean").tolist(),
+                "predicted by better": main.predicted.tolist(),
+                "context": ["why?"] * n,
+                "text": [f"{HOSTILE} {i}" for i in range(n)],
+            }
+        },
+    )
+    write_record(out / "run.json", run_record(spec, ""))
+    run_made(spec, made, out)
+    write_report(out)
+    return out
+
+
+def between(page: str, start: str, end: str) -> str:
+    return page.split(start)[1].split(end)[0]
+
+
+def test_learned_scores_are_ranked_below_a_person(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    table = between(page, "Can it be foretold?", "How far do people agree?")
+    assert table.index("one person") < table.index(">better<") < table.index(">worse<")
+    models = json.loads((folder / "compared.json").read_text())["models"]
+    for model in models[:2]:
+        found = next(s for s in model["scores"] if s["metric"] == "predicted_rating_correlation")
+        assert f"{found['value']:.3f}".replace("-", "−") in table
+
+
+def test_agreement_of_all_sets_of_votes(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    table = between(page, "How far do people agree?", "Do they follow?")
+    scores = json.loads((folder / "scores.json").read_text())["scores"]
+    own = [s for s in scores if s["metric"] == "rater_agreement"]
+    assert {s["options"]["own"] for s in own} == {"left out", "included"}
+    for score in own:
+        assert f"{score['value']:.3f}" in table
+    assert table.count('<tr><th scope="row">') == 2
+
+
+def test_numbers_against_votes(folder: Path) -> None:
+    rated = with_numbers()
+    record = vote_correlations("t", "mean", [("ours", [rated])])
+    votes = np.nanmean(rated.ratings, axis=1)
+    by_name = {(r.measure, r.method): r for r in record.rows}
+    near = by_name["near", "spearman"]
+    assert near.r == pytest.approx(stats.spearmanr(rated.measured[:, 0], votes).statistic)
+    assert by_name["far", "pearson"].r == pytest.approx(
+        stats.pearsonr(rated.measured[:, 1], votes).statistic
+    )
+    assert all((r.corrected_p or 0) >= (r.p or 0) for r in record.rows)
+    assert len(record.rows) == 4
+    page = (folder / "report.html").read_text()
+    assert "all 8 correlations" in page
+
+
+def test_words_of_others_are_only_shown(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    assert "<script>" not in page
+    assert HOSTILE in unescape(page)
+
+
+def test_in_a_browser(folder: Path) -> None:
+    looks_right(folder / "report.html")
+
+
+def test_votes_alone(tmp_path: Path) -> None:
+    spec = RunSpec.model_validate({"name": "bare", "evidence": ["x"]})
+    write_record(tmp_path / "run.json", run_record(spec, ""))
+    run_made(
+        spec, Made([[RatingEvidence(ratings=[[1, 2, 2], [5, 5, 4]], scale=range(1, 6))]]), tmp_path
+    )
+    page = write_report(tmp_path).read_text()
+    assert "Would people agree?" in page and "What people answered" in page
+    assert "Can it be foretold?" not in page
