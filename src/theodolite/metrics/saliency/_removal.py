@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.errors import EvidenceError
+from theodolite.metrics._base import PerSample
 
 Removal = Literal["first", "road", "black", "uniform", "gaussian"]
 Across = Literal["best", "mean"]
@@ -35,6 +36,12 @@ def necessary(
     """How much the answer changes without the most relevant pixels, 0 if not at all."""
     lost = 1 - np.exp(-_mean_changes(evidence, "most_first", thresholds, removal))
     return _one_of(lost, across)
+
+
+def one_each(values: Float[np.ndarray, " samples"]) -> PerSample:
+    """A value for each picture; NaN is undefined, and counted as that."""
+    known = ~np.isnan(values)
+    return PerSample(np.where(known, values, 0.0), known.astype(float), np.ones(len(values), bool))
 
 
 def _one_of(by_threshold: np.ndarray, across: Across) -> np.ndarray:

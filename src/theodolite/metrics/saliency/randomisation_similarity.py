@@ -7,6 +7,7 @@ import numpy as np
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.metrics._base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.saliency._nulls import UNRELATED
+from theodolite.metrics.saliency._removal import one_each
 
 
 def randomisation_similarity(evidence: SaliencyEvidence, **options: Any) -> float:
@@ -56,8 +57,4 @@ class RandomisationSimilarity(SampleMean):
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
         """The likeness of each picture's two maps; NaN, where it could not be had, is counted."""
-        alike = np.asarray(evidence.randomised_similarity, float)
-        known = ~np.isnan(alike)
-        return PerSample(
-            np.where(known, alike, 0.0), known.astype(float), np.ones(len(alike), bool)
-        )
+        return one_each(np.asarray(evidence.randomised_similarity, float))

@@ -14,6 +14,7 @@ from theodolite.metrics.saliency._removal import (
     Across,
     Removal,
     necessary,
+    one_each,
     sufficient,
 )
 
@@ -91,8 +92,4 @@ class RemovalFaithfulness(SampleMean):
         """The harmonic mean of each picture."""
         kept = sufficient(evidence, thresholds, removal, across)
         lost = necessary(evidence, thresholds, removal, across)
-        known = ~np.isnan(kept + lost)
-        both = 2 * kept * lost / (kept + lost)  # sufficiency is never 0
-        return PerSample(
-            np.where(known, both, 0.0), known.astype(float), np.ones(len(evidence), bool)
-        )
+        return one_each(2 * kept * lost / (kept + lost))  # sufficiency is never 0

@@ -7,7 +7,14 @@ import numpy as np
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.metrics._base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.saliency._nulls import RANDOM_ORDER
-from theodolite.metrics.saliency._removal import THRESHOLDS, USES, Across, Removal, necessary
+from theodolite.metrics.saliency._removal import (
+    THRESHOLDS,
+    USES,
+    Across,
+    Removal,
+    necessary,
+    one_each,
+)
 from theodolite.metrics.saliency.removal_faithfulness import ideal
 
 
@@ -66,8 +73,4 @@ class RemovalNecessity(SampleMean):
         across: Across = "best",
     ) -> PerSample:
         """What each picture loses."""
-        found = necessary(evidence, thresholds, removal, across)
-        known = ~np.isnan(found)
-        return PerSample(
-            np.where(known, found, 0.0), known.astype(float), np.ones(len(evidence), bool)
-        )
+        return one_each(necessary(evidence, thresholds, removal, across))

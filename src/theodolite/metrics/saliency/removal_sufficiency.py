@@ -2,12 +2,17 @@
 
 from typing import Any
 
-import numpy as np
-
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.metrics._base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.saliency._nulls import RANDOM_ORDER
-from theodolite.metrics.saliency._removal import THRESHOLDS, USES, Across, Removal, sufficient
+from theodolite.metrics.saliency._removal import (
+    THRESHOLDS,
+    USES,
+    Across,
+    Removal,
+    one_each,
+    sufficient,
+)
 from theodolite.metrics.saliency.removal_faithfulness import ideal
 
 
@@ -22,7 +27,7 @@ def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
 
     Example:
         >>> evidence = SaliencyEvidence(
-        ...     maps=np.ones((1, 2, 2)), clean=[0.9], percents=[1, 3], removals=("black",),
+        ...     maps=[[[1, 1], [1, 1]]], clean=[0.9], percents=[1, 3], removals=("black",),
         ...     most_first=[[[0.6, 0.2]]], least_first=[[[0.8, 0.7]]],
         ... )
         >>> round(removal_sufficiency(evidence), 4)
@@ -66,8 +71,4 @@ class RemovalSufficiency(SampleMean):
         across: Across = "best",
     ) -> PerSample:
         """What each picture keeps."""
-        found = sufficient(evidence, thresholds, removal, across)
-        known = ~np.isnan(found)
-        return PerSample(
-            np.where(known, found, 0.0), known.astype(float), np.ones(len(evidence), bool)
-        )
+        return one_each(sufficient(evidence, thresholds, removal, across))
