@@ -168,22 +168,26 @@ def saliency_evidence(
         maps = maps.round(0)
     changes = random.random((n, 2, 3))
     changes[random.random(n) < 0.3] = np.nan
-    similarity = random.uniform(-1, 1, (2, n))
-    similarity[:, random.random(n) < 0.2] = np.nan
-    curves = ("most_first", "least_first", "chance_most_first", "chance_least_first")
+    similarity = random.uniform(-1, 1, n)
+    similarity[random.random(n) < 0.2] = np.nan
+    chances = (n, 3, len(ways), steps)
     return SaliencyEvidence(
         maps=maps,
         objects=random.random((n, rows, columns)) < draw(st.floats(0, 1)),
         clean=random.random(n),
         percents=np.sort(random.choice(np.arange(1, 60), steps, replace=False)).astype(float),
-        **{name: random.random((n, len(ways), steps)) for name in curves},
+        most_first=random.random((n, len(ways), steps)),
+        least_first=random.random((n, len(ways), steps)),
+        chance_most_first=random.random(chances),
+        chance_least_first=random.random(chances),
+        chances=("random", "smooth", "centre") if draw(st.booleans()) else ("random", "a", "b"),
         removals=ways,
         norms=random.random(n) * (random.random(n) < 0.8),
         changes=changes,
         chance_changes=random.random(n),
         noises=("uniform", "gaussian"),
-        randomised_similarity=similarity[0],
-        chance_similarity=similarity[1],
+        randomised_similarity=similarity,
+        randomised=~np.isnan(similarity) if draw(st.booleans()) else None,
     )
 
 

@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from strategies import saliency_evidence
+from theodolite.contracts.axes import Chances
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.datasets.synthetic_saliency import planted_saliency
 from theodolite.errors import EvidenceError
-from theodolite.metrics.saliency._nulls import SHUFFLED_PICTURES
+from theodolite.metrics.saliency._nulls import CHANCES, SHUFFLED_PICTURES
 from theodolite.metrics.saliency.max_sensitivity import max_sensitivity
-from theodolite.metrics.saliency.randomisation_similarity import randomisation_similarity
+from theodolite.metrics.saliency.randomisation_similarity import (
+    RandomisationSimilarity,
+    randomisation_similarity,
+)
 from theodolite.metrics.saliency.relevance_mass import relevance_mass
 from theodolite.metrics.saliency.relevance_peak import relevance_peak
 from theodolite.metrics.saliency.relevance_rank import relevance_rank
@@ -34,14 +38,15 @@ def mean(values: list[float]) -> float:
 
 def by_threshold(e: SaliencyEvidence, i: int, curve: str, way: int, ts: tuple) -> list[float]:
     """Algorithm 1 as printed: each threshold goes over its own steps again."""
-    found = []
+    found, counts = [], set()
     for t in ts:
         moved = [
             abs(e.clean[i] - getattr(e, curve)[i, way, s])
             for s, percent in enumerate(e.percents)
             if percent < t
         ]
-        if moved:
+        if moved and len(moved) not in counts:  # the same steps count once
+            counts.add(len(moved))
             gone = sum(moved) / len(moved)
             found.append(math.exp(-gone) if curve == "least_first" else 1 - math.exp(-gone))
     return found
@@ -116,6 +121,8 @@ def test_a_threshold_without_a_step_is_undefined() -> None:
 def test_an_ideal_map_reaches_what_is_said_to_be_the_most() -> None:
     sure = replace(worked(), clean=np.ones(1))
     assert_allclose(removal_faithfulness(ideal(sure)), MOST)
+    unsure = replace(worked(), clean=np.array([0.1]), most_first=np.full((1, 1, 50), 0.9))
+    assert removal_faithfulness(unsure) <= removal_faithfulness(ideal(unsure))
     assert_allclose(MOST, 2 * (1 - math.exp(-1)) / (1 + 1 - math.exp(-1)))
 
 
@@ -173,7 +180,8 @@ def test_places_equal_their_definitions(evidence: SaliencyEvidence, sign: str) -
         e = np.abs(one) if sign == "absolute" else np.where(one > 0, one, 0.0)
         n = int(there.sum())
         mass.append(e[there].sum() / e.sum() if n and e.sum() > 0 else NAN)
-        rank.append(_expected_hits(e.ravel(), there.ravel(), n) / n if n else NAN)
+        some = n and e.any()
+        rank.append(_expected_hits(e.ravel(), there.ravel(), n) / n if some else NAN)
         top = one == one.max()
         peak.append(there[top].mean() if n and not top.all() else NAN)
     assert_allclose(relevance_mass(evidence.maps, evidence.objects, sign=sign), mean(mass))
@@ -208,6 +216,27 @@ def test_the_dial_turns_the_score(score: object) -> None:
     else:
         low, middle, high = (removal_faithfulness(p) for p in planted)
     assert low < middle < high
+
+
+def test_pictures_that_were_not_tried_are_not_undefined() -> None:
+    maps = np.ones((3, 2, 2))
+    alike = [0.5, np.nan, np.nan]
+    tried = SaliencyEvidence(maps=maps, randomised_similarity=alike, randomised=[1, 1, 0])
+    state = RandomisationSimilarity.of(tried)
+    assert [float(n) for n in state.counted()] == [1, 1]
+
+
+def test_a_null_that_was_not_drawn_is_undefined() -> None:
+    planted = planted_saliency(4)
+    only = replace(
+        planted,
+        chances=Chances(("random",)),
+        chance_most_first=planted.chance_most_first[:, :1],
+        chance_least_first=planted.chance_least_first[:, :1],
+    )
+    found = {null.name: removal_faithfulness(null.made(only, 0)) for null in CHANCES}
+    assert not math.isnan(found["a random map"])
+    assert math.isnan(found["image centre"]) and math.isnan(found["a smooth random map"])
 
 
 def test_a_picture_alone_has_no_other_map() -> None:

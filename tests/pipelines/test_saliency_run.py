@@ -71,6 +71,7 @@ def small(**changes: Any) -> RunSpec:
         "weights": "network.safetensors",
         "class_names": "classes.json",
         "layer": "layer3",
+        "layers": {},
         "methods": ["grad_cam", "saliency", "rise", "random", "centre"],
         "options": {"rise": {"masks": 30}},
         "pictures": 6,
@@ -120,7 +121,24 @@ def test_all_methods_are_held_against_the_same_chance(finished: tuple[Path, Path
     main = load(out / "evidence" / "seed-0" / "saliency")
     other = load(out / "compared" / "random" / "seed-0" / "saliency")
     assert_array_equal(main.chance_most_first, other.chance_most_first)
-    assert (other.most_first != other.chance_most_first).any()  # a random map of its own
+    assert main.chances.names == ("random", "smooth", "centre")
+    at_random = other.chance_most_first[:, 0]
+    assert (other.most_first != at_random).any()  # a random map of its own
+    centre = load(out / "compared" / "centre" / "seed-0" / "saliency")
+    assert_allclose(centre.most_first, centre.chance_most_first[:, 2], atol=1e-6)
+    assert np.isnan(main.chance_changes[4:]).all()  # not shaken, so not compared
+
+
+def test_every_seed_has_its_maps(finished: tuple[Path, Path], tmp_path: Path) -> None:
+    data, _ = finished
+    spec = small(methods=["rise"], shaken=0, randomised=0, ways=["black"])
+    spec = spec.model_copy(update={"seeds": [0, 1], "studies": [], "metrics": [], "headlines": {}})
+    run(spec, Places(data, tmp_path / "out", tmp_path / "cache"))
+    first, second = (
+        load(tmp_path / "out" / "evidence" / f"seed-{seed}" / "saliency") for seed in (0, 1)
+    )
+    assert_array_equal(first.samples.ids, second.samples.ids)
+    assert (first.maps != second.maps).any()
 
 
 def test_processes_give_the_same_bytes(finished: tuple[Path, Path], tmp_path: Path) -> None:
@@ -171,6 +189,11 @@ def test_the_page(finished: tuple[Path, Path]) -> None:
         ({"options": {"rise": {"mask": 3}}}, r"options of rise.*mask"),
         ({"objects": ["horse"]}, r"objects.*horse.*cat"),
         ({"ways": ["blur"]}, r"ways.*blur.*road"),
+        ({"layers": {"lime": "layer2"}}, r"layers.*lime.*methods of this run"),
+        ({"layer": "layer9"}, r"layer.*layer9.*layer3"),
+        ({"percents": [5, 1]}, r"percents.*rising"),
+        ({"noises": ["salt"]}, r"noises.*salt.*uniform"),
+        ({"chunk": 0}, r"chunk.*at least 1"),
         ({"class_names": "pets/annotations.json"}, r"class names.*list of names"),
     ],
 )
@@ -189,7 +212,7 @@ def test_the_protocol_on_real_pictures(shared_data: Path, tmp_path: Path) -> Non
     ]  # fmt: skip
     assert set(methods) < set(content["pipeline"]["methods"])
     content["pipeline"] |= {
-        "methods": methods, "pictures": 2, "percents": [1, 13], "ways": ["road", "black"],
+        "methods": methods, "layers": {}, "pictures": 2, "percents": [1, 13], "ways": ["road", "black"],
         "shaken": 1, "draws": 1, "randomised": 1, "chunk": 2, "shown": 1,
         "options": {
             "integrated_gradients": {"steps": 2}, "shap": {"max_evals": 10},

@@ -79,6 +79,12 @@ class Removals(NamedAxis):
 
 @no_type_check
 @dataclass(frozen=True)
+class Chances(NamedAxis):
+    """Maps that know nothing of the network, which others are held against."""
+
+
+@no_type_check
+@dataclass(frozen=True)
 class Noises(NamedAxis):
     """Kinds of noise that pictures are disturbed with."""
 

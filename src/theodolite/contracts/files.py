@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.contracts.axes import (
+    Chances,
     Classes,
     Concepts,
     Groups,
@@ -74,6 +75,7 @@ AXES: dict[str, type[NamedAxis]] = {
     "units": Units,
     "policies": Policies,
     "removals": Removals,
+    "chances": Chances,
     "noises": Noises,
     "raters": Raters,
     "techniques": Techniques,

@@ -6,7 +6,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from theodolite.contracts.axes import Classes, Noises, Removals
+from theodolite.contracts.axes import Chances, Classes, Noises, Removals
 from theodolite.contracts.bundle import Evidence, array
 from theodolite.errors import EvidenceError
 
@@ -34,20 +34,22 @@ class SaliencyEvidence(Evidence):
     clean: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
     """Probability of the explained class for the picture as it is."""
     most_first: Float[np.ndarray, "samples removals steps"] | None = array(
-        "samples", "removals", "steps", optional=True
+        "samples", "removals", "steps", optional=True, may_be_nan=True
     )
     """The same after the most relevant pixels were removed: so many per cent of them, in each of
     several ways."""
     least_first: Float[np.ndarray, "samples removals steps"] | None = array(
-        "samples", "removals", "steps", optional=True
+        "samples", "removals", "steps", optional=True, may_be_nan=True
     )
     """The same after the least relevant were removed."""
-    chance_most_first: Float[np.ndarray, "samples removals steps"] | None = array(
-        "samples", "removals", "steps", optional=True
+    chance_most_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
+        "samples", "chances", "removals", "steps", optional=True
     )
-    """The same two with pixels in the order of a random map, and in the opposite order."""
-    chance_least_first: Float[np.ndarray, "samples removals steps"] | None = array(
-        "samples", "removals", "steps", optional=True
+    """The same two with pixels in the order of maps that know nothing, and in the opposite order.
+    A way of removal that fills in scattered pixels is lenient with noise: so there should be a
+    smooth map and one of the middle as well."""
+    chance_least_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
+        "samples", "chances", "removals", "steps", optional=True
     )
     percents: Float[np.ndarray, " steps"] | None = array("steps", optional=True)
     """How many per cent of the pixels are removed in each step, rising."""
@@ -65,16 +67,18 @@ class SaliencyEvidence(Evidence):
     randomised_similarity: Float[np.ndarray, " samples"] | None = array(
         "samples", optional=True, may_be_nan=True
     )
-    """Rank correlation of the map with that of the same network with random weights."""
-    chance_similarity: Float[np.ndarray, " samples"] | None = array(
-        "samples", optional=True, may_be_nan=True
+    """Rank correlation of the map with that of the same network with random weights; NaN where one
+    of them is the same everywhere, or where it was not tried."""
+    randomised: Bool[np.ndarray, " samples"] | None = array(
+        "samples", content="flag", optional=True
     )
-    """Rank correlation of the map with that of another picture."""
+    """Where that was tried; everywhere if not given."""
     predicted: Int[np.ndarray, " samples"] | None = array(
         "samples", content="index", points_to="classes", optional=True
     )
     """The class that is explained."""
     removals: Removals = Removals()
+    chances: Chances = Chances()
     noises: Noises = Noises()
     classes: Classes = Classes()
 
@@ -84,10 +88,11 @@ class SaliencyEvidence(Evidence):
             values = getattr(self, name)
             if values is not None and (values < 0).any():
                 raise EvidenceError(name, f"{np.nanmin(values):g}", "lengths, from 0 on")
-        for name in ("randomised_similarity", "chance_similarity"):
-            values = getattr(self, name)
-            if values is not None and (np.abs(values) > 1 + 1e-6).any():
-                raise EvidenceError(name, "values beyond 1", "correlations, from -1 to 1")
+        alike = self.randomised_similarity
+        if alike is not None and (np.abs(alike) > 1 + 1e-6).any():
+            raise EvidenceError(
+                "randomised_similarity", "values beyond 1", "correlations, from -1 to 1"
+            )
 
     def _check_removal(self) -> None:
         curves = [name for name in CURVES if getattr(self, name) is not None]
@@ -96,9 +101,10 @@ class SaliencyEvidence(Evidence):
             raise EvidenceError(lacks, f"none, but `{curves[0]}`", f"`{lacks}` as well")
         for name in ("clean", *curves):
             values = getattr(self, name)
-            if values is not None and (values.min() < -1e-6 or values.max() > 1 + 1e-6):
+            if values is not None and ((values < -1e-6) | (values > 1 + 1e-6)).any():
                 raise EvidenceError(
-                    name, f"values from {values.min():g} to {values.max():g}", "probabilities",
+                    name, f"values from {np.nanmin(values):g} to {np.nanmax(values):g}",
+                    "probabilities",
                     "Give the softmax of the outputs.",
                 )  # fmt: skip
         percents = self.percents

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from theodolite.contracts.axes import Noises, Removals
+from theodolite.contracts.axes import Chances, Noises, Removals
 from theodolite.contracts.saliency import SaliencyEvidence
 
 SIDE, BLOCK = 16, 4
@@ -15,7 +15,7 @@ def planted_saliency(
 
     The object decides the answer: without its pixels nothing is left of it. On the other pictures
     a map marks a place of the same size elsewhere. ``blindness`` is the likeness of the maps to
-    those of a network with random weights, beyond chance.
+    those of a network with random weights.
 
     >>> planted = planted_saliency(4)
     >>> int(planted.objects.sum())
@@ -43,15 +43,15 @@ def planted_saliency(
         percents=percents,
         most_first=_ways(clean[:, None] * (1 - lost)),
         least_first=_ways(clean[:, None] * (1 - kept_lost)),
-        chance_most_first=_ways(chance),
-        chance_least_first=_ways(chance),
+        chance_most_first=_chances(chance),
+        chance_least_first=_chances(chance),
+        chances=Chances(("random", "smooth", "centre")),
         removals=Removals(("road", "black", "uniform", "gaussian")),
         norms=norms,
         changes=random.uniform(0.05, 0.2, (n_samples, 2, 3)) * norms[:, None, None],
         chance_changes=1.4 * norms,
         noises=Noises(("uniform", "gaussian")),
         randomised_similarity=np.clip(similar + blindness, -1, 1),
-        chance_similarity=np.clip(random.permutation(similar), -1, 1),
     )
 
 
@@ -59,6 +59,11 @@ def _blocks(corners: np.ndarray) -> np.ndarray:
     place = np.arange(SIDE)
     inside = (place >= corners[..., None]) & (place < corners[..., None] + BLOCK)
     return np.asarray(inside[:, 0, :, None] & inside[:, 1, None, :])
+
+
+def _chances(curve: np.ndarray) -> np.ndarray:
+    """The same curve for each of three maps that know nothing."""
+    return np.repeat(_ways(curve)[:, None], 3, axis=1)
 
 
 def _ways(curve: np.ndarray) -> np.ndarray:

@@ -154,8 +154,11 @@ def checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray,
 
 
 def weights_digest(weights: Path | None) -> dict[str, str]:
-    """The digest of a network's weights, by file; none where they come from a hub."""
-    return {} if weights is None else {weights.name: sha256_of(weights)}
+    """The digests of a network's weights, by file; none where they come from a hub."""
+    if weights is None:
+        return {}
+    files = sorted(p for p in weights.rglob("*") if p.is_file()) if weights.is_dir() else [weights]
+    return {path.name: sha256_of(path) for path in files if not path.name.startswith(".")}
 
 
 def _usable(path: Path) -> bool:

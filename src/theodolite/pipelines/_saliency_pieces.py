@@ -1,6 +1,7 @@
 """One method on a few pictures: maps, and what becomes of them and of the answer."""
 
 import hashlib
+import importlib.metadata
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from theodolite.models.classifiers import Classifier, load_classifier
 from theodolite.pipelines._features import Pictures
 
 Batch = Float[np.ndarray, "samples 3 rows columns"]
+LIBRARIES = ("torch", "grad-cam", "captum", "lime", "shap", "numpy", "scikit-image")
 CHANCE_SEED = 1_000_003
 """Added to a run's seed for the random map that others are held against: if the run also scores a
 random map of its own, it is another one."""
@@ -60,16 +62,19 @@ class Piece:
 class Network:
     """A classifier as a tool: where it is sent to, it is loaded from its file, once."""
 
-    def __init__(self, name: str, weights: Path | None) -> None:
-        self.name, self.weights = name, weights
+    def __init__(self, name: str, weights: Path | None, classes: tuple[str, ...]) -> None:
+        self.name, self.weights, self.classes = name, weights, classes
 
     def __call__(self) -> "Loaded":
-        return _loaded(self.name, self.weights)
+        return _loaded(self.name, self.weights, self.classes)
+
+    def classifier(self) -> Classifier:
+        return _loaded(self.name, self.weights, self.classes).classifier
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, weights: Path | None) -> "Loaded":
-    return Loaded(load_classifier(name, weights))
+def _loaded(name: str, weights: Path | None, classes: tuple[str, ...]) -> "Loaded":
+    return Loaded(load_classifier(name, weights, classes=classes))
 
 
 @dataclass(eq=False)
@@ -118,7 +123,7 @@ def do_piece(data: Pictures, probed: Probed, piece: Piece, loaded: Loaded) -> Ar
                         percents=probed.percents),
     )  # fmt: skip
     return {
-        "maps": maps.astype(np.float16) if _fits_half(maps) else maps,
+        "maps": maps,
         "targets": targets,
         "confidence": said.max(axis=1),
         "clean": curves.clean,
@@ -129,12 +134,6 @@ def do_piece(data: Pictures, probed: Probed, piece: Piece, loaded: Loaded) -> Ar
         "randomised_similarity": _alike(method, batch, maps, targets, loaded, piece),
         "seconds": np.full(len(maps), seconds / len(maps)),
     }
-
-
-def _fits_half(maps: np.ndarray) -> bool:
-    """Whether half precision keeps the maps: neither too large for it nor lost below its end."""
-    top = np.abs(maps).reshape(len(maps), -1).max(axis=1)
-    return bool(((top == 0) | ((top < 6e4) & (top > 1e-2))).all())
 
 
 def _changes(
@@ -162,6 +161,32 @@ def _alike(
     if len(some):
         again = method(loaded.forgetful)(batch[some], targets[some])
         found[some] = map_similarity(maps[some], again)
+    return found
+
+
+def half_if_it_fits(maps: np.ndarray) -> np.ndarray:
+    """Half precision where it keeps the maps: neither too large for it nor lost below its end."""
+    top = np.abs(maps).reshape(len(maps), -1).max(axis=1)
+    fits = ((top == 0) | ((top < 6e4) & (top > 1e-2))).all()
+    return maps.astype(np.float16) if fits else maps
+
+
+def network_digest(classifier: Classifier) -> str:
+    """A digest of all weights, wherever they came from."""
+    digest = hashlib.sha256(f"{classifier.name} {classifier.preprocessing}".encode())
+    for name, tensor in sorted(classifier.network.state_dict().items()):
+        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Of the libraries that make maps: another version may make others."""
+    found = {}
+    for package in LIBRARIES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
     return found
 
 

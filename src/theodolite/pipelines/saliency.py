@@ -1,5 +1,6 @@
 """Methods that mark what matters in a picture, on one network, held against it: paper 004."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,19 +16,28 @@ from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.contracts.work import Arrays, Work
 from theodolite.datasets.mask_data import MaskData
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing.randomisation import map_similarity
-from theodolite.explainers.probing.removal import WAYS
-from theodolite.explainers.probing.stability import chance_changes
+from theodolite.explainers.probing.removal import WAYS, Removal
+from theodolite.explainers.probing.stability import Shaking, chance_changes
 from theodolite.explainers.saliency.methods import TECHNIQUES
 from theodolite.explainers.saliency.methods import explainer as _checked_method
 from theodolite.io.paths import sha256_of
 from theodolite.io.pictures import jpeg_bytes
 from theodolite.io.text import read_json
-from theodolite.models.classifiers import Classifier, load_classifier
+from theodolite.models.classifiers import Classifier
 from theodolite.pipelines._features import weights_digest
-from theodolite.pipelines._saliency_pieces import Network, Piece, Probed, do_piece, piece_digest
+from theodolite.pipelines._saliency_pieces import (
+    Network,
+    Piece,
+    Probed,
+    do_piece,
+    half_if_it_fits,
+    network_digest,
+    piece_digest,
+    versions,
+)
 
-CHANCE = "random"
+CHANCES = {"random": "random", "smooth": "smooth_random", "centre": "centre"}
+"""Maps that know nothing of the network, and the methods that draw them."""
 NOT_HERE = {"bcos"}
 """Methods that need a network of their own kind."""
 
@@ -70,41 +80,43 @@ class SaliencyPipeline:
 
     def make(self, data: MaskData, workshop: Workshop) -> Made:
         """Explain, remove, shake, randomise: method by method, a few pictures at a time."""
-        seed = workshop.seeds[0]
-        classifier = load_classifier(self.backbone, self.weights)
-        self._check(data, classifier)
-        rows = _drawn(data, self.pictures, seed)
-        probed = Probed(
-            ways=tuple(self.ways), percents=tuple(map(float, self.percents)),
-            noises=tuple(self.noises), draws=self.draws, radius=self.radius, seed=seed,
-        )  # fmt: skip
+        if not isinstance(data, MaskData):
+            raise EvidenceError("dataset", type(data).__name__, "one with masks, such as pets")
+        names = self._names()
+        classifier = Network(self.backbone, self.weights, names).classifier()
+        self._check(classifier)
+        rows = _drawn(data, self.pictures, workshop.seeds[0])
         marked = _objects(data, rows, classifier.preprocessing.size, self.objects)
-        classes = self._classes(classifier)
-        found = self._explained(data, rows, probed, workshop)
         common = {
             "objects": marked,
-            "removals": probed.ways,
-            "percents": np.asarray(probed.percents),
-            "chance_most_first": found[""]["most_first"],
-            "chance_least_first": found[""]["least_first"],
+            "removals": tuple(self.ways),
+            "percents": np.asarray(self.percents, float),
             "samples": Samples(index=rows, ids=np.array([data.pictures[row] for row in rows])),
-            "classes": classes,
+            "classes": _distinct(names or classifier.classes),
         }
+        found = [self._explained(data, rows, classifier, seed, workshop) for seed in workshop.seeds]
         models = [
-            Compared(method, _about(method), [[self._evidence(found[method], common, seed)]])
+            Compared(
+                method,
+                _about(method),
+                [
+                    [self._evidence(method, one, common, seed)]
+                    for one, seed in zip(found, workshop.seeds, strict=True)
+                ],
+            )
             for method in self.methods
         ]
-        first = found[self.methods[0]]
+        first = found[0][self.methods[0]]
         return Made(
             evidence=models[0].evidence,
             about={**models[0].about, "name": models[0].name},
             compared=models[1:],
-            tables={"methods": _method_table(self.methods, found)},
+            tables={"methods": _method_table(self.methods, found[0])},
             notes=(*data.notes, *self._notes()),
             facts=(
                 ("pictures", len(rows)),
                 ("methods", len(self.methods)),
-                ("method of the verdicts", self.methods[0]),
+                ("method of the verdicts", TECHNIQUES[self.methods[0]].title),
                 ("mean probability of the predicted class", float(first["confidence"].mean())),
                 ("share of the picture that is object", float(marked.mean())),
             ),
@@ -115,47 +127,70 @@ class SaliencyPipeline:
             },
         )
 
-    def _check(self, data: Any, classifier: Classifier) -> None:
+    def _check(self, classifier: Classifier) -> None:
         """What can be known to be wrong before an hour of work."""
-        if not isinstance(data, MaskData):
-            raise EvidenceError("dataset", type(data).__name__, "one with masks, such as pets")
         unknown = [m for m in self.methods if m not in TECHNIQUES]
         if unknown or not self.methods or len(set(self.methods)) < len(self.methods):
             needed = f"some of {', '.join(TECHNIQUES)}, each once"
             raise EvidenceError("methods", f"{unknown or list(self.methods)}", needed)
-        for name in [*self.options, *self.layers, *self.methods]:
-            if name not in self.methods:
-                raise EvidenceError("options", repr(name), "methods of this run")
-            _checked_method(
-                name, classifier.network, layer=self._layer(name), options=self.options.get(name)
-            )
+        for field_name, given in (("options", self.options), ("layers", self.layers)):
+            if strange := [name for name in given if name not in self.methods]:
+                needed = "methods of this run"
+                raise EvidenceError(field_name, repr(strange[0]), needed, "Leave it out there.")
+        for name in self.methods:
+            layer = self._layer(name)
+            _checked_method(name, classifier.network, layer=layer, options=self.options.get(name))
+            if layer is not None and layer not in dict(classifier.network.named_modules()):
+                known = [n for n, _ in classifier.network.named_children()]
+                raise EvidenceError("layer", repr(layer), f"a module, such as {', '.join(known)}")
+        probed = self._probed(0)
+        Removal(black=np.zeros(3, np.float32), seed=0, ways=probed.ways, percents=probed.percents)
+        if (np.diff(probed.percents) <= 0).any():
+            raise EvidenceError("percents", f"{list(self.percents)}", "rising numbers")
+        if self.draws and self.noises:
+            Shaking(draws=self.draws, seed=0, noises=probed.noises, radius=self.radius)
+        for name in ("pictures", "chunk"):
+            if getattr(self, name) < 1:
+                raise EvidenceError(name, f"{getattr(self, name)}", "at least 1")
+
+    def _probed(self, seed: int) -> Probed:
+        return Probed(
+            ways=tuple(self.ways), percents=tuple(map(float, self.percents)),
+            noises=tuple(self.noises), draws=self.draws, radius=self.radius, seed=seed,
+        )  # fmt: skip
 
     def _layer(self, method: str) -> str | None:
         return self.layers.get(method, self.layer)
 
     def _explained(
-        self, data: MaskData, rows: Int[np.ndarray, " n"], probed: Probed, workshop: Workshop
+        self,
+        data: MaskData,
+        rows: Int[np.ndarray, " n"],
+        classifier: Classifier,
+        seed: int,
+        workshop: Workshop,
     ) -> dict[str, Arrays]:
-        """What every method gave, its pictures put together; the chance map under no name."""
-        jobs = [("", CHANCE), *((method, method) for method in self.methods)]
+        """What every method gave, its pictures put together; and every map that knows nothing."""
+        jobs = [(chance, method, True) for chance, method in CHANCES.items()]
+        jobs += [(method, method, False) for method in self.methods]
         pieces, owners = [], []
-        for name, method in jobs:
+        for name, method, chance in jobs:
             for at in range(0, len(rows), self.chunk):
                 some = tuple(int(row) for row in rows[at : at + self.chunk])
                 places = range(at, at + len(some))
-                own = bool(name)
                 pieces.append(
                     Piece(
                         method,
-                        self._layer(name),
-                        dict(self.options.get(name, {})),
+                        None if chance else self._layer(name),
+                        {} if chance else dict(self.options.get(name, {})),
                         some,
-                        tuple(own and place < self.shaken for place in places),
-                        tuple(own and place < self.randomised for place in places),
-                        chance=not own,
+                        tuple(not chance and place < self.shaken for place in places),
+                        tuple(not chance and place < self.randomised for place in places),
+                        chance=chance,
                     )
                 )
-                owners.append(name)
+                owners.append((name, chance))
+        probed = self._probed(seed)
         digests = {int(row): sha256_of(data.path(int(row))) for row in rows}
         work = Work(
             what="explanations",
@@ -163,62 +198,69 @@ class SaliencyPipeline:
             items=pieces,
             digests=[piece_digest(piece, digests) for piece in pieces],
             about={
-                "network": self.backbone,
-                "weights": weights_digest(self.weights),
+                "network": network_digest(classifier),
                 "probed": {**vars(probed)},
+                "versions": versions(),
             },
             names=[f"{piece.method}, {data.pictures[piece.rows[0]]}" for piece in pieces],
-            tool=Network(self.backbone, self.weights),
+            tool=Network(self.backbone, self.weights, self._names()),
             network=True,
         )
         given: dict[str, list[Arrays]] = {}
-        for owner, piece, arrays in zip(owners, pieces, workshop.workers.each(work), strict=True):
+        for (name, chance), piece, arrays in zip(
+            owners, pieces, workshop.workers.each(work), strict=True
+        ):
             if arrays is None:
                 raise EvidenceError(
                     piece.method, "no maps: it failed three times", "maps of all pictures",
                     "See failed.parquet; leave the method out of `methods`.",
                 )  # fmt: skip
-            given.setdefault(owner, []).append(arrays)
+            given.setdefault(f"chance {name}" if chance else name, []).append(arrays)
         return {name: _joined(parts) for name, parts in given.items()}
 
-    def _evidence(self, found: Arrays, common: dict[str, Any], seed: int) -> SaliencyEvidence:
-        maps = found["maps"].astype(np.float32)
-        n = len(maps)
+    def _evidence(
+        self, method: str, by_name: Mapping[str, Arrays], common: dict[str, Any], seed: int
+    ) -> SaliencyEvidence:
+        found = by_name[method]
+        maps = found["maps"]
+        chances = [by_name[f"chance {name}"] for name in CHANCES]
         given: dict[str, Any] = {
-            "maps": found["maps"],
+            "maps": half_if_it_fits(maps),
             "clean": found["clean"],
             "most_first": found["most_first"],
             "least_first": found["least_first"],
+            "chance_most_first": np.stack([one["most_first"] for one in chances], axis=1),
+            "chance_least_first": np.stack([one["least_first"] for one in chances], axis=1),
+            "chances": tuple(CHANCES),
             "predicted": found["targets"],
         }
+        place = np.arange(len(maps))
         if self.shaken and self.draws and self.noises:
+            # as many others as there are draws: a maximum grows with what it is taken of
+            others = [chance_changes(maps, seed=seed + draw) for draw in range(self.draws)]
             given |= {
                 "norms": found["norms"],
                 "changes": found["changes"],
-                "chance_changes": chance_changes(maps, seed=seed),
+                "chance_changes": np.where(place < self.shaken, np.max(others, axis=0), np.nan),
                 "noises": tuple(self.noises),
             }
         if self.randomised:
-            tried = np.arange(n) < self.randomised
-            alike = map_similarity(maps, np.roll(maps, 1, axis=0))
             given |= {
                 "randomised_similarity": found["randomised_similarity"],
-                "chance_similarity": np.where(tried, alike, np.nan),
+                "randomised": place < self.randomised,
             }
         return SaliencyEvidence(**given, **common)
 
-    def _classes(self, classifier: Classifier) -> Classes:
+    def _names(self) -> tuple[str, ...]:
+        """The network's classes, as the file names them."""
         if self.class_names is None:
-            return Classes(classifier.classes)
+            return ()
         names = read_json(self.class_names, "class names")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise EvidenceError(
                 f"class names {self.class_names.name!r}", type(names).__name__, "a list of names"
             )
-        twice = {name for name in names if names.count(name) > 1}
-        return Classes(
-            tuple(f"{name} ({i})" if name in twice else name for i, name in enumerate(names))
-        )
+        return tuple(names)
 
     def _notes(self) -> list[str]:
         return [
@@ -287,6 +329,14 @@ def _method_table(methods: Sequence[str], found: Mapping[str, Arrays]) -> dict[s
         "cost": [row.cost for row in rows],
         "seconds": [float(found[method]["seconds"].mean()) for method in methods],
     }
+
+
+def _distinct(names: Sequence[str]) -> Classes:
+    """Names that occur twice are told apart by their numbers."""
+    twice = {name for name, count in Counter(names).items() if count > 1}
+    return Classes(
+        tuple(f"{name} ({i})" if name in twice else name for i, name in enumerate(names))
+    )
 
 
 def _digest_of(path: Path | None) -> dict[str, str]:

@@ -232,7 +232,7 @@ def _pair(given: ScorePairRecord | None) -> dict[str, Any]:
 
 def _said(pairs: Sequence[ScorePairRecord]) -> str:
     """Of how many pairs something is sure, in a sentence."""
-    sure = [p for p in pairs if p.r is not None and (p.corrected_p or 1.0) < SURE]
+    sure = [p for p in pairs if _pair(p)["sure"]]
     along = [p for p in sure if (p.r or 0) > 0]
     against = len(sure) - len(along)
     left = len(pairs) - len(sure)

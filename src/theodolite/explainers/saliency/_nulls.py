@@ -19,6 +19,20 @@ def random(work: Work) -> Maps:
     return np.stack(maps)
 
 
+def smooth_random(work: Work) -> Maps:
+    """Broad random hills: noise that filling in from the neighbours does not undo."""
+    from PIL import Image  # noqa: PLC0415
+
+    rows, columns = work.pictures.shape[2:]
+    cells = work.options["cells"]
+    maps = []
+    for picture in work.pictures:
+        own = np.random.default_rng([work.seed, 1, zlib.crc32(picture.cpu().numpy().tobytes())])
+        coarse = Image.fromarray(own.random((cells, cells), dtype=np.float32))
+        maps.append(np.asarray(coarse.resize((columns, rows), Image.Resampling.BICUBIC)))
+    return np.stack(maps).astype(np.float32)
+
+
 def centre(work: Work) -> Maps:
     """A bell in the middle: where photographers put things."""
     rows, columns = work.pictures.shape[2:]

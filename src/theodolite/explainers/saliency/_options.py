@@ -50,6 +50,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "score": ("probability", "logit"), "batch": 16,
         },
         "random": {},
+        "smooth_random": {"cells": 7},
         "centre": {"width": 0.25},
     }
 )  # fmt: skip

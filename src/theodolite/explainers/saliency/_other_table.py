@@ -122,5 +122,10 @@ OTHERS = (
         cost="500 forward passes",
     ),
     _null(name="random", title="Random map", scale="0 to 1, uniform noise"),
+    _null(
+        name="smooth_random",
+        title="Smooth random map",
+        scale="about 0 to 1, broad random hills",
+    ),
     _null(name="centre", title="Bell in the centre", scale="0 to 1, a bell of fixed width"),
 )

@@ -51,12 +51,22 @@ def own_copy(network: "torch.nn.Module") -> "torch.nn.Module":
             "Load it anew, and explain before anything is computed with gradients.",
         ) from error  # fmt: skip
     copied.eval().float().requires_grad_(requires_grad=False)
+    _unhooked(copied)
     for weights in copied.parameters():
         weights.grad = None
     for module in copied.modules():
         if getattr(module, "inplace", False) is True:
             module.inplace = False  # type: ignore[assignment]
     return copied
+
+
+def _unhooked(copied: "torch.nn.Module") -> None:
+    """The hooks came along, and what they do is their owner's: it must not be done by us."""
+    for module in copied.modules():
+        for name in (
+            "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
+        ):  # fmt: skip
+            getattr(module, name).clear()
 
 
 def brought(module: str, method: str, extra: str = "explain") -> Any:
@@ -78,7 +88,8 @@ def seeded(seed: int) -> Iterator[None]:
     import torch  # noqa: PLC0415
 
     python, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002
-    with torch.random.fork_rng(devices=[]):
+    devices = range(torch.cuda.device_count())  # seeding seeds them as well
+    with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         random.seed(seed)
         np.random.set_state(np.random.RandomState(seed).get_state())  # noqa: NPY002

@@ -26,7 +26,7 @@ from theodolite.explainers.saliency._gradients import (
     saliency,
 )
 from theodolite.explainers.saliency._lime import lime
-from theodolite.explainers.saliency._nulls import centre, random
+from theodolite.explainers.saliency._nulls import centre, random, smooth_random
 from theodolite.explainers.saliency._options import OPTIONS, checked_options
 from theodolite.explainers.saliency._other_table import OTHERS
 from theodolite.explainers.saliency._rise import rise
@@ -63,6 +63,7 @@ FUNCTIONS: Mapping[str, Callable[[Work], Maps]] = MappingProxyType(
         "bcos": bcos,
         "rise": rise,
         "random": random,
+        "smooth_random": smooth_random,
         "centre": centre,
     }
 )

@@ -1,6 +1,6 @@
 """Null baselines of the scores of maps: maps that know nothing of the picture or the network."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,21 +10,36 @@ from theodolite.contracts.scatter import POOLED, another, pool_of, uniform
 from theodolite.metrics._base import Baseline
 
 
-def _random_order(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
-    del seed  # it was drawn when the network was run
-    return replace(
-        evidence,
-        most_first=evidence.chance_most_first,
-        least_first=evidence.chance_least_first,
-    )
+def _in_the_order_of(name: str) -> Callable[[SaliencyEvidence, int], SaliencyEvidence]:
+    """Curves that were drawn when the network was run; undefined where these were not."""
+
+    def make(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+        del seed
+        most, least = (np.asarray(getattr(evidence, f"chance_{one}")) for one in ORDERS)
+        if name in evidence.chances.names:
+            at = evidence.chances.names.index(name)
+            return replace(evidence, most_first=most[:, at], least_first=least[:, at])
+        nothing = np.full(most[:, 0].shape, np.nan)
+        return replace(evidence, most_first=nothing, least_first=nothing)
+
+    return make
 
 
-RANDOM_ORDER = Baseline(
-    "a random map",
-    "pixels removed in the order of a map drawn at random, and in the opposite order",
-    _random_order,
-    random=False,
-)
+ORDERS = ("most_first", "least_first")
+CHANCES = (
+    Baseline(
+        "a random map", "pixels removed in the order of a map of noise", _in_the_order_of("random"),
+        random=False,
+    ),
+    Baseline(
+        "a smooth random map", "pixels removed in the order of a map of broad random hills",
+        _in_the_order_of("smooth"), random=False,
+    ),
+    Baseline(
+        "image centre", "pixels removed from the middle of the picture outwards",
+        _in_the_order_of("centre"), random=False,
+    ),
+)  # fmt: skip
 
 
 def _another_map(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
@@ -42,15 +57,16 @@ ANOTHER_MAP = Baseline(
 )
 
 
-def _similar_by_chance(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+def _nothing_in_common(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     del seed
-    return replace(evidence, randomised_similarity=evidence.chance_similarity)
+    alike = np.asarray(evidence.randomised_similarity)
+    return replace(evidence, randomised_similarity=np.where(np.isnan(alike), np.nan, 0.0))
 
 
-UNRELATED = Baseline(
-    "another picture's map",
-    "how alike the maps of different pictures are anyway",
-    _similar_by_chance,
+NOTHING_IN_COMMON = Baseline(
+    "nothing in common",
+    "a map that is another one altogether when the network has learnt nothing",
+    _nothing_in_common,
     random=False,
     clean=True,
 )

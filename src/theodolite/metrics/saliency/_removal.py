@@ -64,6 +64,7 @@ def _mean_changes(
     moved = np.abs(np.asarray(evidence.clean)[:, None] - given)
     running = np.cumsum(moved, axis=1)
     n = np.searchsorted(np.asarray(evidence.percents), np.asarray(thresholds), side="left")
+    n = np.unique(n)  # thresholds with the same steps, such as those beyond the last, count once
     means = np.full((len(moved), len(n)), np.nan)
     some = n > 0
     means[:, some] = running[:, n[some] - 1] / n[some]

@@ -19,7 +19,7 @@ def relevance_rank(
     .. math:: \frac{|\mathrm{top}_{|O|}(e) \cap O|}{|O|}
 
     Where equal pixels straddle the line, the mean over all ways to take some of them. Undefined
-    without an object. See :cite:t:`arras2022clevr`.
+    without an object and for maps of zeros. See :cite:t:`arras2022clevr`.
 
     Example:
         >>> marked = np.array([[[3.0, 1.0], [0.5, 0.0]]])
@@ -67,4 +67,4 @@ class RelevanceRank(SampleMean):
         left = n - above.sum(axis=1)  # places that are dealt out among the equal ones
         share = (level & there).sum(axis=1) / np.maximum(level.sum(axis=1), 1)
         hits = (above & there).sum(axis=1) + left * share
-        return shares(hits / np.maximum(n, 1), n > 0)
+        return shares(hits / np.maximum(n, 1), (n > 0) & marked.any(axis=1))

@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.metrics._base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.saliency._nulls import RANDOM_ORDER
+from theodolite.metrics.saliency._nulls import CHANCES
 from theodolite.metrics.saliency._removal import (
     THRESHOLDS,
     USES,
@@ -48,10 +48,19 @@ def removal_faithfulness(evidence: SaliencyEvidence, **options: Any) -> float:
 
 
 def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
-    """A map without whose pixels nothing is left of the answer, and with them all of it."""
+    """A map without whose pixels the answer is another, and with them all of it.
+
+    A change counts whichever way it goes: of an answer with less than half the probability most is
+    changed if it becomes certain.
+    """
     clean = np.asarray(evidence.clean)[:, None, None]
     shape = np.asarray(evidence.most_first).shape
-    return replace(evidence, most_first=np.zeros(shape), least_first=np.broadcast_to(clean, shape))
+    gone = np.where(clean < 0.5, 1.0, 0.0)
+    return replace(
+        evidence,
+        most_first=np.broadcast_to(gone, shape),
+        least_first=np.broadcast_to(clean, shape),
+    )
 
 
 @metric(
@@ -65,14 +74,15 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
     uses=USES,
     enough=0.5,
     best=ideal,
-    baselines=(RANDOM_ORDER,),
+    baselines=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer change without the marked pixels, and only without them?",
         read="0.77 is the most there can be; what a map without fault reaches on these pictures "
         "is marked. From half of that on we would rely on it; a convention.",
         misleads="Pictures with pixels removed are unlike any that the network knows: it may "
-        "change its mind for that alone, which is why a random map stands beside it. "
+        "change its mind for that alone, which is why maps that know nothing stand beside it: "
+        "noise, which filling in all but undoes, broad hills, and the middle of the picture. "
         "Sufficiency is near 1 for any map, as a few irrelevant pixels change nothing; so the "
         "number is nearly a matter of necessity.",
         cost="one forward for each step, way and direction; all thresholds share them",

@@ -6,7 +6,7 @@ import numpy as np
 
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.metrics._base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.saliency._nulls import RANDOM_ORDER
+from theodolite.metrics.saliency._nulls import CHANCES
 from theodolite.metrics.saliency._removal import (
     THRESHOLDS,
     USES,
@@ -50,7 +50,7 @@ def removal_necessity(evidence: SaliencyEvidence, **options: Any) -> float:
     uses=USES,
     decides=False,
     best=ideal,
-    baselines=(RANDOM_ORDER,),
+    baselines=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer change without the pixels that are said to matter?",

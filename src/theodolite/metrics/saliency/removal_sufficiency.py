@@ -1,10 +1,11 @@
 """Is what a map marks enough for the answer?"""
 
+import math
 from typing import Any
 
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.metrics._base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.saliency._nulls import RANDOM_ORDER
+from theodolite.metrics.saliency._nulls import CHANCES
 from theodolite.metrics.saliency._removal import (
     THRESHOLDS,
     USES,
@@ -14,6 +15,9 @@ from theodolite.metrics.saliency._removal import (
     sufficient,
 )
 from theodolite.metrics.saliency.removal_faithfulness import ideal
+
+LEAST = math.exp(-1)
+"""Where all confidence is lost at once."""
 
 
 def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
@@ -44,11 +48,11 @@ def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
     question="faithful",
     asked_as="Does the output depend on what the map marks?",
     better="higher",
-    bounds=(0.0, 1.0),
+    bounds=(LEAST, 1.0),
     uses=USES,
     decides=False,
     best=ideal,
-    baselines=(RANDOM_ORDER,),
+    baselines=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer stay without the pixels that are said not to matter?",

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.metrics._base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.saliency._marked import flattened
+from theodolite.metrics.saliency._marked import ASKED_AS, flattened
 from theodolite.metrics.saliency._nulls import NOISE
 
 Form = Literal["defined", "reference"]
@@ -35,8 +35,8 @@ def sparseness(maps: Float[np.ndarray, "samples height width"], *, form: Form = 
     "sparseness",
     title="Sparseness",
     version=1,
-    question="accepted",
-    asked_as="Would people agree with what the map marks?",
+    question="located",
+    asked_as=ASKED_AS,
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps",),
