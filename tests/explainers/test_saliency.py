@@ -84,6 +84,26 @@ def test_the_network_and_the_generators_are_left_as_they_were(kind: str, name: s
     assert np.random.get_state()[2:] == drawn[1][2:]  # noqa: NPY002
 
 
+@pytest.mark.parametrize("name", ["grad_cam", "rise"])
+def test_hooks_of_the_owner_are_not_called(name: str) -> None:
+    network, calls = small_cnn(), []
+    network[0].register_forward_hook(lambda *_: calls.append("forward"))
+    network[0].register_full_backward_hook(lambda *_: calls.append("backward"))
+    explainer(name, network, options=SHORT.get(name))(pictures(1), TARGETS[:1])
+    assert calls == []
+    network(torch.from_numpy(pictures(1)))
+    assert calls == ["forward"]
+
+
+def test_broad_hills_are_smooth() -> None:
+    noise, hills = (
+        explainer(n, small_cnn())(pictures(), TARGETS) for n in ("random", "smooth_random")
+    )
+    steps = [np.abs(np.diff(maps, axis=2)).mean() / maps.std() for maps in (noise, hills)]
+    assert steps[1] < 0.7 * steps[0]
+    assert len({maps.tobytes() for maps in hills}) == 3
+
+
 def test_state_would_notice() -> None:
     one = small_cnn()
     before = state(one)
@@ -110,7 +130,9 @@ def test_generators_are_seeded_and_put_back() -> None:
         assert not set(draws()) & set(first)
 
 
-@pytest.mark.parametrize("name", ["gradient_shap", "kernel_shap", "lime", "rise", "random"])
+@pytest.mark.parametrize(
+    "name", ["gradient_shap", "kernel_shap", "lime", "rise", "random", "smooth_random"]
+)
 def test_another_seed_draws_something_else(name: str) -> None:
     one, other = (
         explainer(name, small_cnn(), seed=seed, options=SHORT.get(name))(pictures(1), TARGETS[:1])
@@ -119,7 +141,9 @@ def test_another_seed_draws_something_else(name: str) -> None:
     assert not np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", sorted(set(ON_CNN) - {"eigen_cam", "random", "centre"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(ON_CNN) - {"eigen_cam", "random", "smooth_random", "centre"})
+)
 def test_another_class_has_another_map(name: str) -> None:
     run = explainer(name, small_cnn(), options=SHORT.get(name))
     maps = run(np.repeat(pictures(1), 2, axis=0), np.array([0, 1]))

@@ -59,7 +59,18 @@ ADVICE_ON_MAPS = {
         "partly": "The map marks the object more than chance would, and much else beside it.",
         "no": "The map does not single out the object: either it or the network looks elsewhere.",
     },
-    "accepted": ADVICE,
+}
+BY_VOTES = {
+    "yes": "People accept these explanations.",
+    "partly": "People accept more of these explanations than chance would have it, but not surely "
+    "enough of them.",
+    "no": "People do not accept most of these explanations.",
+    "cannot tell": "These votes do not tell whether people accept the explanations.",
+}
+ADVICE_ON_VOTES = ADVICE | {
+    "yes": "That people accept an explanation does not make it true of the network.",
+    "partly": "That people accept an explanation does not make it true of the network.",
+    "no": "They may still be true of the network; people do not find them convincing.",
 }
 ADVICE_ON_FAULTS = ADVICE | {
     "partly": "There is some of it; whether more than we accept is not sure.",
@@ -144,6 +155,8 @@ def _bottom_line(asked: Sequence[Verdict]) -> str:
     answers = [v.answer for v in asked]
     if not answers:
         return "No question could be asked."
+    if [v.question for v in asked] == ["accepted"]:
+        return BY_VOTES[asked[0].answer]
     if set(answers) == {"yes"}:
         return "This explanation passes every question asked."
     if set(answers) == {"no"}:
@@ -170,6 +183,8 @@ def _card(verdict: Verdict) -> dict[str, Any]:
 def _advice(score: Score) -> dict[str, str]:
     if looks_for_a_fault(score):
         return ADVICE_ON_FAULTS
+    if score.question == "accepted":
+        return ADVICE_ON_VOTES
     if catalogue()[score.metric].needs is SaliencyEvidence:
         return ADVICE_ON_MAPS[score.question]
     return ADVICE_ON_FAITHFULNESS if score.question == "faithful" else ADVICE

@@ -29,7 +29,7 @@ def smooth_random(work: Work) -> Maps:
     for picture in work.pictures:
         own = np.random.default_rng([work.seed, 1, zlib.crc32(picture.cpu().numpy().tobytes())])
         coarse = Image.fromarray(own.random((cells, cells), dtype=np.float32))
-        maps.append(np.asarray(coarse.resize((columns, rows), Image.Resampling.BICUBIC)))
+        maps.append(np.asarray(coarse.resize((columns, rows), Image.Resampling.BILINEAR)))
     return np.stack(maps).astype(np.float32)
 
 

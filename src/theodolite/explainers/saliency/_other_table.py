@@ -125,7 +125,7 @@ OTHERS = (
     _null(
         name="smooth_random",
         title="Smooth random map",
-        scale="about 0 to 1, broad random hills",
+        scale="0 to 1, broad random hills",
     ),
     _null(name="centre", title="Bell in the centre", scale="0 to 1, a bell of fixed width"),
 )
