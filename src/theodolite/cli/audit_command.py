@@ -85,7 +85,10 @@ def _print(found: "Audit", *, as_json: bool) -> None:
     print_scores(found.scores)
     typer.echo("")
     print_verdicts(found.verdicts)
+    needing: dict[str, list[str]] = {}
     for missing in found.unanswered:
-        typer.echo(f"not asked: {missing.metric} needs {', '.join(missing.needs)}")
+        needing.setdefault(", ".join(missing.needs), []).append(missing.metric)
+    for needs, metrics in needing.items():
+        typer.echo(f"not asked, for lack of {needs}: {', '.join(metrics)}")
     for note in found.notes:
         typer.echo(f"note: {note}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from theodolite.explainers.saliency.technique import Technique
-    from theodolite.models.backbones import Backbone
+    from theodolite.models.classifiers import Classifier
 
 
 def explain(
@@ -23,10 +23,17 @@ def explain(
         list[Path] | None, typer.Argument(help="Pictures to explain.", show_default=False)
     ] = None,
     backbone: Annotated[
-        str | None, typer.Option(help="A network of timm, such as resnet18.")
+        str | None,
+        typer.Option(
+            help="The network: resnet18 (timm), torchvision:resnet18, transformers:FOLDER, "
+            "open_clip:MODEL@TAG."
+        ),
     ] = None,
     weights: Annotated[
-        Path | None, typer.Option(help="Its weights (.safetensors); else timm fetches them.")
+        Path | None, typer.Option(help="Its weights (.safetensors); else its library fetches them.")
+    ] = None,
+    class_names: Annotated[
+        Path | None, typer.Option(help="A JSON list of its classes; CLIP needs it.")
     ] = None,
     method: Annotated[
         list[str] | None, typer.Option(help="How to explain; give it again for more methods.")
@@ -54,15 +61,25 @@ def explain(
         raise EvidenceError("explain", f"no {lacking}", "all of these", "Or ask for --list.")
     _check_methods(method)
     places = _places(pictures, method, out)
-    rows = _explained(pictures, (backbone, weights), method, (layer, target, seed), places)
+    rows = _explained(
+        pictures, (backbone, weights, class_names), method, (layer, target, seed), places
+    )
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
     from theodolite.cli.tables import print_table
 
     heads = ("picture", "method", "target class", "probability")
-    cells = [(r["picture"], r["method"], str(r["target"]), f"{r['probability']:.4f}") for r in rows]
-    print_table(heads, cells, right=(2, 3))
+    cells = [
+        (
+            r["picture"],
+            r["method"],
+            f"{r['target']} {r['class']}".strip(),
+            f"{r['probability']:.4f}",
+        )
+        for r in rows
+    ]
+    print_table(heads, cells, right=(3,))
 
 
 def techniques() -> "list[Technique]":
@@ -92,9 +109,15 @@ def _list(*, as_json: bool) -> None:
 
 def _check_methods(methods: Sequence[str]) -> None:
     from theodolite.errors import EvidenceError
+    from theodolite.explainers.concepts.methods import TECHNIQUES as ON_CONCEPTS
     from theodolite.explainers.saliency.methods import TECHNIQUES
 
     for name in methods:
+        if name in ON_CONCEPTS:
+            raise EvidenceError(
+                "--method", f"{name!r}, which explains by concepts", "one for pictures",
+                "From Python: theodolite.explainers.concepts.methods.concept_explainer.",
+            )  # fmt: skip
         if name not in TECHNIQUES:
             raise EvidenceError("--method", repr(name), f"one of {', '.join(TECHNIQUES)}")
 
@@ -125,7 +148,7 @@ def _places(
 
 def _explained(
     pictures: Sequence[Path],
-    network: tuple[str, Path | None],
+    network: tuple[str, Path | None, Path | None],
     methods: Sequence[str],
     how: tuple[str | None, int | None, int],
     places: dict[tuple[Path, str], Path],
@@ -134,15 +157,16 @@ def _explained(
     from theodolite.explainers.saliency.methods import explainer
     from theodolite.io.arrays import write_npy
     from theodolite.io.pictures import read_picture
-    from theodolite.models.backbones import load_backbone
+    from theodolite.models.classifiers import load_classifier
 
     layer, target, seed = how
     opened = [read_picture(path) for path in pictures]
-    backbone = load_backbone(*network)
-    numbers, targets, chances = _asked(backbone, opened, target)
+    name, weights, class_names = network
+    classifier = load_classifier(name, weights, classes=_names(class_names))
+    numbers, targets, chances = _asked(classifier, opened, target)
     rows = []
     for method in methods:
-        run = explainer(method, backbone.network, layer=layer, seed=seed)
+        run = explainer(method, classifier.network, layer=layer, grid=classifier.grid, seed=seed)
         for i, path in enumerate(pictures):
             found = run(numbers[i : i + 1], targets[i : i + 1])[0]
             place = places[path, method]
@@ -150,25 +174,32 @@ def _explained(
             _draw(place.with_name(place.name + ".png"), opened[i], found)
             rows.append(
                 {"picture": str(path), "method": method, "target": int(targets[i]),
+                 "class": classifier.classes[targets[i]] if classifier.classes else "",
                  "probability": float(chances[i])}
             )  # fmt: skip
     return sorted(rows, key=lambda row: [str(path) for path in pictures].index(row["picture"]))
 
 
+def _names(path: Path | None) -> tuple[str, ...]:
+    from theodolite.errors import EvidenceError
+    from theodolite.io.text import read_json
+
+    names = [] if path is None else read_json(path, "class names")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise EvidenceError("--class-names", type(names).__name__, "a JSON list of names")
+    return tuple(names)
+
+
 def _asked(
-    backbone: "Backbone", opened: "Sequence[Image.Image]", target: int | None
+    classifier: "Classifier", opened: "Sequence[Image.Image]", target: int | None
 ) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     """The pictures as the network wants them, the class of each, and its probability."""
     import numpy as np
-    import torch
 
     from theodolite.errors import EvidenceError
 
-    numbers = np.stack([backbone.preprocessing(picture) for picture in opened])
-    with torch.inference_mode():
-        chances = torch.cat(
-            [backbone.network(torch.from_numpy(one[None])).softmax(dim=1) for one in numbers]
-        ).numpy()
+    numbers = np.stack([classifier.preprocessing(picture) for picture in opened])
+    chances = classifier.probabilities(numbers)
     if target is not None and target >= chances.shape[1]:
         raise EvidenceError("--target", f"{target}", f"0 to {chances.shape[1] - 1}")
     targets = chances.argmax(axis=1) if target is None else np.full(len(numbers), target)

@@ -48,7 +48,7 @@ def print_scores(scores: Sequence[Score]) -> None:
 
 _TELLING = (
     "top", "alpha", "rank_by", "population", "form", "over", "target", "which", "by", "denominator",
-    "meeting",
+    "meeting", "removal", "across", "noise", "sign", "own", "against", "level", "rounded",
 )  # fmt: skip
 
 

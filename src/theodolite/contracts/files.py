@@ -5,6 +5,7 @@ each array its type, shape and encoding. Flags are packed to bits. See docs/file
 """
 
 import math
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,12 @@ def _most_like(arrays: dict[str, Any]) -> str:
     return max(shared, key=lambda first: shared[first])
 
 
+def _needed(kind: type[Evidence]) -> list[str]:
+    """The arrays that a kind of evidence cannot do without."""
+    bare = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
+    return [name for name, _ in kind.layouts() if name in bare]
+
+
 def load_arrays(path: Path | str) -> Evidence:
     """Evidence from one .npz or .safetensors file whose arrays are named like the fields.
 
@@ -236,12 +243,12 @@ def load_arrays(path: Path | str) -> Evidence:
     arrays: dict[str, Any] = dict((read or read_npz)(path))
     first = _most_like(arrays)
     kind = FROM_ARRAYS[first]
-    fields = {name for name, _ in kind.layouts()}
+    known = {name for name, _ in kind.layouts()}
     axes = [name for name in AXES if name != "parts" and hasattr(kind, name)]
-    unknown = sorted(set(arrays) - fields - {*axes, "ids", "clusters"})
+    unknown = sorted(set(arrays) - known - {*axes, "ids", "clusters"})
     if unknown or first not in arrays:
         came = f"unknown arrays {unknown}" if unknown else f"only {sorted(arrays)}"
-        others = ", ".join([*sorted(fields - {first}), *axes, "ids", "clusters"])
+        others = ", ".join([*sorted(known - {first}), *axes, "ids", "clusters"])
         raise EvidenceError(
             f"{path.name!r}", came, f"{first!r} and perhaps {others}", "Rename the arrays."
         )
@@ -249,6 +256,12 @@ def load_arrays(path: Path | str) -> Evidence:
         if axis in arrays:
             arrays[axis] = tuple(str(name) for name in np.atleast_1d(arrays[axis]))
     rows = {name: arrays.pop(name) for name in ("ids", "clusters") if name in arrays}
+    lacking = [name for name in _needed(kind) if name not in arrays]
+    if lacking:
+        raise EvidenceError(
+            f"{path.name!r}", f"no {lacking[0]!r}", f"it, beside {first!r}",
+            f"docs/evidence.md says what it holds, under {kind.kind} evidence.",
+        )  # fmt: skip
     own = any(np.ndim(arrays.get(name, 0)) == 3 for name in ("vectors", "projections"))
     make = SurrogateEvidence.per_class if kind is SurrogateEvidence and own else kind
     try:

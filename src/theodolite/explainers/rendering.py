@@ -146,5 +146,5 @@ def _check(picture: np.ndarray, relevance: np.ndarray) -> None:
         )  # fmt: skip
     if not np.isfinite(relevance).all():
         raise EvidenceError("relevance", "NaN or infinite values", "finite numbers")
-    if not (picture.size and 0 <= picture.min() and picture.max() <= 1):
+    if not (picture.size and picture.min() >= 0 and picture.max() <= 1):
         raise EvidenceError("picture", "values outside of 0 to 1", "0 to 1")

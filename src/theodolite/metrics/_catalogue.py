@@ -1,5 +1,6 @@
 """The catalogue, filled by walking the package: a metric is found because its file is there."""
 
+import difflib
 import functools
 import importlib
 import importlib.metadata
@@ -25,5 +26,9 @@ def entry(name: str) -> Entry:
     """One metric by name."""
     found = catalogue().get(name)
     if found is None:
-        raise EvidenceError("metric", repr(name), f"one of {', '.join(catalogue())}")
+        close = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.3)
+        such = f", such as {', '.join(close)}" if close else ""
+        raise EvidenceError(
+            "metric", repr(name), f"a score of the catalogue{such}", "See `theodolite metrics`."
+        )
     return found
