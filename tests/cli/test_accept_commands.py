@@ -1,6 +1,7 @@
 """The commands of a learned score, called in this process: the toy votes are registered here."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -79,7 +80,7 @@ def test_train_and_score(spec: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert found.low is not None and found.low < found.value < (found.high or 0)
     assert "rater_correlation" in (out / "CARD.md").read_text()
     table = spec.parent / "new.csv"
-    table.write_text(f"id,text\nshort,word\nlong,{'word ' * 25}\n")
+    table.write_text(f"id,text,context,more\nshort,word,q,x\nlong,{'word ' * 25},q,\n")
     accept_score(table, out, as_json=True)
     rows = json.loads(capsys.readouterr().out)
     assert [row["id"] for row in rows] == ["short", "long"]
@@ -88,6 +89,81 @@ def test_train_and_score(spec: Path, capsys: pytest.CaptureFixture[str]) -> None
     accept_score(table, out)
     said = capsys.readouterr().out
     assert "long" in said and "percentile" in said
+
+
+def test_what_the_score_was_told_must_be_told_again(spec: Path) -> None:
+    out = trained(spec)
+    assert load_scorer(out).card.takes == {"context": "always"}
+    table = spec.parent / "new.jsonl"
+    for row in ({"text": "a word"}, {"text": "a word", "context": None}):
+        table.write_text(json.dumps(row))
+        with pytest.raises(EvidenceError, match="context"):
+            accept_score(table, out)
+
+
+@pytest.mark.parametrize("changes", [{"folds": 0}, {"apart": "both"}, {"apart": "none"}, {}])
+def test_what_is_kept_can_be_used(
+    spec: Path, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With several seeds, whose tests differ; and only the first score is fitted."""
+    votes = spec.parent / "votes.csv"
+    head, *rows = votes.read_text().splitlines()
+    ways = [f"{row},way {int(row.split(',')[0]) % 5}" for row in rows]
+    votes.write_text("\n".join([f"{head},technique", *ways]) + "\n")
+    models = {"kernel": {"features": ["words"]}, "never fitted": {"features": ["no such"]}}
+    asked = {"name": "acceptance", "models": {k.replace(" ", "-"): v for k, v in models.items()}}
+    out = trained(spec, seeds=[0, 1, 2], pipeline=asked | changes)
+    card = load_scorer(out).card
+    assert (card.apart, card.folds) == (
+        changes.get("apart", "picture"), 0 if changes.keys() & {"folds"} or
+        changes.get("apart") == "both" else 5,
+    )  # fmt: skip
+    told = (out / "CARD.md").read_text()
+    new = {"both": "pictures and techniques that", "none": "perhaps others of the same picture"}
+    assert new.get(card.apart, "pictures or questions that they have not seen") in told
+    table = spec.parent / "new.csv"
+    table.write_text("text,context\nword,q\n")
+    capsys.readouterr()
+    accept_score(table, out, as_json=True)
+    assert 0 <= json.loads(capsys.readouterr().out)[0]["percentile"] <= 100
+
+
+def test_a_score_on_weights_of_a_folder(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The embedding is called what it was asked for by, wherever its files are."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from tiny_networks import tiny_clip  # noqa: PLC0415
+
+    (spec.parent / "clip").mkdir()
+    tiny_clip(spec.parent / "clip")
+    asked = {"name": "acceptance", "embedding": "transformers_clip:mine", "weights": "clip",
+             "models": {"ridge": {"scorer": "ridge", "features": ["embedding"]}}}  # fmt: skip
+    out = trained(spec, pipeline=asked)
+    table = spec.parent / "new.csv"
+    table.write_text("text\nword\n")
+    capsys.readouterr()
+    (spec.parent / "clip").rename(spec.parent / "elsewhere")
+    accept_score(table, out, weights=spec.parent / "elsewhere", as_json=True)
+    assert len(json.loads(capsys.readouterr().out)) == 1
+    (spec.parent / "elsewhere" / "more.txt").write_text("of no matter")
+    accept_score(table, out, weights=spec.parent / "elsewhere", as_json=True)
+    card = json.loads((out / "card.json").read_text())
+    files = dict.fromkeys(card["embedding_files"], "0" * 64)
+    (out / "card.json").write_text(json.dumps(card | {"embedding_files": files}))
+    with pytest.raises(EvidenceError, match="another than the score"):
+        accept_score(table, out, weights=spec.parent / "elsewhere")
+
+
+def test_the_spec_of_the_docs(spec: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "acceptance.md"
+    (shown,) = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    names = "item,rater,rating", "explanation_id,worker_id,stars"
+    votes = spec.parent / "votes.csv"
+    votes.write_text(votes.read_text().replace(*names).replace(",0,", ",5,"))
+    spec.write_text(shown.replace("name: vote_table", "name: votes"))
+    accept_train(spec, spec.parent / "score", spec.parent, spec.parent / "cache", quiet=True)
+    card = load_scorer(spec.parent / "score").card
+    assert card.scale == (1, 2, 3, 4, 5) and (card.apart, card.folds) == ("picture", 5)
 
 
 def test_train_refuses(spec: Path) -> None:

@@ -80,7 +80,7 @@ def test_pasta(tmp_path: Path) -> None:
     assert by_map.map == tmp_path / "activations" / "coco_75_3_home_or_hotel.npy"
     assert rendered.map == tmp_path / "expl" / "coco_76_3_home_or_hotel.png"
     assert rendered.picture is None
-    assert found.numbers["image id"].tolist() == [75, 75, 76]
+    assert not found.numbers, "numbers of pictures and techniques measure nothing"
     assert any("not identified" in note for note in found.notes)
     assert any("1 entries without votes" in note for note in found.notes)
     assert list(found.digests()) == ["human_annotations.json"]
@@ -145,6 +145,36 @@ def test_long_table(tmp_path: Path, ending: str) -> None:
     assert [shown.text for shown in found.shown][:2] == ["an ear", "a nose"]
     assert list(by_group(clear)) == ["old", "young"]
     assert found.tables == (path,)
+
+
+def test_explanations_of_one_context_belong_together(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    rows = ["a,r,1,why?,", "b,r,2,why?,", "c,r,2,who?,", "d,r,1,,", "e,r,1,why?,p"]
+    path.write_text("item,rater,rating,context,picture\n" + "\n".join(rows) + "\n")
+    found = vote_table(path, scale=(1, 2))
+    assert found.questions["rating"].samples.clusters is not None
+    assert found.questions["rating"].samples.clusters.tolist() == [0, 0, 1, 2, 3]
+    assert any("1 of 5 explanations" in note for note in found.notes)
+    task = {"data": {"context": "why?", "text": "so"}, "annotations": [
+        {"completed_by": 1, "result": [{"type": "rating", "from_name": "q", "value": {"rating": 2}}]}
+    ]}  # fmt: skip
+    (tmp_path / "export.json").write_text(json.dumps([task | {"id": n} for n in (1, 2)]))
+    (asked,) = label_studio_votes(tmp_path / "export.json", scale=(1, 2)).questions.values()
+    assert asked.samples.clusters is not None and asked.samples.clusters.tolist() == [0, 0]
+    path.write_text("item,rater,rating\na,r,1\nb,r,2\n")
+    bare = vote_table(path)
+    assert bare.questions["rating"].samples.clusters is None
+    assert any("of all explanations" in note for note in bare.notes)
+
+
+def test_further_columns_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    rows = ["a,r,1,0.5,3,x,10,", "b,r,2,,4,y,20,", "a,s,2,0.5,3,x,30,"]
+    path.write_text("item,rater,rating,nll,length,word,seconds,none\n" + "\n".join(rows) + "\n")
+    found = vote_table(path)
+    assert list(found.numbers) == ["nll", "length"], "no words, and nothing that is a vote's own"
+    assert_array_equal(found.numbers["nll"], [0.5, NAN])
+    assert_array_equal(found.numbers["length"], [3, 4])
 
 
 def test_other_names_of_columns_and_a_scale_that_was_not_said(tmp_path: Path) -> None:

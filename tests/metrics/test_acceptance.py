@@ -255,6 +255,20 @@ def test_one_rater_against_the_others() -> None:
     assert float(state.value()) == pytest.approx(np.mean(each), abs=1e-12)
 
 
+def test_only_known_explanations_are_counted() -> None:
+    nan = np.nan
+    votes = np.array([[1.0, 2], [nan, nan], [3, nan], [4, 5], [2, 2]])
+    said = np.array([1.0, 2, nan, 4, 2])
+    evidence = RatingEvidence(ratings=votes, scale=np.arange(1.0, 6), predicted=said)
+    weights = np.array([[1.0, 1, 1, 1, 1], [2, 1, 3, 0, 1]])
+    foretold = catalogue()["predicted_rating_correlation"].state
+    people = catalogue()["rater_correlation"].state
+    for state, known in ((foretold, [[3, 2], [3, 4]]), (people, [[3, 2], [3, 4]])):
+        found = np.stack(state.of(evidence, weights).counted(), axis=1)
+        assert found.tolist() == known
+        assert np.stack(state.of(evidence).counted(), axis=1).tolist() == known[:1]
+
+
 def test_weights_repeat_ranked_samples() -> None:
     random = np.random.default_rng(0)
     x, y = random.integers(0, 4, 20).astype(float), random.integers(0, 4, 20).astype(float)

@@ -103,7 +103,26 @@ def test_undefined_is_no_comparison() -> None:
     assert np.isnan(rows[1].corrected_p)
 
 
+def test_full_correlations_in_clusters() -> None:
+    """They do not vary when resampled: as many as there are pictures say so."""
+    x = np.repeat(np.arange(8.0), 3)
+    clusters = np.repeat(np.arange(8), 3)
+    alone = correlation_table({"s": np.arange(8.0)}, {"q": np.arange(8.0)})
+    for sign in (1, -1):
+        for row, one in zip(
+            correlation_table({"s": x}, {"q": sign * x}, clusters=clusters), alone, strict=True
+        ):
+            assert row.coefficient == pytest.approx(sign) and row.n == 24
+            assert row.p < 1e-6 and -1 <= row.low <= row.high <= 1
+            if sign == 1:
+                assert (row.low, row.high) == pytest.approx((one.low, one.high))
+    few = correlation_table({"s": x}, {"q": x}, clusters=np.repeat([0, 1], 12))
+    assert all(np.isnan(row.p) for row in few)
+
+
 def test_what_cannot_be_a_table() -> None:
+    with pytest.raises(EvidenceError, match="infinite"):
+        correlation_table({"s": np.array([1, 2, 3, 4, np.inf])}, {"q": np.arange(5.0)})
     with pytest.raises(EvidenceError, match="one number for each"):
         correlation_table({"s": np.zeros(3)}, {"q": np.zeros(4)})
     with pytest.raises(EvidenceError, match="clusters"):

@@ -1,5 +1,7 @@
 """Scores that are learnt from ratings: losses, splits, scoring functions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,7 +24,8 @@ from theodolite.models.acceptance.losses import (
     rank_loss,
     rank_of_neighbours,
 )
-from theodolite.models.acceptance.scorer import Scorer, scorer_from
+from theodolite.models.acceptance.score_file import LearnedScore, ScoreCard
+from theodolite.models.acceptance.scorer import Layers, Scorer, scorer_from
 from theodolite.models.acceptance.settings import Kind, ScorerSettings
 from theodolite.models.acceptance.splits import Apart, folds, split
 from theodolite.models.acceptance.training import Adam, quadratic_kappa
@@ -302,11 +305,11 @@ def test_broken_arrays_are_refused() -> None:
         scorer = learnt(kind, features, rated)  # type: ignore[arg-type]
         good = scorer.arrays()
         for name, array in good.items():
-            for broken in ({**good, name: array[:-1] if array.ndim else array + np.nan},
+            for broken in ({**good, name: array[:-1] if array.ndim else np.array(np.nan)},
                            {k: v for k, v in good.items() if k != name}):  # fmt: skip
-                if name in broken and name in ("rectified", "roots", "straight"):
-                    continue  # any number is a truth, fewer trees are trees, there is no line
-                with pytest.raises((RefusedInput, TypeError)):
+                if name in broken and name in ("roots", "straight"):
+                    continue  # fewer trees are trees, there is no line
+                with pytest.raises(RefusedInput):
                     scorer_from(scorer.kind, broken)
     trees = learnt("boosting", features, rated).arrays()
     loops = {**trees, "below": np.zeros_like(trees["below"])}
@@ -314,6 +317,58 @@ def test_broken_arrays_are_refused() -> None:
         scorer_from("trees", loops)
     with pytest.raises(RefusedInput, match="learned score"):
         scorer_from("magic", trees)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("boosting", {"feature": lambda old: np.where(old >= 0, 99, -1)}), ("boosting", {"below": -7}), ("boosting", {"width": 1}),
+        ("boosting", {"base": np.array(["x"])}), ("boosting", {"value": np.inf}),
+        ("kernel", {"gamma": -1e9}), ("kernel", {"gamma": np.array([1.0, 2.0])}),
+        ("kernel", {"spread": 1e-300}), ("kernel", {"landmarks": np.array(1.0)}),
+        ("ridge", {"spread": 0.0}), ("ridge", {"spread": 1e-300}), ("ridge", {"centre": np.nan}),
+        ("ridge", {"weight 0": np.array([True])}), ("ridge", {"weight 0": np.zeros(12, complex)}),
+        ("ridge", {"bias 0": np.array(0.5)}), ("ridge", {"rectified": np.array(["a", "b"])}),
+    ],
+)  # fmt: skip
+def test_hostile_arrays_are_refused(kind: Kind, changes: dict[str, Any]) -> None:
+    features, _, rated = planted(60)
+    scorer = learnt(kind, features, rated)
+    arrays = scorer.arrays()
+    for name, change in changes.items():
+        given = change(arrays[name]) if callable(change) else change
+        given = given if isinstance(given, np.ndarray) else np.full_like(arrays[name], given)
+        with pytest.raises(RefusedInput) as refused:
+            scorer_from(scorer.kind, {**arrays, name: given})
+        assert "\n" not in str(refused.value)
+
+
+def test_a_score_takes_as_many_features_as_it_learnt_from() -> None:
+    features, _, rated = planted(60)
+    card = ScoreCard(name="n", kind="k", trained_on="t", question="q", explanations=1, groups=None,
+                     scale=(1.0, 5.0), aggregate="mean", features=("f",))  # fmt: skip
+    for kind in ("kernel", "ridge", "boosting"):
+        learned = LearnedScore(learnt(kind, features, rated), card, np.linspace(1, 5, 101))
+        assert len(learned.ratings(features)) == 60
+        for other in (features[:, :1], np.hstack([features, features])):
+            with pytest.raises(RefusedInput, match="features"):
+                learned.ratings(other)
+    huge = Layers(centre=np.zeros(1), spread=np.ones(1), biases=(np.zeros(1),) * 3,
+                  weights=(np.full((1, 1), 1e200),) * 3)  # fmt: skip
+    with pytest.raises(RefusedInput, match="no number"):
+        LearnedScore(huge, card, np.linspace(1, 5, 101)).ratings(np.ones((2, 1)) * np.inf)
+
+
+def test_percentiles_with_ties() -> None:
+    card = ScoreCard(name="n", kind="k", trained_on="t", question="q", explanations=1, groups=None,
+                     scale=(1.0, 5.0), aggregate="mean", features=("f",))  # fmt: skip
+    scorer = learnt("ridge", *planted(60)[::2])
+    constant = LearnedScore(scorer, card, np.full(101, 3.0))
+    assert constant.percentile(np.array([2.0, 3.0, 4.0])).tolist() == [0, 0, 100]
+    halves = LearnedScore(scorer, card, np.repeat([2.0, 4.0], [50, 51]))
+    assert halves.percentile(np.array([2.0, 4.0, 5.0])).tolist() == [0, 50, 100]
+    steady = LearnedScore(scorer, card, np.linspace(1, 5, 101))
+    assert steady.percentile(np.array([1.0, 2.5, 3.01, 5])) == pytest.approx([0, 37.5, 50.25, 100])
 
 
 def test_words_of_other_languages() -> None:

@@ -29,7 +29,7 @@ from theodolite.pipelines._acceptance_embedding import Embedder
 from theodolite.pipelines._acceptance_features import Described, Explanations, common_labels
 from theodolite.pipelines._acceptance_models import AcceptanceModel, Parting, Rated
 from theodolite.pipelines._acceptance_rendering import Rendering, drawn, vectors_of
-from theodolite.pipelines._acceptance_scoring import rated, read_explanations
+from theodolite.pipelines._acceptance_scoring import load_learned, rated, read_explanations
 from theodolite.pipelines.acceptance import AcceptancePipeline
 from theodolite.pipelines.tuning import Range, space_from, tune
 
@@ -201,6 +201,7 @@ def test_gradient_scores_run(toy: Toy, tmp_path: Path) -> None:
         ({"models": {}}, "models"),
         ({"models": {"my score": MODELS["ridge"]}}, "my score"),
         ({"folds": 1}, "folds"),
+        ({"folds": 5, "apart": "both"}, "folds"),
         ({"repeats": 0}, "repeats"),
         ({"embedding": ""}, "embedding"),
         ({"models": {"m": AcceptanceModel(features=("wurds",))}}, "wurds"),
@@ -264,6 +265,64 @@ def test_signs_as_published() -> None:
     assert cam[0, 0].tolist() == [127, 127, 255] and cam[0, 1].min() >= 254
 
 
+def test_signs_by_technique(tmp_path: Path) -> None:
+    """A map of LIME without a negative cell is LIME's all the same."""
+    Image.new("RGB", (3, 1), (255, 255, 255)).save(tmp_path / "p.png")
+    np.save(tmp_path / "m.npy", np.array([[0.0, 0, 1]]))
+    shown = [Shown(picture=tmp_path / "p.png", map=tmp_path / "m.npy")] * 3
+    how = Rendering(values="paper", values_of={"LIME": "paper lime", "SHAP": "paper shap"})
+    embedder = Embedder(Toy(), "", tmp_path / "cache")
+    guessed, lime, shap = vectors_of(shown, ["GradCAM", "LIME", "SHAP"], how, embedder)
+    white, map_of_it = Image.open(tmp_path / "p.png"), np.array([[0.0, 0, 1]])
+    for found, values in ((guessed, "as they are"), (lime, "paper lime"), (shap, "paper shap")):
+        alone = drawn(white, map_of_it, Rendering(values=values))
+        assert found == pytest.approx(Toy().pictures([alone])[0])
+    assert not np.allclose(guessed, lime)
+
+
+def test_the_mean_over_seeds_that_tested_an_explanation(toy: Toy, tmp_path: Path) -> None:
+    """Seeds test other parts: an explanation that one of them tested is known."""
+    for changes in ({"folds": 0}, {"apart": "both"}):
+        learnt = pipeline(**changes).learn(voted(), Workshop((0, 1, 2), tmp_path))
+        each = np.stack([one[0].predicted for one in learnt.made.evidence])
+        known = ~np.isnan(each).all(axis=0)
+        found = np.asarray(learnt.evidence.predicted)
+        assert 0 < known.sum() < len(found) and np.array_equal(~np.isnan(found), known)
+        assert found[known] == pytest.approx(np.nanmean(each[:, known], axis=0))
+
+
+def test_what_is_said_of_the_test_is_true(toy: Toy, tmp_path: Path) -> None:
+    data = voted(20)
+    asked = data.questions["good"]
+    alone = replace(data, questions={"good": replace(asked, samples=Samples())})
+    made = pipeline(folds=2).make(data, Workshop((0,), tmp_path))
+    facts = dict(made.facts)
+    assert facts["pictures or questions"] == 20 and "score of the verdicts" not in facts
+    assert facts["learned score that is kept"] == "kernel"
+    assert any("pictures or questions that they have not seen" in note for note in made.notes)
+    made = pipeline(folds=2).make(alone, Workshop((0,), tmp_path))
+    assert dict(made.facts)["pictures or questions"] == "not known"
+    assert any("may have seen others of the same" in note for note in made.notes)
+    assert not any("questions that they have not seen" in note for note in made.notes)
+
+
+def test_classes_of_the_stand_in_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(
+        _acceptance_embedding, "load_classifier", lambda *_, classes: given.append(classes)
+    )
+    monkeypatch.setattr(_acceptance_embedding, "load_embedding", lambda *_, **__: Toy())
+    names = tmp_path / "names.json"
+    names.write_text('["cat", "dog"]')
+    chosen = pipeline(classifier="resnet18", class_names=names, folds=2, embedding="stand_in")
+    chosen.make(voted(12), Workshop((0,), tmp_path))
+    assert given == [("cat", "dog")] and list(chosen.digests()) == ["names.json"]
+    for odd in ('{"a": 1}', "[1]", '[""]'):
+        names.write_text(odd)
+        with pytest.raises(RefusedInput, match="class names"):
+            chosen.make(voted(12), Workshop((0,), tmp_path))
+
+
 def test_common_labels() -> None:
     shown = [Shown(label=label) for label in "aaab"] + [Shown(label="z")] * 400 + [Shown()] * 3
     assert common_labels(shown) == ("z",)
@@ -310,10 +369,14 @@ def test_broken_files_are_refused(
 ) -> None:
     folder = saved[0]
     card = json.loads((folder / "card.json").read_text())
-    for change in ({"format": "other"}, {"scale": [1]}, {"more": 1}, {"kind": "layers"}):
+    for change in (
+        {"format": "other"}, {"scale": [1]}, {"more": 1}, {"kind": "layers"}, {"kind": "no such"},
+        {"scale": [2, 1]}, {"scale": [1, 1]}, {"scale": [1, float("inf")]},
+        {"rendering": {"values": "odd"}}, {"rendering": {"n": -1}}, {"rendering": {"odd": 1}},
+    ):  # fmt: skip
         (folder / "card.json").write_text(json.dumps(card | change))
         with pytest.raises(RefusedInput):
-            load_scorer(folder)
+            load_learned(folder)
     (folder / "card.json").write_text(json.dumps(card))
     content = (folder / "score.safetensors").read_bytes()
     (folder / "score.safetensors").write_bytes(content[:-9])
@@ -331,10 +394,16 @@ def test_tables_of_explanations(tmp_path: Path) -> None:
     lines.write_text('{"text": "x"}\n\n{"text": "y"}\n')
     again = read_explanations(lines)
     assert again.ids == ("0", "1") and len(set(again.given.clusters)) == 2
-    for name, content in (("a.csv", "id\n1\n"), ("b.csv", "text,n\nx,y\n"), ("c.txt", "x")):
+    for name, content in (
+        ("a.csv", "id\n1\n"), ("b.csv", "text,n\nx,y\n"), ("c.txt", "x"),
+        ("d.jsonl", '{"text": null}\n'), ("e.jsonl", '{"text": "x", "n": null}\n'),
+    ):  # fmt: skip
         (tmp_path / name).write_text(content)
         with pytest.raises(EvidenceError):
-            read_explanations(tmp_path / name)
+            read_explanations(tmp_path / name, ["n"])
+    (tmp_path / "f.jsonl").write_text('{"text": "x", "label": null, "id": null, "n": "many"}\n')
+    bare = read_explanations(tmp_path / "f.jsonl", [])
+    assert bare.ids == ("0",) and bare.given.shown[0].label == "" and not bare.given.numbers
 
 
 def test_folders_of_explanations(tmp_path: Path) -> None:

@@ -125,6 +125,26 @@ def test_words_of_others_are_only_shown(folder: Path) -> None:
     assert HOSTILE in unescape(page)
 
 
+def test_a_person_leaves_the_own_vote_out(tmp_path: Path) -> None:
+    """Whatever the order in the spec; and a study of nothing says so."""
+    own = {"name": "rater_agreement", "options": {"own": ["included", "left out"]}}
+    spec = RunSpec.model_validate(
+        {"name": "v", "evidence": ["x"], "metrics": [own, {"name": "predicted_rating_agreement"}],
+         "resampling": {"resamples": 20}, "studies": [{"kind": "vote_correlations", "title": "T?"}]}
+    )  # fmt: skip
+    write_record(tmp_path / "run.json", run_record(spec, ""))
+    about = {"kind": "learned score", "name": "s", "votes": "ours"}
+    rated = planted_ratings(agreement=0.7)
+    other = Compared("votes-1", {"kind": "votes", "votes": "others"}, [[rated]])
+    run_made(spec, Made([[rated]], about=about, compared=[other]), tmp_path)
+    page = write_report(tmp_path).read_text()
+    scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
+    value = {s["options"].get("own"): f"{s['value']:.3f}" for s in scores}
+    row = between(page, "one person<span", "</tr>")
+    assert value["left out"] in row and value["included"] not in row
+    assert "Nothing was measured beside the votes" in page
+
+
 def test_in_a_browser(folder: Path) -> None:
     looks_right(folder / "report.html")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from theodolite.contracts.score import Score
     from theodolite.execution.spec import RunSpec
     from theodolite.models.acceptance.score_file import LearnedScore, ScoreCard
-    from theodolite.pipelines._acceptance_embedding import Embedder
+    from theodolite.pipelines._acceptance_embedding import Embedder, StandsIn
     from theodolite.pipelines.acceptance import AcceptancePipeline, Learnt
 
 Model = Annotated[Path, typer.Option(help="The folder of a learned score (accept train).")]
@@ -25,6 +25,11 @@ Classifier = Annotated[
 ]
 ClassifierWeights = Annotated[
     Path | None, typer.Option(help="That network's weights (.safetensors).")
+]
+
+ClassNames = Annotated[
+    Path | None,
+    typer.Option(help="The names of its classes (a JSON list), where its library has none."),
 ]
 
 
@@ -51,7 +56,7 @@ def accept_train(
     if pipeline is None or given is None or pipeline.name != "acceptance":
         raise EvidenceError("spec", "another pipeline", "the pipeline 'acceptance'")
     new_folder(out)
-    maker = build("pipelines", pipeline, data)
+    maker = build("pipelines", pipeline, data).first_only()
     with shown(quiet=quiet) as progress:
         votes = build("datasets", given, data)
         workshop = Workshop(checked.seeds, cache or default_cache(), progress)
@@ -75,17 +80,24 @@ def accept_score(
     weights: Weights = None,
     classifier: Classifier = "",
     classifier_weights: ClassifierWeights = None,
+    class_names: ClassNames = None,
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
     """Foretell how people would rate explanations."""
     from theodolite.cli.tables import print_table
-    from theodolite.models.acceptance.score_file import load_scorer
-    from theodolite.pipelines._acceptance_scoring import rated, read_explanations
+    from theodolite.pipelines._acceptance_embedding import StandsIn
+    from theodolite.pipelines._acceptance_scoring import (
+        load_learned,
+        numbers_of,
+        rated,
+        read_explanations,
+    )
 
-    learned = load_scorer(model)
-    unrated = read_explanations(explanations)
-    embedder = _embedder(learned.card, weights, (classifier, classifier_weights), cache)
+    learned = load_learned(model)
+    unrated = read_explanations(explanations, numbers_of(learned.card))
+    stands_in = StandsIn(classifier, classifier_weights, class_names)
+    embedder = _embedder(learned.card, weights, stands_in, cache)
     found = rated(learned, unrated.given, embedder)
     places = learned.percentile(found)
     rows = [
@@ -118,17 +130,20 @@ def accept_tune(
     weights: Weights = None,
     classifier: Classifier = "",
     classifier_weights: ClassifierWeights = None,
+    class_names: ClassNames = None,
     as_json: Json = False,
 ) -> None:
     """Seek the settings of an explainer whose maps a learned score rates highest."""
     from theodolite.cli.tables import print_table
     from theodolite.errors import EvidenceError
-    from theodolite.models.acceptance.score_file import load_scorer
+    from theodolite.pipelines._acceptance_embedding import StandsIn
+    from theodolite.pipelines._acceptance_scoring import load_learned
     from theodolite.pipelines._acceptance_tuning import explained_and_rated
     from theodolite.pipelines.tuning import space_from, tune
 
-    learned = load_scorer(model)
-    embedder = _embedder(learned.card, weights, (classifier, classifier_weights), None)
+    learned = load_learned(model)
+    stands_in = StandsIn(classifier, classifier_weights, class_names)
+    embedder = _embedder(learned.card, weights, stands_in, None)
     if embedder is None:
         raise EvidenceError("--model", "a score of words alone", "one that takes pictures")
     explain, score = explained_and_rated(
@@ -149,22 +164,25 @@ def accept_tune(
 
 
 def _embedder(
-    card: "ScoreCard", weights: Path | None, classifier: tuple[str, Path | None], cache: Path | None
+    card: "ScoreCard", weights: Path | None, classifier: "StandsIn", cache: Path | None
 ) -> "Embedder | None":
     from theodolite.contracts.made import Workshop
-    from theodolite.errors import EvidenceError
-    from theodolite.pipelines._acceptance_embedding import digest_of_weights, embedder_for
+    from theodolite.errors import EvidenceError, printable
+    from theodolite.pipelines._acceptance_embedding import embedder_for
     from theodolite.pipelines._acceptance_scoring import needs_embedding
+    from theodolite.pipelines._features import weights_digest
 
     if not needs_embedding(card):
         return None
     workshop = Workshop((0,), cache or default_cache())
     made = embedder_for(card.embedding, weights, classifier, workshop)
-    files = digest_of_weights(weights) | digest_of_weights(classifier[1])
-    other = sorted(n for n, d in card.embedding_files.items() if n in files and files[n] != d)
+    files = {*weights_digest(weights).values(), *classifier.digests().values()}
+    other = sorted(name for name, digest in card.embedding_files.items() if digest not in files)
     if other:
         raise EvidenceError(
-            f"embedding file {other[0]!r}", "another than the score was learnt with", "the same"
+            f"embedding file {printable(other[0], 80)!r}",
+            "none, or another than the score was learnt with",
+            "the same",
         )
     return made
 
@@ -180,10 +198,11 @@ def _learned(
     import numpy as np
 
     from theodolite import __version__
+    from theodolite.errors import EvidenceError
     from theodolite.models.acceptance.score_file import HeldOut, LearnedScore, ScoreCard
 
     evidence, model = learnt.evidence, learnt.model
-    facts = dict(learnt.made.facts)
+    groups = evidence.samples.clusters
     settings = asdict(model)
     features, straight = settings.pop("features"), settings.pop("straight")
     says = next((n for n in learnt.made.notes if n.startswith("Embedding: ")), "")
@@ -193,16 +212,20 @@ def _learned(
         trained_on=learnt.trained_on,
         question=learnt.question,
         explanations=len(evidence),
-        groups=int(facts["pictures or questions"]),
+        groups=None if groups is None else len(np.unique(groups)),
+        apart=pipeline.apart,
+        folds=pipeline.parts,
         scale=tuple(float(answer) for answer in evidence.scale),
         aggregate=pipeline.aggregate,
         licence=pipeline.licence,
         embedding=pipeline.embedding,
         embedding_says=says.removeprefix("Embedding: "),
         embedding_files=pipeline.digests(),
+        classifier=pipeline.classifier,
         features=features,
         straight=straight,
         labels=learnt.labels,
+        takes=dict(learnt.takes),
         rendering=asdict(pipeline.rendering),
         settings=settings,
         held_out=tuple(HeldOut.model_validate(one) for one in held_out),
@@ -210,6 +233,8 @@ def _learned(
         made_with=f"theodolite {__version__}",
     )
     predicted = np.asarray(evidence.predicted)
+    if np.isnan(predicted).all():
+        raise EvidenceError("test", "no explanation that was not learnt from", "at least one")
     shares = np.nanpercentile(predicted, np.arange(101))
     return LearnedScore(learnt.scorer, card, shares)
 

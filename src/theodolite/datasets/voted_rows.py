@@ -102,8 +102,11 @@ def explanations_from(
     levels, notes = _levels(answered, scale)
     if replaced:
         notes.append(f"{replaced:,} votes were given again later; the last one counts.")
+    seen = {item: (shown or {}).get(item, Shown()) for item in items}
+    samples, together = _samples(found, items, seen)
+    notes += together
     about: dict[str, Any] = {
-        "samples": _samples(found, items),
+        "samples": samples,
         "raters": Raters(tuple(plain_name(rater, "rater") for rater in raters)),
     } | _pointers(found, items, raters)
     return VotedExplanations(
@@ -112,7 +115,7 @@ def explanations_from(
             plain_name(question, "question"): RatingEvidence(ratings=table, scale=levels, **about)
             for question, table in answered.items()
         },
-        shown=tuple((shown or {}).get(item, Shown()) for item in items),
+        shown=tuple(seen.values()),
         notes=tuple(notes),
         tables=tuple(tables),
     )
@@ -162,15 +165,32 @@ def _levels(
     return np.arange(given[0], given[-1] + 1), [note]
 
 
-def _samples(votes: Sequence[Vote], items: Sequence[str]) -> Samples:
-    """Explanations of one picture are one cluster; one of no picture is a cluster of its own."""
+def _samples(
+    votes: Sequence[Vote], items: Sequence[str], seen: Mapping[str, Shown]
+) -> tuple[Samples, list[str]]:
+    """Explanations of one picture are one cluster, and so are those of one context without one."""
     ids = np.array([plain_name(item, "item") for item in items])
     picture = _one_each(((v.item, v.picture) for v in votes), "picture")
-    if not any(picture.values()):
-        return Samples(ids=ids)
-    of_item = [("picture", picture[i]) if picture[i] else ("item", i) for i in items]
+    of_item = [
+        ("picture", picture[item])
+        if picture[item]
+        else ("context", seen[item].context)
+        if seen[item].context
+        else ("item", item)
+        for item in items
+    ]
+    alone = sum(kind == "item" for kind, _ in of_item)
+    said = []
+    if alone:
+        of = "all" if alone == len(items) else f"{alone:,} of {len(items):,}"
+        said = [
+            f"Neither picture nor context is known of {of} explanations: which of them are of the "
+            "same is not known, and each is taken by itself."
+        ]
+    if alone == len(items):
+        return Samples(ids=ids), said
     number = {name: i for i, name in enumerate(dict.fromkeys(of_item))}
-    return Samples(ids=ids, clusters=np.array([number[name] for name in of_item]))
+    return Samples(ids=ids, clusters=np.array([number[name] for name in of_item])), said
 
 
 def _pointers(votes: Sequence[Vote], items: Sequence[str], raters: Sequence[str]) -> dict[str, Any]:

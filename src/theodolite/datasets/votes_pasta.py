@@ -83,10 +83,6 @@ def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExp
             if not np.isnan(table).all()
         },
         shown=tuple(entry.shown for entry in found),
-        numbers={
-            "image id": np.array([float(entry.image) for entry in found]),
-            "technique id": np.array([float(entry.technique) for entry in found]),
-        },
         notes=_notes(found, without),
         tables=(path,),
     )

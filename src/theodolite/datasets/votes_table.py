@@ -1,8 +1,11 @@
 """A table of votes: a row for each answer of each rater."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from theodolite.datasets.voted import Shown, VotedExplanations
 from theodolite.datasets.voted_rows import (
@@ -12,7 +15,7 @@ from theodolite.datasets.voted_rows import (
     plain_text,
     rating_from,
 )
-from theodolite.errors import RefusedInput
+from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.paths import existing
 from theodolite.io.tables import read_parquet
 from theodolite.io.text import read_csv
@@ -29,6 +32,8 @@ def vote_table(
     Columns ``item``, ``rater`` and ``rating`` are needed; ``question``, ``technique``, ``picture``,
     ``group`` (of the rater), ``context``, ``text`` and ``label`` are taken where they are there. An
     empty rating is no answer; no rater may answer a question about an explanation twice.
+    Explanations of one picture, or else of one context, belong together. All other columns that
+    have one number for each explanation are ``numbers``: scores, lengths.
 
     Args:
         path: The table.
@@ -48,7 +53,32 @@ def vote_table(
             words = (plain_text(_text(said.get(w))) for w in ("context", "text", "label"))
             context, text, label = words
             shown[item] = Shown(context, text, label=label)
-    return explanations_from(votes, name=path.name, shown=shown, scale=scale, tables=(path,))
+    found = explanations_from(votes, name=path.name, shown=shown, scale=scale, tables=(path,))
+    other = [name for name in rows[0] if name not in named.values()]
+    numbers = {
+        plain_name(n, "column"): _numbers(rows, named["item"], n) for n in other if n.strip()
+    }
+    return replace(
+        found, numbers={n: column for n, column in numbers.items() if column is not None}
+    )
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]], item: str, name: str) -> np.ndarray | None:
+    """A number for each explanation, NaN where none is said; None if it is something else.
+
+    What differs among the votes on an explanation is not a trait of the explanation.
+    """
+    found: dict[str, float] = {}
+    for row in rows:
+        try:
+            value = rating_from(row.get(name), name)
+        except EvidenceError:
+            return None
+        of = found.setdefault(plain_name(_text(row[item]), "item"), value)
+        if of != value and not (np.isnan(of) and np.isnan(value)):
+            return None
+    column = np.array(list(found.values()))
+    return None if np.isnan(column).all() else column
 
 
 def _vote(item: str, said: Mapping[str, Any], number: int) -> Vote:

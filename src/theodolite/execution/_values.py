@@ -23,11 +23,11 @@ class Values:
     def of(cls, state: Any, finish: Mapping[str, Any]) -> "Values":
         """What a state says."""
         rows = np.asarray(state.value(**finish))
+        if hasattr(state, "counted"):
+            return cls(rows, *(np.asarray(part[0]) for part in state.counted()))
         if isinstance(state, Pooled):  # all samples enter; what is undefined shows in the detail
             shape = rows.shape[1:]
             return cls(rows, np.full(shape, len(state)), np.zeros(shape))
-        if hasattr(state, "counted"):
-            return cls(rows, *(np.asarray(part[0]) for part in state.counted()))
         return cls(rows)
 
     @classmethod

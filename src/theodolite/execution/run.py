@@ -114,11 +114,12 @@ def run_made(
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
     found = answer_made(spec, evidence, progress)
     write_scores(out / "scores.json", scores_file_of(spec, found))
-    if made.compared:
+    if made.compared or spec.studies:
         for other in made.compared:
             save_compared(other, spec, out)
         records = compared_records(spec, found, made.about, made.compared, progress)
-        write_record(out / "compared.json", ComparedFile(models=records))
+        if made.compared:
+            write_record(out / "compared.json", ComparedFile(models=records))
         firsts = [evidence[0], *(other.evidence[0] for other in made.compared)]
         write_studies(out / "studies.json", spec, records, firsts)
     write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])

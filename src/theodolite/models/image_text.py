@@ -164,4 +164,4 @@ def _two_towers(name: str, weights: Path | None, *, normalised: bool | None) -> 
     unit = not towers.sigmoid if normalised is None else normalised
     says = f"{kind}, a network for pictures and one for sentences that were trained together"
     says += ", vectors of length 1." if unit else ", vectors as they come."
-    return TwoTowers(towers, towers.name, towers.dimensions, unit, says)
+    return TwoTowers(towers, name, towers.dimensions, unit, says)

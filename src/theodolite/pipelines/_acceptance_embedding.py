@@ -14,9 +14,10 @@ from PIL import Image
 from theodolite.contracts.made import Progress, Workshop, silent
 from theodolite.errors import RefusedInput
 from theodolite.io.arrays import read_npy, write_npy
-from theodolite.io.paths import sha256_of
-from theodolite.models.classifiers import load_classifier
+from theodolite.io.text import read_json
+from theodolite.models.classifiers import Classifier, load_classifier
 from theodolite.models.image_text import ImageTextEmbedding, load_embedding
+from theodolite.pipelines._features import weights_digest
 
 SENTENCES, PICTURES = 1024, 64
 
@@ -83,20 +84,41 @@ class Embedder:
         return made
 
 
+@dataclass(frozen=True)
+class StandsIn:
+    """The classifier of the offline stand-in; its name is empty if there is none."""
+
+    name: str = ""
+    weights: Path | None = None
+    class_names: Path | None = None
+    """A JSON list, in the order of the logits; where the library does not know them."""
+
+    def load(self) -> Classifier | None:
+        """The network with the names of its classes."""
+        if not self.name:
+            return None
+        return load_classifier(self.name, self.weights, classes=self.classes())
+
+    def classes(self) -> tuple[str, ...]:
+        """The names in the file."""
+        if self.class_names is None:
+            return ()
+        found = read_json(self.class_names, "class names")
+        if not isinstance(found, list) or not all(isinstance(n, str) and n for n in found):
+            raise RefusedInput(f"class names {self.class_names.name!r}", "other content",
+                               "a JSON list of names, in the order of the logits")  # fmt: skip
+        return tuple(found)
+
+    def digests(self) -> dict[str, str]:
+        """What it was read from, by file."""
+        return weights_digest(self.weights) | weights_digest(self.class_names)
+
+
 def embedder_for(
-    name: str, weights: Path | None, classifier: tuple[str, Path | None], workshop: Workshop
+    name: str, weights: Path | None, classifier: StandsIn, workshop: Workshop
 ) -> Embedder:
-    """An embedding by name; ``classifier`` and its weights are for the offline stand-in."""
-    network, its_weights = classifier
-    stands_in = load_classifier(network, its_weights) if network else None
-    told = [network, *digest_of_weights(weights).values(), *digest_of_weights(its_weights).values()]
+    """An embedding by name; ``classifier`` is for the offline stand-in."""
+    stands_in = classifier.load()
+    told = [classifier.name, *weights_digest(weights).values(), *classifier.digests().values()]
     loaded = load_embedding(name, weights=weights, classifier=stands_in)
     return Embedder(loaded, " ".join(told), workshop.cache, workshop.progress)
-
-
-def digest_of_weights(weights: Path | None) -> dict[str, str]:
-    """What an embedding was read from, by file; nothing where it comes from a hub."""
-    if weights is None:
-        return {}
-    files = sorted(p for p in weights.rglob("*") if p.is_file()) if weights.is_dir() else [weights]
-    return {path.name: sha256_of(path) for path in files if not path.name.startswith(".")}

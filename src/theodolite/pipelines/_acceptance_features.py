@@ -25,6 +25,16 @@ BLOCKS = {
     "siblings": "how it differs from other explanations of the same",
 }
 NEED_VECTORS = frozenset({"embedding", "context", "product", "difference", "likeness", "siblings"})
+BESIDE = {
+    "context": ("context",),
+    "product": ("context",),
+    "difference": ("context",),
+    "likeness": ("context", "label"),
+    "words": ("context", "label"),
+    "label": ("label",),
+    "siblings": ("context", "label"),
+}
+"""What a block takes beside the explanation itself."""
 MOST_LABELS = 26
 LEAST_SHARE = 0.01
 """A label is common if at least so many explanations have it."""
@@ -43,6 +53,16 @@ class Explanations:
 
     def __len__(self) -> int:
         return len(self.shown)
+
+    def beside(self, blocks: Sequence[str], rendering: Rendering) -> dict[str, Sequence[str]]:
+        """What is said of each explanation, as far as the blocks take it."""
+        names = {name for block in blocks for name in BESIDE.get(block, ())}
+        said: dict[str, Sequence[str]] = {
+            name: [getattr(one, name) for one in self.shown] for name in sorted(names)
+        }
+        if rendering.distances or rendering.values_of:
+            said["technique"] = self.techniques
+        return said
 
 
 class Described:

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -33,16 +33,31 @@ Signs: TypeAlias = Values | Literal["paper"]
 class Rendering:
     """How maps and concepts are shown."""
 
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a misspelt key must not pass
+
     maps: Literal["heatmap", "masked picture"] = "heatmap"
     values: Signs = "signed"
-    """How a map's values become colours. ``paper``: as published, by what the values look like:
-    LIME's are -1, 0 and 1, SHAP's have both signs, all others are taken as they are."""
+    """How a map's values become colours. ``paper``: as published, which differs by technique. Say
+    it in ``values_of``; for a technique that is not named there it is guessed, map by map, from
+    what the values look like: -1, 0 and 1 alone are taken for LIME's, both signs for SHAP's, all
+    others are left as they are. A guess can be wrong, and differ for two maps of one technique."""
+    values_of: Mapping[str, Values] = field(default_factory=dict)
+    """By technique, instead of ``values``."""
     concepts: Literal["sentence", "weighted"] = "sentence"
     n: int = 20
     """Concepts in a sentence."""
     sentences: Variant = "ours"
     distances: tuple[str, ...] = ()
     """Techniques whose values are distances: the nearest concept matters most."""
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise EvidenceError("rendering", f"n = {self.n}", "at least one concept")
+
+    def of(self, technique: str) -> "Rendering":
+        """The same for the maps of one technique."""
+        values: Signs = self.values_of.get(technique, self.values)
+        return replace(self, values=values, values_of={})
 
 
 def vectors_of(
@@ -65,8 +80,9 @@ def vectors_of(
         found[row] = weighted(shown[row].concepts or {}, embedder.texts)
     seen = [row for row, kind in enumerate(kinds) if kind == "picture"]
     if seen:
-        names = [_name(shown[row], rendering) for row in seen]
-        found[seen] = embedder.pictures(names, lambda at: _picture(shown[seen[at]], rendering))
+        shows = [rendering.of(techniques[row]) for row in seen]
+        names = [_name(shown[row], how) for row, how in zip(seen, shows, strict=True)]
+        found[seen] = embedder.pictures(names, lambda at: _picture(shown[seen[at]], shows[at]))
     return found
 
 

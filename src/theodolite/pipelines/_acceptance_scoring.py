@@ -10,12 +10,17 @@ from jaxtyping import Float
 from pydantic import TypeAdapter, ValidationError
 
 from theodolite.datasets.voted import Shown
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, RefusedInput, printable
 from theodolite.io.paths import confined
 from theodolite.io.text import json_from, read_csv, read_json, read_text
-from theodolite.models.acceptance.score_file import LearnedScore, ScoreCard
+from theodolite.models.acceptance.score_file import LearnedScore, ScoreCard, load_scorer
 from theodolite.pipelines._acceptance_embedding import Embedder
-from theodolite.pipelines._acceptance_features import NEED_VECTORS, Described, Explanations
+from theodolite.pipelines._acceptance_features import (
+    BLOCKS,
+    NEED_VECTORS,
+    Described,
+    Explanations,
+)
 from theodolite.pipelines._acceptance_rendering import Rendering
 
 TEXTS = ("text", "context", "label", "technique", "id")
@@ -30,6 +35,18 @@ class Unrated:
     given: Explanations
 
 
+def load_learned(folder: Path) -> LearnedScore:
+    """A score that can be used: its file, and all that the card says of how."""
+    learned = load_scorer(folder)
+    rendering_of(learned.card)
+    return learned
+
+
+def numbers_of(card: ScoreCard) -> tuple[str, ...]:
+    """Numbers that must be known of an explanation."""
+    return tuple(name for name in (*card.features, *card.straight) if name not in BLOCKS)
+
+
 def needs_embedding(card: ScoreCard) -> bool:
     """Whether vectors are needed to use a score."""
     return bool(NEED_VECTORS.intersection((*card.features, *card.straight)))
@@ -39,8 +56,9 @@ def rendering_of(card: ScoreCard) -> Rendering:
     """How maps and concepts were shown when the score was learnt."""
     try:
         return TypeAdapter(Rendering).validate_python(card.rendering)
-    except ValidationError as error:
-        raise RefusedInput("card", f"rendering {card.rendering}", "a known one") from error
+    except (ValidationError, EvidenceError) as error:
+        came = printable(f"rendering {card.rendering}", 200)
+        raise RefusedInput("card", came, "a known one") from error
 
 
 def rated(
@@ -52,54 +70,84 @@ def rated(
         raise EvidenceError(
             "embedding", repr(embedder.embedding.name), f"{card.embedding!r}, as the score's"
         )
-    described = Described(given, embedder, rendering_of(card), card.labels)
-    features = described.matrix((*card.features, *card.straight))
-    try:
-        return learned.ratings(features)
-    except ValueError as error:
-        came = f"{features.shape[1]} features"
-        raise RefusedInput("learned score", came, "as many as it was learnt from") from error
+    rendering, blocks = rendering_of(card), (*card.features, *card.straight)
+    _check_said(card, given.beside(blocks, rendering))
+    return learned.ratings(Described(given, embedder, rendering, card.labels).matrix(blocks))
 
 
-def read_explanations(path: Path) -> Unrated:
+def _check_said(card: ScoreCard, said: Mapping[str, Sequence[str]]) -> None:
+    """What raters were told of each explanation must be told to the score."""
+    for name, values in said.items():
+        without = [row for row, value in enumerate(values) if not value]
+        enough = {"always": 0, "sometimes": len(values) - 1}.get(card.takes.get(name, ""))
+        if enough is not None and len(without) > enough:
+            raise EvidenceError(
+                name, f"none for {len(without)} of {len(values)} explanations",
+                f"it for {'each' if not enough else 'some'}, as the score was learnt with it",
+                f"Add a column {name!r}.",
+            )  # fmt: skip
+
+
+def read_explanations(path: Path, numbers: Sequence[str] | None = None) -> Unrated:
     """A table (.csv, .jsonl) with a column ``text``, or a folder of maps or concepts.
 
     Of a table, ``context``, ``label``, ``technique`` and ``id`` are read as well if they are there,
-    and all other columns as numbers. A folder has ``maps/NAME.npy`` with ``pictures/NAME.png``, or
+    and the columns that ``numbers`` names; without it all columns of nothing but numbers. Others
+    are passed over. A folder has ``maps/NAME.npy`` with ``pictures/NAME.png``, or
     ``concepts/NAME.json``. Explanations of one context, or of one picture, belong together.
     """
     if path.is_dir():
         return _from_folder(path)
     if path.suffix == ".csv":
-        return _from_rows([dict(row) for row in read_csv(path, "table of explanations")], path.name)
+        rows = [dict(row) for row in read_csv(path, "table of explanations")]
+        return _from_rows(rows, path.name, numbers)
     if path.suffix == ".jsonl":
         lines = read_text(path, "explanations").splitlines()
-        return _from_rows([json_from(o.encode(), path.name) for o in lines if o.strip()], path.name)
+        rows = [json_from(line.encode(), path.name) for line in lines if line.strip()]
+        return _from_rows(rows, path.name, numbers)
     raise EvidenceError("explanations", repr(path.name), "a .csv or .jsonl file, or a folder")
 
 
-def _from_rows(rows: Sequence[Mapping[str, Any]], name: str) -> Unrated:
-    if not rows or not all(isinstance(row, dict) and "text" in row for row in rows):
-        raise RefusedInput(f"table {name!r}", "no column 'text'", "an explanation in each row")
-    said = [[str(row.get(key, "")) for key in ("context", "text", "label")] for row in rows]
+def _from_rows(
+    rows: Sequence[Mapping[str, Any]], name: str, wanted: Sequence[str] | None
+) -> Unrated:
+    if not rows or not all(isinstance(r, dict) and r.get("text") is not None for r in rows):
+        raise RefusedInput(f"table {name!r}", "a row without 'text'", "an explanation in each row")
+    said = [[_text(row, key) for key in ("context", "text", "label")] for row in rows]
     shown = [Shown(context, text, label=label) for context, text, label in said]
     known = [key for key in rows[0] if key not in TEXTS]
-    numbers = {key: _numbers(rows, key, name) for key in known}
-    ids = tuple(str(row.get("id", number)) for number, row in enumerate(rows))
-    techniques = [str(row.get("technique", "")) for row in rows]
+    if wanted is None:
+        numbers = {key: found for key in known if (found := _all_numbers(rows, key)) is not None}
+    else:
+        numbers = {key: _numbers(rows, key, name) for key in wanted if key in known}
+    ids = tuple(_text(row, "id") or str(number) for number, row in enumerate(rows))
+    techniques = [_text(row, "technique") for row in rows]
     together = [one.context or f"\0{number}" for number, one in enumerate(shown)]
     clusters = np.unique(together, return_inverse=True)[1]
     return Unrated(ids, Explanations(shown, techniques, clusters, numbers))
 
 
+def _text(row: Mapping[str, Any], key: str) -> str:
+    """Nothing where nothing is said: JSON's null is no word."""
+    value = row.get(key)
+    return "" if value is None else str(value)
+
+
 def _numbers(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> np.ndarray:
+    found = _all_numbers(rows, key)
+    if found is None:
+        raise RefusedInput(
+            f"table {name!r}", f"column {printable(key, 60)!r}", "a finite number in each row"
+        )
+    return found
+
+
+def _all_numbers(rows: Sequence[Mapping[str, Any]], key: str) -> np.ndarray | None:
     try:
         found = np.array([float(row[key]) for row in rows])
-    except (KeyError, TypeError, ValueError) as error:
-        raise RefusedInput(f"table {name!r}", f"column {key!r}", "a number in each row") from error
-    if not np.isfinite(found).all():
-        raise RefusedInput(f"table {name!r}", f"NaN or infinite {key!r}", "finite numbers")
-    return found
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return found if np.isfinite(found).all() else None
 
 
 def _from_folder(path: Path) -> Unrated:

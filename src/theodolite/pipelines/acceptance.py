@@ -1,21 +1,22 @@
 """A score that is learnt from people's ratings of explanations, and how well it foretells them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from theodolite.contracts.axes import Measures
 from theodolite.contracts.made import Compared, Made, Workshop
 from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.rating_summary import Aggregate, Ties
 from theodolite.datasets.voted import VotedExplanations
 from theodolite.errors import EvidenceError
+from theodolite.models.acceptance.score_file import tested_on
 from theodolite.models.acceptance.scorer import Scorer
 from theodolite.models.acceptance.splits import Apart
-from theodolite.pipelines._acceptance_embedding import digest_of_weights, embedder_for
+from theodolite.pipelines._acceptance_embedding import StandsIn, embedder_for
 from theodolite.pipelines._acceptance_features import (
     NEED_VECTORS,
     Described,
@@ -30,6 +31,15 @@ from theodolite.pipelines._acceptance_models import (
     predictions,
 )
 from theodolite.pipelines._acceptance_rendering import Rendering
+from theodolite.pipelines._acceptance_tables import (
+    explanations_of,
+    mean_known,
+    named,
+    table_of,
+    with_numbers,
+    words_of,
+)
+from theodolite.pipelines._features import weights_digest
 
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 DEFAULT = {
@@ -52,6 +62,8 @@ class Learnt:
     question: str
     evidence: RatingEvidence
     """With what scores expect that had not seen the explanation."""
+    takes: Mapping[str, Literal["always", "sometimes"]]
+    """What was said of the explanations beside themselves, and is a part of the features."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +77,8 @@ class AcceptancePipeline:
     classifier: str = ""
     """Of ``stand_in``: the network whose classes stand for what is in a picture."""
     classifier_weights: Path | None = None
+    class_names: Path | None = None
+    """Of that network, a JSON list in the order of its logits; where its library has none."""
     question: str = ""
     """Which question's votes; the first if empty."""
     models: Mapping[str, AcceptanceModel] = field(default_factory=lambda: dict(DEFAULT))
@@ -73,8 +87,9 @@ class AcceptancePipeline:
     ties: Ties = "lowest"
     apart: Apart = "picture"
     """What the test must have new: pictures (or questions), techniques, both, or nothing."""
-    folds: int = 5
-    """Everything is tested once, in so many parts; 0: 70, 15 and 15 per cent, as published."""
+    folds: int | None = None
+    """Everything is tested once, in so many parts; 0: 70, 15 and 15 per cent, as published. Without
+    it 5, and 0 where ``apart`` is ``both``, for which there are no folds."""
     repeats: int = 3
     """How many of the seeds compared scores are learnt with."""
     rendering: Rendering = Rendering()
@@ -92,7 +107,7 @@ class AcceptancePipeline:
         asked = self._asked(data)
         rated = Rated.of(asked, self.aggregate, self.ties)
         described = self._described(data, asked, workshop)
-        parting = Parting(self.apart, self.folds)
+        parting = Parting(self.apart, self.parts)
         found = self._predicted(described, rated, parting, workshop)
         first, *others = [
             Compared(
@@ -109,18 +124,30 @@ class AcceptancePipeline:
             about={
                 **first.about,
                 "name": first.name,
-                "votes": _named(data, self.question or next(iter(data.questions))),
+                "votes": named(data, self.question or next(iter(data.questions))),
             },
             compared=[*others, *self._other_votes(data)],
-            notes=(*data.notes, *self._said(described), *self.notes),
+            notes=(*data.notes, *self._said(asked, described), *self.notes),
             facts=self._facts(asked, described, found[first.name][0]),
             inputs=data.digests() | self.digests(),
             model=scorer.arrays(),
-            tables={"predictions": _table(asked, rated, found) | _words(data)},
+            tables={"predictions": table_of(asked, rated, found) | words_of(data)},
         )
-        one = replace(asked, predicted=np.mean(found[first.name], axis=0))
+        one = replace(asked, predicted=mean_known(found[first.name]))
         name = self.question or next(iter(data.questions))
-        return Learnt(made, scorer, model, described.labels, data.name, name, one)
+        takes = _taken(described.given.beside(model.blocks, self.rendering))
+        return Learnt(made, scorer, model, described.labels, data.name, name, one, takes)
+
+    def first_only(self) -> "AcceptancePipeline":
+        """Without the scores that are only compared with the one that is kept."""
+        self._check()
+        name = next(iter(self.models))
+        return replace(self, models={name: self.models[name]})
+
+    @property
+    def parts(self) -> int:
+        """How many parts are tested one after the other; 0: one part only."""
+        return (0 if self.apart == "both" else 5) if self.folds is None else self.folds
 
     def _predicted(
         self, described: Described, rated: Rated, parting: Parting, workshop: Workshop
@@ -151,14 +178,17 @@ class AcceptancePipeline:
             embedder = embedder_for(
                 self.embedding,
                 self.weights,
-                (self.classifier, self.classifier_weights),
+                self._stands_in(),
                 workshop,
             )
         return Described(given, embedder, self.rendering, labels)
 
     def digests(self) -> dict[str, str]:
         """Of the weights that vectors are made with."""
-        return digest_of_weights(self.weights) | digest_of_weights(self.classifier_weights)
+        return weights_digest(self.weights) | self._stands_in().digests()
+
+    def _stands_in(self) -> StandsIn:
+        return StandsIn(self.classifier, self.classifier_weights, self.class_names)
 
     def _described(
         self, data: VotedExplanations, asked: RatingEvidence, workshop: Workshop
@@ -169,7 +199,7 @@ class AcceptancePipeline:
         name = self.question or next(iter(data.questions))
         if name not in data.questions:
             raise EvidenceError("question", repr(name), f"one of {list(data.questions)}")
-        return _with_numbers(data, data.questions[name])
+        return with_numbers(data, data.questions[name])
 
     def _other_votes(self, data: VotedExplanations) -> list[Compared]:
         """Votes from which nothing is learnt: other questions, and other sets beside these."""
@@ -179,8 +209,8 @@ class AcceptancePipeline:
         return [
             Compared(
                 f"votes-{number}",
-                {"kind": "votes", "votes": _named(of, name)},
-                [[_with_numbers(of, of.questions[name])]],
+                {"kind": "votes", "votes": named(of, name)},
+                [[with_numbers(of, of.questions[name])]],
             )
             for number, (of, name) in enumerate(votes, start=1)
         ]
@@ -191,8 +221,10 @@ class AcceptancePipeline:
         odd = [name for name in self.models if not PLAIN.fullmatch(name)]
         if odd:
             raise EvidenceError("models", repr(odd[0]), "names of letters, digits, '_', '.', '-'")
-        if self.folds < 0 or self.folds == 1:
+        if self.parts < 0 or self.parts == 1:
             raise EvidenceError("folds", f"{self.folds}", "2 or more, or 0 for 70, 15 and 15 %")
+        if self.parts and self.apart == "both":
+            raise EvidenceError("folds", f"{self.folds} with apart: both", "0", "Leave it out.")
         if self.repeats < 1:
             raise EvidenceError("repeats", f"{self.repeats}", "at least 1")
 
@@ -212,70 +244,26 @@ class AcceptancePipeline:
         groups = asked.samples.clusters
         return (
             ("explanations", len(asked)),
-            ("pictures or questions", len(asked) if groups is None else len(np.unique(groups))),
+            ("pictures or questions", "not known" if groups is None else len(np.unique(groups))),
             ("votes", int((~np.isnan(asked.ratings)).sum())),
             ("explanations in the test", int((~np.isnan(predicted)).sum())),
-            ("score of the verdicts", first),
+            ("learned score that is kept", first),
             ("features", described.matrix(self.models[first].blocks).shape[1]),
             ("embedding", self.embedding or "none"),
         )
 
-    def _said(self, described: Described) -> list[str]:
-        new = {"picture": "pictures or questions", "technique": "techniques",
-               "both": "pictures and techniques", "none": "explanations"}[self.apart]  # fmt: skip
-        notes = [f"Scores are tested on {new} that they have not learnt from."]
+    def _said(self, asked: RatingEvidence, described: Described) -> list[str]:
+        known = asked.samples.clusters is not None
+        notes = [f"Scores are tested on {tested_on(self.apart, known=known)}."]
         if described.embedder is not None:
             notes.append(f"Embedding: {described.embedder.embedding.says}")
         return notes
 
 
-def _named(data: VotedExplanations, question: str) -> str:
-    """A set of votes; its question is named where there are several."""
-    return f"{data.name}: {question}" if len(data.questions) > 1 else data.name
-
-
-def _with_numbers(data: VotedExplanations, asked: RatingEvidence) -> RatingEvidence:
-    """Votes with what else is known of the explanations, to be held against them."""
-    if not data.numbers:
-        return asked
-    columns = np.stack([np.asarray(column, float) for column in data.numbers.values()], axis=1)
-    varied = [i for i in range(columns.shape[1]) if len(np.unique(columns[:, i])) > 1]
-    names = list(data.numbers)
-    return replace(
-        asked, measured=columns[:, varied], measures=Measures(tuple(names[i] for i in varied))
-    )
-
-
-def _words(data: VotedExplanations) -> dict[str, list[object]]:
-    """What was explained and how, where it was in words."""
-    if not any(one.text for one in data.shown):
-        return {}
+def _taken(said: Mapping[str, Sequence[str]]) -> dict[str, Literal["always", "sometimes"]]:
+    """Of what is said of explanations, what was said of all of them, and what of some."""
     return {
-        "context": [one.context for one in data.shown],
-        "text": [one.text for one in data.shown],
+        name: "always" if all(values) else "sometimes"
+        for name, values in said.items()
+        if any(values)
     }
-
-
-def explanations_of(data: VotedExplanations, asked: RatingEvidence) -> Explanations:
-    """What was rated, without the ratings."""
-    names = asked.techniques.names
-    of_each = [""] * len(data) if asked.technique is None else [names[i] for i in asked.technique]
-    clusters = asked.samples.clusters
-    return Explanations(
-        data.shown, of_each, np.arange(len(data)) if clusters is None else clusters, data.numbers
-    )
-
-
-def _table(
-    asked: RatingEvidence, rated: Rated, found: Mapping[str, list[np.ndarray]]
-) -> dict[str, list[object]]:
-    """Each explanation with what people said and what each score expects, with the first seed."""
-    columns: dict[str, list[object]] = {
-        "explanation": [asked.samples.name(row) for row in range(len(asked))],
-        "rating": _plain(rated.low + rated.targets * (rated.high - rated.low)),
-    }
-    return columns | {f"predicted by {name}": _plain(seeds[0]) for name, seeds in found.items()}
-
-
-def _plain(values: np.ndarray) -> list[object]:
-    return [None if np.isnan(value) else float(value) for value in values]

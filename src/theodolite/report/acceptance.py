@@ -95,6 +95,7 @@ def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[s
         return None
     return {
         "columns": [AGREEMENT[key][0] for key in columns],
+        "accepted": "acceptance" in columns,
         "rows": [
             {"name": name, "cells": [_cell(own[key], spec) for key in columns]}
             for name, own in found
@@ -139,7 +140,9 @@ def _foretold(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[st
         }
         for model, of in sorted(found, key=place)
     ]
-    people = [_cell(own.get(CEILING.get(name, "")), spec) for name in columns]
+    people = [
+        _cell(_one(scores, CEILING[name]) if name in CEILING else None, spec) for name in columns
+    ]
     return {
         "columns": [(FORETOLD[n], f"{catalogue()[n].better} is better") for n in columns],
         "rows": rows,
@@ -152,7 +155,7 @@ def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
         return {"value": "–", "between": "", "null": "", "lost": False}
     low, high = math.nan, math.nan
     value, over_seeds, _ = repeated(score, spec.resampling.level)
-    if score.interval is not None:  # over explanations: seeds share them, and vary less
+    if score.interval is not None:  # over pictures or explanations: seeds share them
         low, high = score.interval.low, score.interval.high
     elif not math.isnan(over_seeds):
         _, low, high = repeated(score, spec.resampling.level)
@@ -232,7 +235,7 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 def _correlations(folder: Path) -> list[dict[str, Any]]:
     path = folder / "studies.json"
     studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
-    return [_table(one) for one in studies if isinstance(one, VoteCorrelationsRecord) and one.rows]
+    return [_table(one) for one in studies if isinstance(one, VoteCorrelationsRecord)]
 
 
 def _table(record: VoteCorrelationsRecord) -> dict[str, Any]:

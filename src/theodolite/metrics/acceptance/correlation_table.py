@@ -19,6 +19,8 @@ LEVEL = 0.95
 RESAMPLES = 1000
 FEWEST = 4
 """Fisher's interval needs four."""
+FULL = 1 - 1e-12
+"""Correlations beyond it are full ones, so that z stays finite."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ def correlation_table(
     Without ``clusters`` p is that of Student's t and the 95 % interval is Fisher's (for Spearman
     with the variance of Bonett and Wright). Explanations of one picture are not independent: with
     ``clusters`` (the picture of each) both come from Fisher's z with the standard error that
-    resampling whole clusters gives. What is undefined is NaN and no comparison.
+    resampling whole clusters gives. A full correlation does not vary when resampled: then they are
+    those of as many independent explanations as there are clusters. What is undefined is NaN and
+    no comparison.
 
     Example:
         >>> x = np.arange(12.0)
@@ -66,6 +70,9 @@ def correlation_table(
         lengths["clusters"] = len(clusters)
     if len(set(lengths.values())) > 1:
         raise EvidenceError("scores and votes", f"{lengths}", "one number for each explanation")
+    endless = [name for name, v in (*scores.items(), *votes.items()) if np.isinf(v).any()]
+    if endless:
+        raise EvidenceError(f"score {endless[0]!r}", "an infinite value", "finite ones, or NaN")
     rows = [
         _row((score, question, one), (np.asarray(x, float), np.asarray(y, float)), clusters, seed)
         for question, y in votes.items()
@@ -88,20 +95,29 @@ def _row(
     r = float(_correlated(x, y, np.ones((1, n)), names[2])[0])
     if n < FEWEST or np.isnan(r):
         return CorrelationRow(*names, r if n > 1 else NAN, NAN, NAN, NAN, NAN, n, left_out)
-    z = float(np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15)))
+    z = float(np.arctanh(np.clip(r, -FULL, FULL)))
     if clusters is None:
-        error = float(np.sqrt((1 + (r**2 / 2 if names[2] == "spearman" else 0)) / (n - 3)))
-        t = r * np.sqrt((n - 2) / max((1 - r) * (1 + r), 1e-300))
-        p = 2 * float(stdtr(n - 2, -abs(t)))
+        error, p = _independent(r, n, names[2])
+    elif abs(r) >= FULL:
+        error, p = _independent(r, len(np.unique(clusters[known])), names[2])
     else:
         weights = poisson_weights(clusters[known], RESAMPLES, seed)
         drawn = _correlated(x, y, weights, names[2])
-        drawn = np.arctanh(np.clip(drawn[~np.isnan(drawn)], -1 + 1e-15, 1 - 1e-15))
+        drawn = np.arctanh(np.clip(drawn[~np.isnan(drawn)], -FULL, FULL))
         error = float(drawn.std(ddof=1)) if len(drawn) > 1 else 0.0
         p = 2 * float(ndtr(-abs(z) / error)) if error > 0 else NAN
     half = float(ndtri((1 + LEVEL) / 2)) * error if error > 0 else NAN
     low, high = float(np.tanh(z - half)), float(np.tanh(z + half))
     return CorrelationRow(*names, r, low, high, p, NAN, n, left_out)
+
+
+def _independent(r: float, n: int, method: Method) -> tuple[float, float]:
+    """The standard error of z and the p-value, with so many explanations."""
+    if n < FEWEST:
+        return 0.0, NAN
+    error = float(np.sqrt((1 + (r**2 / 2 if method == "spearman" else 0)) / (n - 3)))
+    t = r * np.sqrt((n - 2) / max((1 - r) * (1 + r), 1e-300))
+    return error, 2 * float(stdtr(n - 2, -abs(t)))
 
 
 def _correlated(x: np.ndarray, y: np.ndarray, weights: np.ndarray, method: Method) -> np.ndarray:

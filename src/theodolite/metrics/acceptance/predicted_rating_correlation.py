@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.rating_summary import Aggregate
@@ -68,6 +68,13 @@ def predicted_rating_correlation(
 class PredictedRatingCorrelation(Pooled):
     """All predictions and votes, to be ranked together."""
 
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Explanations that entered, and those without a prediction or a vote."""
+        evidence, weights = self._whole()
+        assert isinstance(evidence, RatingEvidence)  # noqa: S101
+        known = _known(evidence)
+        return weights[:, known].sum(axis=1), weights[:, ~known].sum(axis=1)
+
     @staticmethod
     def measure(
         evidence: RatingEvidence,
@@ -78,8 +85,14 @@ class PredictedRatingCorrelation(Pooled):
     ) -> Float[np.ndarray, " rows"]:
         """The correlation for each row of weights."""
         said, voted = np.asarray(evidence.predicted, np.float64), target(evidence, against)
-        rows = np.flatnonzero(~np.isnan(said) & ~np.isnan(voted))
+        rows = np.flatnonzero(_known(evidence))
         said, voted = said[rows], voted[rows].round(9)
         if rounded == "yes":
             said, voted = (nearest(side, evidence.scale).astype(float) for side in (said, voted))
         return spearman(said, voted, weights[:, rows])
+
+
+def _known(evidence: RatingEvidence) -> Bool[np.ndarray, " samples"]:
+    """Whether somebody voted and something is foretold."""
+    voted = ~np.isnan(evidence.ratings).all(axis=1)
+    return np.asarray(voted & ~np.isnan(np.asarray(evidence.predicted, np.float64)))

@@ -50,6 +50,13 @@ def rater_correlation(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.
 class RaterCorrelation(Pooled):
     """All votes, to be ranked together."""
 
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Explanations that entered, and those with no two votes to compare."""
+        evidence, weights = self._whole()
+        assert isinstance(evidence, RatingEvidence)  # noqa: S101
+        known = (~np.isnan(evidence.ratings)).sum(axis=1) > 1
+        return weights[:, known].sum(axis=1), weights[:, ~known].sum(axis=1)
+
     @staticmethod
     def measure(
         evidence: RatingEvidence, weights: Float[np.ndarray, "rows samples"]

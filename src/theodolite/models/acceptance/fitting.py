@@ -160,10 +160,11 @@ def _boosting(features: Features, ratings: Ratings, settings: ScorerSettings, se
         early_stopping=False,
         random_state=seed,
     ).fit(features, ratings)
-    return _flat([rounds[0].nodes for rounds in found._predictors], found._baseline_prediction)
+    trees = [rounds[0].nodes for rounds in found._predictors]
+    return _flat(trees, found._baseline_prediction, features.shape[1])
 
 
-def _flat(trees: list[Any], base: Any) -> Trees:
+def _flat(trees: list[Any], base: Any, width: int) -> Trees:
     """Trees in flat arrays: scikit-learn's own form cannot be stored without pickle."""
     starts = np.cumsum([0, *(len(nodes) for nodes in trees[:-1])])
     nodes = np.concatenate(trees)
@@ -177,4 +178,5 @@ def _flat(trees: list[Any], base: Any) -> Trees:
         above=np.where(leaf, 0, nodes["right"].astype(np.int64) + shift),
         value=np.asarray(nodes["value"], np.float64),
         base=np.array(float(np.asarray(base).ravel()[0])),
+        features=width,
     )

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import RefusedInput, printable
 
 Features: TypeAlias = Float[np.ndarray, "explanations features"]
 Outputs: TypeAlias = Float[np.ndarray, " explanations"]
@@ -16,7 +16,16 @@ FARTHEST = 5.0
 """Standard deviations from the mean at which a feature is cut off before distances are taken."""
 ROWS = 2048
 KERNEL = ("centre", "spread", "landmarks", "weights", "straight", "bias", "gamma")
-TREES = ("roots", "feature", "threshold", "below", "above", "value", "base")
+TREES = ("roots", "feature", "threshold", "below", "above", "value", "base", "width")
+AXES = {
+    "layers": {"centre": 1, "spread": 1, "rectified": 0},
+    "kernel": dict(zip(KERNEL, (1, 1, 2, 1, 1, 0, 0), strict=True)),
+    "trees": dict(zip(TREES, (1, 1, 1, 1, 1, 1, 0, 0), strict=True)),
+}
+"""The arrays of each kind, and how many axes each has."""
+WHOLE = frozenset({"rectified", "roots", "feature", "below", "above", "width"})
+NARROWEST = 1e-12
+"""What a feature is divided by is never less."""
 
 
 @runtime_checkable
@@ -26,6 +35,10 @@ class Scorer(Protocol):
     @property
     def kind(self) -> str:
         """Which of those below it is."""
+
+    @property
+    def width(self) -> int:
+        """How many features it takes."""
 
     def outputs(self, features: Features) -> Outputs:
         """What it expects; 0 is the lowest answer, 1 the highest. It may go beyond."""
@@ -45,6 +58,10 @@ class Layers:
     rectified: bool = False
     """ReLU at the end as well: nothing below zero comes out."""
     kind: str = "layers"
+
+    @property
+    def width(self) -> int:
+        return len(self.centre)
 
     def outputs(self, features: Features) -> Outputs:
         found = (features - self.centre) / self.spread
@@ -81,6 +98,10 @@ class Kernel:
     gamma: Float[np.ndarray, ""]
     kind: str = "kernel"
 
+    @property
+    def width(self) -> int:
+        return len(self.centre)
+
     def outputs(self, features: Features) -> Outputs:
         n = self.landmarks.shape[1]
         found = np.empty(len(features))
@@ -107,7 +128,12 @@ class Trees:
     above: Int[np.ndarray, " nodes"]
     value: Float[np.ndarray, " nodes"]
     base: Float[np.ndarray, ""]
+    features: int
     kind: str = "trees"
+
+    @property
+    def width(self) -> int:
+        return self.features
 
     def outputs(self, features: Features) -> Outputs:
         found = np.full(len(features), float(self.base))
@@ -124,21 +150,32 @@ class Trees:
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, name) for name in TREES}
+        return {name: np.asarray(getattr(self, name)) for name in TREES}
 
 
 def scorer_from(kind: str, arrays: Arrays) -> Scorer:
     """A score from its arrays, which somebody else may have written."""
     try:
-        found = _made(kind, arrays)
-        finite = all(np.isfinite(array).all() for array in found.arrays().values())
+        return _made(kind, {name: _plain(kind, name, array) for name, array in arrays.items()})
+    except RefusedInput:
+        raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise RefusedInput(
-            "learned score", f"arrays {sorted(arrays)}", f"those of {kind}"
-        ) from error
-    if not finite:
-        raise RefusedInput("learned score", "NaN or infinite numbers", "finite ones")
-    return found
+        came = printable(f"arrays {sorted(arrays)}", 300)
+        raise RefusedInput("learned score", came, f"those of {printable(kind, 40)}") from error
+
+
+def _plain(kind: str, name: str, array: np.ndarray) -> np.ndarray:
+    """An array in the form that it was written in; refused if it has another."""
+    axes = dict(AXES[kind])
+    if kind == "layers":
+        axes |= {name: 2 if name.startswith("weight ") else 1} if name not in axes else {}
+    if array.ndim != axes[name] or array.dtype.kind != ("i" if name in WHOLE else "f"):
+        raise ValueError(name)
+    if not np.isfinite(array).all():
+        raise RefusedInput("learned score", f"{name!r} with NaN or infinity", "finite numbers")
+    if name == "spread" and not (array >= NARROWEST).all():
+        raise RefusedInput("learned score", "a spread of nothing", f"at least {NARROWEST:g}")
+    return array.astype(np.int64 if name in WHOLE else np.float64)
 
 
 def _made(kind: str, arrays: Arrays) -> Scorer:
@@ -157,11 +194,12 @@ def _made(kind: str, arrays: Arrays) -> Scorer:
         kernel = Kernel(**_named(arrays, KERNEL))
         n, wide = kernel.landmarks.shape
         right = len(kernel.weights) == n and len(kernel.centre) == wide + len(kernel.straight)
-        if not right or len(kernel.spread) != len(kernel.centre) or (kernel.spread <= 0).any():
+        if not right or len(kernel.spread) != len(kernel.centre) or kernel.gamma <= 0:
             raise ValueError(kind)
         return kernel
     if kind == "trees":
-        return _checked_trees(Trees(**_named(arrays, TREES)))
+        named = _named(arrays, TREES)
+        return _checked_trees(Trees(features=int(named.pop("width")), **named))
     raise KeyError(kind)
 
 
@@ -174,7 +212,7 @@ def _checked_layers(made: Layers) -> Layers:
     into = [weight.shape[1] for weight in made.weights]
     right = bool(made.weights) and into == sizes[:-1] and sizes[-1] == 1
     right = right and [len(bias) for bias in made.biases] == sizes[1:]
-    if not right or len(made.spread) != sizes[0] or (made.spread <= 0).any():
+    if not right or len(made.spread) != sizes[0]:
         raise ValueError("layers")
     return made
 
@@ -186,6 +224,7 @@ def _checked_trees(made: Trees) -> Trees:
     down = np.stack([made.below, made.above])
     sizes = {len(getattr(made, name)) for name in ("threshold", "below", "above", "value")}
     right = sizes == {n} and (down[:, inner] > inner).all() and (down < n).all()
+    right = right and (made.feature < made.features).all()
     if not right or not ((made.roots >= 0) & (made.roots < n)).all():
         raise ValueError("trees")
     return made
