@@ -29,7 +29,9 @@ from theodolite.explainers.saliency._work import Work, seeded  # noqa: E402
 from theodolite.explainers.saliency.methods import TECHNIQUES, explainer  # noqa: E402
 
 USE_THE_CLASS = sorted(
-    name for name in TECHNIQUES if name not in {"eigen_cam", "bcos", "random", "centre", "rise"}
+    name
+    for name, one in TECHNIQUES.items()
+    if one.functioning != "none" and name not in {"eigen_cam", "bcos", "rise"}
 )
 FAIR: dict[str, dict[str, Any]] = {
     "eigen_grad_cam": {"side": "sum"},

@@ -22,6 +22,7 @@ from theodolite.contracts.evidence import (
     UnitEvidence,
 )
 from theodolite.contracts.rating import RatingEvidence
+from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.contracts.score import Score
 from theodolite.contracts.shards import in_order
 from theodolite.contracts.stored_writer import renumbered
@@ -29,6 +30,7 @@ from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.datasets.synthetic import planted_locations, planted_units
 from theodolite.datasets.synthetic_leakage import planted_interventions
 from theodolite.datasets.synthetic_ratings import planted_ratings
+from theodolite.datasets.synthetic_saliency import planted_saliency
 from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Request, Resampling, evaluate
@@ -94,6 +96,7 @@ def evidence_for(kind: type[Evidence]) -> Any:
         InterventionEvidence: lambda: planted_interventions(N),
         SurrogateEvidence: surrogates,
         RatingEvidence: lambda: planted_ratings(N, agreement=0.5),
+        SaliencyEvidence: lambda: planted_saliency(N, alignment=0.6),
     }[kind]()
     return renumbered(made, np.arange(len(made)) * 7 + 3)
 
