@@ -48,7 +48,8 @@ ADVICE_ON_FAITHFULNESS = ADVICE | {
 ADVICE_ON_MAPS = {
     "faithful": ADVICE
     | {
-        "yes": "The marked pixels are those that the network needs.",
+        "yes": "The output depends on the marked pixels, and more than on those that a map without "
+        "any knowledge marks.",
         "partly": "The marked pixels matter more than others, but not enough to rely on the map "
         "alone.",
         "no": "Other pixels matter as much: do not take the marked ones for the network's reasons.",

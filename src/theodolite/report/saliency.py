@@ -140,7 +140,7 @@ def _seconds(folder: Path) -> dict[str, float]:
 
 
 def _took(seconds: float) -> str:
-    return f"{seconds:.1f} s a picture" if seconds >= 0.05 else "no time to speak of"
+    return f"{seconds:.1f} s of one core a picture" if seconds >= 0.05 else "no time to speak of"
 
 
 # the maps themselves

@@ -5,6 +5,7 @@ import copy
 import importlib
 import io
 import random
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -100,9 +101,18 @@ def seeded(seed: int) -> Iterator[None]:
             np.random.set_state(numbers)  # noqa: NPY002
 
 
+def _no_lock_between_processes() -> None:
+    """A bar that nobody sees would make a semaphore, which an ended process leaves behind."""
+    with contextlib.suppress(ImportError):
+        bars = importlib.import_module("tqdm").tqdm
+        if not hasattr(bars, "_lock"):
+            bars.set_lock(threading.RLock())
+
+
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
     """Without the progress bars that some libraries draw unasked."""
+    _no_lock_between_processes()
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         yield
 
