@@ -87,7 +87,10 @@ def test_metrics_lists_and_shows_cards() -> None:
 def test_audit_of_arrays_and_of_stored_evidence(evidence: Path, tmp_path: Path) -> None:
     result = theodolite("audit", evidence / "said.npz", "--resamples", 50)
     assert result.returncode == 0, result.stderr
-    assert "concept_existence" in result.stdout and "lack of location evidence: concept_location" in result.stdout
+    assert (
+        "concept_existence" in result.stdout
+        and "lack of location evidence: concept_location" in result.stdout
+    )
     found = json.loads(
         theodolite("audit", evidence / "located", "--json", "--resamples", 50).stdout
     )
