@@ -9,6 +9,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from theodolite.contracts.bundle import Evidence
 from theodolite.execution.evaluate import Request
+from theodolite.execution.record import written
 from theodolite.execution.run_record import Record
 from theodolite.metrics._base import SampleMean, ratio
 from theodolite.metrics.acceptance.correlation_table import (
@@ -72,7 +73,7 @@ def score_correlations(
         methods=len(models),
         names=list(values),
         pairs=[
-            pair.model_copy(update={"corrected_p": _plain(p)})
+            pair.model_copy(update={"corrected_p": written(p)})
             for pair, p in zip(pairs, adjusted, strict=True)
         ],
     )
@@ -97,7 +98,7 @@ def _pair(
     error = float(np.sqrt(sum(_error(row) ** 2 for row in rows)))
     if fewest < FEWEST or not error > 0:
         return ScorePairRecord(
-            first=first, second=second, r=_plain(r), low=None, high=None, p=None, corrected_p=None,
+            first=first, second=second, r=written(r), low=None, high=None, p=None, corrected_p=None,
             n=n,
         )  # fmt: skip
     z, degrees = float(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))), fewest - 1
@@ -130,7 +131,3 @@ def _each(request: Request, models: Sequence[Sequence[Evidence]]) -> np.ndarray:
         found.append(value)
     sign = 1.0 if request.entry.better == "higher" else -1.0
     return sign * np.concatenate(found)
-
-
-def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -8,6 +8,7 @@ import numpy as np
 from theodolite.contracts.bundle import Evidence
 from theodolite.contracts.rating import RatingEvidence
 from theodolite.contracts.rating_summary import Aggregate, aggregated
+from theodolite.execution.record import written
 from theodolite.execution.run_record import Record
 from theodolite.metrics.acceptance.correlation_table import (
     CorrelationRow,
@@ -59,14 +60,10 @@ def vote_correlations(
     adjusted = corrected(np.array([row.p for row in found]), "holm")
     rows = [
         VoteCorrelationRow(
-            measure=row.score, votes=row.question, method=row.method, r=_plain(row.coefficient),
-            low=_plain(row.low), high=_plain(row.high), p=_plain(row.p), corrected_p=_plain(p),
+            measure=row.score, votes=row.question, method=row.method, r=written(row.coefficient),
+            low=written(row.low), high=written(row.high), p=written(row.p), corrected_p=written(p),
             n=row.n,
         )
         for row, p in zip(found, adjusted, strict=True)
     ]  # fmt: skip
     return VoteCorrelationsRecord(title=title, aggregate=aggregate, rows=rows)
-
-
-def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,6 +19,9 @@ from theodolite.io.arrays import read_npy, write_npy
 from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.features import FeatureExtractor, Preprocessing
+
+if TYPE_CHECKING:
+    import torch
 
 SHARD = 64
 BATCH = 16
@@ -77,7 +80,7 @@ def feature_maps(
     it.
     """
     about = {
-        "network": _digest(backbone),
+        "network": network_digest(backbone.name, backbone.network),
         "layer": layer or backbone.layer,
         "preprocessing": asdict(backbone.preprocessing),
     }
@@ -169,8 +172,9 @@ def _usable(path: Path) -> bool:
         return False
 
 
-def _digest(backbone: Backbone) -> str:
-    digest = hashlib.sha256(backbone.name.encode())
-    for name, tensor in sorted(backbone.network.state_dict().items()):
+def network_digest(said: str, network: "torch.nn.Module") -> str:
+    """A digest of what is said of a network and of all its weights, wherever they came from."""
+    digest = hashlib.sha256(said.encode())
+    for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode() + tensor.cpu().numpy().tobytes())
     return digest.hexdigest()

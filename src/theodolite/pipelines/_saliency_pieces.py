@@ -171,14 +171,6 @@ def half_if_it_fits(maps: np.ndarray) -> np.ndarray:
     return maps.astype(np.float16) if fits else maps
 
 
-def network_digest(classifier: Classifier) -> str:
-    """A digest of all weights, wherever they came from."""
-    digest = hashlib.sha256(f"{classifier.name} {classifier.preprocessing}".encode())
-    for name, tensor in sorted(classifier.network.state_dict().items()):
-        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-    return digest.hexdigest()
-
-
 def versions() -> dict[str, str]:
     """Of the libraries that make maps: another version may make others."""
     found = {}

@@ -24,14 +24,13 @@ from theodolite.io.paths import sha256_of
 from theodolite.io.pictures import jpeg_bytes
 from theodolite.io.text import read_json
 from theodolite.models.classifiers import Classifier
-from theodolite.pipelines._features import weights_digest
+from theodolite.pipelines._features import network_digest, weights_digest
 from theodolite.pipelines._saliency_pieces import (
     Network,
     Piece,
     Probed,
     do_piece,
     half_if_it_fits,
-    network_digest,
     piece_digest,
     versions,
 )
@@ -198,7 +197,9 @@ class SaliencyPipeline:
             items=pieces,
             digests=[piece_digest(piece, digests) for piece in pieces],
             about={
-                "network": network_digest(classifier),
+                "network": network_digest(
+                    f"{classifier.name} {classifier.preprocessing}", classifier.network
+                ),
                 "probed": {**vars(probed)},
                 "versions": versions(),
             },
