@@ -1,0 +1,144 @@
+"""What people are shown in a study: pictures with explanations, in a folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from theodolite.errors import EvidenceError
+from theodolite.io.paths import confined
+from theodolite.io.text import read_json, write_json
+
+INSTANCES = "instances.json"
+PICTURES = "pictures"
+VERSION = 1
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+PictureFile: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.(png|jpg|webp)$")]
+"""A picture of the folder, named by the SHA-256 of its bytes."""
+Kind: TypeAlias = Literal["real", "training", "gold"]
+
+
+class Record(BaseModel):
+    """Read strictly: nothing that is not asked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Box(Record):
+    """A rectangle in pixels of the picture, from the upper left corner."""
+
+    x: Annotated[float, Field(ge=0)]
+    y: Annotated[float, Field(ge=0)]
+    width: Annotated[float, Field(gt=0)]
+    height: Annotated[float, Field(gt=0)]
+
+
+class Explained(Record):
+    """A picture, the class predicted for it, and the explanation: a map of colours or concepts."""
+
+    picture: PictureFile
+    predicted: Name
+    map: PictureFile | None = None
+    """Colours of the picture's size, to be laid over it."""
+    concepts: Annotated[dict[Name, float] | None, Field(min_length=1, max_length=100)] = None
+
+    @model_validator(mode="after")
+    def _one_explanation(self) -> "Explained":
+        if (self.map is None) == (self.concepts is None):
+            raise ValueError("needs either a map or concepts")
+        return self
+
+
+class Check(Record):
+    """What is right beyond doubt, of a practice item or a hidden check.
+
+    Never an opinion: a rating that the item itself asks for, a pair that is the same, an object
+    that has to be framed.
+    """
+
+    ratings: dict[str, int] = {}
+    """Question to the answer that the item asks for."""
+    box: Box | None = None
+    overlap: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """How much of the frames has to be shared: intersection over union."""
+    instruction: Annotated[str, Field(max_length=1000)] = ""
+    """Said on the page: what to do here."""
+    feedback: Annotated[str, Field(max_length=2000)] = ""
+    """Said after a practice item, right or wrong: why."""
+
+
+class Instance(Record):
+    """One explanation that people are asked about."""
+
+    key: Name
+    picture_key: Name
+    """Which picture it is: the same for all explanations of one picture."""
+    technique: Name
+    shown: Explained
+    same: Explained | None = None
+    """The picture changed a little, the prediction is the same: question 5."""
+    different: Explained | None = None
+    """The picture changed so that the prediction is another one: question 6."""
+    kind: Kind = "real"
+    check: Check | None = None
+
+    @model_validator(mode="after")
+    def _checks_where_they_belong(self) -> "Instance":
+        if (self.kind == "real") != (self.check is None):
+            raise ValueError("practice items and hidden checks need `check`, real ones have none")
+        return self
+
+    def pictures(self) -> list[str]:
+        """All files that it shows."""
+        parts = [self.shown, self.same, self.different]
+        return [f for p in parts if p for f in (p.picture, p.map) if f]
+
+
+class Material(Record):
+    """All that a study shows."""
+
+    version: Literal[1] = VERSION
+    origin: dict[str, str] = {}
+    """What it was made from: run, code, network, seeds."""
+    legend: Literal["signed", "unsigned"] = "signed"
+    """Whether the colours of maps have two ends (against, for) or one (nothing to most)."""
+    instances: Annotated[list[Instance], Field(min_length=1, max_length=200_000)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "Material":
+        keys = [one.key for one in self.instances]
+        if len(set(keys)) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise ValueError(f"the key {twice!r} occurs twice")
+        if not any(one.kind == "real" for one in self.instances):
+            raise ValueError("there is no real instance, only practice")
+        return self
+
+    def of(self, kind: Kind) -> Sequence[Instance]:
+        """The instances of one kind, in their order."""
+        return [one for one in self.instances if one.kind == kind]
+
+
+def read_material(folder: Path) -> Material:
+    """The material of a study folder; what does not fit is refused in words."""
+    path = confined(folder, INSTANCES)
+    try:
+        return Material.model_validate(read_json(path, "instances"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise EvidenceError(
+            f"{INSTANCES}, {place}", str(first["msg"]), "a record that fits"
+        ) from error
+
+
+def write_material(folder: Path, material: Material) -> None:
+    """Write the records; the pictures are there already."""
+    write_json(folder / INSTANCES, material.model_dump(mode="json", exclude_none=True))
+
+
+def picture_path(folder: Path, name: str) -> Path:
+    """Where a picture of the study folder lies."""
+    return confined(folder / PICTURES, name)

@@ -1,0 +1,1 @@
+"""Ask people: a server for studies in which explanations are rated."""

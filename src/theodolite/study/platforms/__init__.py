@@ -1,0 +1,1 @@
+"""Where people come from: Prolific, MTurk."""

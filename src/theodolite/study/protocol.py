@@ -1,0 +1,160 @@
+"""study.yaml: what is asked, of how many, and in which words."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, ValidationError, model_validator
+
+from theodolite.contracts.study_material import Record
+from theodolite.errors import EvidenceError
+from theodolite.io.text import read_yaml
+from theodolite.study import wording
+
+Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
+Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
+STUDY = "study.yaml"
+QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
+
+
+class Question(Record):
+    """A statement that is rated from 1 to 5."""
+
+    text: Line
+    low: Line = "not at all"
+    """What 1 means."""
+    high: Line = "completely"
+    """What 5 means."""
+
+
+class Ranking(Record):
+    """Things that are put in order after the study."""
+
+    text: Line
+    items: Annotated[list[Line], Field(min_length=2, max_length=12)]
+
+
+class Training(Record):
+    """Practice before the study. Without practice items in the material there is none."""
+
+    pass_mark: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Which share of the practice items has to be right."""
+    attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    """How often the practice may be taken."""
+
+
+class Checks(Record):
+    """Hidden items with one right answer, from the material's gold instances."""
+
+    every: Annotated[int, Field(ge=2, le=1000)] = 20
+    """One after so many real items."""
+    allowed: Annotated[int, Field(ge=0)] = 1
+    """More than so many failures are a sign."""
+    then: Literal["flag", "screen_out"] = "flag"
+    """What a sign leads to; votes already given stay."""
+
+
+class Codes(Record):
+    """What a platform is told at the end. Made at random by `study init`."""
+
+    finished: Line | None = None
+    no_consent: Line | None = None
+    screened_out: Line | None = None
+
+
+class Access(Record):
+    """How people come in."""
+
+    kind: Literal["link", "invite", "prolific", "mturk"] = "link"
+    invites: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """How many invitations `study invite` may write."""
+    signed: bool = True
+    """Prolific: only with its signed token. Without, an id in the address is a mere claim."""
+    audience: Line | None = None
+    """Prolific: the study id that tokens have to name."""
+    codes: Codes = Codes()
+
+
+class Protocol(Record):
+    """A study. Frozen when it opens: its digest stands in the export."""
+
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,60}$")]
+    """Its part of the address: /s/slug."""
+    title: Line
+    language: Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")] = "en"
+    votes: Annotated[int, Field(ge=1, le=50)] = 5
+    """Of different people, for each explanation."""
+    quota: Annotated[int, Field(ge=1, le=100_000)] = 20
+    """Explanations for each person."""
+    lease_minutes: Annotated[float, Field(gt=0, le=24 * 60)] = 30.0
+    """How long an item waits for somebody who went away."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    design: Literal["dynamic", "planned"] = "dynamic"
+    panel: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Planned: how many people."""
+    same_picture_gap: Annotated[int, Field(ge=0)] = 0
+    """At least so many other items between two explanations of one picture."""
+    same_picture_most: Annotated[int, Field(ge=1)] | None = None
+    """How often one person may meet one picture."""
+    baseline: Literal["per_instance", "once_per_image"] = "per_instance"
+    questions: Annotated[dict[str, Question], Field(min_length=1)] = {
+        name: Question.model_validate(words) for name, words in wording.QUESTIONS.items()
+    }
+    rankings: dict[str, Ranking] = {
+        name: Ranking.model_validate(words) for name, words in wording.RANKINGS.items()
+    }
+    before_text: Line = wording.BEFORE_TEXT
+    before_boxes: Line = wording.BEFORE_BOXES
+    welcome: Text = wording.WELCOME
+    consent: Text = wording.CONSENT
+    instructions: Text = wording.INSTRUCTIONS
+    thanks: Text = wording.THANKS
+    contact: Line
+    """Whom to write to: shown on each page."""
+    minutes: Annotated[int, Field(ge=1, le=600)] = 40
+    """How long it takes, as told to people."""
+    demographics: bool = True
+    smallest_width: Annotated[int, Field(ge=0, le=4000)] = 0
+    """Narrower windows are asked to come back with a larger one; 0: all are welcome."""
+    training: Training = Training()
+    checks: Checks = Checks()
+    access: Access = Access()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Protocol":
+        strange = [name for name in self.questions if name not in QUESTIONS]
+        if strange:
+            raise ValueError(
+                f"questions: {strange[0]!r} came, some of {', '.join(QUESTIONS)} needed"
+            )
+        if not {"q1", "q2", "q3", "q4"} & set(self.questions):
+            raise ValueError("questions: at least one of q1 to q4 is needed")
+        if self.design == "planned" and self.panel is None:
+            raise ValueError("a planned design needs `panel`: how many people there are")
+        if self.access.kind == "prolific" and self.access.signed and not self.access.audience:
+            raise ValueError("signed tokens need `access.audience`: the study's id at Prolific")
+        return self
+
+    def digest(self) -> bytes:
+        """SHA-256 of what was decided."""
+        content = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(content.encode()).digest()
+
+    def consent_digest(self) -> bytes:
+        """SHA-256 of the form that people agree to."""
+        return hashlib.sha256(self.consent.encode()).digest()
+
+
+def read_protocol(folder: Path) -> Protocol:
+    """The study.yaml of a study folder."""
+    given = read_yaml(folder / STUDY, "study")
+    try:
+        return Protocol.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise EvidenceError(
+            f"{STUDY}, {place}", str(first["msg"]), "a study that can be held",
+            "See docs/study.md for each setting.",
+        ) from error  # fmt: skip

@@ -1,0 +1,1 @@
+"""Pages of a study, for those who take part and those who run it."""
