@@ -1,5 +1,6 @@
 """What people are shown in a study: pictures with explanations, in a folder."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -7,12 +8,11 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from theodolite.errors import EvidenceError
-from theodolite.io.paths import confined
+from theodolite.io.paths import all_or_nothing, confined
 from theodolite.io.text import read_json, write_json
 
 INSTANCES = "instances.json"
 PICTURES = "pictures"
-VERSION = 1
 
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 PictureFile: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.(png|jpg|webp)$")]
@@ -99,7 +99,7 @@ class Instance(Record):
 class Material(Record):
     """All that a study shows."""
 
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
     origin: dict[str, str] = {}
     """What it was made from: run, code, network, seeds."""
     legend: Literal["signed", "unsigned"] = "signed"
@@ -142,3 +142,13 @@ def write_material(folder: Path, material: Material) -> None:
 def picture_path(folder: Path, name: str) -> Path:
     """Where a picture of the study folder lies."""
     return confined(folder / PICTURES, name)
+
+
+def keep_picture(folder: Path, content: bytes, suffix: str) -> str:
+    """Put a picture into the study folder; the name by which records know it."""
+    name = f"{hashlib.sha256(content).hexdigest()}.{suffix}"
+    path = picture_path(folder, name)
+    if not path.is_file():
+        with all_or_nothing(path) as stream:
+            stream.write(content)
+    return name

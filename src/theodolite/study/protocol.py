@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -14,6 +15,7 @@ from theodolite.study import wording
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
+Said = TypeVar("Said", bound=Record)
 STUDY = "study.yaml"
 QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 
@@ -33,6 +35,10 @@ class Ranking(Record):
 
     text: Line
     items: Annotated[list[Line], Field(min_length=2, max_length=12)]
+
+
+def _filled(kind: type[Said], words: Mapping[str, Any]) -> dict[str, Said]:
+    return {name: kind.model_validate(given) for name, given in words.items()}
 
 
 class Training(Record):
@@ -98,12 +104,10 @@ class Protocol(Record):
     same_picture_most: Annotated[int, Field(ge=1)] | None = None
     """How often one person may meet one picture."""
     baseline: Literal["per_instance", "once_per_image"] = "per_instance"
-    questions: Annotated[dict[str, Question], Field(min_length=1)] = {
-        name: Question.model_validate(words) for name, words in wording.QUESTIONS.items()
-    }
-    rankings: dict[str, Ranking] = {
-        name: Ranking.model_validate(words) for name, words in wording.RANKINGS.items()
-    }
+    questions: Annotated[dict[str, Question], Field(min_length=1)] = Field(
+        default_factory=lambda: _filled(Question, wording.QUESTIONS)
+    )
+    rankings: dict[str, Ranking] = Field(default_factory=lambda: _filled(Ranking, wording.RANKINGS))
     before_text: Line = wording.BEFORE_TEXT
     before_boxes: Line = wording.BEFORE_BOXES
     welcome: Text = wording.WELCOME

@@ -1,4 +1,4 @@
-"""What a study says if its study.yaml says nothing else. Questions are those of paper 004, in our words."""
+"""What a study says if its study.yaml says nothing else: paper 004's questions in our words."""
 
 BEFORE_TEXT = "Which parts of this picture show you that it is “{label}”? Say it in your own words."
 BEFORE_BOXES = "Frame the parts of the picture that show it."
@@ -41,6 +41,7 @@ QUALITIES = [
     "It stays when the picture changes a little",
     "Everybody would understand it",
 ]
+ASKED = [f"Question {number}" for number in range(1, 7)]
 RANKINGS = {
     "q7": {
         "text": "Which qualities of an explanation matter most? Put the most important first.",
@@ -49,50 +50,41 @@ RANKINGS = {
     "q8": {
         "text": "Which questions tell most about how good an explanation is? "
         "Put the least important first.",
-        "items": [
-            "Question 1",
-            "Question 2",
-            "Question 3",
-            "Question 4",
-            "Question 5",
-            "Question 6",
-        ],
+        "items": ASKED,
     },
     "q9": {
         "text": "Which questions were hard to answer? Put the hardest first.",
-        "items": [
-            "Question 1",
-            "Question 2",
-            "Question 3",
-            "Question 4",
-            "Question 5",
-            "Question 6",
-        ],
+        "items": ASKED,
     },
 }
 
-WELCOME = """A computer program looked at pictures and said what they show. Another program explains \
+WELCOME = """\
+A computer program looked at pictures and said what they show. Another program explains \
 why it said so. We would like to know what you think of these explanations.
 
-For each picture you first say what you see yourself. Then you see the explanation and rate it."""
+For each picture you first say what you see yourself. Then you see the explanation and \
+rate it."""
 
-CONSENT = """Taking part is voluntary. You can stop at any time, without giving a reason.
+CONSENT = """\
+Taking part is voluntary. You can stop at any time, without giving a reason.
 
-We store your answers, how long they took, the size of your window, and, if you give them, your age \
-group, gender and country. We do not store your name or your internet address. If you come from a \
-recruiting platform, its number for you is stored encrypted and deleted when the study closes.
+We store your answers, how long they took, the size of your window, and, if you give \
+them, your age group, gender and country. We do not store your name or your internet \
+address. If you come from a recruiting platform, its number for you is stored encrypted \
+and deleted when the study closes.
 
-The answers will be published without anything that names you. Please do not write names or other \
-personal things into text fields.
+The answers will be published without anything that names you. Please do not write names \
+or other personal things into text fields.
 
-You get a code with which you can withdraw later; all your answers are then deleted. What was \
-published before cannot be called back."""
+You get a code with which you can withdraw later; all your answers are then deleted. \
+What was published before cannot be called back."""
 
-INSTRUCTIONS = """You will see one picture at a time. Say in your own words what in the picture shows \
-the answer, and frame those parts. Only then the explanation appears.
+INSTRUCTIONS = """\
+You will see one picture at a time. Say in your own words what in the picture shows the \
+answer, and frame those parts. Only then the explanation appears.
 
-There are no right or wrong opinions. Some items ask you for a certain answer, to see that the page \
-works for you: then please give that one."""
+There are no right or wrong opinions. Some items ask you for a certain answer, to see \
+that the page works for you: then please give that one."""
 
 THANKS = (
     "Thank you for taking part. Your answers help to build explanations that people can rely on."

@@ -1,0 +1,230 @@
+"""The tables that a study is exported as: their columns, and what may stand in them."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from theodolite.errors import EvidenceError
+
+Kind = Literal["text", "whole", "number", "flag"]
+TableName = Literal["votes", "baselines", "boxes", "instances"]
+Table = Mapping[str, Sequence[Any]]
+"""Columns of equal length by name."""
+QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
+SCALE = (1, 2, 3, 4, 5)
+MODALITIES = ("saliency", "concept")
+PICTURES = "pictures"
+"""The folder beside the tables that ``picture`` and ``map`` are in."""
+LONGEST = 20_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """What stands in one column."""
+
+    name: str
+    kind: Kind
+    means: str
+    may_be_none: bool = False
+    low: float = -math.inf
+    high: float = math.inf
+
+
+VOTES = (
+    Column("instance", "text", "the explanation's key"),
+    Column("technique", "text", "what made the explanation"),
+    Column("picture_key", "text", "which picture it explains"),
+    Column("participant", "text", "pseudonym of who rated"),
+    *(
+        Column(
+            name, "whole", f"answer to {name}, 1 to 5; none: not asked",
+            may_be_none=True, low=1, high=5,
+        )
+        for name in QUESTIONS
+    ),
+    Column("counted", "flag", "whether it is one of the n votes; else surplus"),
+    Column("position", "whole", "the how many-th item of the participant, from 1", low=1),
+    Column(
+        "image_exposure_index", "whole",
+        "the how many-th time that the participant meets the picture, from 1", low=1,
+    ),
+    Column("seconds_before", "number", "picture to own answer", may_be_none=True, low=0),
+    Column("seconds_after", "number", "explanation to ratings", may_be_none=True, low=0),
+    Column("at_order", "whole", "its place among all votes by time, from 1", low=1),
+)  # fmt: skip
+BASELINES = (
+    Column("instance", "text", "the explanation's key"),
+    Column("participant", "text", "pseudonym"),
+    Column("text", "text", "what they see in the picture, before the explanation"),
+    Column("copied", "flag", "said at an earlier explanation of the same picture"),
+)
+BOXES = (
+    Column("instance", "text", "the explanation's key"),
+    Column("participant", "text", "pseudonym"),
+    Column("number", "whole", "which of the participant's boxes, from 1", low=1),
+    Column("x", "number", "left edge in pixels of the picture", low=0),
+    Column("y", "number", "upper edge", low=0),
+    Column("width", "number", "in pixels, above 0", low=0),
+    Column("height", "number", "in pixels, above 0", low=0),
+)
+INSTANCES = (
+    Column("instance", "text", "the explanation's key"),
+    Column("picture_key", "text", "which picture it explains"),
+    Column("technique", "text", "what made the explanation"),
+    Column("modality", "text", "saliency or concept"),
+    Column("predicted", "text", "the class that was predicted"),
+    Column("picture", "text", "file in the folder of pictures"),
+    Column("map", "text", "file in the folder of pictures; none for concepts", may_be_none=True),
+    Column("concepts", "text", "JSON object, concept to value; none for maps", may_be_none=True),
+)
+TABLES: Mapping[TableName, tuple[Column, ...]] = {
+    "votes": VOTES,
+    "baselines": BASELINES,
+    "boxes": BOXES,
+    "instances": INSTANCES,
+}
+KEYS: Mapping[TableName, tuple[str, ...]] = {
+    "votes": ("instance", "participant"),
+    "baselines": ("instance", "participant"),
+    "boxes": ("instance", "participant", "number"),
+    "instances": ("instance",),
+}
+"""What occurs once in a table."""
+
+
+def names(table: TableName) -> tuple[str, ...]:
+    """The columns of a table, in their order.
+
+    >>> names("baselines")
+    ('instance', 'participant', 'text', 'copied')
+    """
+    return tuple(column.name for column in TABLES[table])
+
+
+def columns_of(table: TableName, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns, checked. No rows are an empty table."""
+    return checked(table, {name: [row.get(name) for row in rows] for name in names(table)})
+
+
+def checked(table: TableName, columns: Table) -> dict[str, list[Any]]:
+    """The table with its columns in order; refused in words if anything in it does not fit."""
+    expected = names(table)
+    odd = [name for name in columns if name not in expected]
+    missing = [name for name in expected if name not in columns]
+    if odd or missing:
+        came = f"no column {missing[0]!r}" if missing else f"a column {odd[0]!r}"
+        raise EvidenceError(f"table {table}", came, f"columns {', '.join(expected)}")
+    found = {name: list(columns[name]) for name in expected}
+    lengths = {name: len(values) for name, values in found.items()}
+    if len(set(lengths.values())) > 1:
+        raise EvidenceError(f"table {table}", f"lengths {lengths}", "columns of one length")
+    for column in TABLES[table]:
+        for row, value in enumerate(found[column.name]):
+            _check(table, column, row, value)
+    _check_once(table, found)
+    _check_meaning(table, found)
+    return found
+
+
+def checked_together(tables: Mapping[TableName, Table]) -> dict[TableName, dict[str, list[Any]]]:
+    """All four tables, each checked, and what one says of another."""
+    found = {name: checked(name, tables[name]) for name in TABLES}
+    about = {
+        key: (picture, technique)
+        for key, picture, technique in zip(
+            *(found["instances"][n] for n in ("instance", "picture_key", "technique")), strict=True
+        )
+    }
+    for name in ("votes", "baselines", "boxes"):
+        strange = next((key for key in found[name]["instance"] if key not in about), None)
+        if strange is not None:
+            raise EvidenceError(f"table {name}", f"instance {strange!r}", "one of `instances`")
+    votes = found["votes"]
+    for key, *said in zip(
+        *(votes[n] for n in ("instance", "picture_key", "technique")), strict=True
+    ):
+        if tuple(said) != about[key]:
+            raise EvidenceError("table votes", f"{said} of {key!r}", f"{list(about[key])}")
+    said_before = set(_keys("baselines", found["baselines"]))
+    for pair in zip(found["boxes"]["instance"], found["boxes"]["participant"], strict=True):
+        if pair not in said_before:
+            raise EvidenceError("table boxes", f"boxes of {pair}", "a row of `baselines` for them")
+    return found
+
+
+def _check(table: str, column: Column, row: int, value: Any) -> None:
+    where = f"table {table}, {column.name}, row {row}"
+    if value is None:
+        if column.may_be_none:
+            return
+        raise EvidenceError(where, "nothing", column.means)
+    fits = {
+        "text": isinstance(value, str),
+        "whole": isinstance(value, int) and not isinstance(value, bool),
+        "number": isinstance(value, int | float) and not isinstance(value, bool),
+        "flag": isinstance(value, bool),
+    }[column.kind]
+    if not fits:
+        raise EvidenceError(where, f"{value!r}"[:60], f"{column.kind}: {column.means}")
+    if column.kind == "text":
+        if len(value) > LONGEST or (not value and column.name != "text"):
+            raise EvidenceError(where, f"{len(value):,} characters", f"1 to {LONGEST:,}")
+    elif not math.isfinite(value) or not column.low <= value <= column.high:
+        raise EvidenceError(where, f"{value}", column.means)
+
+
+def _keys(table: TableName, columns: Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(columns[name] for name in KEYS[table]), strict=True))
+
+
+def _check_once(table: TableName, columns: Table) -> None:
+    seen = set()
+    for key in _keys(table, columns):
+        if key in seen:
+            raise EvidenceError(f"table {table}", f"{key} twice", f"each {KEYS[table]} once")
+        seen.add(key)
+
+
+def _check_meaning(table: TableName, columns: Table) -> None:
+    """What cannot be said of a column by itself."""
+    if table == "boxes":
+        for row, size in enumerate(zip(columns["width"], columns["height"], strict=True)):
+            if min(size) <= 0:
+                raise EvidenceError(f"table boxes, row {row}", f"{size}", "a box with an area")
+    if table != "instances":
+        return
+    rows = zip(*(columns[n] for n in ("modality", "map", "concepts")), strict=True)
+    for row, (modality, drawn, concepts) in enumerate(rows):
+        where = f"table instances, row {row}"
+        if modality not in MODALITIES:
+            raise EvidenceError(where, f"modality {modality!r}", f"one of {MODALITIES}")
+        if (drawn is None) != (modality == "concept") or (concepts is None) == (drawn is None):
+            raise EvidenceError(where, "another explanation", "a map, or concepts, as `modality`")
+        if concepts is not None:
+            concepts_from(concepts, where)
+
+
+def concepts_from(text: str, where: str) -> dict[str, float]:
+    """The concepts of an instance: how much each of them matters.
+
+    >>> concepts_from('{"beak": 0.5}', "row 0")
+    {'beak': 0.5}
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise EvidenceError(where, "broken JSON", "concept: value") from error
+    numbers = isinstance(found, dict) and all(
+        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
+        for v in found.values()
+    )
+    if not numbers or not found:
+        raise EvidenceError(where, f"{text!r}"[:60], "an object, concept: value")
+    return {name: float(value) for name, value in found.items()}
+
+
+def concepts_text(concepts: Mapping[str, float]) -> str:
+    """The same as text; equal concepts are equal text."""
+    return json.dumps(dict(concepts), sort_keys=True, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,90 @@
+"""The order of one person's explanations: the same picture not too soon again."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+ATTEMPTS = 8
+
+
+def fits(counts: Mapping[str, int], gap: int) -> bool:
+    """Whether so many explanations of each picture can be put in an order that keeps the gap.
+
+    The most frequent pictures decide: between their rounds others have to fill the gap.
+
+    >>> fits({"cat": 2, "dog": 1}, 1), fits({"cat": 2, "dog": 1}, 2)
+    (True, False)
+    """
+    most = max(counts.values(), default=0)
+    last = sum(count == most for count in counts.values())
+    return most <= 1 or (most - 1) * (gap + 1) + last <= sum(counts.values())
+
+
+def largest_gap(counts: Mapping[str, int]) -> int:
+    """The largest gap that can be kept; as many as there are if no picture comes twice.
+
+    >>> largest_gap({"cat": 2, "dog": 1}), largest_gap({"cat": 2})
+    (1, 0)
+    """
+    most = max(counts.values(), default=0)
+    total = sum(counts.values())
+    if most <= 1:
+        return total
+    last = sum(count == most for count in counts.values())
+    return (total - last) // (most - 1) - 1
+
+
+def ordered(pictures: Sequence[str], gap: int, random: np.random.Generator) -> list[int]:
+    """A random order of the places of ``pictures`` that keeps the gap; it has to exist."""
+    if gap == 0:
+        return [int(i) for i in random.permutation(len(pictures))]
+    names = list(dict.fromkeys(pictures))
+    counts = Counter(pictures)
+    many = np.array([counts[name] for name in names])
+    for _ in range(ATTEMPTS):
+        sequence = _at_random(many, gap, random)
+        if sequence is not None:
+            break
+    else:
+        sequence = _most_first(many, gap, random)
+    waiting = {name: [i for i, p in enumerate(pictures) if p == name] for name in names}
+    for places in waiting.values():
+        random.shuffle(places)
+    return [waiting[names[i]].pop() for i in sequence]
+
+
+def _at_random(many: np.ndarray, gap: int, random: np.random.Generator) -> list[int] | None:
+    """Any picture that may come, the more of it is left the likelier; None if it runs aground."""
+    left, free = many.copy(), np.zeros(len(many), dtype=np.int64)
+    total = int(many.sum())
+    sequence: list[int] = []
+    for now in range(total):
+        may = (left > 0) & (free <= now)
+        if not may.any():
+            return None
+        latest = np.where(left > 0, total - 1 - (left - 1) * (gap + 1), total)
+        first = np.sort(latest[left > 0])
+        if (first - now < np.arange(1, len(first) + 1)).any():  # some must come now
+            chosen = int(np.flatnonzero(may)[latest[may].argmin()])
+        else:
+            chosen = int(random.choice(len(many), p=np.where(may, left, 0) / left[may].sum()))
+        if latest[chosen] < now:
+            return None
+        sequence.append(chosen)
+        left[chosen] -= 1
+        free[chosen] = now + gap + 1
+    return sequence
+
+
+def _most_first(many: np.ndarray, gap: int, random: np.random.Generator) -> list[int]:
+    """The picture of which most are left, of those that may come: finds an order if one exists."""
+    left, free = many.copy(), np.zeros(len(many), dtype=np.int64)
+    sequence: list[int] = []
+    for now in range(int(many.sum())):
+        may = np.flatnonzero((left > 0) & (free <= now))
+        chosen = int(random.choice(may[left[may] == left[may].max()]))
+        sequence.append(chosen)
+        left[chosen] -= 1
+        free[chosen] = now + gap + 1
+    return sequence

@@ -1,0 +1,91 @@
+"""Which explanations each person gets, before they are put in order."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_flow
+
+SOURCE, SINK, START, END = 0, 1, 2, 3
+
+
+def even_shares(
+    pictures: Sequence[str],
+    techniques: Sequence[str],
+    votes: int,
+    panel: int,
+    random: np.random.Generator,
+) -> list[list[int]]:
+    """Shares whose sizes, pictures and techniques differ by one at most between people.
+
+    An explanation is an edge between its picture and its technique, to be coloured with ``votes``
+    of ``panel`` colours. One person after the other takes, of all that is left and of each part of
+    it, the share of one among those that are still to come, rounded up or down: a flow finds
+    which. Pictures that come equally often are a part too, so that nobody gets all the ceilings.
+    """
+    pairs: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for i in random.permutation(len(pictures)):
+        pairs[pictures[i], techniques[i]].append(int(i))
+    left = np.array([len(members) * votes for members in pairs.values()])
+    picture, technique = (numbered([pair[axis] for pair in pairs]) for axis in (0, 1))
+    often = np.bincount(picture, weights=left).astype(int) // panel
+    alike = numbered([str(n) for n in often])
+    taken = []
+    for still in range(panel, 0, -1):
+        share = _one_share(left, picture, technique, alike, still)
+        taken.append(share)
+        left = left - share
+    return dealt(list(pairs.values()), np.array(taken))
+
+
+def numbered(names: Sequence[str]) -> np.ndarray:
+    """Equal names have equal numbers, from 0 on in the order in which they appear."""
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names])
+
+
+def _one_share(
+    left: np.ndarray, picture: np.ndarray, technique: np.ndarray, alike: np.ndarray, still: int
+) -> np.ndarray:
+    """How many of each pair the next person takes."""
+    first_alike = 4
+    first_picture = first_alike + alike.max() + 1
+    first_technique = first_picture + picture.max() + 1
+    nodes = first_technique + technique.max() + 1
+    of_picture = np.bincount(picture, weights=left).astype(int)
+    steps = [
+        (np.full(alike.max() + 1, START), first_alike + np.arange(alike.max() + 1),
+         np.bincount(alike, weights=of_picture).astype(int)),
+        (first_alike + alike, first_picture + np.arange(picture.max() + 1), of_picture),
+        (first_picture + picture, first_technique + technique, left),
+        (first_technique + np.arange(technique.max() + 1), np.full(technique.max() + 1, END),
+         np.bincount(technique, weights=left).astype(int)),
+        (np.array([END]), np.array([START]), np.array([left.sum()])),
+    ]  # fmt: skip
+    begin, end, amount = (np.concatenate(parts) for parts in zip(*steps, strict=True))
+    low, high = amount // still, -(-amount // still)
+    # lower bounds: what must flow is taken for granted, and balanced at both ends
+    gets = np.bincount(end, weights=low, minlength=nodes).astype(int)
+    gives = np.bincount(begin, weights=low, minlength=nodes).astype(int)
+    rest = gets - gives
+    more, less = np.flatnonzero(rest > 0), np.flatnonzero(rest < 0)
+    tails = np.concatenate([begin, np.full(len(more), SOURCE), less])
+    heads = np.concatenate([end, more, np.full(len(less), SINK)])
+    room = np.concatenate([high - low, rest[more], -rest[less]])
+    shape = (int(nodes), int(nodes))
+    network = csr_array((room.astype(np.int32), (tails, heads)), shape=shape)
+    flow = csr_array(maximum_flow(network, SOURCE, SINK).flow)
+    extra = flow[first_picture + picture, first_technique + technique]
+    return np.asarray(left // still + np.asarray(extra).ravel())
+
+
+def dealt(pairs: Sequence[Sequence[int]], taken: np.ndarray) -> list[list[int]]:
+    """Explanations of one pair dealt round: nobody gets one twice, each is given equally often."""
+    rows: list[list[int]] = [[] for _ in taken]
+    for column, members in enumerate(pairs):
+        at = 0
+        for row, many in zip(rows, taken[:, column], strict=True):
+            row += [members[(at + step) % len(members)] for step in range(many)]
+            at += many
+    return rows

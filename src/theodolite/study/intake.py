@@ -1,0 +1,142 @@
+"""A study folder becomes tables: the study, its pictures, its explanations, n seats for each."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+from sqlalchemy import Connection, insert, select
+
+from theodolite.contracts.study_material import Instance, Material, picture_path, read_material
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.paths import sha256_of
+from theodolite.io.pictures import picture_size
+from theodolite.study import tables
+from theodolite.study.database import Database
+from theodolite.study.events import log
+from theodolite.study.keys import Keys
+from theodolite.study.planned import Seat, planned
+from theodolite.study.protocol import Protocol, read_protocol
+from theodolite.study.rows import Found
+
+MIME = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
+
+
+def load(database: Database, folder: Path, keys: Keys) -> UUID:
+    """Put a study folder into the database, as a draft; what is there already stays as it is."""
+    protocol, material = read_protocol(folder), read_material(folder)
+    with database.owning() as connection:
+        known = connection.execute(
+            select(tables.study).where(tables.study.c.slug == protocol.slug)
+        ).one_or_none()
+        if known is not None:
+            _need_same(connection, known, protocol, material, keys)
+            return UUID(str(known.id))
+        study_id = uuid4()
+        connection.execute(
+            insert(tables.study).values(
+                id=study_id, slug=protocol.slug, protocol=protocol.model_dump(mode="json"),
+                protocol_sha256=protocol.digest(), origin=material.origin, legend=material.legend,
+                n_votes=protocol.votes, lease_seconds=protocol.lease_minutes * 60,
+                quota=protocol.quota, keys_id=keys.id,
+            )
+        )  # fmt: skip
+        _add_pictures(connection, study_id, folder, material)
+        _add_instances(connection, study_id, protocol, material)
+        log(connection, study_id, "owner", "loaded", protocol.slug)
+        return study_id
+
+
+def _need_same(
+    connection: Connection, known: Found, protocol: Protocol, material: Material, keys: Keys
+) -> None:
+    if known.keys_id != keys.id:
+        raise RefusedInput(
+            "keys", f"those of {keys.id}", f"those of {known.keys_id}",
+            "The people of this study cannot be told apart with other keys.",
+        )  # fmt: skip
+    records = connection.execute(
+        select(tables.instance.c.record)
+        .where(tables.instance.c.study_id == known.id)
+        .order_by(tables.instance.c.place)
+    ).scalars()
+    same = [one.model_dump(mode="json") for one in material.instances] == list(records)
+    if known.protocol_sha256 != protocol.digest() or not same:
+        raise EvidenceError(
+            f"study {protocol.slug!r}", "a changed study.yaml or other instances",
+            "the study as it was loaded",
+            "Give the changed study another `slug`: people have agreed to the first one.",
+        )  # fmt: skip
+
+
+def _add_pictures(connection: Connection, study_id: UUID, folder: Path, material: Material) -> None:
+    rows = []
+    for file in sorted({name for one in material.instances for name in one.pictures()}):
+        path = picture_path(folder, file)
+        if sha256_of(path) != file.split(".")[0]:
+            raise RefusedInput(
+                f"picture {file[:12]}…", "another content", "the content that its name tells"
+            )
+        height, width = picture_size(path)
+        rows.append(
+            {
+                "study_id": study_id, "file": file, "mime": MIME[file.split(".")[1]],
+                "width": width, "height": height,
+            }
+        )  # fmt: skip
+    connection.execute(insert(tables.asset), rows)
+
+
+def _add_instances(
+    connection: Connection, study_id: UUID, protocol: Protocol, material: Material
+) -> None:
+    made = connection.execute(
+        insert(tables.instance).returning(tables.instance.c.id, sort_by_parameter_order=True),
+        [_instance_row(study_id, place, one) for place, one in enumerate(material.instances)],
+    ).scalars()
+    numbers = {one.key: number for one, number in zip(material.instances, made, strict=True)}
+    real = material.of("real")
+    seats = _planned(real, protocol) if protocol.design == "planned" else {}
+    random = np.random.default_rng(protocol.seed)
+    rows = []
+    for one in real:
+        for place, order in enumerate(random.random(protocol.votes)):
+            row, position = seats.get((one.key, place), (None, None))
+            rows.append(
+                {
+                    "study_id": study_id, "instance_id": numbers[one.key], "slot_no": place,
+                    "rnd": float(order), "reserved_for": row, "planned_position": position,
+                }
+            )  # fmt: skip
+    connection.execute(insert(tables.slot), rows)
+
+
+def _planned(
+    real: Sequence[Instance], protocol: Protocol
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """Instance and seat to the person of the panel and the place in their order."""
+    plan = planned(
+        [Seat(one.key, one.picture_key, one.technique) for one in real],
+        votes=protocol.votes, panel=protocol.panel or 0, quota=protocol.quota,
+        gap=protocol.same_picture_gap, most=protocol.same_picture_most, seed=protocol.seed,
+    ).table()  # fmt: skip
+    taken: dict[str, int] = {}
+    found = {}
+    for row, position, key in zip(plan["row"], plan["position"], plan["instance"], strict=True):
+        found[key, taken.get(key, 0)] = (int(row), int(position))
+        taken[key] = taken.get(key, 0) + 1
+    return found
+
+
+def _instance_row(study_id: UUID, place: int, one: Instance) -> dict[str, Any]:
+    return {
+        "study_id": study_id,
+        "key": one.key,
+        "picture_key": one.picture_key,
+        "technique": one.technique,
+        "modality": "saliency" if one.shown.concepts is None else "concept",
+        "kind": one.kind,
+        "place": place,
+        "record": one.model_dump(mode="json"),
+    }

@@ -1,0 +1,182 @@
+"""A PostgreSQL of one's own in a folder: to try a study, and to test one."""
+
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from theodolite.errors import EvidenceError
+
+NAME = "theodolite"
+
+
+def binaries() -> Path:
+    """Where the server's programs are; the newest, if there are several."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
+    on_path = shutil.which("initdb")
+    if on_path:
+        found.append(Path(on_path).resolve())
+    if not found:
+        raise EvidenceError(
+            "PostgreSQL", "none on this machine", "version 15 or newer",
+            "Install it (apt-get install postgresql), or give --database with an address.",
+        )  # fmt: skip
+    return found[-1].parent
+
+
+@dataclass(frozen=True)
+class LocalPostgres:
+    """A cluster in a folder, on a port of its own, for this machine only."""
+
+    folder: Path
+    port: int
+    password: str
+    durable: bool = True
+    """Without, it is faster and a power cut may lose it: for tests."""
+
+    @property
+    def url(self) -> str:
+        """The address of its first database."""
+        return self.database(NAME)
+
+    def database(self, name: str) -> str:
+        """The address of a named one."""
+        return f"postgresql://{NAME}:{quote(self.password)}@127.0.0.1:{self.port}/{name}"
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    def start(self, *, wait: float = 60.0) -> None:
+        """Start it, and wait until it answers."""
+        fast = [] if self.durable else ["-c", "fsync=off", "-c", "synchronous_commit=off"]
+        program = [str(binaries() / "postgres"), "-D", str(self._data), "-p", str(self.port)]
+        settings = [
+            "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={self.folder}",
+            "-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "logging_collector=off",
+            *fast,
+        ]  # fmt: skip
+        with (self.folder / "log").open("ab") as log:
+            subprocess.Popen(  # noqa: S603
+                [*program, *settings],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+                **_user(),
+            )  # fmt: skip
+        until = time.monotonic() + wait
+        while not self.answers():
+            if time.monotonic() > until:
+                raise EvidenceError(
+                    "PostgreSQL", "no answer", "a started server", f"See {self.folder / 'log'}."
+                )
+            time.sleep(0.05)
+
+    def answers(self) -> bool:
+        """Whether it takes connections."""
+        return not _run(
+            [str(binaries() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        )
+
+    def stop(self) -> None:
+        """Stop it in good order."""
+        _run([str(binaries() / "pg_ctl"), "-D", str(self._data), "-m", "fast", "-w", "stop"])
+
+    def kill(self) -> None:
+        """SIGKILL to all of its processes, as a power cut would."""
+        pid = int((self._data / "postmaster.pid").read_text().split()[0])
+        os.killpg(pid, signal.SIGKILL)
+        with suppress_gone():
+            while True:
+                os.killpg(pid, 0)
+                time.sleep(0.01)
+
+
+@contextmanager
+def suppress_gone() -> Iterator[None]:
+    """Until there is no such process any more."""
+    try:
+        yield
+    except ProcessLookupError:
+        return
+
+
+def create(folder: Path, *, durable: bool = True) -> LocalPostgres:
+    """Make a cluster in an empty folder; it is not started."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.chmod(folder, 0o700)
+    owner = _user()
+    if owner:
+        shutil.chown(folder, "postgres", "postgres")
+    password = secrets.token_urlsafe(24)
+    secret = folder / "password"
+    secret.touch(mode=0o600)
+    secret.write_text(password)
+    if owner:
+        shutil.chown(secret, "postgres", "postgres")
+    made = subprocess.run(  # noqa: S603
+        [
+            str(binaries() / "initdb"), "-D", str(folder / "data"), "-U", NAME, "-E", "UTF8",
+            "--locale=C.UTF-8", "--auth=scram-sha-256", f"--pwfile={secret}",
+            *([] if durable else ["--no-sync"]),
+        ],
+        capture_output=True, check=False, **owner,
+    )  # fmt: skip
+    if made.returncode:
+        raise EvidenceError("PostgreSQL", made.stderr.decode()[-300:], "a new cluster")
+    cluster = LocalPostgres(folder, _free_port(), password, durable)
+    (folder / "port").write_text(str(cluster.port))
+    cluster.start()
+    cluster_has_database(cluster, NAME)
+    cluster.stop()
+    return cluster
+
+
+def existing_cluster(folder: Path) -> LocalPostgres:
+    """The one that `create` made in a folder."""
+    return LocalPostgres(
+        folder, int((folder / "port").read_text()), (folder / "password").read_text()
+    )
+
+
+def cluster_has_database(cluster: LocalPostgres, name: str, template: str = "template0") -> None:
+    """Make a database in a running cluster."""
+    sql = f'create database "{name}" template "{template}" encoding utf8'
+    made = subprocess.run(  # noqa: S603
+        [str(binaries() / "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-c", sql,
+         cluster.database("postgres")],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        raise EvidenceError("PostgreSQL", made.stderr.decode()[-300:], f"a database {name!r}")
+
+
+def _user() -> dict[str, Any]:
+    """PostgreSQL does not run as root."""
+    if os.geteuid() != 0:
+        return {}
+    try:
+        pwd.getpwnam("postgres")
+    except KeyError as error:
+        raise EvidenceError(
+            "PostgreSQL", "no user 'postgres'", "one, since this is root"
+        ) from error
+    return {"user": "postgres", "group": "postgres"}
+
+
+def _run(command: Sequence[str]) -> int:
+    return subprocess.run(command, capture_output=True, check=False, **_user()).returncode  # noqa: S603
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

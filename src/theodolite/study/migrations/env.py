@@ -1,0 +1,17 @@
+"""Alembic's entry: works on the connection that it is given."""
+
+from alembic import context
+
+from theodolite.study.tables import metadata
+
+
+def run() -> None:
+    """Migrate within the caller's transaction: all or nothing."""
+    connection = context.config.attributes["connection"]
+    context.configure(connection=connection, target_metadata=metadata)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+if context.config is not None:
+    run()

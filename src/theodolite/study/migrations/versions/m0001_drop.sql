@@ -1,0 +1,23 @@
+-- slot and assignment point at each other
+alter table slot drop constraint slot_assignment_id_fkey;
+drop table vote;
+drop table gold_result;
+drop table draft;
+drop table baseline;
+drop table assignment;
+drop table slot;
+drop table session;
+drop table practice;
+drop table post_study;
+drop table demographic;
+drop table consent;
+drop table participant;
+drop table invite;
+drop table instance;
+drop table export_run;
+drop table event;
+drop table asset;
+drop table webhook;
+drop table study;
+drop table staff;
+drop table seen_token;

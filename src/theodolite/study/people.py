@@ -1,0 +1,68 @@
+"""Whom a service is working for: one person, locked, and the study around them."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Connection, select
+
+from theodolite.study import tables
+from theodolite.study.protocol import Protocol
+from theodolite.study.refusals import NotHere, NotOpen
+from theodolite.study.rows import Found
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One person in one study."""
+
+    id: UUID
+    study_id: UUID
+    slug: str
+    platform: str
+    pseudonym: str
+    state: str
+    quota: int
+    design_row: int | None
+    preview: bool
+
+
+@dataclass(frozen=True)
+class Present:
+    """A person and the study they are in."""
+
+    participant: Participant
+    protocol: Protocol
+    study_state: str
+    lease_seconds: float
+    legend: str
+
+    def need(self, *states: str) -> None:
+        """Refuse unless the study is in one of these states; previews need none."""
+        if self.study_state not in states and not self.participant.preview:
+            said = {"paused": "has a break", "closed": "is over", "archived": "is over"}
+            what = said.get(self.study_state, "has not begun")
+            raise NotOpen(f"The study {what}. Your answers so far are kept.")
+
+
+def present(connection: Connection, participant_id: UUID, *, lock: bool = False) -> Present:
+    """The person; locked first of all, so that one person does one thing at a time."""
+    person = select(tables.participant).where(tables.participant.c.id == participant_id)
+    row = connection.execute(person.with_for_update() if lock else person).one_or_none()
+    if row is None:
+        raise NotHere
+    study = connection.execute(select(tables.study).where(tables.study.c.id == row.study_id)).one()
+    return Present(
+        participant=_participant(row, study.slug),
+        protocol=Protocol.model_validate(study.protocol),
+        study_state=study.state,
+        lease_seconds=study.lease_seconds,
+        legend=study.legend,
+    )
+
+
+def _participant(row: Found, slug: str) -> Participant:
+    return Participant(
+        id=row.id, study_id=row.study_id, slug=slug, platform=row.platform,
+        pseudonym=row.pseudonym, state=row.state, quota=row.quota, design_row=row.design_row,
+        preview=row.preview,
+    )  # fmt: skip

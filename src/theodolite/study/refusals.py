@@ -1,0 +1,48 @@
+"""What a study does not do, and what to do instead."""
+
+
+class StudyRefusal(Exception):
+    """Said to the person who asked, in their words."""
+
+    status = 409
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class NotHere(StudyRefusal):
+    """There is no such thing, or it is somebody else's."""
+
+    status = 404
+
+    def __init__(self, message: str = "There is no such page.") -> None:
+        super().__init__(message)
+
+
+class WrongStage(StudyRefusal):
+    """Another step comes first."""
+
+
+class Conflict(StudyRefusal):
+    """An answer was given already, and it was another one."""
+
+
+class NotOpen(StudyRefusal):
+    """The study takes no answers now."""
+
+
+class NothingNow(StudyRefusal):
+    """Everything that is left is with somebody else; it may come back."""
+
+    status = 503
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Invalid(StudyRefusal):
+    """What came cannot be an answer."""
+
+    status = 422

@@ -1,0 +1,65 @@
+"""Votes of a study as evidence, and its tables as files."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from theodolite.contracts.rating import RatingEvidence
+from theodolite.contracts.vote_columns import (
+    QUESTIONS,
+    SCALE,
+    TABLES,
+    Table,
+    TableName,
+    checked,
+    checked_together,
+)
+from theodolite.datasets.voted_rows import Vote, explanations_from
+from theodolite.errors import EvidenceError
+from theodolite.io.paths import confined
+from theodolite.io.tables import read_parquet, write_parquet
+
+
+def rating_evidence(
+    votes: Table, question: str, *, groups: Mapping[str, str] | None = None
+) -> RatingEvidence:
+    """The counted votes on one question: a row for each explanation, a column for each person.
+
+    All explanations with a counted vote are there, in the same order for each question;
+    explanations of one picture are one cluster.
+
+    Args:
+        votes: The table ``votes``.
+        question: ``q1`` to ``q6``.
+        groups: By pseudonym, such as an age band; who is not in it is "unknown".
+    """
+    if question not in QUESTIONS:
+        raise EvidenceError("question", repr(question), f"one of {', '.join(QUESTIONS)}")
+    counted = list(_counted(checked("votes", votes), question, groups or {}))
+    if all(vote.rating != vote.rating for vote in counted):
+        raise EvidenceError(question, "no counted vote", "at least one")
+    found = explanations_from(counted, name="study", scale=[float(level) for level in SCALE])
+    return found.questions[question]
+
+
+def _counted(votes: Table, question: str, groups: Mapping[str, str]) -> Iterator[Vote]:
+    wanted = ("instance", "participant", question, "technique", "picture_key", "counted")
+    for item, rater, answer, technique, picture, counted in zip(
+        *(votes[name] for name in wanted), strict=True
+    ):
+        if counted:
+            rating = float("nan") if answer is None else float(answer)
+            yield Vote(item, rater, question, rating, technique, picture, groups.get(rater, ""))
+
+
+def write_tables(folder: Path, tables: Mapping[TableName, Table]) -> None:
+    """Write the four tables as Parquet, checked together first."""
+    for name, columns in checked_together(tables).items():
+        write_parquet(folder / f"{name}.parquet", columns)
+
+
+def read_tables(folder: Path) -> dict[TableName, dict[str, list[Any]]]:
+    """The four tables of an export, checked together."""
+    return checked_together(
+        {n: read_parquet(confined(folder, f"{n}.parquet"), f"table {n}") for n in TABLES}
+    )

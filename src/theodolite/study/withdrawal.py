@@ -1,0 +1,98 @@
+"""Somebody takes back everything, or staff take votes out of the count."""
+
+import secrets
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Table, delete, select, update
+
+from theodolite.study import tables
+from theodolite.study.database import Database
+from theodolite.study.events import log
+from theodolite.study.people import present
+
+
+def withdraw(database: Database, participant_id: UUID) -> None:
+    """Delete all that a person gave and all that names them; their seats are free again.
+
+    A row without any trace of the person stays, so that staff see that somebody withdrew.
+    """
+    with database.withdrawing() as connection:
+        who = present(connection, participant_id, lock=True)
+        _free_seats(connection, participant_id)
+        own = select(tables.assignment.c.id).where(
+            tables.assignment.c.participant_id == participant_id
+        )
+        by_assignment: list[Table] = [
+            tables.vote, tables.gold_result, tables.baseline, tables.draft,
+        ]  # fmt: skip
+        for table in by_assignment:
+            connection.execute(delete(table).where(table.c.assignment_id.in_(own)))
+        by_person: list[Table] = [
+            tables.assignment, tables.practice, tables.demographic, tables.consent,
+            tables.post_study, tables.session,
+        ]  # fmt: skip
+        for table in by_person:
+            connection.execute(delete(table).where(table.c.participant_id == participant_id))
+        connection.execute(delete(tables.event).where(tables.event.c.actor == str(participant_id)))
+        connection.execute(
+            update(tables.participant)
+            .where(tables.participant.c.id == participant_id)
+            .values(
+                state="withdrawn", person=secrets.token_bytes(32), sealed_id=None,
+                pseudonym=f"withdrawn-{secrets.token_hex(8)}", withdrawal_sha256=None,
+                design_row=None, flags=[], platform="", finished_at=None,
+            )
+        )  # fmt: skip
+        log(connection, who.participant.study_id, "participant", "withdrawn")
+
+
+def invalidate(database: Database, participant_id: UUID, *, staff: str, reason: str) -> int:
+    """The person's votes no longer count, and are kept; their seats are free again."""
+    with database.withdrawing() as connection:
+        who = present(connection, participant_id, lock=True)
+        _free_seats(connection, participant_id)
+        votes = connection.execute(
+            update(tables.vote)
+            .where(tables.vote.c.participant_id == participant_id, tables.vote.c.counted)
+            .values(counted=False)
+        ).rowcount
+        for before, after in (
+            ("submitted", "surplus"),
+            ("leased", "released"),
+            ("revealed", "released"),
+        ):
+            connection.execute(
+                update(tables.assignment)
+                .where(
+                    tables.assignment.c.participant_id == participant_id,
+                    tables.assignment.c.state == before,
+                )
+                .values(state=after)
+            )
+        connection.execute(
+            update(tables.participant)
+            .where(tables.participant.c.id == participant_id)
+            .values(state="screened_out")
+        )
+        detail = {"reason": reason[:500], "votes": votes}
+        about = who.participant.pseudonym
+        log(connection, who.participant.study_id, staff, "votes taken out", about, detail)
+        return int(votes)
+
+
+def _free_seats(connection: Connection, participant_id: UUID) -> Any:
+    """The slots before the assignments: everything locks in one order."""
+    own = select(tables.assignment.c.id).where(tables.assignment.c.participant_id == participant_id)
+    held = (
+        select(tables.slot.c.id)
+        .where(tables.slot.c.assignment_id.in_(own))
+        .order_by(tables.slot.c.id)
+        .with_for_update()
+    )
+    seats = list(connection.execute(held).scalars())
+    connection.execute(
+        update(tables.slot)
+        .where(tables.slot.c.id.in_(seats))
+        .values(state="open", assignment_id=None, lease_expires_at=None)
+    )
