@@ -21,6 +21,11 @@ accept_app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(accept_app, name="accept")
+study_app = typer.Typer(
+    help="Ask people: make a study from a run, serve it, bring home what they said.",
+    no_args_is_help=True,
+)
+app.add_typer(study_app, name="study")
 
 
 def _version(wanted: bool) -> None:

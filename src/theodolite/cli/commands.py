@@ -1,13 +1,28 @@
 """All commands, in the order in which the help lists them."""
 
 from theodolite.cli.accept_commands import accept_score, accept_train, accept_tune
-from theodolite.cli.app import accept_app, app, data_app
+from theodolite.cli.app import accept_app, app, data_app, study_app
 from theodolite.cli.audit_command import audit
 from theodolite.cli.data_commands import data_check, data_example, data_list, data_store
 from theodolite.cli.explain_command import explain
 from theodolite.cli.folder_commands import report, verify
 from theodolite.cli.metric_commands import metrics
 from theodolite.cli.run_commands import dissect, run
+from theodolite.cli.study_commands import (
+    study_demo,
+    study_init,
+    study_invite,
+    study_serve,
+    study_set,
+    study_staff,
+    study_status,
+)
+from theodolite.cli.study_results_commands import (
+    study_convert,
+    study_export,
+    study_plan,
+    study_verify,
+)
 
 __all__ = ["app"]
 
@@ -25,3 +40,14 @@ data_app.command("store")(data_store)
 accept_app.command("train")(accept_train)
 accept_app.command("score")(accept_score)
 accept_app.command("tune")(accept_tune)
+study_app.command("demo")(study_demo)
+study_app.command("plan")(study_plan)
+study_app.command("init")(study_init)
+study_app.command("serve")(study_serve)
+study_app.command("status")(study_status)
+study_app.command("set")(study_set)
+study_app.command("staff")(study_staff)
+study_app.command("invite")(study_invite)
+study_app.command("export")(study_export)
+study_app.command("verify")(study_verify)
+study_app.command("convert")(study_convert)

@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -145,6 +145,29 @@ def existing_cluster(folder: Path) -> LocalPostgres:
     return LocalPostgres(
         folder, int((folder / "port").read_text()), (folder / "password").read_text()
     )
+
+
+@contextmanager
+def at_hand(folder: Path, url: str | None) -> Iterator[str]:
+    """The address of a study's database: the one that was given, or one of the folder's own.
+
+    One of its own is made where there is none, and runs as long as it is used.
+    """
+    if url is not None:
+        yield url
+        return
+    own = folder / "postgres"
+    cluster = existing_cluster(own) if (own / "port").is_file() else create(own)
+    if cluster.answers():  # a server of this study runs
+        yield cluster.url
+        return
+    cluster = replace(cluster, port=_free_port())
+    (own / "port").write_text(str(cluster.port))
+    cluster.start()
+    try:
+        yield cluster.url
+    finally:
+        cluster.stop()
 
 
 def cluster_has_database(cluster: LocalPostgres, name: str, template: str = "template0") -> None:

@@ -1,0 +1,137 @@
+"""Commands about what people said: plan it, export it, check it, exchange it with other tools."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from theodolite.cli._study_folder import Folder, StudyDatabase, in_words, studied
+
+if TYPE_CHECKING:
+    from theodolite.study.convert.answered import Converted
+
+TOOLS = ("label-studio", "potato")
+
+
+def study_plan(
+    instances: Annotated[int, typer.Option(help="Explanations in all.", min=1)],
+    votes: Annotated[int, typer.Option(help="For each.", min=1, max=50)] = 5,
+    quota: Annotated[int, typer.Option(help="Explanations for each person.", min=1)] = 20,
+    techniques: Annotated[int, typer.Option(help="On the same pictures.", min=1)] = 1,
+    leave: Annotated[float, typer.Option(help="Share of people who leave.", min=0, max=0.9)] = 0.1,
+    panel: Annotated[
+        int | None, typer.Option(help="People, if they are known: is it enough?", min=1)
+    ] = None,
+) -> None:
+    """How many people a study needs, and how well its answers will be known."""
+    from theodolite.contracts.voting_design import votes_needed
+    from theodolite.study.sample_text import plan_text
+
+    if panel is not None:
+        typer.echo(f"{votes_needed(instances, votes, panel, quota)}.")
+    typer.echo(
+        plan_text(
+            instances=instances, votes=votes, quota=quota, techniques=techniques, dropout=leave
+        )
+    )
+
+
+def study_export(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="A new folder for the tables.")],
+    database: StudyDatabase = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Also as CSV.")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="To be published: without texts unless --reviewed.")
+    ] = False,
+    reviewed: Annotated[
+        bool,
+        typer.Option("--reviewed", help="Somebody read all texts: nothing in them is personal."),
+    ] = False,
+) -> None:
+    """Votes, own answers, agreement and the proof of order and count, as plain tables."""
+    from theodolite.study.export import export
+
+    with in_words(), studied(folder, database) as study:
+        made = export(
+            study.database, study.slug, folder, out=out, csv=csv, public=public, reviewed=reviewed
+        )
+    typer.echo(made.summary())
+    typer.echo(f"\nexport: {out}\ncheck:  theodolite study verify {out}")
+
+
+def study_verify(
+    folder: Annotated[Path, typer.Argument(help="An export, or a study folder.")],
+    database: StudyDatabase = None,
+) -> None:
+    """Prove order and count: of an export from its files alone, of a study from its tables."""
+    from theodolite.errors import VerificationFailed
+
+    if (folder / "manifest.json").is_file():
+        from theodolite.study.export_checks import verify_export
+
+        faults = verify_export(folder)
+    else:
+        from theodolite.study.invariants import violations
+
+        with in_words(), studied(folder, database) as study:
+            faults = [str(violation) for violation in violations(study.database)]
+    for fault in faults:
+        typer.echo(fault, err=True)
+    if faults:
+        raise VerificationFailed(f"{folder.name}", f"{len(faults)} things that must not be", "none")
+    typer.echo("ok: all rules hold")
+
+
+def study_convert(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="label-studio|potato", help="Make its project.")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option("--from", help="What people said there: a JSON export, or Potato's folder."),
+    ] = None,
+) -> None:
+    """The same study in another tool, or votes from there as our tables.
+
+    Neither tool holds the explanation back or gives exactly n votes.
+    """
+    from theodolite.contracts.study_material import read_material
+    from theodolite.errors import EvidenceError
+    from theodolite.study.convert.label_studio import read_label_studio, write_label_studio
+    from theodolite.study.convert.potato import read_potato, write_potato
+    from theodolite.study.protocol import read_protocol
+
+    if (to is None) == (answers is None) or to not in (*TOOLS, None):
+        raise EvidenceError("study convert", f"--to {to}", "--to label-studio or potato, or --from")
+    if out.exists():
+        raise EvidenceError("--out", "a folder that is there", "a new one")
+    material, protocol = read_material(folder), read_protocol(folder)
+    if answers is None:
+        write = write_label_studio if to == TOOLS[0] else write_potato
+        write(folder, material, protocol, out)
+        typer.echo(f"project: {out}")
+        return
+    found = (
+        read_potato(answers, folder, material, protocol)
+        if answers.is_dir()
+        else read_label_studio(answers, material, protocol)
+    )
+    _write(found, folder, out)
+
+
+def _write(found: "Converted", folder: Path, out: Path) -> None:
+    import shutil
+
+    from theodolite.contracts.study_material import PICTURES
+    from theodolite.io.tables import write_parquet
+
+    out.mkdir(parents=True)
+    shutil.copytree(folder / PICTURES, out / PICTURES)
+    for name, columns in found.tables.items():
+        write_parquet(out / f"{name}.parquet", columns)
+    for note in found.notes:
+        typer.echo(note)
+    typer.echo(f"votes: {out}")
