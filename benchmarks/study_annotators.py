@@ -13,7 +13,6 @@ from pathlib import Path
 
 import aiohttp
 
-COOKIE = "__Host-theodolite"
 QUESTIONS = re.compile(r'name="(q[1-6])"')
 WORDS = ("ears", "a long tail", "its fur", "the wheels", "a roof and a door", "leaves")
 
@@ -65,7 +64,7 @@ class Annotator:
         self.http, self.origin, self.slug, self.seen = http, origin, slug, seen
         self.random = random.Random(seed)
         self.behaviour = behaviour
-        self.cookie = ""
+        self.cookies: dict[str, str] = {}
         self.csrf = ""
 
     async def request(
@@ -75,8 +74,8 @@ class Annotator:
         headers = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
         route = re.sub(r"\d+", "{id}", path.split("?")[0])
         for attempt in range(200):
-            if self.cookie:
-                headers["Cookie"] = f"{COOKIE}={self.cookie}"
+            # by hand: jars keep secure cookies back from http, which browsers allow on localhost
+            headers["Cookie"] = "; ".join(f"{n}={v}" for n, v in self.cookies.items())
             begun = time.perf_counter()
             try:
                 async with self.http.request(
@@ -85,13 +84,12 @@ class Annotator:
                     body = await answer.read()
                     status = answer.status
                     location = answer.headers.get("Location", "")
-                    given = answer.cookies.get(COOKIE)
+                    given = {name: one.value for name, one in answer.cookies.items()}
             except (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError):
                 self.seen.lost += 1
                 await asyncio.sleep(min(0.1 * 1.5**attempt, 2) * self.random.uniform(0.5, 1.5))
                 continue
-            if given is not None:
-                self.cookie = given.value
+            self.cookies |= given
             if status in (503, 429):
                 self.seen.busy += 1
                 wait = float(answer.headers.get("Retry-After", 1))
@@ -120,7 +118,7 @@ class Annotator:
     async def come_in(self) -> None:
         """Landing, consent, a few words about oneself; until the study itself."""
         await self.get(f"/s/{self.slug}")
-        status, place, _ = await self.post(f"/s/{self.slug}/begin")
+        status, place, body = await self.post(f"/s/{self.slug}/begin")
         for _ in range(20):
             if status in (302, 303):
                 status, place, body = await self.get(place)
@@ -235,6 +233,14 @@ def children(pid: int) -> list[int]:
         if int(stat[1]) == pid and stat[0] != "Z" and b"resource_tracker" not in command:
             found.append(int(entry.name))
     return found
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there and not merely waiting to be counted."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def kill_one(pids: list[int], rng: random.Random) -> bool:

@@ -18,15 +18,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import numpy as np
 from PIL import Image
 from sqlalchemy import text
-from study_annotators import Annotator, Behaviour, Seen, children, kill_one
+from study_annotators import Annotator, Behaviour, Seen, alive, children, kill_one
 
 from theodolite.contracts.study_material import (
     PICTURES,
@@ -60,6 +61,8 @@ class Chaos:
     workers: int = 2
     seed: int = 0
     longest: float = 1800.0
+    pause: tuple[float, float] = (1.0, 5.0)
+    """Seconds between two kills."""
     behaviour: Behaviour = Behaviour()
 
 
@@ -100,7 +103,8 @@ def served(folder: Path, url: str, workers: int) -> Iterator[tuple[str, int]]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        sys.executable, "-c", "from theodolite.cli import main; main()", "study", "serve", str(folder), "--database", url,
+        sys.executable, "-c", "from theodolite.cli import main; main()", "study", "serve",
+        str(folder), "--database", url,
         "--port", str(port), "--workers", str(workers),
     ]  # fmt: skip
     with (folder / "server.log").open("wb") as log:
@@ -124,6 +128,17 @@ def served(folder: Path, url: str, workers: int) -> Iterator[tuple[str, int]]:
             os.killpg(server.pid, signal.SIGKILL)
 
 
+def kill_database(cluster: LocalPostgres) -> None:
+    """SIGKILL to all of its processes at once, as a power cut would."""
+    first = int((cluster.folder / "data" / "postmaster.pid").read_text().split()[0])
+    pids = [first, *children(first)]
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    while any(alive(pid) for pid in pids):
+        time.sleep(0.01)
+
+
 async def _trouble(
     chaos: Chaos, server: int, cluster: LocalPostgres, stop: asyncio.Event
 ) -> tuple[int, int]:
@@ -134,7 +149,7 @@ async def _trouble(
     loop = asyncio.get_running_loop()
     for what in plan:
         try:
-            await asyncio.wait_for(stop.wait(), rng.uniform(1.0, 5.0))
+            await asyncio.wait_for(stop.wait(), rng.uniform(*chaos.pause))
             break
         except asyncio.TimeoutError:
             pass
@@ -142,7 +157,7 @@ async def _trouble(
             while not kill_one(children(server), rng):
                 await asyncio.sleep(0.2)
         else:
-            await loop.run_in_executor(None, cluster.kill)
+            await loop.run_in_executor(None, kill_database, cluster)
             await asyncio.sleep(rng.uniform(0, 1))
             await loop.run_in_executor(None, cluster.start)
         killed[what] += 1
@@ -162,8 +177,18 @@ async def _run(
             Annotator(http, origin, SLUG, seen, chaos.seed * 10_000 + k, chaos.behaviour).work()
             for k in range(chaos.annotators)
         ]
-        await asyncio.wait_for(asyncio.gather(*people), chaos.longest)
+        work = asyncio.ensure_future(asyncio.gather(*people))
+        both: list[asyncio.Future[Any]] = [work, trouble]
+        done, _ = await asyncio.wait(
+            both, timeout=chaos.longest, return_when=asyncio.FIRST_EXCEPTION
+        )
         stop.set()
+        if work not in done:
+            work.cancel()
+            if trouble in done:
+                trouble.result()
+            raise TimeoutError("the study did not come to its end")
+        work.result()
         return seen, await trouble
 
 

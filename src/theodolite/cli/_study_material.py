@@ -55,12 +55,10 @@ def material_of_run(
         )
     if isinstance(pipeline, PosthocPipeline):
         from theodolite.io.arrays import read_safetensors
-        from theodolite.pipelines.study_concepts import material_from_posthoc_run
+        from theodolite.pipelines.study_concepts import PosthocRun, material_from_posthoc_run
 
-        model = read_safetensors(run / "model.safetensors")
-        return material_from_posthoc_run(
-            pipeline, pictures, model, folder, wanted, progress=progress, origin=origin
-        )
+        made = PosthocRun(pipeline, pictures, read_safetensors(run / "model.safetensors"))
+        return material_from_posthoc_run(made, folder, wanted, progress=progress, origin=origin)
     raise EvidenceError(
         f"run {spec.name!r}", f"the pipeline {spec.pipeline.name!r}", "saliency or posthoc_cbm",
         "Others: theodolite.contracts.explained_pictures.material_from_arrays, from Python.",

@@ -93,7 +93,7 @@ def study_serve(
     """Serve a study to people, on this machine; a proxy with TLS goes before it."""
     from theodolite.study.lifecycle import become
     from theodolite.study.progress import progress
-    from theodolite.study.web.app import Settings
+    from theodolite.study.web.settings import Settings
     from theodolite.study.web.serving import serve
 
     with in_words(), studied(folder, database, load=True) as study:

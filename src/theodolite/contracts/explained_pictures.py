@@ -20,7 +20,9 @@ from theodolite.contracts.study_material import (
 )
 from theodolite.errors import EvidenceError
 from theodolite.io.map_colours import Colours, Legend, map_picture, scaled_map
-from theodolite.io.shown_pictures import shown_from
+from theodolite.io.shown_pictures import shown_from, shown_from_drawing
+
+RECENT = 24
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,54 +87,68 @@ def material_from_arrays(
     The items may be made one after the other: each is written before the next is asked for.
     """
     chosen = looks or Looks()
+    writer = _Writer(folder, chosen)
     material = Material(
         origin=dict(origin or {}),
         legend=chosen.legend,
-        instances=[instance_of(item, folder, chosen, seed) for item in items],
+        instances=[writer.instance(item, seed) for item in items],
     )
     write_material(folder, material)
     return material
 
 
-def instance_of(item: Item, folder: Path, looks: Looks, seed: int) -> Instance:
-    """Write the pictures of one explanation; its record."""
+class _Writer:
+    """Puts pictures into a folder. A picture that was just there is not encoded again."""
 
-    def explained(answer: Answer | None) -> Explained | None:
-        return None if answer is None else _explained(answer, item, folder, looks)
+    def __init__(self, folder: Path, looks: Looks) -> None:
+        self.folder, self.looks = folder, looks
+        self._recent: dict[int, tuple[Image.Image, str, tuple[int, int]]] = {}
 
-    return Instance(
-        key=item.key(seed),
-        picture_key=item.picture_key,
-        technique=item.technique,
-        shown=_explained(item.shown, item, folder, looks),
-        same=explained(item.same),
-        different=explained(item.different),
-        kind=item.kind,
-        check=item.check,
-    )
+    def instance(self, item: Item, seed: int) -> Instance:
+        """Write the pictures of one explanation; its record."""
 
+        def explained(answer: Answer | None) -> Explained | None:
+            return None if answer is None else self._explained(answer, item)
 
-def _explained(answer: Answer, item: Item, folder: Path, looks: Looks) -> Explained:
-    if (answer.map is None) == (answer.concepts is None):
-        raise EvidenceError(
-            f"explanation of {item.picture_key!r} by {item.technique!r}",
-            "neither a map nor concepts, or both", "one of them",
-        )  # fmt: skip
-    shown = shown_from(answer.picture, longest=looks.longest, photograph=looks.photographs)
-    name = keep_picture(folder, shown.content, shown.suffix)
-    if answer.concepts is not None:
-        largest = _largest(answer.concepts, looks.concepts, item)
-        return Explained(picture=name, predicted=answer.predicted, concepts=largest)
-    values = np.asarray(answer.map, np.float64)
-    if looks.scaled:
-        values = scaled_map(values, positive=item.positive or looks.legend == "unsigned")
-    coloured = map_picture(values, shown.size, looks.legend, looks.colours)
-    drawn = shown_from(coloured, longest=looks.longest, photograph=False)
-    return Explained(
-        picture=name,
-        predicted=answer.predicted,
-        map=keep_picture(folder, drawn.content, drawn.suffix),
-    )
+        return Instance(
+            key=item.key(seed),
+            picture_key=item.picture_key,
+            technique=item.technique,
+            shown=self._explained(item.shown, item),
+            same=explained(item.same),
+            different=explained(item.different),
+            kind=item.kind,
+            check=item.check,
+        )
+
+    def _explained(self, answer: Answer, item: Item) -> Explained:
+        if (answer.map is None) == (answer.concepts is None):
+            raise EvidenceError(
+                f"explanation of {item.picture_key!r} by {item.technique!r}",
+                "neither a map nor concepts, or both", "one of them",
+            )  # fmt: skip
+        name, size = self._picture(answer.picture)
+        if answer.concepts is not None:
+            largest = _largest(answer.concepts, self.looks.concepts, item)
+            return Explained(picture=name, predicted=answer.predicted, concepts=largest)
+        values = np.asarray(answer.map, np.float64)
+        if self.looks.scaled:
+            positive = item.positive or self.looks.legend == "unsigned"
+            values = scaled_map(values, positive=positive)
+        coloured = map_picture(values, size, self.looks.legend, self.looks.colours)
+        drawn = shown_from_drawing(coloured, longest=self.looks.longest)
+        file = keep_picture(self.folder, drawn.content, drawn.suffix)
+        return Explained(picture=name, predicted=answer.predicted, map=file)
+
+    def _picture(self, picture: Image.Image) -> tuple[str, tuple[int, int]]:
+        if id(picture) not in self._recent:
+            encode = shown_from if self.looks.photographs else shown_from_drawing
+            shown = encode(picture, longest=self.looks.longest)
+            name = keep_picture(self.folder, shown.content, shown.suffix)
+            if len(self._recent) >= RECENT:
+                self._recent.clear()
+            self._recent[id(picture)] = picture, name, shown.size  # it lives as long as its id
+        return self._recent[id(picture)][1:]
 
 
 def _largest(concepts: Mapping[str, float], most: int, item: Item) -> dict[str, float]:

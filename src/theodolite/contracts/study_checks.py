@@ -71,7 +71,9 @@ def planned_checks(frames: Sequence[Frame | None], *, hidden: int, seed: int) ->
     """
     random = np.random.default_rng([seed, 7])
     tasks = [*FIRST, *(HIDDEN[i % len(HIDDEN)] for i in range(hidden))]
-    kinds: list[Kind] = ["training"] * PRACTICE + ["gold"] * hidden
+    first: Kind = "training"
+    later: Kind = "gold"
+    kinds = [first] * PRACTICE + [later] * hidden
     free = list(range(len(frames)))
     # objects that can be framed are rare, so those who need one choose first
     framed = [i for i in free if frames[i] is not None]

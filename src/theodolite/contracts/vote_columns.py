@@ -17,7 +17,7 @@ SCALE = (1, 2, 3, 4, 5)
 MODALITIES = ("saliency", "concept")
 PICTURES = "pictures"
 """The folder beside the tables that ``picture`` and ``map`` are in."""
-LONGEST = 20_000
+LONGEST = 100_000
 
 
 @dataclass(frozen=True)

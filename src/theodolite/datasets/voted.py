@@ -24,6 +24,8 @@ class Shown:
     picture: Path | None = None
     map: Path | None = None
     """A map of relevance over the picture: .npy, or .png as it was rendered."""
+    overlay: bool = False
+    """The map is rendered without its picture: its colours lie over it, half transparent."""
     concepts: Mapping[str, float] | None = None
     """An explanation by concepts: how much each of them matters."""
     label: str = ""

@@ -31,24 +31,22 @@ def label_studio_votes(
         choices: The number that each choice stands for; without it choices are read as numbers.
     """
     path = existing(Path(path), "export of Label Studio")
-    tasks = read_json(path, "export of Label Studio")
-    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-        raise RefusedInput(f"export {path.name!r}", "no list of tasks", "the JSON export")
     votes: list[Vote] = []
     shown: dict[str, Shown] = {}
     left_out = 0
-    for number, task in enumerate(tasks):
+    for number, task in enumerate(tasks_in(path)):
         item = plain_name(task.get("id", f"task {number}"), f"id of task {number}")
-        data = task.get("data") if isinstance(task.get("data"), dict) else {}
+        data = data_of(task)
         words = (plain_text(data.get(word, "")) for word in ("context", "text", "label"))
         context, text, label = words
         shown[item] = Shown(context, text, label=label)
-        for rater, result in _results(task, path):
-            rating = _number(result, choices)
-            if rating is None:
-                left_out += 1
-                continue
-            votes.append(_vote(item, rater, result, rating, data))
+        for rater, annotation in annotations_of(task, path):
+            for result in results_of(annotation):
+                rating = number_in(result, choices)
+                if rating is None:
+                    left_out += 1
+                    continue
+                votes.append(_vote(item, rater, result, rating, data))
     if not votes:
         raise RefusedInput(f"export {path.name!r}", "no answers", f"some of type {list(KINDS)}")
     data_set = explanations_from(
@@ -71,7 +69,22 @@ def _vote(item: str, rater: str, result: Any, rating: float, data: Mapping[str, 
     )
 
 
-def _results(task: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Any]]:
+def tasks_in(path: Path) -> list[dict[str, Any]]:
+    """The tasks of an export."""
+    tasks = read_json(path, "export of Label Studio")
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise RefusedInput(f"export {path.name!r}", "no list of tasks", "the JSON export")
+    return tasks
+
+
+def data_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What was shown in a task."""
+    data = task.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def annotations_of(task: Mapping[str, Any], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Who annotated a task, and how; what was cancelled is left out."""
     annotations = task.get("annotations", task.get("completions", []))
     if not isinstance(annotations, list):
         raise RefusedInput(f"export {path.name!r}", "annotations that are no list", "a list")
@@ -81,12 +94,16 @@ def _results(task: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Any]]:
         by = annotation.get("completed_by", "unknown")
         if isinstance(by, dict):  # some versions write the whole user
             by = by.get("id", by.get("email", "unknown"))
-        results = annotation.get("result")
-        for result in results if isinstance(results, list) else ():
-            yield plain_name(by, "completed_by"), result
+        yield plain_name(by, "completed_by"), annotation
 
 
-def _number(result: Any, choices: Mapping[str, float] | None) -> float | None:
+def results_of(annotation: Mapping[str, Any]) -> Sequence[Any]:
+    """The single answers of an annotation."""
+    results = annotation.get("result")
+    return results if isinstance(results, list) else ()
+
+
+def number_in(result: Any, choices: Mapping[str, float] | None = None) -> float | None:
     """The answer as a number, if it is one about the whole task."""
     if not isinstance(result, dict) or result.get("type") not in KINDS:
         return None

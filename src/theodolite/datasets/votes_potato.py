@@ -36,15 +36,15 @@ def potato_votes(
         labels: The number that each label stands for, where labels are words.
     """
     path = Path(path)
-    files = _files(path)
+    files = files_in(path)
     votes: list[Vote] = []
     shown: dict[str, Shown] = {}
     left_out = 0
     for file in files:
-        for rater, item, answers, text in _said(file):
+        for rater, item, answers, text in said_in(file):
             shown.setdefault(item, Shown(text=plain_text(text)))
-            for question, answer in _by_question(answers).items():
-                rating = _number(answer, question, labels)
+            for question, answer in by_question(answers).items():
+                rating = number_in(answer, question, labels)
                 if rating is None:
                     left_out += 1
                 else:
@@ -60,7 +60,8 @@ def potato_votes(
     return replace(data_set, notes=(*data_set.notes, note))
 
 
-def _files(path: Path) -> tuple[Path, ...]:
+def files_in(path: Path) -> tuple[Path, ...]:
+    """The files of annotations: of a folder one for each rater."""
     if not path.is_dir():
         return (path,)
     found = [
@@ -73,7 +74,8 @@ def _files(path: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _said(file: Path) -> Iterator[Said]:
+def said_in(file: Path) -> Iterator[Said]:
+    """Who said what about what, in the order of the file."""
     if file.suffix == ".jsonl":
         for line in read_text(file, "annotations").splitlines():
             if line.strip():
@@ -105,7 +107,7 @@ def _object(content: Any, file: Path) -> dict[str, Any]:
     return content
 
 
-def _by_question(answers: Any) -> dict[str, Any]:
+def by_question(answers: Any) -> dict[str, Any]:
     """Answers by question: newer files have pairs of a label and its value instead."""
     if isinstance(answers, dict):
         return answers
@@ -117,7 +119,9 @@ def _by_question(answers: Any) -> dict[str, Any]:
     return found
 
 
-def _number(answer: Any, question: str, labels: Mapping[str, float] | None) -> float | None:
+def number_in(
+    answer: Any, question: str, labels: Mapping[str, float] | None = None
+) -> float | None:
     """The one label that was chosen, as a number."""
     if isinstance(answer, dict) and set(answer) == {"labels"}:
         answer = answer["labels"]

@@ -98,6 +98,20 @@ def read_yaml(path: Path, what: str = "YAML file", limit: int = MEBIBYTE) -> Any
         raise RefusedInput(f"{what} {path.name!r}", reason, "plain YAML") from error
 
 
+class _PlainDumper(yaml.SafeDumper):
+    """Plain YAML as ``read_yaml`` takes it: what occurs twice is written twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def write_yaml(path: Path, content: Any) -> None:
+    """Plain YAML in the order given; every text comes back as the text it was."""
+    text = yaml.dump(content, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True, width=1000)
+    with all_or_nothing(path) as stream:
+        stream.write(text.encode())
+
+
 def read_csv(path: Path, what: str = "table") -> Iterator[dict[str, str]]:
     """The rows of a CSV file with a header line, every row as long as the header."""
     lines = csv.reader(read_text(path, what).splitlines(), strict=True)

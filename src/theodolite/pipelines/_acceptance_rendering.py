@@ -27,6 +27,8 @@ from theodolite.io.pictures import read_picture
 from theodolite.pipelines._acceptance_embedding import Embedder
 
 Signs: TypeAlias = Values | Literal["paper"]
+OVERLAY = 0.5
+"""How opaque colours lie over a picture, where they were stored apart from it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,14 +116,19 @@ def _kind(shown: Shown, row: int, rendering: Rendering) -> str:
 def _name(shown: Shown, rendering: Rendering) -> str:
     """All that decides the picture."""
     files = [sha256_of(path) for path in (shown.picture, shown.map) if path is not None]
-    told = json.dumps([files, asdict(rendering)], sort_keys=True)
+    overlay = ["overlay"] if shown.overlay else []
+    told = json.dumps([files, asdict(rendering), *overlay], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
 
 
 def _picture(shown: Shown, rendering: Rendering) -> Image.Image:
     assert shown.map is not None  # noqa: S101  looked at before
     if shown.map.suffix != ".npy":
-        return read_picture(shown.map)
+        rendered = read_picture(shown.map)
+        if not shown.overlay or shown.picture is None:
+            return rendered
+        below = read_picture(shown.picture)
+        return Image.blend(below, rendered.resize(below.size), OVERLAY)
     assert shown.picture is not None  # noqa: S101
     return drawn(read_picture(shown.picture), map_in(shown.map), rendering)
 

@@ -11,9 +11,9 @@ from scipy.sparse import coo_array
 
 from theodolite.study._plan_shares import dealt, numbered
 
-MOST_UNKNOWNS = 3000
+MOST_UNKNOWNS = 250
 """Larger searches are not begun."""
-NODES = 200
+NODES = 30
 IMPOSSIBLE = 2
 
 
@@ -45,7 +45,9 @@ def found_shares(
     at_least = -(-int(many.max()) * limits.votes // limits.panel)
     if (at_least - 1) * (limits.gap + 1) + 1 > min(limits.quota, len(pictures)):
         return None, True
-    deep = int(many.max() if limits.most is None else min(many.max(), limits.most))
+    # with more of one picture the rest would not fill the gaps
+    deep = min(int(many.max()), (min(limits.quota, len(pictures)) - 1) // (limits.gap + 1) + 1)
+    deep = deep if limits.most is None else min(deep, limits.most)
     if limits.panel * len(many) * deep > MOST_UNKNOWNS:
         return None, False
     counts, proven = _counts(many, deep, limits)
@@ -73,14 +75,16 @@ def _counts(many: np.ndarray, deep: int, limits: Limits) -> tuple[np.ndarray | N
         rules.add(x[:, p].ravel(), 1, least=wanted, most=wanted)
     for r in range(people):
         own = x[r].ravel()
-        rules.add(own, 1, least=0, most=limits.quota)
-        rules.add([*own, low], [*np.ones(len(own)), -1], least=0)
-        rules.add([*own, high], [*np.ones(len(own)), -1], most=0)
+        ones = np.ones(len(own))
+        rules.add([*own, low], [*ones, -1], least=0)
+        rules.add([*own, high], [*ones, -1], most=0)
+        if r:  # people are alike: only one of all their orders is looked at
+            rules.add([*own, *x[r - 1].ravel()], [*ones, *-ones], most=0)
         for j in range(1, deep):
             _ordered_rules(rules, x[r], y[r], j, limits.gap)
     upper = np.ones(high + 1)
     for p in range(n):
-        upper[x[:, p, int(many[p]) :].ravel()] = 0
+        upper[x[:, p, min(int(many[p]), deep) :].ravel()] = 0
     upper[[low, high]] = limits.quota
     cost = np.zeros(high + 1)
     cost[low], cost[high] = -1, 1

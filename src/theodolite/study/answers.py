@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from theodolite.contracts.study_material import Box, Check, Instance
@@ -26,7 +27,7 @@ class Baseline:
 
     def checked(self, width: int, height: int) -> "Baseline":
         """The same, or a refusal: boxes lie inside of the picture."""
-        said = self.text.strip().replace("\x00", "")
+        said = storable(self.text).strip()
         if not 1 <= len(said) <= LONGEST_TEXT:
             raise Invalid(f"Please write something, at most {LONGEST_TEXT:,} letters.")
         if len(self.boxes) > MOST_BOXES:
@@ -100,6 +101,30 @@ def overlap(one: Box, other: Box) -> float:
     tall = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
     shared = max(wide, 0.0) * max(tall, 0.0)
     return shared / (one.width * one.height + other.width * other.height - shared)
+
+
+Given = TypeVar("Given")
+
+
+def storable(given: Given) -> Given:
+    """The same without what the database cannot keep: characters that are none, no numbers.
+
+    >>> storable({"a\\x00": ["\\ud800b", float("nan"), 2]})
+    {'a': ['b', None, 2]}
+    """
+    return cast("Given", _storable(given))
+
+
+def _storable(given: Any) -> Any:
+    if isinstance(given, str):
+        return given.replace("\x00", "").encode("utf-8", "ignore").decode()
+    if isinstance(given, Mapping):
+        return {_storable(str(name)): _storable(value) for name, value in given.items()}
+    if isinstance(given, (list, tuple)):
+        return [_storable(value) for value in given]
+    if isinstance(given, float) and not math.isfinite(given):
+        return None
+    return given
 
 
 def _digest(content: Mapping[str, Any]) -> bytes:

@@ -2,24 +2,31 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_change
 
-from theodolite.contracts.study_material import Explained, Instance
+from theodolite.contracts.study_material import Instance
 from theodolite.study import tables
-from theodolite.study.answers import Baseline
+from theodolite.study.answers import Baseline, storable
 from theodolite.study.database import Database
-from theodolite.study.events import log
-from theodolite.study.people import Present, present
+from theodolite.study.events import log, moment
+from theodolite.study.people import Present, present, staying
 from theodolite.study.refusals import Conflict, Invalid, NotHere, WrongStage
 from theodolite.study.rows import Found
+from theodolite.study.shown import AssetFile, asset_of, instance_of, picture_size
 
+__all__ = [
+    "AFTER_ROLES", "AT_ONCE", "BEFORE_ROLES", "LIVE", "AssetFile", "Assignment", "asset",
+    "assignment", "give_back", "keep", "lease_end", "owned", "release", "renew", "reveal",
+    "save_draft", "store_baseline", "viewed",
+]  # fmt: skip
 LIVE = ("leased", "revealed")
 MOST_DRAFT = 20_000
+AT_ONCE = timedelta(microseconds=1)
 BEFORE_ROLES = ("picture",)
 """What may be seen before one's own answer is stored."""
 AFTER_ROLES = ("map", "same_picture", "same_map", "different_picture", "different_map")
@@ -45,14 +52,6 @@ class Assignment:
     def before(self) -> bool:
         """Whether their own answer is still to come: nothing of the explanation may be shown."""
         return self.baseline is None
-
-
-@dataclass(frozen=True)
-class AssetFile:
-    """A picture of the study folder."""
-
-    file: str
-    mime: str
 
 
 def assignment(database: Database, participant_id: UUID, assignment_id: int) -> Assignment:
@@ -96,24 +95,6 @@ def viewed(connection: Connection, row: Found) -> Assignment:
     )  # fmt: skip
 
 
-def instance_of(connection: Connection, instance_id: int) -> Instance:
-    """What is shown."""
-    record = connection.execute(
-        select(tables.instance.c.record).where(tables.instance.c.id == instance_id)
-    ).scalar_one()
-    return Instance.model_validate(record)
-
-
-def picture_size(connection: Connection, instance_id: int, file: str) -> tuple[int, int]:
-    """Width and height of a picture of the instance's study."""
-    found = connection.execute(
-        select(tables.asset.c.width, tables.asset.c.height)
-        .join(tables.instance, tables.instance.c.study_id == tables.asset.c.study_id)
-        .where(tables.instance.c.id == instance_id, tables.asset.c.file == file)
-    ).one()
-    return found.width, found.height
-
-
 def store_baseline(
     database: Database, participant_id: UUID, assignment_id: int, given: Baseline
 ) -> None:
@@ -136,19 +117,21 @@ def store_baseline(
         if row.state not in ("leased", "lost"):
             raise WrongStage("This picture is no longer waiting for you.")
         keep(connection, who, row)
-        connection.execute(
-            insert(tables.baseline).values(
+        at = connection.execute(
+            insert(tables.baseline)
+            .values(
                 assignment_id=assignment_id, text=checked.text, boxes=checked.plain(),
-                client=dict(given.client), payload_sha256=checked.digest(),
+                client=storable(given.client), payload_sha256=checked.digest(),
             )
-        )  # fmt: skip
+            .returning(tables.baseline.c.at)
+        ).scalar_one()  # fmt: skip
         connection.execute(delete(tables.draft).where(tables.draft.c.assignment_id == row.id))
         # the state is read again by the database: meanwhile the item may have gone to another
         connection.execute(
             update(tables.assignment)
             .where(tables.assignment.c.id == row.id)
             .values(
-                baseline_at=func.clock_timestamp(),
+                baseline_at=at,
                 state=text("case when state = 'leased' then 'revealed' else state end"),
             )
         )
@@ -157,7 +140,7 @@ def store_baseline(
 def reveal(database: Database, participant_id: UUID, assignment_id: int) -> Assignment:
     """The explanation may be shown now; the first time is kept."""
     with database.transaction() as connection:
-        who = present(connection, participant_id)
+        who = staying(connection, participant_id)
         row = owned(connection, participant_id, assignment_id)
         _need_own_answer(row)
         keep(connection, who, row)
@@ -174,49 +157,32 @@ def _stamp(connection: Connection, who: Present, row: Found) -> None:
     first = connection.execute(
         update(tables.assignment)
         .where(tables.assignment.c.id == row.id, tables.assignment.c.revealed_at.is_(None))
-        .values(revealed_at=func.clock_timestamp())
-        .returning(tables.assignment.c.id)
+        .values(revealed_at=moment(tables.assignment.c.baseline_at + AT_ONCE))
+        .returning(tables.assignment.c.revealed_at)
     ).scalar()
     if first is not None:
-        log(connection, who.participant.study_id, str(who.participant.id), "revealed", row.id)
+        log(
+            connection, who.participant.study_id, str(who.participant.id), "revealed", row.id,
+            not_before=first,
+        )  # fmt: skip
 
 
 def asset(database: Database, participant_id: UUID, assignment_id: int, role: str) -> AssetFile:
     """A picture of one's own item; those of the explanation only after one's own answer."""
     with database.transaction() as connection:
+        who = staying(connection, participant_id)
         row = owned(connection, participant_id, assignment_id)
         instance = instance_of(connection, row.instance_id)
         if role in AFTER_ROLES:
             _need_own_answer(row)
-            who = present(connection, participant_id)
             _stamp(connection, who, row)
             log(
                 connection, who.participant.study_id, str(participant_id), "explanation served",
-                row.id, {"role": role},
+                row.id, {"role": role}, not_before=row.baseline_at + AT_ONCE,
             )  # fmt: skip
         elif role not in BEFORE_ROLES:
             raise NotHere
         return asset_of(connection, row.instance_id, instance, role)
-
-
-def asset_of(connection: Connection, instance_id: int, instance: Instance, role: str) -> AssetFile:
-    """The file that plays a role in an instance."""
-    file = file_of(instance, role)
-    if file is None:
-        raise NotHere
-    mime = connection.execute(
-        select(tables.asset.c.mime)
-        .join(tables.instance, tables.instance.c.study_id == tables.asset.c.study_id)
-        .where(tables.instance.c.id == instance_id, tables.asset.c.file == file)
-    ).scalar_one()
-    return AssetFile(file, mime)
-
-
-def file_of(instance: Instance, role: str) -> str | None:
-    """Which picture it is: picture, map, same_picture, same_map, different_picture, …"""
-    which, _, part = role.rpartition("_")
-    shown: Explained | None = getattr(instance, which or "shown", None)
-    return None if shown is None else getattr(shown, part)
 
 
 def keep(connection: Connection, who: Present, row: Found) -> None:
@@ -242,7 +208,7 @@ def lease_end(who: Present) -> Any:
 def renew(database: Database, participant_id: UUID, assignment_id: int) -> datetime | None:
     """The page is still open: keep the item. None if it went to somebody else meanwhile."""
     with database.transaction() as connection:
-        who = present(connection, participant_id)
+        who = staying(connection, participant_id)
         row = owned(connection, participant_id, assignment_id)
         keep(connection, who, row)
         return connection.execute(
@@ -257,13 +223,13 @@ def save_draft(
     if len(str(content)) > MOST_DRAFT:
         raise Invalid("This is too long to be kept.")
     with database.transaction() as connection:
-        who = present(connection, participant_id)
+        who = staying(connection, participant_id)
         row = owned(connection, participant_id, assignment_id)
         if row.state not in (*LIVE, "lost"):
             return
         keep(connection, who, row)
         values = insert_or_change(tables.draft).values(
-            assignment_id=row.id, content=dict(content), at=func.clock_timestamp()
+            assignment_id=row.id, content=storable(content), at=func.clock_timestamp()
         )
         connection.execute(
             values.on_conflict_do_update(
@@ -282,14 +248,20 @@ def release(database: Database, participant_id: UUID, assignment_id: int, reason
             return
         if row.state not in LIVE:
             raise WrongStage("This picture is no longer waiting for you.")
-        connection.execute(
-            update(tables.slot)
-            .where(tables.slot.c.id == row.slot_id, tables.slot.c.assignment_id == row.id)
-            .values(state="open", assignment_id=None, lease_expires_at=None)
-        )
-        connection.execute(
-            update(tables.assignment)
-            .where(tables.assignment.c.id == row.id, tables.assignment.c.state.in_(LIVE))
-            .values(state="released", reason=reason[:500], finished_at=func.clock_timestamp())
-        )
-        log(connection, who.participant.study_id, str(participant_id), "released", row.id)
+        give_back(connection, who, row, reason)
+
+
+def give_back(connection: Connection, who: Present, row: Found, reason: str) -> None:
+    """The seat is free, and for everybody: whoever gave it back does not meet it again."""
+    connection.execute(
+        update(tables.slot)
+        .where(tables.slot.c.id == row.slot_id, tables.slot.c.assignment_id == row.id)
+        .values(state="open", assignment_id=None, lease_expires_at=None, reserved_for=None)
+    )
+    connection.execute(
+        update(tables.assignment)
+        .where(tables.assignment.c.id == row.id, tables.assignment.c.state.in_(LIVE))
+        .values(state="released", reason=storable(reason)[:500], finished_at=func.clock_timestamp())
+    )
+    connection.execute(delete(tables.draft).where(tables.draft.c.assignment_id == row.id))
+    log(connection, who.participant.study_id, str(who.participant.id), "released", row.id)

@@ -1,21 +1,18 @@
 """Who gets which picture next: a seat is taken, so that nobody has to count."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from theodolite.study import tables
 from theodolite.study.assignments import LIVE, Assignment, lease_end, viewed
 from theodolite.study.database import Database
 from theodolite.study.people import Present, present
-from theodolite.study.refusals import NothingNow, WrongStage
+from theodolite.study.refusals import WrongStage
 from theodolite.study.rows import Found
-
-LONGEST_WAIT = 60
+from theodolite.study.seats import free_seat, nothing_now_if_some_may_come
 
 
 @dataclass(frozen=True)
@@ -36,34 +33,61 @@ def next_assignment(database: Database, participant_id: UUID) -> Assignment | Do
             return Done("finished")
         if who.participant.state != "active":
             raise WrongStage("There is something to do before.")
+        who.need("open", "paused")
         resumed = _resumed(connection, who)
         if resumed is not None:
             return viewed(connection, resumed)
         who.need("open")
-        own = connection.execute(
-            select(tables.assignment)
-            .where(tables.assignment.c.participant_id == participant_id)
-            .order_by(tables.assignment.c.position)
-        ).all()
-        if sum(row.state == "submitted" for row in own) >= who.participant.quota:
+        own = _own(connection, who)
+        if _enough(who, own):
             return Done("quota")
-        unseated = _check_due(connection, who, own) or _previewed(connection, who)
+        unseated = _check_due(connection, who, own) or _previewed(connection, who, own)
         if unseated is not None:
             return viewed(connection, _added(connection, who, own, unseated))
-        seat = connection.execute(_claimable(who, own)).first()
+        if who.participant.preview:
+            return Done("nothing left")
+        seat = free_seat(connection, who, own)
         if seat is None:
-            _nothing_now_if_some_may_come(connection, who)
+            nothing_now_if_some_may_come(connection, who, own)
             return Done("nothing left")
         return viewed(connection, _seated(connection, who, own, seat))
 
 
+def something_left(connection: Connection, who: Present) -> bool:
+    """Whether the person could begin another item at this moment."""
+    own = _own(connection, who)
+    if _enough(who, own):
+        return False
+    if who.participant.preview:
+        return _previewed(connection, who, own) is not None
+    return free_seat(connection, who, own, lock=False) is not None
+
+
+def live_item(connection: Connection, who: Present) -> Found | None:
+    """What the person has begun and not ended."""
+    return connection.execute(
+        select(tables.assignment).where(
+            tables.assignment.c.participant_id == who.participant.id,
+            tables.assignment.c.state.in_(LIVE),
+        )
+    ).one_or_none()
+
+
+def _own(connection: Connection, who: Present) -> Sequence[Found]:
+    return connection.execute(
+        select(tables.assignment)
+        .where(tables.assignment.c.participant_id == who.participant.id)
+        .order_by(tables.assignment.c.position)
+    ).all()
+
+
+def _enough(who: Present, own: Sequence[Found]) -> bool:
+    return sum(row.state == "submitted" for row in own) >= who.participant.quota
+
+
 def _resumed(connection: Connection, who: Present) -> Found | None:
     """A reload goes on where it was, unless the item went to somebody else meanwhile."""
-    live = select(tables.assignment).where(
-        tables.assignment.c.participant_id == who.participant.id,
-        tables.assignment.c.state.in_(LIVE),
-    )
-    row = connection.execute(live).one_or_none()
+    row = live_item(connection, who)
     if row is None or row.slot_id is None:
         return row
     # the slot first: whoever takes it over holds it until the assignment is lost
@@ -72,63 +96,7 @@ def _resumed(connection: Connection, who: Present) -> Found | None:
         .where(tables.slot.c.id == row.slot_id, tables.slot.c.assignment_id == row.id)
         .values(lease_expires_at=lease_end(who))
     )
-    return connection.execute(live).one_or_none()
-
-
-def _claimable(who: Present, own: Sequence[Found]) -> Select[Any]:
-    """A free seat, of those that others do not hold just now; breadth first, then at random."""
-    recent = [row.picture_key for row in own[len(own) - who.protocol.same_picture_gap :]]
-    if who.protocol.same_picture_gap == 0:
-        recent = []
-    met = Counter(row.picture_key for row in own)
-    most = who.protocol.same_picture_most
-    often = [] if most is None else [key for key, times in met.items() if times >= most]
-    planned = who.protocol.design == "planned"
-    order = [tables.slot.c.planned_position.nulls_last()] if planned else []
-    query = (
-        select(
-            tables.slot.c.id,
-            tables.slot.c.instance_id,
-            tables.slot.c.assignment_id,
-            tables.instance.c.picture_key,
-        )
-        .join(tables.instance, tables.instance.c.id == tables.slot.c.instance_id)
-        .where(_eligible(who), _free())
-        .order_by(*order, tables.slot.c.slot_no, tables.slot.c.rnd)
-        .limit(1)
-        .with_for_update(of=tables.slot, skip_locked=True)
-    )
-    avoided = sorted({*recent, *often})
-    return query.where(tables.instance.c.picture_key.not_in(avoided)) if avoided else query
-
-
-def _free() -> Any:
-    return or_(
-        tables.slot.c.state == "open",
-        and_(
-            tables.slot.c.state == "leased",
-            tables.slot.c.lease_expires_at < func.clock_timestamp(),
-        ),
-    )
-
-
-def _eligible(who: Present) -> Any:
-    """Seats of explanations that the person has not met."""
-    met = (
-        select(tables.assignment.c.id)
-        .where(
-            tables.assignment.c.instance_id == tables.slot.c.instance_id,
-            tables.assignment.c.participant_id == who.participant.id,
-        )
-        .exists()
-    )
-    reserved = tables.slot.c.reserved_for
-    return and_(
-        tables.slot.c.study_id == who.participant.study_id,
-        tables.slot.c.state != "filled",
-        or_(reserved.is_(None), reserved == who.participant.design_row),
-        ~met,
-    )
+    return live_item(connection, who)
 
 
 def _seated(connection: Connection, who: Present, own: Sequence[Found], seat: Found) -> Found:
@@ -180,17 +148,19 @@ def _answered_before(connection: Connection, row: Found, before: Sequence[Found]
     ).first()
     if said is None:
         return row
-    connection.execute(
-        insert(tables.baseline).values(
+    at = connection.execute(
+        insert(tables.baseline)
+        .values(
             assignment_id=row.id, text=said.text, boxes=said.boxes, client=said.client,
             copied_from=said.copied_from or said.assignment_id,
             payload_sha256=said.payload_sha256,
         )
-    )  # fmt: skip
+        .returning(tables.baseline.c.at)
+    ).scalar_one()  # fmt: skip
     return connection.execute(
         update(tables.assignment)
         .where(tables.assignment.c.id == row.id)
-        .values(state="revealed", baseline_at=func.clock_timestamp())
+        .values(state="revealed", baseline_at=at)
         .returning(*tables.assignment.c)
     ).one()
 
@@ -208,17 +178,11 @@ def _check_due(connection: Connection, who: Present, own: Sequence[Found]) -> Fo
     return next((row for row in checks if row.instance_id not in met), None)
 
 
-def _previewed(connection: Connection, who: Present) -> Found | None:
+def _previewed(connection: Connection, who: Present, own: Sequence[Found]) -> Found | None:
     """Staff who look at their own study take no seats."""
     if not who.participant.preview:
         return None
-    met = set(
-        connection.execute(
-            select(tables.assignment.c.instance_id).where(
-                tables.assignment.c.participant_id == who.participant.id
-            )
-        ).scalars()
-    )
+    met = {row.instance_id for row in own}
     return next(
         (row for row in _instances(connection, who, "real") if row.instance_id not in met), None
     )
@@ -235,27 +199,3 @@ def _instances(connection: Connection, who: Present, kind: str) -> Sequence[Foun
             .order_by(tables.instance.c.place)
         )
     )
-
-
-def _nothing_now_if_some_may_come(connection: Connection, who: Present) -> None:
-    """All seats with others is not the end: some may come back."""
-    if who.participant.preview:
-        return
-    held = connection.execute(
-        select(
-            func.count(),
-            func.min(
-                func.extract("epoch", tables.slot.c.lease_expires_at - func.clock_timestamp())
-            ),
-        ).where(
-            _eligible(who),
-            tables.slot.c.state == "leased",
-        )
-    ).one()
-    if held[0]:
-        wait = int(min(max(float(held[1] or 1), 1), LONGEST_WAIT))
-        raise NothingNow(
-            "Other people are looking at the last pictures. One may come back to you: "
-            "please wait a little.",
-            wait,
-        )

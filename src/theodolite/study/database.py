@@ -9,16 +9,17 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from psycopg.errors import InsufficientPrivilege
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
 from theodolite.errors import EvidenceError
 from theodolite.study.tables import APP, WITHDRAW
 
 OPTIONS = (
     "-c statement_timeout=5000 -c lock_timeout=4000 -c idle_in_transaction_session_timeout=15000 "
-    "-c timezone=UTC -c default_transaction_isolation=read\\ committed"
+    "-c jit=off -c timezone=UTC -c default_transaction_isolation=read\\ committed"
 )
 OLDEST = 15
 """Older ones were not tried."""
@@ -63,7 +64,7 @@ class Database:
     @contextmanager
     def owning(self) -> Iterator[Connection]:
         """As the login itself, for whoever sets studies up."""
-        with self.engine.begin() as connection:
+        with self.engine.begin() as connection, _in_words():
             connection.execute(text("set local role none"))
             connection.execute(text("set local statement_timeout = 0"))
             yield connection
@@ -71,6 +72,25 @@ class Database:
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except ProgrammingError as error:
+        if not isinstance(error.orig, InsufficientPrivilege):
+            raise
+        raise EvidenceError(
+            "database", f"a login without the right to do this ({_first_line(error)})",
+            "the login that owns the tables",
+            "Give the address of the database with the owner's name; to make the tables it also "
+            f"needs CREATEROLE, or the roles {APP} and {WITHDRAW} made and granted beforehand.",
+        ) from error  # fmt: skip
+
+
+def _first_line(error: DBAPIError) -> str:
+    return str(error.orig).strip().splitlines()[0]
 
 
 def _as_server(connection: Any, _record: Any) -> None:
@@ -108,7 +128,7 @@ def migrate_down(url: str, revision: str) -> None:
 def _alembic(url: str, what: str, revision: str) -> None:
     engine = create_engine(address(url), connect_args={"connect_timeout": 5})
     try:
-        with engine.begin() as connection:
+        with engine.begin() as connection, _in_words():
             version = connection.dialect.server_version_info or (0,)
             if int(version[0]) < OLDEST:
                 raise EvidenceError("PostgreSQL", f"version {version[0]}", f"{OLDEST} or newer")
@@ -119,9 +139,8 @@ def _alembic(url: str, what: str, revision: str) -> None:
             config.attributes["connection"] = connection
             getattr(command, what)(config, revision)
     except OperationalError as error:
-        first = str(error.orig).strip().splitlines()[0]
         raise EvidenceError(
-            "database", f"no connection ({first})", "a running PostgreSQL",
+            "database", f"no connection ({_first_line(error)})", "a running PostgreSQL",
             "Start it, and check the address.",
         ) from error  # fmt: skip
     finally:

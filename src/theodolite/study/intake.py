@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, text
 
 from theodolite.contracts.study_material import Instance, Material, picture_path, read_material
 from theodolite.errors import EvidenceError, RefusedInput
@@ -27,6 +27,8 @@ def load(database: Database, folder: Path, keys: Keys) -> UUID:
     """Put a study folder into the database, as a draft; what is there already stays as it is."""
     protocol, material = read_protocol(folder), read_material(folder)
     with database.owning() as connection:
+        # two servers that start at once would both load it
+        connection.execute(text("select pg_advisory_xact_lock(7203002)"))
         known = connection.execute(
             select(tables.study).where(tables.study.c.slug == protocol.slug)
         ).one_or_none()

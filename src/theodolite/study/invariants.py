@@ -10,14 +10,14 @@ CHECKS = {
     "no explanation has more votes than asked for": """
         select i.key from vote v join instance i on i.id = v.instance_id
         join study s on s.id = i.study_id
-        where v.counted group by i.key, s.n_votes having count(*) > s.n_votes""",
+        where v.counted group by i.id, s.n_votes having count(*) > s.n_votes""",
     "nobody voted twice on one explanation": """
         select i.key from vote v join instance i on i.id = v.instance_id
-        where v.counted group by i.key, v.participant_id having count(*) > 1""",
+        where v.counted group by i.id, v.participant_id having count(*) > 1""",
     "each explanation has its seats": """
         select i.key from instance i join study s on s.id = i.study_id
         left join slot on slot.instance_id = i.id
-        group by i.key, i.kind, s.n_votes
+        group by i.id, s.n_votes
         having count(slot.id) <> case when i.kind = 'real' then s.n_votes else 0 end""",
     "a seat is filled exactly if it has a counted vote": """
         select slot.id::text from slot
@@ -41,7 +41,7 @@ CHECKS = {
         select a.id::text from assignment a
         left join baseline b on b.assignment_id = a.id
         left join vote v on v.assignment_id = a.id
-        where (a.baseline_at is not null) <> (b.assignment_id is not null)
+        where a.baseline_at is distinct from b.at
            or (a.revealed_at is not null and (b.at is null or b.at >= a.revealed_at))
            or (v.id is not null and (a.revealed_at is null or v.at < a.revealed_at))""",
     "no explanation was served before its own answer": """
@@ -52,6 +52,9 @@ CHECKS = {
         select v.id::text from vote v
         left join consent c on c.participant_id = v.participant_id
         where c.participant_id is null or c.given_at > v.at""",
+    "no vote came after the study was over": """
+        select v.id::text from vote v join participant p on p.id = v.participant_id
+        join study s on s.id = p.study_id where v.at > s.closed_at""",
     "votes and their assignments agree": """
         select v.id::text from vote v join assignment a on a.id = v.assignment_id
         where v.participant_id <> a.participant_id or v.instance_id <> a.instance_id
@@ -68,7 +71,7 @@ CHECKS = {
             or exists (select from practice t where t.participant_id = p.id)
             or exists (select from post_study q where q.participant_id = p.id)
             or exists (select from session s where s.participant_id = p.id)
-            or exists (select from event e where e.actor = p.id::text))""",
+            or exists (select from event e where p.id::text in (e.actor, e.object)))""",
     "closed studies know no platform ids": """
         select p.id::text from participant p join study s on s.id = p.study_id
         where s.state in ('closed', 'archived') and p.sealed_id is not null""",

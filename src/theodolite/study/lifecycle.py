@@ -17,6 +17,7 @@ FROM = {
     "closed": ("open", "paused"),
     "archived": ("closed",),
 }
+OVER = ("closed", "archived")
 
 
 def become(database: Database, slug: str, state: str, *, staff: str) -> None:
@@ -71,17 +72,29 @@ def lift_reservations(database: Database, slug: str, row: int, *, staff: str) ->
     """Somebody of the panel left: their seats are for everybody."""
     with database.transaction() as connection:
         study = _locked(connection, slug)
-        lifted = connection.execute(
-            update(tables.slot)
-            .where(
-                tables.slot.c.study_id == study.id,
-                tables.slot.c.reserved_for == row,
-                tables.slot.c.state != "filled",
-            )
-            .values(reserved_for=None)
-        ).rowcount
+        lifted = lift(connection, study.id, row)
         log(connection, study.id, staff, "reservations lifted", row, {"slots": lifted})
-        return int(lifted)
+        return lifted
+
+
+def lift(connection: Connection, study_id: UUID, row: int) -> int:
+    """The seats of a place of the panel that are not filled are for everybody."""
+    # in the order of their numbers, as everybody does who locks several
+    seats = connection.execute(
+        select(tables.slot.c.id)
+        .where(
+            tables.slot.c.study_id == study_id,
+            tables.slot.c.reserved_for == row,
+            tables.slot.c.state != "filled",
+        )
+        .order_by(tables.slot.c.id)
+        .with_for_update()
+    ).scalars()
+    return int(
+        connection.execute(
+            update(tables.slot).where(tables.slot.c.id.in_(list(seats))).values(reserved_for=None)
+        ).rowcount
+    )
 
 
 def study_id(database: Database, slug: str) -> UUID:
@@ -98,8 +111,9 @@ def study_id(database: Database, slug: str) -> UUID:
 
 
 def _locked(connection: Connection, slug: str) -> Found:
+    """Waits until whoever is answering has answered; their log lines do not wait for it."""
     study = connection.execute(
-        select(tables.study).where(tables.study.c.slug == slug).with_for_update()
+        select(tables.study).where(tables.study.c.slug == slug).with_for_update(key_share=True)
     ).one_or_none()
     if study is None:
         raise NotHere(f"There is no study {slug!r}.")

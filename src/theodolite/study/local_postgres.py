@@ -4,7 +4,6 @@ import os
 import pwd
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -67,16 +66,17 @@ class LocalPostgres:
             *fast,
         ]  # fmt: skip
         with (self.folder / "log").open("ab") as log:
-            subprocess.Popen(  # noqa: S603
+            server = subprocess.Popen(  # noqa: S603
                 [*program, *settings],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
                 **_user(),
             )  # fmt: skip
         until = time.monotonic() + wait
         while not self.answers():
-            if time.monotonic() > until:
+            if time.monotonic() > until or server.poll() is not None:
+                said = (self.folder / "log").read_text(errors="replace").strip().splitlines()
                 raise EvidenceError(
-                    "PostgreSQL", "no answer", "a started server", f"See {self.folder / 'log'}."
+                    "PostgreSQL", said[-1] if said else "no answer", "a started server"
                 )
             time.sleep(0.05)
 
@@ -89,24 +89,6 @@ class LocalPostgres:
     def stop(self) -> None:
         """Stop it in good order."""
         _run([str(binaries() / "pg_ctl"), "-D", str(self._data), "-m", "fast", "-w", "stop"])
-
-    def kill(self) -> None:
-        """SIGKILL to all of its processes, as a power cut would."""
-        pid = int((self._data / "postmaster.pid").read_text().split()[0])
-        os.killpg(pid, signal.SIGKILL)
-        with suppress_gone():
-            while True:
-                os.killpg(pid, 0)
-                time.sleep(0.01)
-
-
-@contextmanager
-def suppress_gone() -> Iterator[None]:
-    """Until there is no such process any more."""
-    try:
-        yield
-    except ProcessLookupError:
-        return
 
 
 def create(folder: Path, *, durable: bool = True) -> LocalPostgres:

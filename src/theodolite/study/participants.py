@@ -9,9 +9,12 @@ from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
 
 from theodolite.study import tables
+from theodolite.study.assignments import give_back
+from theodolite.study.claims import live_item, something_left
 from theodolite.study.database import Database
 from theodolite.study.events import log
 from theodolite.study.keys import Keys
+from theodolite.study.lifecycle import OVER, lift
 from theodolite.study.people import Participant, Present, present
 from theodolite.study.platforms.identity import Identity
 from theodolite.study.refusals import Invalid, NotHere, NotOpen, WrongStage
@@ -34,7 +37,7 @@ def arrive(database: Database, slug: str, identity: Identity, keys: Keys) -> Arr
     """A person from a platform; the same id is the same person. Ids are kept sealed only."""
     with database.transaction() as connection:
         study = connection.execute(
-            select(tables.study).where(tables.study.c.slug == slug)
+            select(tables.study).where(tables.study.c.slug == slug).with_for_update(read=True)
         ).one_or_none()
         if study is None:
             raise NotHere
@@ -176,27 +179,35 @@ def activate(connection: Connection, who: Present) -> None:
 
 
 def finish(database: Database, participant_id: UUID) -> None:
-    """The person is done. Whoever calls has seen that nothing is left for them."""
+    """The person is done: there is nothing that they could begin now, or the study is over.
+
+    Pictures that others look at just now do not keep anybody waiting.
+    """
     with database.transaction() as connection:
         who = present(connection, participant_id, lock=True)
         if who.participant.state == "finished":
             return
         if who.participant.state != "active":
             raise WrongStage("There is more to do before the end.")
-        live = connection.execute(
-            select(tables.assignment.c.id).where(
-                tables.assignment.c.participant_id == participant_id,
-                tables.assignment.c.state.in_(("leased", "revealed")),
-            )
-        ).first()
-        if live is not None:
+        live = live_item(connection, who)
+        if live is not None and who.study_state not in OVER:
             raise WrongStage("One picture is still waiting for your answers.")
+        if live is not None:
+            give_back(connection, who, live, "the study is over")
+        elif who.study_state not in OVER and something_left(connection, who):
+            who.need("open")
+            raise WrongStage("There is more to do before the end.")
+        if who.participant.design_row is not None:
+            lift(connection, who.participant.study_id, who.participant.design_row)
         _become(connection, who, "finished", finished_at=func.clock_timestamp())
 
 
 def screen_out(connection: Connection, who: Present, why: str) -> None:
-    """The person does not go on. What they gave stays; whether it is used is decided later."""
-    _become(connection, who, "screened_out")
+    """The person does not go on. What they gave stays; whether it is used is decided later.
+
+    In a planned study their place is free for somebody else.
+    """
+    _become(connection, who, "screened_out", design_row=None)
     log(connection, who.participant.study_id, str(who.participant.id), "screened out", why)
 
 
@@ -210,6 +221,19 @@ def by_withdrawal_code(database: Database, code: str, keys: Keys) -> UUID:
         ).scalar()
     if found is None:
         raise NotHere("There is no such code. Please check each letter.")
+    return found
+
+
+def by_pseudonym(database: Database, slug: str, pseudonym: str) -> UUID:
+    """Whose pseudonym it is, in one study."""
+    with database.transaction() as connection:
+        found: UUID | None = connection.execute(
+            select(tables.participant.c.id)
+            .join(tables.study, tables.study.c.id == tables.participant.c.study_id)
+            .where(tables.study.c.slug == slug, tables.participant.c.pseudonym == pseudonym)
+        ).scalar()
+    if found is None:
+        raise NotHere("There is nobody of that name in this study.")
     return found
 
 

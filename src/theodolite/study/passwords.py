@@ -47,7 +47,7 @@ def _guessable(passphrase: str, account: str) -> str:
     if len(account) > 2 and account in passphrase:
         return "the name of the account"
     plain = re.sub(r"[\W_]", "", passphrase)
-    if any(plain in row + row or plain in (row + row)[::-1] for row in ROWS):
+    if plain and any(plain in row + row or plain in (row + row)[::-1] for row in ROWS):
         return "a walk over the keyboard"
     core = re.sub(r"[\W\d_]", "", passphrase)
     if core in WORDS or core in OURS or _few_words(core):

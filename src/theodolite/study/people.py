@@ -1,9 +1,10 @@
 """Whom a service is working for: one person, locked, and the study around them."""
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from theodolite.study import tables
 from theodolite.study.protocol import Protocol
@@ -45,12 +46,44 @@ class Present:
 
 
 def present(connection: Connection, participant_id: UUID, *, lock: bool = False) -> Present:
-    """The person; locked first of all, so that one person does one thing at a time."""
+    """The person; locked before all else, so that one person does one thing at a time.
+
+    The study comes before the person: it neither closes nor opens while somebody is answering.
+    """
+    study, person = _rows(participant_id)
+    if lock:
+        study, person = study.with_for_update(read=True, of=tables.study), person.with_for_update()
+    around = connection.execute(study).one_or_none()
+    return _together(connection.execute(person).one_or_none(), around)
+
+
+def staying(connection: Connection, participant_id: UUID) -> Present:
+    """The person, who may do other things meanwhile, but cannot be taken out."""
+    study, person = _rows(participant_id)
+    row = connection.execute(person.with_for_update(read=True)).one_or_none()
+    return _together(row, connection.execute(study).one_or_none())
+
+
+def leaving(connection: Connection, participant_id: UUID) -> Present:
+    """The person, locked; whatever the study does. For whoever takes answers out."""
+    study, person = _rows(participant_id)
+    row = connection.execute(person.with_for_update()).one_or_none()
+    return _together(row, connection.execute(study).one_or_none())
+
+
+def _rows(participant_id: UUID) -> tuple[Select[Any], Select[Any]]:
     person = select(tables.participant).where(tables.participant.c.id == participant_id)
-    row = connection.execute(person.with_for_update() if lock else person).one_or_none()
-    if row is None:
+    study = (
+        select(tables.study)
+        .join(tables.participant, tables.participant.c.study_id == tables.study.c.id)
+        .where(tables.participant.c.id == participant_id)
+    )
+    return study, person
+
+
+def _together(row: Found | None, study: Found | None) -> Present:
+    if row is None or study is None:
         raise NotHere
-    study = connection.execute(select(tables.study).where(tables.study.c.id == row.study_id)).one()
     return Present(
         participant=_participant(row, study.slug),
         protocol=Protocol.model_validate(study.protocol),

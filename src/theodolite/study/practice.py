@@ -10,18 +10,14 @@ from sqlalchemy import Connection, func, insert, select, update
 from theodolite.contracts.study_material import Box, Instance
 from theodolite.study import tables
 from theodolite.study.answers import Baseline, Ratings, right
-from theodolite.study.assignments import (
-    AFTER_ROLES,
-    BEFORE_ROLES,
-    AssetFile,
-    asset_of,
-    picture_size,
-)
+from theodolite.study.assignments import AFTER_ROLES, AT_ONCE, BEFORE_ROLES
 from theodolite.study.database import Database
+from theodolite.study.events import moment
 from theodolite.study.participants import activate, screen_out
 from theodolite.study.people import Present, present
 from theodolite.study.refusals import Conflict, NotHere, WrongStage
 from theodolite.study.rows import Found
+from theodolite.study.shown import AssetFile, asset_of, picture_size
 
 
 @dataclass(frozen=True)
@@ -79,6 +75,7 @@ def practice_baseline(
     """Keep what the person sees."""
     with database.transaction() as connection:
         who = present(connection, participant_id, lock=True)
+        who.need("open", "paused")
         item = _item(connection, who, number)
         checked = given.checked(item.width, item.height)
         content = {"text": checked.text, "boxes": checked.plain()}
@@ -121,6 +118,7 @@ def practice_answer(
     """Grade the ratings; after the last item it is decided whether the person goes on."""
     with database.transaction() as connection:
         who = present(connection, participant_id, lock=True)
+        who.need("open", "paused")
         item = _item(connection, who, number)
         checked = given.checked(who.protocol, item.instance)
         if item.answers is not None:
@@ -156,6 +154,7 @@ def practice_end(database: Database, participant_id: UUID) -> str:
         who = present(connection, participant_id, lock=True)
         if who.participant.state != "training":
             return who.participant.state
+        who.need("open", "paused")
         at = _progress(connection, who)
         if at.number <= at.of:
             raise WrongStage("There is more to practise.")
@@ -259,5 +258,5 @@ def _stamp(connection: Connection, who: Present, number: int, item: PracticeItem
     connection.execute(
         update(tables.practice)
         .where(*_this(connection, who, number, item), tables.practice.c.revealed_at.is_(None))
-        .values(revealed_at=func.clock_timestamp())
+        .values(revealed_at=moment(tables.practice.c.baseline_at + AT_ONCE))
     )

@@ -19,6 +19,7 @@ def store_rankings(
         who = present(connection, participant_id, lock=True)
         if who.participant.state not in ("active", "finished"):
             raise WrongStage("There is something to do before.")
+        who.need("open", "paused")
         asked = who.protocol.rankings
         if set(answers) != set(asked):
             raise Invalid("Please put all lists in order.")

@@ -173,7 +173,7 @@ def people_for(instances: int, votes: int, quota: int, dropout: float = 0.0) -> 
     _check(instances=instances, votes=votes, quota=quota)
     if not 0 <= dropout < 1:
         raise EvidenceError("dropout", f"{dropout}", "a share from 0 to below 1")
-    finishing = max(votes, -(-instances * votes // min(quota, instances)))
+    finishing = -(-instances * votes // min(quota, instances))
     needed = votes_needed(instances, votes, finishing, quota)
     # a share such as 0.1 is not exact: 9 / 0.9 must not become 10 and a bit
     return PeopleNeeded(needed.needed, finishing, math.ceil(finishing / (1 - dropout) - 1e-9))

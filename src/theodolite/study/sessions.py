@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from theodolite.study import tables
 from theodolite.study.database import Database
+from theodolite.study.refusals import NotHere
 
 PARTICIPANT_IDLE = 12 * 3600
 STAFF_IDLE = 30 * 60
@@ -40,6 +41,8 @@ def begin(
     token = secrets.token_urlsafe(32)
     longest = PARTICIPANT_LONGEST if staff_id is None else STAFF_LONGEST
     with database.transaction() as connection:
+        if participant_id is not None and _gone(connection, participant_id):
+            raise NotHere
         connection.execute(
             insert(tables.session).values(
                 token_sha256=digest_of(token), participant_id=participant_id, staff_id=staff_id,
@@ -50,6 +53,16 @@ def begin(
             delete(tables.session).where(tables.session.c.expires_at < func.clock_timestamp())
         )
     return token
+
+
+def _gone(connection: Connection, participant_id: UUID) -> bool:
+    """Whether they withdrew; if not, they cannot while this runs."""
+    state = connection.execute(
+        select(tables.participant.c.state)
+        .where(tables.participant.c.id == participant_id)
+        .with_for_update(read=True)
+    ).scalar()
+    return state in (None, "withdrawn")
 
 
 def current(database: Database, token: str) -> Session | None:

@@ -201,6 +201,13 @@ slot = Table(
     CheckConstraint("(state = 'open') = (assignment_id is null)", name="open_is_nobodys"),
     CheckConstraint("(state = 'leased') = (lease_expires_at is not null)", name="lease_ends"),
     Index("slot_claim", "study_id", "slot_no", "rnd", postgresql_where=text("state <> 'filled'")),
+    Index(
+        "slot_planned",
+        "study_id",
+        "reserved_for",
+        "planned_position",
+        postgresql_where=text("state <> 'filled'"),
+    ),
     Index("slot_held", "assignment_id", unique=True),
 )
 
@@ -228,11 +235,13 @@ assignment = Table(
         name="own_answer_first",
     ),
     CheckConstraint(
-        "revealed_at is null or baseline_at < revealed_at", name="then_the_explanation"
+        # unknown is not false to a check: both have to be there
+        "revealed_at is null or coalesce(baseline_at < revealed_at, false)",
+        name="then_the_explanation",
     ),
     CheckConstraint(
         "state not in ('submitted', 'surplus', 'checked') "
-        "or (revealed_at is not null and revealed_at <= finished_at)",
+        "or coalesce(revealed_at <= finished_at, false)",
         name="then_the_ratings",
     ),
     Index(

@@ -1,10 +1,11 @@
 """Votes of a study as evidence, and its tables as files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from theodolite.contracts.rating import RatingEvidence
+from theodolite.contracts.study_material import Instance
 from theodolite.contracts.vote_columns import (
     QUESTIONS,
     SCALE,
@@ -13,6 +14,8 @@ from theodolite.contracts.vote_columns import (
     TableName,
     checked,
     checked_together,
+    columns_of,
+    concepts_text,
 )
 from theodolite.datasets.voted_rows import Vote, explanations_from
 from theodolite.errors import EvidenceError
@@ -62,4 +65,24 @@ def read_tables(folder: Path) -> dict[TableName, dict[str, list[Any]]]:
     """The four tables of an export, checked together."""
     return checked_together(
         {n: read_parquet(confined(folder, f"{n}.parquet"), f"table {n}") for n in TABLES}
+    )
+
+
+def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
+    """The table ``instances`` of what a study shows."""
+    return columns_of(
+        "instances",
+        [
+            {
+                "instance": one.key,
+                "picture_key": one.picture_key,
+                "technique": one.technique,
+                "modality": "saliency" if one.shown.map else "concept",
+                "predicted": one.shown.predicted,
+                "picture": one.shown.picture,
+                "map": one.shown.map,
+                "concepts": concepts_text(one.shown.concepts) if one.shown.concepts else None,
+            }
+            for one in instances
+        ],
     )

@@ -8,14 +8,18 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from theodolite.contracts.study_material import Box, Instance
 from theodolite.study import tables
-from theodolite.study.answers import Ratings, right
-from theodolite.study.assignments import LIVE, instance_of, owned
+from theodolite.study.answers import Ratings, right, storable
+from theodolite.study.assignments import LIVE, owned
 from theodolite.study.database import Database
-from theodolite.study.events import log
+from theodolite.study.events import log, moment
 from theodolite.study.participants import screen_out
 from theodolite.study.people import Present, present
 from theodolite.study.refusals import Conflict, WrongStage
 from theodolite.study.rows import Found
+from theodolite.study.shown import instance_of
+
+TAKING_PART = ("active", "finished")
+"""Whoever was taken out may still send what they had begun. It is kept, and fills no seat."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def submit(database: Database, participant_id: UUID, assignment_id: int, given: 
 
 
 def _voted(connection: Connection, who: Present, row: Found, given: Ratings) -> Found:
-    counted = _fills(connection, row)
+    counted = _fills(connection, who, row)
     _end(connection, row, "submitted" if counted else "surplus")
     stored = connection.execute(
         insert(tables.vote)
@@ -61,7 +65,8 @@ def _voted(connection: Connection, who: Present, row: Found, given: Ratings) -> 
             assignment_id=row.id, slot_id=row.slot_id, instance_id=row.instance_id,
             participant_id=who.participant.id, counted=counted, **given.answers,
             idem_key=given.key, payload_sha256=given.digest(),
-            durations=dict(given.durations), client=dict(given.client),
+            durations=storable(given.durations), client=storable(given.client),
+            at=moment(row.revealed_at),
         )
         .returning(*tables.vote.c)
     ).one()  # fmt: skip
@@ -70,8 +75,10 @@ def _voted(connection: Connection, who: Present, row: Found, given: Ratings) -> 
     return stored
 
 
-def _fills(connection: Connection, row: Found) -> bool:
+def _fills(connection: Connection, who: Present, row: Found) -> bool:
     """Whether the seat is still this person's, or free again: late is not too late."""
+    if who.participant.state not in TAKING_PART:
+        return False
     slot = connection.execute(
         select(tables.slot).where(tables.slot.c.id == row.slot_id).with_for_update()
     ).one()
@@ -89,7 +96,7 @@ def _end(connection: Connection, row: Found, state: str) -> None:
     connection.execute(
         update(tables.assignment)
         .where(tables.assignment.c.id == row.id)
-        .values(state=state, finished_at=func.clock_timestamp())
+        .values(state=state, finished_at=moment(tables.assignment.c.revealed_at))
     )
     connection.execute(delete(tables.draft).where(tables.draft.c.assignment_id == row.id))
 
@@ -108,7 +115,7 @@ def _unseated(
         insert(tables.gold_result)
         .values(
             assignment_id=row.id, answers=dict(given.answers), passed=passed,
-            payload_sha256=given.digest(), durations=dict(given.durations),
+            payload_sha256=given.digest(), durations=storable(given.durations),
         )
         .returning(*tables.gold_result.c)
     ).one()  # fmt: skip

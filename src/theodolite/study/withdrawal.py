@@ -4,12 +4,14 @@ import secrets
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, delete, select, update
+from sqlalchemy import Connection, Table, delete, or_, select, update
 
 from theodolite.study import tables
+from theodolite.study.answers import storable
 from theodolite.study.database import Database
 from theodolite.study.events import log
-from theodolite.study.people import present
+from theodolite.study.people import leaving
+from theodolite.study.refusals import NotHere
 
 
 def withdraw(database: Database, participant_id: UUID) -> None:
@@ -18,7 +20,9 @@ def withdraw(database: Database, participant_id: UUID) -> None:
     A row without any trace of the person stays, so that staff see that somebody withdrew.
     """
     with database.withdrawing() as connection:
-        who = present(connection, participant_id, lock=True)
+        who = leaving(connection, participant_id)
+        if who.participant.state == "withdrawn":
+            return
         _free_seats(connection, participant_id)
         own = select(tables.assignment.c.id).where(
             tables.assignment.c.participant_id == participant_id
@@ -34,7 +38,12 @@ def withdraw(database: Database, participant_id: UUID) -> None:
         ]  # fmt: skip
         for table in by_person:
             connection.execute(delete(table).where(table.c.participant_id == participant_id))
-        connection.execute(delete(tables.event).where(tables.event.c.actor == str(participant_id)))
+        names = (str(participant_id), who.participant.pseudonym)
+        connection.execute(
+            delete(tables.event).where(
+                or_(tables.event.c.actor.in_(names), tables.event.c.object.in_(names))
+            )
+        )
         connection.execute(
             update(tables.participant)
             .where(tables.participant.c.id == participant_id)
@@ -48,9 +57,14 @@ def withdraw(database: Database, participant_id: UUID) -> None:
 
 
 def invalidate(database: Database, participant_id: UUID, *, staff: str, reason: str) -> int:
-    """The person's votes no longer count, and are kept; their seats are free again."""
+    """The person's votes no longer count, and are kept; their seats are free again.
+
+    So is their place in a planned study. What they still send is kept and does not count.
+    """
     with database.withdrawing() as connection:
-        who = present(connection, participant_id, lock=True)
+        who = leaving(connection, participant_id)
+        if who.participant.state == "withdrawn":
+            raise NotHere("This person has withdrawn. There is nothing to take out.")
         _free_seats(connection, participant_id)
         votes = connection.execute(
             update(tables.vote)
@@ -73,9 +87,9 @@ def invalidate(database: Database, participant_id: UUID, *, staff: str, reason: 
         connection.execute(
             update(tables.participant)
             .where(tables.participant.c.id == participant_id)
-            .values(state="screened_out")
+            .values(state="screened_out", design_row=None)
         )
-        detail = {"reason": reason[:500], "votes": votes}
+        detail = {"reason": storable(reason)[:500], "votes": votes}
         about = who.participant.pseudonym
         log(connection, who.participant.study_id, staff, "votes taken out", about, detail)
         return int(votes)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
@@ -35,6 +35,7 @@ class KeysUnavailable(EvidenceError):
     """Nobody is at fault, but signatures cannot be checked now. Trying again later helps."""
 
 
+@runtime_checkable
 class SigningKeys(Protocol):
     """Where the key of a name is found."""
 
@@ -81,7 +82,7 @@ def _public_key(entry: Any) -> RSAPublicKey | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("kid"), str):
         return None
     fits = entry.get("kty") == "RSA" and entry.get("alg", "RS256") == "RS256"
-    if not fits or entry.get("use", "sig") != "sig" or "d" in entry:
+    if not fits or entry.get("use", "sig") != "sig":
         return None
     try:
         key = jwt.PyJWK.from_dict(entry, algorithm="RS256").key

@@ -3,6 +3,9 @@
 from pathlib import Path
 
 from alembic import op
+from sqlalchemy import text
+
+from theodolite.errors import RefusedInput
 
 revision = "0001"
 down_revision = None
@@ -16,5 +19,14 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop everything but the roles, which other databases of the server may use."""
+    """Drop everything but the roles, which other databases of the server may use.
+
+    What people said is never dropped by a change of tables: with a study in it this is refused.
+    """
+    op.execute("lock table study")
+    if op.get_bind().execute(text("select 1 from study limit 1")).first() is not None:
+        raise RefusedInput(
+            "downgrade", "a database with studies in it", "an empty one",
+            "Nothing is older than these tables. To give them up, back up, then drop the database.",
+        )  # fmt: skip
     op.execute(Path(__file__).with_name("m0001_drop.sql").read_text())

@@ -218,6 +218,8 @@ CREATE INDEX slot_claim ON slot (study_id, slot_no, rnd) WHERE state <> 'filled'
 
 CREATE UNIQUE INDEX slot_held ON slot (assignment_id);
 
+CREATE INDEX slot_planned ON slot (study_id, reserved_for, planned_position) WHERE state <> 'filled';
+
 CREATE TABLE assignment (
 	id BIGINT GENERATED ALWAYS AS IDENTITY,
 	participant_id UUID NOT NULL,
@@ -237,8 +239,8 @@ CREATE TABLE assignment (
 	CONSTRAINT assignment_participant_id_position_key UNIQUE (participant_id, position),
 	CONSTRAINT assignment_state CHECK (state in ('leased', 'revealed', 'submitted', 'lost', 'surplus', 'released', 'checked')),
 	CONSTRAINT assignment_own_answer_first CHECK (state not in ('revealed', 'submitted', 'surplus', 'checked') or baseline_at is not null),
-	CONSTRAINT assignment_then_the_explanation CHECK (revealed_at is null or baseline_at < revealed_at),
-	CONSTRAINT assignment_then_the_ratings CHECK (state not in ('submitted', 'surplus', 'checked') or (revealed_at is not null and revealed_at <= finished_at)),
+	CONSTRAINT assignment_then_the_explanation CHECK (revealed_at is null or coalesce(baseline_at < revealed_at, false)),
+	CONSTRAINT assignment_then_the_ratings CHECK (state not in ('submitted', 'surplus', 'checked') or coalesce(revealed_at <= finished_at, false)),
 	CONSTRAINT assignment_participant_id_fkey FOREIGN KEY(participant_id) REFERENCES participant (id),
 	CONSTRAINT assignment_instance_id_fkey FOREIGN KEY(instance_id) REFERENCES instance (id),
 	CONSTRAINT assignment_slot_id_fkey FOREIGN KEY(slot_id) REFERENCES slot (id)
@@ -325,9 +327,14 @@ do $$ begin
     end if;
 exception when duplicate_object or unique_violation then null;  -- another database of this server
 end $$;
-do $$ begin
-    execute format('grant theodolite_app to %I', current_user);
-    execute format('grant theodolite_withdraw to %I', current_user);
+do $$
+declare wanted text;
+begin
+    foreach wanted in array array['theodolite_app', 'theodolite_withdraw'] loop
+        if not pg_has_role(current_user, wanted, 'member') then
+            execute format('grant %I to %I', wanted, current_user);
+        end if;
+    end loop;
 end $$;
 
 grant usage on schema public to theodolite_app, theodolite_withdraw;
@@ -336,11 +343,18 @@ grant select on seen_token, staff, study, webhook, asset, event, export_run, ins
 
 grant insert on seen_token, staff, webhook, event, export_run, participant, consent, demographic, post_study, practice, session, assignment, baseline, draft, gold_result, vote to theodolite_app;
 
-grant update on staff, study, participant, demographic, post_study, practice, session, slot, assignment, draft to theodolite_app;
+grant update on staff, participant, session, draft to theodolite_app;
+grant update (state, opened_at, closed_at, quota) on study to theodolite_app;
+grant update (state, assignment_id, lease_expires_at, reserved_for) on slot to theodolite_app;
+grant update (state, baseline_at, revealed_at, finished_at, reason) on assignment to theodolite_app;
+grant update (answers, passed, revealed_at, answered_at) on practice to theodolite_app;
 
 grant delete on draft, session, seen_token, invite to theodolite_app;
 
-grant update on participant, slot, assignment, vote to theodolite_withdraw;
+grant update on participant to theodolite_withdraw;
+grant update (state, assignment_id, lease_expires_at) on slot to theodolite_withdraw;
+grant update (state) on assignment to theodolite_withdraw;
+grant update (counted) on vote to theodolite_withdraw;
 grant delete on vote, baseline, draft, demographic, practice, gold_result, post_study, consent,
     assignment, session, event to theodolite_withdraw;
 grant insert on event to theodolite_withdraw;

@@ -1,0 +1,171 @@
+"""The other process, which decodes pictures from strangers. Run as a file; it imports Pillow."""
+
+import contextlib
+import io
+import struct
+import sys
+import time
+import warnings
+from typing import BinaryIO
+
+from PIL import (
+    Image,
+    ImageFile,
+    JpegImagePlugin,
+    MpoImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
+
+try:
+    import resource
+except ImportError:  # not a Unix: there are no limits but the parent's clock
+    resource = None  # type: ignore[assignment]
+
+# They register themselves; Pillow must not look for more once files can no longer be opened.
+PLUGINS = (JpegImagePlugin, MpoImagePlugin, PngImagePlugin, TiffImagePlugin, WebPImagePlugin)
+FORMATS = ("PNG", "JPEG", "WEBP")
+MAX_PIXELS = 40_000_000
+MEMORY_BYTES = 1 << 30
+CPU_SECONDS = 20
+ORIENTATION = 0x0112
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+REQUEST = struct.Struct(">II")
+"""The longest side, the number of bytes."""
+ANSWER = struct.Struct(">cIII")
+"""What it is (P, J, or R for refused), width, height, the number of bytes."""
+READY = b"\x01"
+
+
+class Refused(Exception):
+    """What came instead of a picture."""
+
+
+def cleaned(content: bytes, longest: int) -> tuple[Image.Image, bool]:
+    """The plain picture, and whether it came as JPEG. Nothing but its pixels is left."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        warnings.filterwarnings("ignore", category=UserWarning)  # on metadata that is dropped
+        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
+            photograph = picture.format in {"JPEG", "MPO"}  # telephones add a second, smaller one
+            if getattr(picture, "is_animated", False) and not photograph:
+                raise Refused("an animation")
+            turn = TURNS.get(_orientation(picture))
+            plain = _plain(picture, longest)
+    if turn is not None:
+        plain = plain.transpose(turn)
+    # a new picture: the old one carries its profile, comments and place names along
+    return Image.frombytes("RGB", plain.size, plain.tobytes()), photograph
+
+
+def _orientation(picture: Image.Image) -> int:
+    try:
+        return int(picture.getexif().get(ORIENTATION, 1))
+    except (SyntaxError, ValueError, TypeError, KeyError, OSError, struct.error):
+        return 1  # cameras write broken ones; the picture is as it is
+
+
+def _plain(picture: ImageFile.ImageFile, longest: int) -> Image.Image:
+    """Red, green and blue, no larger than asked for; what is transparent is white."""
+    coloured: Image.Image = picture
+    if picture.mode.startswith("I"):  # 16 bits a pixel, which Pillow would cut off at 255
+        coloured = picture.convert("I").point(lambda value: value * (1 / 257)).convert("RGB")
+    elif picture.has_transparency_data:
+        coloured = picture if picture.mode == "RGBA" else picture.convert("RGBA")
+    elif picture.mode != "RGB":
+        coloured = picture.convert("RGB")
+    coloured.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+    coloured.load()
+    if coloured.mode == "RGB":
+        return coloured
+    white = Image.new("RGBA", coloured.size, "white")
+    return Image.alpha_composite(white, coloured).convert("RGB")
+
+
+def encoded(picture: Image.Image, *, photograph: bool) -> bytes:
+    """The file's bytes: JPEG for photographs, PNG for all else."""
+    buffer = io.BytesIO()
+    if photograph:
+        picture.save(buffer, "JPEG", quality=92, subsampling=0)
+    else:
+        picture.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def main() -> None:
+    """Answer requests until there are none. What cannot be decoded is refused, not fatal."""
+    Image.MAX_IMAGE_PIXELS = MAX_PIXELS  # Pillow warns above it, and here a warning is an error
+    _warm_up()
+    _confine()
+    given, said = sys.stdin.buffer, sys.stdout.buffer
+    said.write(READY)
+    said.flush()
+    while head := given.read(REQUEST.size):
+        longest, size = REQUEST.unpack(head)
+        _answer(given.read(size), longest, said)
+        said.flush()
+
+
+def _answer(content: bytes, longest: int, said: BinaryIO) -> None:
+    _more_time()
+    try:
+        picture, photograph = cleaned(content, longest)
+        answer = encoded(picture, photograph=photograph)
+        kind, size = b"J" if photograph else b"P", picture.size
+    except Refused as refused:
+        kind, size, answer = b"R", (0, 0), str(refused).encode()
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        kind, size, answer = b"R", (0, 0), b"too many pixels"
+    except MemoryError:
+        kind, size, answer = b"R", (0, 0), b"more than fits into the memory it is given"
+    except Exception:  # noqa: BLE001  a broken file may break a decoder in any way
+        kind, size, answer = b"R", (0, 0), b"something that does not decode"
+    said.write(ANSWER.pack(kind, *size, len(answer)) + answer)
+
+
+def _warm_up() -> None:
+    """Pillow loads parts of itself when it first needs them: let it be now."""
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+    for kind in FORMATS:
+        buffer = io.BytesIO()
+        Image.new("RGB", (8, 8)).save(buffer, kind, exif=exif)
+        picture, photograph = cleaned(buffer.getvalue(), 4)
+        encoded(picture, photograph=photograph)
+
+
+def _confine() -> None:
+    """From here on: little memory, no files, no other process."""
+    if resource is None:
+        return
+    for name, most in (
+        ("RLIMIT_AS", MEMORY_BYTES), ("RLIMIT_FSIZE", 0), ("RLIMIT_NOFILE", 3),
+        ("RLIMIT_NPROC", 0), ("RLIMIT_CORE", 0),
+    ):  # fmt: skip
+        with contextlib.suppress(OSError, ValueError):  # not all systems know all of them
+            resource.setrlimit(getattr(resource, name), (most, most))
+
+
+def _more_time() -> None:
+    """So many seconds from now, whatever the pictures before have used."""
+    if resource is None:
+        return
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    until = int(time.process_time()) + CPU_SECONDS + 1
+    if hard != resource.RLIM_INFINITY:
+        until = min(until, hard)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Proofs by which people and platforms come in: each is good for what it was made for, once."""
+
+from datetime import datetime
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from theodolite.study import tables
+from theodolite.study.codes import code_digest
+from theodolite.study.database import Database
+from theodolite.study.platforms.identity import Identity
+from theodolite.study.platforms.invites import identity
+from theodolite.study.platforms.prolific_events import Event
+from theodolite.study.refusals import NotHere
+
+
+def first_time(database: Database, token_digest: bytes, expires: datetime) -> bool:
+    """Whether a signed token was not used before. From now on it was."""
+    with database.transaction() as connection:
+        added = connection.execute(
+            insert(tables.seen_token)
+            .values(token_sha256=token_digest, expires_at=expires)
+            .on_conflict_do_nothing()
+            .returning(tables.seen_token.c.expires_at)
+        ).scalar()
+        if added is not None:
+            connection.execute(
+                delete(tables.seen_token).where(
+                    tables.seen_token.c.expires_at < func.clock_timestamp(),
+                    tables.seen_token.c.token_sha256 != token_digest,
+                )
+            )
+    return added is not None
+
+
+def by_invitation(database: Database, slug: str, code: str) -> Identity:
+    """The person whom an invitation of this study stands for."""
+    digest = code_digest(code)
+    with database.transaction() as connection:
+        found = connection.execute(
+            select(tables.invite.c.code_sha256)
+            .join(tables.study, tables.study.c.id == tables.invite.c.study_id)
+            .where(tables.invite.c.code_sha256 == digest, tables.study.c.slug == slug)
+        ).scalar()
+    if found is None:
+        raise NotHere("There is no such invitation. Please check each letter.")
+    return identity(digest)
+
+
+def note_event(database: Database, event: Event) -> bool:
+    """Remember what a platform told. False if it told the same before, under whichever name."""
+    rows = [
+        {"event_id": f"event {event.id}", "kind": event.kind},
+        {"event_id": f"delivery {event.delivery.hex()}", "kind": event.kind},
+    ]
+    with database.transaction() as connection:
+        added = connection.execute(
+            insert(tables.webhook)
+            .values(rows)
+            .on_conflict_do_nothing()
+            .returning(tables.webhook.c.event_id)
+        ).all()
+    return len(added) == len(rows)

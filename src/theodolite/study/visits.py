@@ -1,0 +1,72 @@
+"""Whoever sends a request: one look into the tables for the session, the person and the study."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select, update
+
+from theodolite.study import tables
+from theodolite.study.database import Database
+from theodolite.study.people import Participant
+from theodolite.study.sessions import PARTICIPANT_IDLE, SEEN_EVERY, digest_of
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A person whose token still holds."""
+
+    digest: bytes
+    participant: Participant
+    study_state: str
+
+
+def visit(database: Database, token: str, slug: str) -> Visit | None:
+    """Whose token it is, if it is one of a person in this study and still holds."""
+    digest = digest_of(token)
+    now = func.clock_timestamp()
+    person, held = tables.participant.c, tables.session.c
+    asked = (
+        select(
+            person.id, person.study_id, person.platform, person.pseudonym, person.state,
+            person.quota, person.design_row, person.preview,
+            tables.study.c.state.label("study_state"),
+            (held.last_seen < now - _seconds(SEEN_EVERY)).label("stale"),
+        )
+        .join(tables.session, held.participant_id == person.id)
+        .join(tables.study, tables.study.c.id == person.study_id)
+        .where(
+            held.token_sha256 == digest, held.expires_at > now,
+            held.last_seen > now - _seconds(PARTICIPANT_IDLE), tables.study.c.slug == slug,
+        )
+    )  # fmt: skip
+    with database.transaction() as connection:
+        row = connection.execute(asked).one_or_none()
+        if row is None:
+            return None
+        if row.stale:
+            connection.execute(
+                update(tables.session).where(held.token_sha256 == digest).values(last_seen=now)
+            )
+    who = Participant(
+        id=row.id, study_id=row.study_id, slug=slug, platform=row.platform,
+        pseudonym=row.pseudonym, state=row.state, quota=row.quota, design_row=row.design_row,
+        preview=row.preview,
+    )  # fmt: skip
+    return Visit(digest, who, row.study_state)
+
+
+def live_assignment(database: Database, participant_id: UUID) -> int | None:
+    """The picture that waits for somebody, if one does."""
+    with database.transaction() as connection:
+        found: int | None = connection.execute(
+            select(tables.assignment.c.id).where(
+                tables.assignment.c.participant_id == participant_id,
+                tables.assignment.c.state.in_(("leased", "revealed")),
+            )
+        ).scalar()
+    return found
+
+
+def _seconds(number: float) -> Any:
+    return func.make_interval(0, 0, 0, 0, 0, 0, number)

@@ -1,0 +1,282 @@
+"""The pages in a real browser: every way of answering leads through the whole study."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+import small_study
+from study_browser import Person, World, chromium, served, somebody
+from theodolite.study import tables
+from theodolite.study.database import Database
+
+NARROW = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def world(one_database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One practice item, a map with twins and a list of concepts; room for many people."""
+    folder = tmp_path_factory.mktemp("pages") / "s"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(small_study, "SIZE", (320, 240))
+        small_study.study_folder(folder, instances=2, training=1, votes=40)
+    keys = small_study.opened(one_database, folder)
+    with served(one_database.url, folder) as origin, chromium() as browser:
+        yield World(one_database, keys, origin, browser)
+
+
+def tab_to(person: Person, selector: str) -> None:
+    """Press Tab until something has the focus. Nothing on the way may keep it."""
+    for _ in range(60):
+        person.page.keyboard.press("Tab")
+        if person.page.evaluate("s => document.activeElement.matches(s)", selector):
+            return
+    pytest.fail(f"{selector} cannot be reached with Tab on {person.page.url}")
+
+
+def go_on(person: Person) -> None:
+    tab_to(person, "main .main")
+    with person.page.expect_navigation():
+        person.page.keyboard.press("Enter")
+
+
+def item_by_keys(person: Person) -> None:
+    keys = person.page.keyboard
+    tab_to(person, "#text")
+    keys.type("its ears")
+    tab_to(person, "#add-frame")
+    keys.press("Enter")
+    for key in ("ArrowRight", "Shift+ArrowDown", "Control+ArrowLeft", "Alt+Shift+ArrowUp"):
+        keys.press(key)
+    go_on(person)
+    for group in person.page.locator(".rating").all():
+        tab_to(person, f"#{group.get_attribute('id')} input")
+        keys.press("2")
+    go_on(person)
+
+
+def test_the_whole_study_by_keyboard_alone(world: World) -> None:
+    with somebody(world, None) as person:
+        for _ in ("landing", "consent", "code", "about you", "practice"):
+            go_on(person)
+        item_by_keys(person)
+        assert person.page.locator("h1").inner_text() == "That was right."
+        go_on(person)
+        go_on(person)
+        item_by_keys(person)
+        item_by_keys(person)
+        assert person.path == "/post"
+        tab_to(person, '#q7 li:nth-child(2) [data-move="-1"]')
+        person.page.keyboard.press("Enter")
+        person.page.keyboard.press("ArrowDown")
+        person.page.keyboard.press("ArrowDown")
+        go_on(person)
+        assert person.path == "/finish"
+    # centre and half of 320 x 240, then: 1 right, 10 down, 1 narrower, 10 lower
+    assert world.rows(tables.baseline)[-1].boxes == [
+        {"x": 81.0, "y": 70.0, "width": 159.0, "height": 110.0}
+    ]
+    assert world.rows(tables.post_study)[-1].answers["q7"] == [0, 2, 1, 3, 4]
+    assert len(world.rows(tables.vote)) == 2
+
+
+def test_an_item_by_clicks_without_dragging(world: World) -> None:
+    with somebody(world, "picture") as person:
+        page = person.page
+        place = page.locator(".frames").bounding_box()
+        for right, down in ((0.25, 0.25), (0.75, 0.5)):
+            page.mouse.click(
+                place["x"] + right * place["width"], place["y"] + down * place["height"]
+            )
+        page.get_by_label("Left of frame 1").fill("20")
+        page.click("#add-frame")
+        page.get_by_label("Remove frame 2").click()
+        page.fill("#text", "its ears")
+        person.main()
+        assert page.locator(".own rect.over").count() == 1
+        person.rate()
+    box = world.rows(tables.baseline)[-1].boxes[0]
+    assert box == pytest.approx({"x": 20, "y": 60, "width": 160, "height": 60}, abs=1)
+
+
+def test_a_frame_is_dragged_moved_and_taken_by_a_corner(world: World) -> None:
+    with somebody(world, "practice") as person:
+        page = person.page
+        place = page.locator(".frames").bounding_box()
+
+        def drag(*points: tuple[float, float]) -> None:
+            for number, (right, down) in enumerate(points):
+                page.mouse.move(place["x"] + right * place["width"] / 320,
+                                place["y"] + down * place["height"] / 240, steps=3)  # fmt: skip
+                if number == 0:
+                    page.mouse.down()
+            page.mouse.up()
+
+        drag((200, 150), (100, 50))
+        drag((150, 100), (160, 110))
+        drag((210, 160), (260, 200))
+        held = json.loads(page.locator("[name=boxes]").input_value())
+        wanted = {"x": 110, "y": 60, "width": 150, "height": 140}
+        assert held == [pytest.approx(wanted, abs=2)]
+
+
+def test_a_finger_sets_two_corners_and_scrolls(world: World) -> None:
+    phone = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
+    with somebody(world, "practice", **phone) as person:
+        page = person.page
+        place = page.locator(".frames").bounding_box()
+        for part in (0.2, 0.6):
+            page.touchscreen.tap(
+                place["x"] + part * place["width"], place["y"] + part * place["height"]
+            )
+        held = json.loads(page.locator("[name=boxes]").input_value())
+        wanted = {"x": 64, "y": 48, "width": 128, "height": 96}
+        assert held == [pytest.approx(wanted, abs=2)]
+        assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
+
+
+PLACES = """() => {
+  const picture = document.querySelector(".picture"), place = picture.getBoundingClientRect();
+  const scale = Math.min(place.width / 320, place.height / 240);
+  const left = place.left + (place.width - 320 * scale) / 2;
+  const top = place.top + (place.height - 240 * scale) / 2;
+  const layer = document.querySelector(".frames, .own .over").getBoundingClientRect();
+  return [[left, top, scale], [layer.left, layer.top, layer.width, layer.height]];
+}"""
+
+
+def test_frames_lie_on_the_picture_in_every_window(world: World) -> None:
+    with somebody(world, "practice") as person:
+        page = person.page
+        found = []
+        for stage in ("before", "after"):
+            if stage == "after":
+                page.fill("#text", "all of it")
+                page.click("#add-frame")
+                for name, value in (("Left", 0), ("Top", 0), ("Width", 320), ("Height", 240)):
+                    page.get_by_label(f"{name} of frame 1").fill(str(value))
+                person.main()
+                page.get_by_role("button", name="My frames").click()
+            for wide, high in ((1280, 800), (1280, 420), (640, 400), (360, 740), (700, 950)):
+                page.set_viewport_size({"width": wide, "height": high})
+                page.wait_for_timeout(50)
+                (left, top, scale), layer = page.evaluate(PLACES)
+                wanted = [left, top, 320 * scale, 240 * scale]
+                if layer != pytest.approx(wanted, abs=1.0):
+                    found.append((stage, wide, high, wanted, layer))
+        assert found == []
+
+
+def test_half_an_answer_is_kept_and_comes_back(world: World) -> None:
+    with somebody(world, "picture") as person:
+        page = person.page
+        page.fill("#text", "half a thought")
+        page.click("#add-frame")
+        page.get_by_text("Saved", exact=True).wait_for()
+        page.reload()
+        assert page.locator("#text").input_value() == "half a thought"
+        assert page.locator(".frame:not(.sketch)").count() == 1
+        person.main()
+        page.locator("#q3 label").nth(3).click()
+        page.get_by_text("Saved", exact=True).wait_for()
+        page.reload()
+        assert page.locator("#q3-4").is_checked()
+
+
+def test_what_is_missing_is_said_with_a_way_to_it(world: World) -> None:
+    with somebody(world, "practice") as person:
+        page = person.page
+        page.click("button.main")
+        page.get_by_role("link", name="Say it in your own words").click()
+        assert page.evaluate("document.activeElement.id") == "text"
+        person.say()
+        page.locator("#q1 label").first.click()
+        page.click("button.main")
+        links = page.locator("#errors a")
+        assert links.first.inner_text() == "Question 2 has no answer yet"
+        links.first.press("Enter")
+        assert page.evaluate("document.activeElement.name") == "q2"
+
+
+def test_old_tabs_reloads_and_the_back_button_do_no_harm(world: World) -> None:
+    with somebody(world, "picture") as person:
+        page, address = person.page, person.page.url
+        other = page.context.new_page()
+        other.goto(address)
+        person.say("first")
+        other.fill("#text", "second")
+        other.click("button.main")
+        with other.expect_navigation():
+            other.click("button.main")
+        assert "stays as it was" in other.locator("main").inner_text()
+        with other.expect_navigation():
+            other.get_by_role("link", name="Go on with the study").click()
+        assert other.url == address
+        page.bring_to_front()  # nothing is drawn in a tab behind
+        page.reload()
+        person.rate()
+        other.bring_to_front()
+        other.locator(".rating").first.wait_for()
+        Person(other, "").rate({"q1": 5})
+        assert "stay" in other.locator("main").inner_text()
+        page.bring_to_front()
+        second = page.url
+        page.go_back()
+        assert page.url == second
+        page.reload()
+        person.say()
+        person.rate()
+        assert person.path == "/post"
+    with world.database.owning() as connection:
+        twice = "select count(*) from vote group by participant_id, instance_id having count(*) > 1"
+        assert connection.execute(text(twice)).all() == []
+
+
+def test_a_lost_connection_and_a_busy_server_are_tried_again(world: World) -> None:
+    before = len(world.rows(tables.vote))
+    with somebody(world, "picture") as person:
+        person.say()
+        seen: list[str] = []
+
+        def trouble(route: Any) -> None:
+            seen.append(route.request.post_data)
+            if len(seen) == 1:
+                route.abort()
+            elif len(seen) == 2:
+                route.fulfill(status=503, headers={"Retry-After": "1"})
+            else:
+                route.continue_()
+
+        person.page.route("**/ratings", trouble)
+        person.rate()
+        assert len(seen) == 3
+        assert len(set(seen)) == 1
+    assert len(world.rows(tables.vote)) == before + 1
+
+
+def test_without_scripts_everything_but_drawing_works(world: World) -> None:
+    with somebody(world, None, java_script_enabled=False) as person:
+        page = person.page
+        for _ in ("landing", "consent", "code", "about you", "practice"):
+            person.main()
+        for _ in range(3):
+            page.fill("#text", "its ears")
+            for name, value in (("x", 10), ("y", 20), ("width", 30), ("height", 40)):
+                page.fill(f"[name=box_{name}_0]", str(value))
+            person.main()
+            person.rate()
+            if "/feedback" in page.url:
+                person.main()
+                person.main()
+        page.select_option("[name=q7_0]", "2")
+        person.main()
+        assert "each place once" in page.locator("#errors").inner_text()
+        page.select_option("[name=q7_1]", "1")
+        person.main()
+        assert page.url.endswith("/finish")
+    assert world.rows(tables.baseline)[-1].boxes == [
+        {"x": 10.0, "y": 20.0, "width": 30.0, "height": 40.0}
+    ]
+    assert world.rows(tables.post_study)[-1].answers["q7"][:2] == [1, 0]
