@@ -163,6 +163,17 @@ class World:
 
 
 @contextmanager
+def small_world(database: Database, folder: Path) -> Iterator[World]:
+    """One practice item, a map with twins and a list of concepts; room for many people."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(small_study, "SIZE", (320, 240))
+        small_study.study_folder(folder, instances=2, training=1, votes=40)
+    keys = small_study.opened(database, folder)
+    with served(database.url, folder) as origin, chromium() as browser:
+        yield World(database, keys, origin, browser)
+
+
+@contextmanager
 def somebody(world: World, stage: Stage | None, **window: Any) -> Iterator[Person]:
     """A person; whatever went wrong in their window fails the test."""
     wide = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}

@@ -234,11 +234,12 @@ MUTATIONS = {
         taken_out_counts_no_more,
     ),
     "the person is locked": Mutation(
-        people, "of=tables.study), person.with_for_update()", "of=tables.study), person",
+        people, "        person = person.with_for_update()\n", "        pass\n",
         "double click",
     ),
     "the study is held": Mutation(
-        people, "study.with_for_update(read=True, of=tables.study)", "study", "close, vote"
+        people, "lock = func.pg_advisory_xact_lock if alone else func.pg_advisory_xact_lock_shared",
+        "lock = func.abs", "close, vote",
     ),
     "who stays is held": Mutation(
         people, "person.with_for_update(read=True)", "person", "withdrawal, picture"
@@ -266,8 +267,8 @@ MUTATIONS = {
         withdrawal, "        .with_for_update()\n", NONE, "withdrawal, takeover"
     ),
     "arrivals hold the study": Mutation(
-        participants, ".where(tables.study.c.slug == slug).with_for_update(read=True)",
-        ".where(tables.study.c.slug == slug)", "close, arrival",
+        participants, "connection.execute(select(held(tables.study.c.id)).where(named))", "pass",
+        "close, arrival",
     ),
     "places of the panel are given one by one": Mutation(
         participants, '''text("select pg_advisory_xact_lock(hashtextextended(:study, 0))")''',

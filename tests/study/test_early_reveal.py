@@ -8,9 +8,11 @@ from sqlalchemy import text
 
 from small_study import read_protocol
 from theodolite.contracts.study_material import PICTURES, read_material
-from theodolite.study.assignments import AFTER_ROLES
+from theodolite.study.assignments import AFTER_ROLES, assignment
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
+from theodolite.study.participants import participant
+from theodolite.study.web.item_views import item_view
 from web_study import asked, browser, person, web_app
 
 ADDRESS = re.compile(r'(?:href|src|action|data-[a-z]+)\s*=\s*["\']([^"\']+)["\']')
@@ -85,3 +87,15 @@ def test_afterwards_all_of_it(database: Database, tmp_path: Path) -> None:
         who = person(database, Keys.read(folder), "revealed")
         reached = crawled(client, who, f"/a/{who.item}")
         assert len({answer.content for answer in reached.values()} & contents) == 5
+
+
+def test_templates_are_not_even_given_it(database: Database, tmp_path: Path) -> None:
+    app = web_app(database, tmp_path / "s", instances=1, votes=3, training=1, quota=1)
+    site, keys = app.state.site, Keys.read(tmp_path / "s")
+    for stage, there in (("leased", False), ("revealed", True)):
+        who = person(database, keys, stage)
+        assert who.id is not None
+        item = assignment(database, who.id, who.item)
+        view = item_view(site, item, participant(database, who.id))
+        assert bool(view.explanation) is bool(view.questions) is bool(view.key) is there
+    site.database.close()

@@ -1,30 +1,20 @@
 """The pages in a real browser: every way of answering leads through the whole study."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
-import small_study
-from study_browser import Person, World, chromium, served, somebody
+from study_browser import Person, World, small_world, somebody
 from theodolite.study import tables
 from theodolite.study.database import Database
-
-NARROW = {"width": 360, "height": 740}
 
 
 @pytest.fixture(scope="module")
 def world(one_database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One practice item, a map with twins and a list of concepts; room for many people."""
-    folder = tmp_path_factory.mktemp("pages") / "s"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small_study, "SIZE", (320, 240))
-        small_study.study_folder(folder, instances=2, training=1, votes=40)
-    keys = small_study.opened(one_database, folder)
-    with served(one_database.url, folder) as origin, chromium() as browser:
-        yield World(one_database, keys, origin, browser)
+    with small_world(one_database, tmp_path_factory.mktemp("pages") / "s") as made:
+        yield made
 
 
 def tab_to(person: Person, selector: str) -> None:
@@ -80,93 +70,6 @@ def test_the_whole_study_by_keyboard_alone(world: World) -> None:
     ]
     assert world.rows(tables.post_study)[-1].answers["q7"] == [0, 2, 1, 3, 4]
     assert len(world.rows(tables.vote)) == 2
-
-
-def test_an_item_by_clicks_without_dragging(world: World) -> None:
-    with somebody(world, "picture") as person:
-        page = person.page
-        place = page.locator(".frames").bounding_box()
-        for right, down in ((0.25, 0.25), (0.75, 0.5)):
-            page.mouse.click(
-                place["x"] + right * place["width"], place["y"] + down * place["height"]
-            )
-        page.get_by_label("Left of frame 1").fill("20")
-        page.click("#add-frame")
-        page.get_by_label("Remove frame 2").click()
-        page.fill("#text", "its ears")
-        person.main()
-        assert page.locator(".own rect.over").count() == 1
-        person.rate()
-    box = world.rows(tables.baseline)[-1].boxes[0]
-    assert box == pytest.approx({"x": 20, "y": 60, "width": 160, "height": 60}, abs=1)
-
-
-def test_a_frame_is_dragged_moved_and_taken_by_a_corner(world: World) -> None:
-    with somebody(world, "practice") as person:
-        page = person.page
-        place = page.locator(".frames").bounding_box()
-
-        def drag(*points: tuple[float, float]) -> None:
-            for number, (right, down) in enumerate(points):
-                page.mouse.move(place["x"] + right * place["width"] / 320,
-                                place["y"] + down * place["height"] / 240, steps=3)  # fmt: skip
-                if number == 0:
-                    page.mouse.down()
-            page.mouse.up()
-
-        drag((200, 150), (100, 50))
-        drag((150, 100), (160, 110))
-        drag((210, 160), (260, 200))
-        held = json.loads(page.locator("[name=boxes]").input_value())
-        wanted = {"x": 110, "y": 60, "width": 150, "height": 140}
-        assert held == [pytest.approx(wanted, abs=2)]
-
-
-def test_a_finger_sets_two_corners_and_scrolls(world: World) -> None:
-    phone = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
-    with somebody(world, "practice", **phone) as person:
-        page = person.page
-        place = page.locator(".frames").bounding_box()
-        for part in (0.2, 0.6):
-            page.touchscreen.tap(
-                place["x"] + part * place["width"], place["y"] + part * place["height"]
-            )
-        held = json.loads(page.locator("[name=boxes]").input_value())
-        wanted = {"x": 64, "y": 48, "width": 128, "height": 96}
-        assert held == [pytest.approx(wanted, abs=2)]
-        assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
-
-
-PLACES = """() => {
-  const picture = document.querySelector(".picture"), place = picture.getBoundingClientRect();
-  const scale = Math.min(place.width / 320, place.height / 240);
-  const left = place.left + (place.width - 320 * scale) / 2;
-  const top = place.top + (place.height - 240 * scale) / 2;
-  const layer = document.querySelector(".frames, .own .over").getBoundingClientRect();
-  return [[left, top, scale], [layer.left, layer.top, layer.width, layer.height]];
-}"""
-
-
-def test_frames_lie_on_the_picture_in_every_window(world: World) -> None:
-    with somebody(world, "practice") as person:
-        page = person.page
-        found = []
-        for stage in ("before", "after"):
-            if stage == "after":
-                page.fill("#text", "all of it")
-                page.click("#add-frame")
-                for name, value in (("Left", 0), ("Top", 0), ("Width", 320), ("Height", 240)):
-                    page.get_by_label(f"{name} of frame 1").fill(str(value))
-                person.main()
-                page.get_by_role("button", name="My frames").click()
-            for wide, high in ((1280, 800), (1280, 420), (640, 400), (360, 740), (700, 950)):
-                page.set_viewport_size({"width": wide, "height": high})
-                page.wait_for_timeout(50)
-                (left, top, scale), layer = page.evaluate(PLACES)
-                wanted = [left, top, 320 * scale, 240 * scale]
-                if layer != pytest.approx(wanted, abs=1.0):
-                    found.append((stage, wide, high, wanted, layer))
-        assert found == []
 
 
 def test_half_an_answer_is_kept_and_comes_back(world: World) -> None:
@@ -241,7 +144,7 @@ def test_a_lost_connection_and_a_busy_server_are_tried_again(world: World) -> No
         seen: list[str] = []
 
         def trouble(route: Any) -> None:
-            seen.append(route.request.post_data)
+            seen.append(f"{route.request.resource_type} {route.request.post_data}")
             if len(seen) == 1:
                 route.abort()
             elif len(seen) == 2:
@@ -254,6 +157,19 @@ def test_a_lost_connection_and_a_busy_server_are_tried_again(world: World) -> No
         assert len(seen) == 3
         assert len(set(seen)) == 1
     assert len(world.rows(tables.vote)) == before + 1
+
+
+def test_somebody_who_was_away_is_warned_and_keeps_the_picture(world: World) -> None:
+    with somebody(world, "picture") as person:
+        page = person.page
+        page.clock.install()
+        page.reload()
+        page.route("**/heartbeat", lambda route: route.abort())
+        page.clock.fast_forward("26:30")
+        page.get_by_text("kept for you for").wait_for()
+        page.unroute("**/heartbeat")
+        page.get_by_role("button", name="I am still here").click()
+        page.locator("#lease").wait_for(state="hidden")
 
 
 def test_without_scripts_everything_but_drawing_works(world: World) -> None:

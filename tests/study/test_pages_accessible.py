@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-import small_study
-from study_browser import Person, World, chromium, served, somebody
+from study_browser import Person, World, small_world, somebody
 from theodolite.study.database import Database
 
 LOOKS = [(1280, "light", True), (1280, "dark", False), (360, "light", False), (360, "dark", True)]
@@ -26,14 +25,8 @@ COVERED = """() => {
 
 @pytest.fixture(scope="module")
 def world(one_database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A study with everything that pages can show."""
-    folder = tmp_path_factory.mktemp("accessible") / "s"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small_study, "SIZE", (320, 240))
-        small_study.study_folder(folder, instances=2, training=1, votes=40)
-    keys = small_study.opened(one_database, folder)
-    with served(one_database.url, folder) as origin, chromium() as browser:
-        yield World(one_database, keys, origin, browser)
+    with small_world(one_database, tmp_path_factory.mktemp("pages") / "s") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

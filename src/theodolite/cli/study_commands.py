@@ -93,8 +93,8 @@ def study_serve(
     """Serve a study to people, on this machine; a proxy with TLS goes before it."""
     from theodolite.study.lifecycle import become
     from theodolite.study.progress import progress
-    from theodolite.study.web.settings import Settings
     from theodolite.study.web.serving import serve
+    from theodolite.study.web.settings import Settings
 
     with in_words(), studied(folder, database, load=True) as study:
         if opened and progress(study.database, study.slug).state == "draft":

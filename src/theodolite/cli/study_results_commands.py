@@ -72,10 +72,13 @@ def study_verify(
 
         faults = verify_export(folder)
     else:
-        from theodolite.study.invariants import violations
+        from theodolite.study.verify import verify
 
         with in_words(), studied(folder, database) as study:
-            faults = [str(violation) for violation in violations(study.database)]
+            found = verify(study.database, study.slug)
+        faults = list(found.problems)
+        for line in (*found.facts, *found.warnings):
+            typer.echo(line)
     for fault in faults:
         typer.echo(fault, err=True)
     if faults:

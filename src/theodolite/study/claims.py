@@ -82,7 +82,7 @@ def _own(connection: Connection, who: Present) -> Sequence[Found]:
 
 
 def _enough(who: Present, own: Sequence[Found]) -> bool:
-    return sum(row.state == "submitted" for row in own) >= who.participant.quota
+    return len([row for row in own if row.state == "submitted"]) >= who.participant.quota
 
 
 def _resumed(connection: Connection, who: Present) -> Found | None:

@@ -8,6 +8,7 @@ from theodolite.errors import EvidenceError
 from theodolite.study import tables
 from theodolite.study.database import Database
 from theodolite.study.events import log
+from theodolite.study.people import held
 from theodolite.study.refusals import Invalid, NotHere, WrongStage
 from theodolite.study.rows import Found
 
@@ -112,8 +113,10 @@ def study_id(database: Database, slug: str) -> UUID:
 
 def _locked(connection: Connection, slug: str) -> Found:
     """Waits until whoever is answering has answered; their log lines do not wait for it."""
+    named = tables.study.c.slug == slug
+    connection.execute(select(held(tables.study.c.id, alone=True)).where(named))
     study = connection.execute(
-        select(tables.study).where(tables.study.c.slug == slug).with_for_update(key_share=True)
+        select(tables.study).where(named).with_for_update(key_share=True)
     ).one_or_none()
     if study is None:
         raise NotHere(f"There is no study {slug!r}.")

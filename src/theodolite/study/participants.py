@@ -15,7 +15,7 @@ from theodolite.study.database import Database
 from theodolite.study.events import log
 from theodolite.study.keys import Keys
 from theodolite.study.lifecycle import OVER, lift
-from theodolite.study.people import Participant, Present, present
+from theodolite.study.people import Participant, Present, held, present
 from theodolite.study.platforms.identity import Identity
 from theodolite.study.refusals import Invalid, NotHere, NotOpen, WrongStage
 from theodolite.study.rows import Found
@@ -36,9 +36,9 @@ class Arrival:
 def arrive(database: Database, slug: str, identity: Identity, keys: Keys) -> Arrival:
     """A person from a platform; the same id is the same person. Ids are kept sealed only."""
     with database.transaction() as connection:
-        study = connection.execute(
-            select(tables.study).where(tables.study.c.slug == slug).with_for_update(read=True)
-        ).one_or_none()
+        named = tables.study.c.slug == slug
+        connection.execute(select(held(tables.study.c.id)).where(named))
+        study = connection.execute(select(tables.study).where(named)).one_or_none()
         if study is None:
             raise NotHere
         preview = identity.platform == PREVIEW

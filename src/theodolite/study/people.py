@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, Text, cast, func, select
 
 from theodolite.study import tables
 from theodolite.study.protocol import Protocol
 from theodolite.study.refusals import NotHere, NotOpen
 from theodolite.study.rows import Found
+
+HOLD = 7203003
+"""Tells these locks from others of the same study."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,23 @@ def present(connection: Connection, participant_id: UUID, *, lock: bool = False)
     """
     study, person = _rows(participant_id)
     if lock:
-        study, person = study.with_for_update(read=True, of=tables.study), person.with_for_update()
+        connection.execute(
+            select(held(tables.participant.c.study_id)).where(
+                tables.participant.c.id == participant_id
+            )
+        )
+        person = person.with_for_update()
     around = connection.execute(study).one_or_none()
     return _together(connection.execute(person).one_or_none(), around)
+
+
+def held(study_id: ColumnElement[Any], *, alone: bool = False) -> Any:
+    """A lock on a study: many hold it together while people answer, staff hold it alone.
+
+    Not a lock of its row: those who share one let no other pass as long as there are more of them.
+    """
+    lock = func.pg_advisory_xact_lock if alone else func.pg_advisory_xact_lock_shared
+    return lock(func.hashtextextended(cast(study_id, Text), HOLD))
 
 
 def staying(connection: Connection, participant_id: UUID) -> Present:

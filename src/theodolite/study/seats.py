@@ -42,7 +42,7 @@ def free_seat(
         query = query.with_for_update(of=tables.slot, skip_locked=True)
     # one after the other: each of them follows an index, both together would not
     for whose in _turns(who):
-        found = connection.execute(query.where(whose)).first()
+        found: Found | None = connection.execute(query.where(whose)).first()
         if found is not None:
             return found
     return None

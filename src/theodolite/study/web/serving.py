@@ -48,7 +48,7 @@ def serve(
     if not public and not _loopback(host):
         raise EvidenceError(
             "host", repr(host), "an address of this machine",
-            "Put a proxy with https in front, or say that it is meant: --public.",
+            "Put a proxy with https in front.",
         )  # fmt: skip
     if workers < 1:
         raise EvidenceError("workers", str(workers), "1 or more")
@@ -111,7 +111,7 @@ def need_ready(settings: Settings) -> None:
     if known is None:
         raise EvidenceError(
             "study", f"{protocol.slug!r}, which the database does not have", "one that was loaded",
-            "theodolite study load puts it there.",
+            "theodolite study serve puts it there.",
         )  # fmt: skip
     if known != keys.id:
         raise RefusedInput(
@@ -127,5 +127,5 @@ def _need_tables(database: Database) -> None:
     if found != newest:
         raise EvidenceError(
             "database", f"tables of version {found}", f"version {newest}",
-            "Bring them up to date: theodolite study migrate.",
+            "theodolite study serve brings them up to date.",
         )  # fmt: skip
