@@ -31,6 +31,8 @@ class Seen:
     """Connections that broke: the server or the database was killed."""
     seconds: dict[str, list[float]] = field(default_factory=dict)
     done: int = 0
+    again: Counter[str] = field(default_factory=Counter)
+    """Pages that had to be loaded again at the door, by status."""
 
     def took(self, route: str, seconds: float) -> None:
         self.seconds.setdefault(route, []).append(seconds)
@@ -47,7 +49,7 @@ class Behaviour:
     other: float = 0.03
     think: float = 0.0
     """Seconds for one item in all."""
-    patience: float = 600.0
+    patience: float = 1800.0
 
 
 class Refused(Exception):
@@ -119,13 +121,18 @@ class Annotator:
         """Landing, consent, a few words about oneself; until the study itself."""
         await self.get(f"/s/{self.slug}")
         status, place, body = await self.post(f"/s/{self.slug}/begin")
-        for _ in range(20):
-            if status in (302, 303):
+        for _ in range(60):
+            if status >= 400:  # an answer was lost on its way: as a person would, load the page
+                self.seen.again[f"{status} {place or 'at the door'}"] += 1
+                await asyncio.sleep(self.random.uniform(0.1, 0.5))
+                status, place, body = await self.get(f"/s/{self.slug}")
+            elif status in (302, 303):
                 status, place, body = await self.get(place)
-                continue
-            if b'action="/next"' in body:
+            elif b'action="/next"' in body:
                 return
-            if b'action="/consent"' in body:
+            elif b"/begin" in body:
+                status, place, body = await self.post(f"/s/{self.slug}/begin")
+            elif b'action="/consent"' in body:
                 status, place, body = await self.post("/consent")
             elif b'action="/demographics"' in body:
                 status, place, body = await self.post("/demographics")

@@ -192,7 +192,7 @@ async def _run(
         return seen, await trouble
 
 
-def run(chaos: Chaos) -> dict[str, float | int | list[str]]:
+def run(chaos: Chaos) -> dict[str, Any]:
     """One study under fire; what is wrong afterwards."""
     place = Path(tempfile.mkdtemp(prefix="study-chaos-"))
     cluster = create(Path(tempfile.mkdtemp(prefix="study-chaos-pg-")))
@@ -220,7 +220,7 @@ def run(chaos: Chaos) -> dict[str, float | int | list[str]]:
 
 def _judged(
     chaos: Chaos, cluster: LocalPostgres, seen: Seen, killed: tuple[int, int], wall: float
-) -> dict[str, float | int | list[str]]:
+) -> dict[str, Any]:
     database = Database(cluster.url)
     with database.owning() as connection:
         counted = dict(
@@ -257,12 +257,13 @@ def _judged(
         "deadlocks": log.count("deadlock detected"),
         "busy answers": seen.busy,
         "broken connections": seen.lost,
+        "loaded again": dict(seen.again),
         "faults": [f"{what}: {n}" for what, n in seen.faults.items()],
         "broken rules": rules,
     }
 
 
-def wrong(result: dict[str, float | int | list[str]]) -> list[str]:
+def wrong(result: dict[str, Any]) -> list[str]:
     """What must be nothing and is not."""
     nothing = ("over", "under", "acknowledged and lost", "early reveals", "deadlocks", "faults",
                "broken rules")  # fmt: skip

@@ -46,10 +46,13 @@ def must_hold(play: Play, race: Race, seen: list[Any]) -> None:
 def played(play: Play, race: Race, scheduler: Stepped, *, seed: str, most: int) -> int:
     """Many orders of one race, or all with at most three changes from one to the other."""
     keep_state(play.database)
-    bring_back(play.database)
-    must_hold(play, race, scheduler.run(race.acts(play), preferring(0, END, END)))
-    count = 1
-    for first, mine, others in schedules(dict(scheduler.steps), seed, most):
+    count, steps = 0, {}
+    for first in range(len(race.acts(play))):  # one after the other
+        bring_back(play.database)
+        must_hold(play, race, scheduler.run(race.acts(play), preferring(first, END, END)))
+        steps = {n: max(steps.get(n, 0), made) for n, made in scheduler.steps.items()}
+        count += 1
+    for first, mine, others in schedules(steps, seed, most):
         bring_back(play.database)
         seen = scheduler.run(race.acts(play), preferring(first, mine, others))
         try:

@@ -8,7 +8,7 @@ from stepped import stepped
 from study_races import RACES, set_up
 from theodolite.study.database import Database
 
-SCHEDULES = int(os.environ.get("THEODOLITE_STUDY_SCHEDULES", "6"))
+SCHEDULES = int(os.environ.get("THEODOLITE_STUDY_SCHEDULES", "5"))
 """Of each race; 0: all of those with at most three changes from one to the other."""
 
 
@@ -18,4 +18,4 @@ def test_every_order_of_statements_ends_well(
 ) -> None:
     play = set_up(empty_database, tmp_path / "s", RACES[name])
     with stepped(empty_database) as scheduler:
-        assert played(play, RACES[name], scheduler, seed=name, most=SCHEDULES) > SCHEDULES
+        assert played(play, RACES[name], scheduler, seed=name, most=SCHEDULES) > min(SCHEDULES, 9)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, Select, and_, func, or_, select
 
 from theodolite.study import tables
 from theodolite.study.people import Present
@@ -26,7 +26,7 @@ def free_seat(
     order = [tables.slot.c.slot_no, tables.slot.c.rnd]
     if who.participant.design_row is not None:
         order.insert(0, tables.slot.c.planned_position)
-    query = (
+    query: Select[Any] = (
         select(
             tables.slot.c.id,
             tables.slot.c.instance_id,
@@ -42,7 +42,7 @@ def free_seat(
         query = query.with_for_update(of=tables.slot, skip_locked=True)
     # one after the other: each of them follows an index, both together would not
     for whose in _turns(who):
-        found: Found | None = connection.execute(query.where(whose)).first()
+        found = connection.execute(query.where(whose)).first()
         if found is not None:
             return found
     return None

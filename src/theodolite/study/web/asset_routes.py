@@ -18,6 +18,8 @@ from theodolite.study.web.steps import NobodyKnown
 
 router = APIRouter()
 LOOK = ["GET", "HEAD"]
+KEPT = "public, max-age=600"
+"""Scripts and styles: asking for each of them again with each page is slow far away."""
 MOST_BYTES = 64 << 20
 PRIVATE = {"cache-control": "private, no-store", "content-disposition": "inline"}
 SEEING = ("training", "active", "finished")
@@ -76,7 +78,7 @@ def static(name: str, request: Request) -> Response:
     file: StaticFile | None = request.app.state.static.get(name)
     if file is None:
         raise NotHere
-    headers = {"cache-control": "no-cache", "etag": file.tag}
+    headers = {"cache-control": KEPT, "etag": file.tag}
     if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)
     return Response(file.content, media_type=file.kind, headers=headers)

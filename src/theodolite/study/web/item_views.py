@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 from uuid import uuid4
 
-from theodolite.contracts.study_material import Explained, Instance
+from theodolite.contracts.study_material import Check, Explained, Instance
 from theodolite.study.answers import questions_of
 from theodolite.study.assignments import Assignment
 from theodolite.study.people import Participant
@@ -62,7 +62,6 @@ def _first(
 ) -> dict[str, Any]:
     """Nothing of the explanation is in here."""
     words = said if stored is None else stored
-    check = shown.instance.check
     return {
         "action": shown.action,
         "before": stored is None,
@@ -72,8 +71,16 @@ def _first(
         "picture_url": f"{shown.action}/asset/picture",
         "text": words.get("text") or "",
         "boxes": [dict(box) for box in words.get("boxes") or []],
-        "instruction": "" if check is None else check.instruction,
+        "instruction": _instruction(shown.instance.check, before=stored is None),
     }
+
+
+def _instruction(check: Check | None, *, before: bool) -> str:
+    """Said where it can be followed: about frames at first, about ratings then."""
+    if check is None:
+        return ""
+    here = check.box is not None if before else bool(check.ratings)
+    return check.instruction if here else ""
 
 
 def _second(shown: _Shown, chosen: Mapping[str, int]) -> dict[str, Any]:
@@ -99,16 +106,24 @@ def _question(shown: _Shown, name: str, value: int | None) -> QuestionView:
 
 
 def _explanation(shown: _Shown, explained: Explained, prefix: str) -> ExplanationView:
-    concepts = explained.concepts
     return ExplanationView(
         label=explained.predicted,
         picture_url=f"{shown.action}/asset/{prefix}picture",
         map_url=None if explained.map is None else f"{shown.action}/asset/{prefix}map",
-        concepts=None if concepts is None else [(name, float(w)) for name, w in concepts.items()],
+        concepts=_concepts(explained, shown.instance.shown),
         legend=shown.site.legend,
         width=shown.width,
         height=shown.height,
     )
+
+
+def _concepts(explained: Explained, first: Explained) -> list[tuple[str, float]] | None:
+    """Those of a changed picture in the order of the first one: the eye compares line by line."""
+    if explained.concepts is None:
+        return None
+    place = {name: number for number, name in enumerate(first.concepts or {})}
+    ordered = sorted(explained.concepts, key=lambda name: place.get(name, len(place)))
+    return [(name, float(explained.concepts[name])) for name in ordered]
 
 
 def _left(site: Site, until: datetime | None) -> float:

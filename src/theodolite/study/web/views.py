@@ -165,6 +165,8 @@ class RankingsView:
     """rankings.html.j2: `q7_0` is the place of item 0, from 1."""
 
     rankings: Mapping[str, Ranking]
+    begin: Mapping[str, Sequence[int]]
+    """The order in which each list's items stand at first: another one for each person."""
     chosen: Mapping[str, str] = field(default_factory=dict)
     """What was chosen in a form that came back: field to place."""
 
