@@ -44,7 +44,7 @@ class Behaviour:
 
     peek: float = 0.2
     abandon: float = 0.03
-    away: float = 20.0
+    away: float = 40.0
     twice: float = 0.1
     other: float = 0.03
     think: float = 0.0

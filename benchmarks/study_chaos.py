@@ -57,11 +57,11 @@ class Chaos:
     votes: int = 5
     worker_kills: int = 50
     database_kills: int = 20
-    lease_seconds: float = 15.0
+    lease_seconds: float = 30.0
     workers: int = 2
     seed: int = 0
     longest: float = 1800.0
-    pause: tuple[float, float] = (1.0, 5.0)
+    pause: tuple[float, float] = (2.0, 7.0)
     """Seconds between two kills."""
     behaviour: Behaviour = Behaviour()
 

@@ -35,6 +35,7 @@ def test_every_metric_is_cited_and_explained() -> None:
         "docs/faithfulness.md",
         "docs/saliency.md",
         "docs/acceptance.md",
+        "docs/study.md",
         "docs/evidence.md",
         "docs/data-format.md",
         "docs/scale.md",
