@@ -49,7 +49,7 @@ def test_every_answer_of_every_route(world: Any) -> None:
         assert "camera=()" in answer.headers["permissions-policy"]
         kept = answer.headers["cache-control"]
         if path == "/static/{name:path}":
-            assert kept == "no-cache" and answer.headers["etag"]
+            assert kept == "public, max-age=600" and answer.headers["etag"]
         elif "/asset/" in path:
             assert kept == "private, no-store"
         else:
