@@ -59,14 +59,36 @@ def answered(client: httpx.Client, path: str, seconds: float) -> httpx.Response:
             time.sleep(0.05)
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
-def test_a_killed_process_is_replaced(database: Database, tmp_path: Path) -> None:
+def started(database: Database, tmp_path: Path) -> tuple[subprocess.Popen[bytes], int]:
+    """A server in a process of its own, and its port."""
     folder, port = study_folder(tmp_path / "s", instances=2, votes=1), free_port()
     opened(database, folder)
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     given = json.dumps([database.url, str(folder), port])
-    server = subprocess.Popen([sys.executable, str(program), given], stderr=subprocess.PIPE)
+    command = [sys.executable, str(program), given]
+    return subprocess.Popen(command, stderr=subprocess.PIPE), port
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
+def test_no_process_outlives_a_killed_server(database: Database, tmp_path: Path) -> None:
+    server, port = started(database, tmp_path)
+    with local_client(f"http://127.0.0.1:{port}") as client:
+        answered(client, "/healthz", 60)
+    workers = children(server.pid)
+    server.kill()
+    server.wait()
+    assert server.stderr is not None
+    server.stderr.close()
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
+def test_a_killed_process_is_replaced(database: Database, tmp_path: Path) -> None:
+    server, port = started(database, tmp_path)
     client = local_client(f"http://127.0.0.1:{port}")
     try:
         assert answered(client, "/healthz", 60).headers.get("server") is None

@@ -1,5 +1,10 @@
 """The application: routes, and what holds around all of them."""
 
+import os
+import signal
+import threading
+import time
+
 from fastapi import FastAPI
 
 from theodolite.study.web import (
@@ -59,4 +64,17 @@ def create_app(settings: Settings) -> FastAPI:
 
 def from_environment() -> FastAPI:
     """The same in a worker process, which hears its settings from variables."""
+    end_with_parent()
     return create_app(settings_from())
+
+
+def end_with_parent(every: float = 1.0) -> None:
+    """Whoever started this process is gone: nobody could stop it any more, and it holds the port."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(every)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True, name="parent").start()
