@@ -164,16 +164,6 @@ def test_each_purpose_has_its_own_digests() -> None:
     assert KEY.withdrawal_code("x").replace("-", "")[:12] != KEY.completion_code("", "x")
 
 
-def test_a_pseudonym_is_short_and_stable() -> None:
-    person = KEY.person("s", "prolific", "5f")
-    name = KEY.pseudonym(person)
-    assert re.fullmatch(rf"P-[{LETTERS}]{{5}}-[{LETTERS}]{{5}}", name)
-    assert KEY.pseudonym(person) == name != OTHER.pseudonym(person)
-    assert name[2:7] not in readable(person, 51)  # not a part of what the tables have
-    names = {KEY.pseudonym(KEY.person("s", "p", str(i))) for i in range(2000)}
-    assert len(names) == 2000
-
-
 @given(texts, texts)
 def test_what_is_sealed_opens_for_the_same_study(plain: str, slug: str) -> None:
     sealed = KEY.sealed(plain, slug)
@@ -244,17 +234,6 @@ def test_completion_codes_belong_to_a_person_and_a_study() -> None:
         OTHER.completion_code("horns", SOMEONE),
     }
     assert code not in others and len(others) == 3
-
-
-def test_a_receipt_names_the_vote_and_its_content() -> None:
-    one = KEY.receipt("s", 7, bytes(32))
-    assert re.fullmatch(rf"([{LETTERS}]{{4}}-){{3}}[{LETTERS}]{{4}}", one)
-    others = {
-        KEY.receipt("s", 8, bytes(32)),
-        KEY.receipt("s", 7, b"\x01" * 32),
-        KEY.receipt("t", 7, bytes(32)),
-    }
-    assert one == KEY.receipt("s", 7, bytes(32)) and one not in others and len(others) == 3
 
 
 def test_a_form_belongs_to_a_session() -> None:

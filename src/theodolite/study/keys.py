@@ -86,11 +86,6 @@ class Keys:
         """Who somebody is in one study: always the same, and nobody without the keys."""
         return _mac(self.pepper, "person", slug, platform, platform_id)
 
-    def pseudonym(self, person: bytes) -> str:
-        """A short name for tables: P-7KQ2M-9XDFA."""
-        letters = readable(_mac(self.pepper, "pseudonym", person), 10)
-        return f"P-{letters[:5]}-{letters[5:]}"
-
     def sealed(self, plain: str, slug: str = "") -> bytes:
         """Text that only these keys open, and only for the same study."""
         nonce = secrets.token_bytes(NONCE)
@@ -130,11 +125,6 @@ class Keys:
     def completion_code(self, slug: str, participant_id: UUID | str) -> str:
         """What a person hands in at the platform; another for each person."""
         return readable(_mac(self.completion, "completion", slug, str(participant_id)), 12)
-
-    def receipt(self, slug: str, vote_id: int, payload_sha256: bytes) -> str:
-        """Proof for a person that a vote with this content was taken."""
-        mac = _mac(self.completion, "receipt", slug, str(vote_id), payload_sha256)
-        return grouped(readable(mac, 16))
 
     def csrf(self, session_digest: bytes) -> str:
         """The hidden field of forms in a session."""

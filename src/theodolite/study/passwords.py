@@ -143,8 +143,3 @@ def new_enrolment(now: datetime, lifetime: timedelta = ENROLMENT) -> Enrolment:
 def token_digest(token: str) -> bytes:
     """What is kept of a token: it is random enough that nothing leads back."""
     return hashlib.sha256(token.encode(errors="replace")).digest()
-
-
-def enrols(token: str, digest: bytes, expires: datetime, now: datetime) -> bool:
-    """Whether a token is the one that was made, and still good. The caller uses it up."""
-    return hmac.compare_digest(token_digest(token), digest) and now < expires

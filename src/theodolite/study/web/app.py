@@ -69,7 +69,7 @@ def from_environment() -> FastAPI:
 
 
 def end_with_parent(every: float = 1.0) -> None:
-    """Whoever started this process is gone: nobody could stop it any more, and it holds the port."""
+    """Without whoever started it nobody could stop this process, and it would hold the port."""
     parent = os.getppid()
 
     def watch() -> None:
