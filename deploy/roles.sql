@@ -1,11 +1,23 @@
--- Two logins for one database. Run once, as a superuser:
---   psql -v database=theodolite -v owner_password=... -v server_password=... -f deploy/roles.sql
--- An empty server_password makes a login that comes by the socket only (peer).
+-- Two logins for one database. Run once, as a superuser, with the passwords in the environment:
+-- anybody on the machine can read what is on a command line.
+--   read -rs OWNER_PASSWORD; export OWNER_PASSWORD
+--   psql -v database=theodolite < deploy/roles.sql
+-- Without SERVER_PASSWORD the server's login comes by the socket only (peer).
 --
 -- theodolite_owner   makes and changes the tables, loads studies. Nothing that runs has its password.
 -- theodolite_server  serves people. It adds to what people said; it cannot change the tables, and
 --                    changes answers only as theodolite_withdraw, which withdrawal uses.
 \set ON_ERROR_STOP on
+set log_statement = 'none';  -- passwords are in the next ones
+set log_min_duration_statement = -1;
+\set owner_password ''
+\set server_password ''
+\getenv owner_password OWNER_PASSWORD
+\getenv server_password SERVER_PASSWORD
+select length(:'owner_password') < 20 as weak \gset
+\if :weak
+    do $$ begin raise exception 'OWNER_PASSWORD is missing or short: openssl rand -hex 32'; end $$;
+\endif
 select format('create role %I nologin', name)
 from unnest(array['theodolite_app', 'theodolite_withdraw']) as name
 where name not in (select rolname from pg_roles) \gexec

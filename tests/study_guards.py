@@ -117,6 +117,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "session_pkey": (_again("session"),),
     "session_one_owner": ("update session set participant_id = null",),
     "invite_pkey": (_again("invite"),),
+    "barred_pkey": (_again("barred"),),
     "seen_token_pkey": (_again("seen_token"),),
     "webhook_pkey": (_again("webhook"),),
     "study_slug_key": (
@@ -138,8 +139,11 @@ GUARDS: dict[str, tuple[str, ...]] = {
     ),
     "instance_modality": ("update instance set modality = 'gone'",),
     "instance_kind": ("update instance set kind = 'gone'",),
-    "staff_name_key": ("insert into staff (name) select name from staff",),
+    "staff_study_id_name_key": (
+        "insert into staff (study_id, name) select study_id, name from staff",
+    ),
     "staff_enrol_sha256_key": (
-        "insert into staff (name, enrol_sha256) select 'other', enrol_sha256 from staff",
+        "insert into staff (study_id, name, enrol_sha256) "
+        "select study_id, 'other', enrol_sha256 from staff",
     ),
 }  # fmt: skip

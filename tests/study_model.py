@@ -68,6 +68,7 @@ class Model:
     checks: list[str]
     state: str = "open"
     people: list[Person] = field(default_factory=list)
+    barred: set[str] = field(default_factory=set)
 
     def need(self, *states: str) -> None:
         if self.state not in states:
@@ -78,6 +79,8 @@ class Model:
         if known:
             return known[0]
         self.need("open")
+        if name in self.barred:
+            raise refuse(NotOpen)
         self.people.append(Person(name, quota=self.settings["quota"]))
         return self.people[-1]
 
@@ -240,16 +243,20 @@ class Model:
 
     def withdraw(self, who: Person) -> None:
         self.leave(who)
+        if who.state == "screened_out":
+            self.barred.add(who.name)
         who.state, who.items = "withdrawn", []
 
     def invalidate(self, who: Person) -> int:
         if who.state == "withdrawn":
             raise refuse(NotHere)
+        if who.state in ("landed", "declined"):
+            raise refuse(WrongStage)
         self.leave(who)
         who.state = "screened_out"
         votes = sum(item.state == "submitted" for item in who.items)
         for item in who.items:
-            item.state = {"submitted": "surplus", "leased": "released", "revealed": "released"}.get(
+            item.state = {"submitted": "surplus", "leased": "lost", "revealed": "lost"}.get(
                 item.state, item.state
             )
         return votes

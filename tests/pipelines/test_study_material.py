@@ -1,6 +1,7 @@
 """From a run to what people are shown: the run's network, methods, pictures; twins that fit."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from theodolite.models.backbones import load_backbone
 from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import FeatureExtractor
+from theodolite.pipelines import _study_twins
 from theodolite.pipelines._study_twins import Seen, Wanted, _remembering, _visible
 from theodolite.pipelines.posthoc import PosthocPipeline
 from theodolite.pipelines.saliency import SaliencyPipeline, _drawn
@@ -88,6 +90,14 @@ def pipeline(root: Path, **more: Any) -> SaliencyPipeline:
     return SaliencyPipeline(**given)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_draws() -> Iterator[None]:
+    """A change that is not found is not looked for so long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_study_twins, "DRAWS", 1)
+        yield
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("study")
@@ -95,7 +105,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-WANTED = Wanted(pictures=3, checks=4, seed=5)
+WANTED = Wanted(pictures=2, checks=3, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -121,14 +131,14 @@ def test_every_picture_by_every_technique(root: Path, made: tuple[Path, Material
     folder, material = made
     assert read_material(folder) == material
     data = pets(root / "pets")
-    rows = _drawn(data, 3, 5)
+    rows = _drawn(data, 2, 5)
     expected = {
         (data.pictures[row], name)
         for row in rows
         for name in ("grad_cam", "saliency", "integrated_gradients")
     }
     assert {(one.picture_key, one.technique) for one in material.of("real")} == expected
-    assert len(material.of("real")) == 9
+    assert len(material.of("real")) == 6
     assert material.origin["run"] == "tiny" and material.origin["seed"] == "5"
     assert material.legend == "signed"
     there = {path.name for path in (folder / "pictures").iterdir()}
@@ -177,7 +187,7 @@ def test_checks_are_facts_and_have_pictures_of_their_own(
 ) -> None:
     _, material = made
     checks = [*material.of("training"), *material.of("gold")]
-    assert (len(material.of("training")), len(material.of("gold"))) == (3, 4)
+    assert (len(material.of("training")), len(material.of("gold"))) == (3, 3)
     assert not {one.picture_key for one in checks} & {
         one.picture_key for one in material.of("real")
     }
@@ -242,6 +252,7 @@ def test_what_is_refused(root: Path, made: tuple[Path, Material], tmp_path: Path
         ({"techniques": ["lime"]}, "techniques: got 'lime'"),
         ({"techniques": ["saliency", "saliency"]}, "each once"),
         ({"pictures": 99}, "14 at hand"),
+        ({"pictures": 6, "checks": 6}, "--pictures 5"),
         ({"pictures": 0}, "at least 1"),
     ):
         with pytest.raises(EvidenceError, match=says):
@@ -254,13 +265,17 @@ def test_what_is_refused(root: Path, made: tuple[Path, Material], tmp_path: Path
         )
 
 
-def test_few_pictures_are_shared_with_the_checks() -> None:
+def test_no_picture_is_both_rated_and_practised_with() -> None:
     wanted = Wanted(pictures=4, checks=2)
     assert wanted.rows(np.arange(20)) == ([0, 1, 2, 3], [4, 5, 6, 7, 8])
-    assert wanted.rows(np.arange(6)) == ([0, 1, 2, 3], [4, 5, 3, 2, 1])
+    assert wanted.rows(np.arange(9)) == ([0, 1, 2, 3], [4, 5, 6, 7, 8])
+    with pytest.raises(EvidenceError, match=r"got 8 at hand; needed 9: 4 to .*--pictures 3\."):
+        wanted.rows(np.arange(8))
+    with pytest.raises(EvidenceError, match="Take more data"):
+        wanted.rows(np.arange(5))
 
 
-def test_changes_that_leave_nothing_to_see_are_not_taken() -> None:
+def test_changes_that_leave_nothing_to_see_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (9, 9, 3), np.uint8))
     black, paler = Image.new("RGB", (9, 9)), noise.point(lambda value: value // 2)
     found = iter(
@@ -272,6 +287,7 @@ def test_changes_that_leave_nothing_to_see_are_not_taken() -> None:
         ]
     )
     asked: list[int] = []
+    monkeypatch.setattr(_study_twins, "DRAWS", 6)
     sample = _visible(noise, 10, lambda seed: (asked.append(seed), next(found))[1])
     assert sample is not None and sample.picture is paler
     assert asked == [10, 11, 12, 13]
@@ -301,7 +317,7 @@ def test_a_picture_without_twins() -> None:
 
 
 def test_concepts_of_a_bottleneck(tmp_path: Path) -> None:
-    write_shapes(tmp_path / "shapes", 40)
+    write_shapes(tmp_path / "shapes", 30)
     data = shapes_folder(tmp_path / "shapes")
     torch.manual_seed(0)
     network = timm.create_model("test_resnet")
@@ -320,17 +336,16 @@ def test_concepts_of_a_bottleneck(tmp_path: Path) -> None:
     assert read_material(tmp_path / "out") == made
     assert [one.kind for one in made.instances] == ["real"] * 2 + ["training"] * 3 + ["gold"]
     tests = {data.pictures[row] for row in np.flatnonzero(data.is_test)}
+    backbone = load_backbone("test_resnet", tmp_path / "net.safetensors")
+    extract = FeatureExtractor(backbone.network, backbone.layer)
     for one in made.instances:
         assert one.picture_key in tests and one.technique == "linear_head"
         assert set(one.shown.concepts) <= set(data.concepts.names)
         assert one.check is None or not one.check.box
         assert one.different is None or one.different.predicted != one.shown.predicted
         # the linear head: values times weights, which the logit is the sum of
-        backbone = load_backbone("test_resnet", tmp_path / "net.safetensors")
         picture = data.picture(data.pictures.index(one.picture_key))
-        maps = FeatureExtractor(backbone.network, backbone.layer)(
-            backbone.preprocessing(picture)[None]
-        )
+        maps = extract(backbone.preprocessing(picture)[None])
         values = maps.mean(axis=(2, 3)) @ model["vectors"].T
         label = int((values @ model["weights"]).argmax())
         assert one.shown.predicted == data.classes.names[label]
@@ -339,6 +354,11 @@ def test_concepts_of_a_bottleneck(tmp_path: Path) -> None:
             assert value == pytest.approx(
                 values[0, j] * model["weights"][j, label], rel=0.02, abs=0.02
             )
+    few = int(data.is_test.sum())
+    with pytest.raises(EvidenceError, match=f"{few} at hand.*--pictures {few - 4}"):
+        material_from_posthoc_run(
+            PosthocRun(how, data, model), tmp_path / "none", Wanted(pictures=few, checks=1)
+        )
     with pytest.raises(EvidenceError, match="model"):
         material_from_posthoc_run(PosthocRun(how, data, {}), tmp_path / "none", wanted)
     with pytest.raises(EvidenceError, match="clip_qda"):

@@ -6,7 +6,14 @@ from sqlalchemy import text
 
 from small_study import active, all_rated, answers_for, opened, rated, said, study_folder
 from theodolite.study.answers import Ratings
-from theodolite.study.assignments import asset, assignment, release, reveal, store_baseline
+from theodolite.study.assignments import (
+    asset,
+    assignment,
+    release,
+    renew,
+    reveal,
+    store_baseline,
+)
 from theodolite.study.claims import Done, next_assignment
 from theodolite.study.database import Database
 from theodolite.study.invariants import violations
@@ -180,6 +187,93 @@ def test_what_was_seen_is_asked_once_for_each_picture(database: Database, tmp_pa
         submit(database, ann, item.id, Ratings(answers_for(item), uuid4()))
     assert sorted(asked) == [False, False, True, True]
     assert violations(database) == []
+
+
+def test_what_is_said_to_checks_stays_there(database: Database, tmp_path: Path) -> None:
+    folder = study_folder(
+        tmp_path / "s", instances=5, votes=1, pictures=1, gold=2, baseline="once_per_image",
+        checks={"every": 2, "allowed": 9},
+    )  # fmt: skip
+    ann = active(database, opened(database, folder), "ann")
+    asked = []
+    while not isinstance(item := next_assignment(database, ann), Done):
+        asked.append((item.instance.kind, item.before))
+        if item.before:
+            words = f"seen in {item.instance.kind}{len(asked)}"
+            store_baseline(database, ann, item.id, said(words))
+        reveal(database, ann, item.id)
+        submit(database, ann, item.id, Ratings(answers_for(item), uuid4()))
+    gold = [before for kind, before in asked if kind == "gold"]
+    assert gold == [True, True]
+    assert [before for kind, before in asked if kind == "real"] == [True] + [False] * 4
+    with database.owning() as connection:
+        words = connection.execute(text("select text from baseline where copied_from is not null"))
+        assert set(words.scalars()) == {"seen in real1"}
+    assert violations(database) == []
+
+
+def test_checks_first_are_not_copied_either(database: Database, tmp_path: Path) -> None:
+    """A picture whose check comes before its first real item is asked about anew."""
+    folder = study_folder(
+        tmp_path / "s", instances=3, votes=1, gold=1, baseline="once_per_image",
+        checks={"every": 2, "allowed": 9},
+    )  # fmt: skip
+    keys = opened(database, folder)
+    with database.owning() as connection:  # the check's picture is that of all others
+        connection.execute(text("alter table instance disable trigger user"))
+        connection.execute(
+            text("update instance set picture_key = 'one' where kind = 'gold' or "
+                 "place = (select max(place) from instance where kind = 'real')")
+        )  # fmt: skip
+    ann = active(database, keys, "ann")
+    while not isinstance(item := next_assignment(database, ann), Done):
+        assert item.before
+        rated(database, ann, item)
+
+
+def test_nobody_keeps_a_picture_for_ever(database: Database, tmp_path: Path) -> None:
+    keys = opened(database, study_folder(tmp_path / "s", instances=1, votes=1, lease_minutes=10))
+    ann, bob = active(database, keys, "ann"), active(database, keys, "bob")
+    item = next_assignment(database, ann)
+
+    def age(minutes: int) -> float:
+        with database.owning() as connection:
+            connection.execute(
+                text(
+                    "update assignment set leased_at = clock_timestamp() - :age * interval '1 min'"
+                ),
+                {"age": minutes},
+            )
+        until = renew(database, ann, item.id)
+        with database.owning() as connection:
+            now = connection.execute(text("select clock_timestamp()")).scalar_one()
+        return (until - now).total_seconds() / 60
+
+    assert abs(age(0) - 10) < 0.5 and abs(age(29) - 10) < 0.5
+    assert abs(age(35) - 5) < 0.5
+    assert age(41) < 0
+    store_baseline(database, ann, item.id, said())
+    reveal(database, ann, item.id)
+    assert next_assignment(database, ann).id == item.id  # nobody took it
+    assert next_assignment(database, bob).instance.key == item.instance.key
+    assert renew(database, ann, item.id) is None
+    assert assignment(database, ann, item.id).state == "lost"
+
+
+def test_a_picture_is_logged_when_it_is_first_served(database: Database, tmp_path: Path) -> None:
+    keys = opened(database, study_folder(tmp_path / "s", instances=1))
+    who = active(database, keys, "ann")
+    item = next_assignment(database, who)
+    store_baseline(database, who, item.id, said())
+    for role in ("map", "same_map", "map", "map", "same_map"):
+        asset(database, who, item.id, role)
+    with database.owning() as connection:
+        lines = connection.execute(
+            text(
+                "select detail ->> 'role' from event where kind = 'explanation served' order by id"
+            )
+        ).scalars()
+        assert list(lines) == ["map", "same_map"]
 
 
 def test_a_planned_study_gives_each_person_their_own(database: Database, tmp_path: Path) -> None:

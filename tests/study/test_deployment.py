@@ -11,10 +11,12 @@ import socket
 import subprocess
 import sys
 import time
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psycopg
 import pytest
 import yaml
 from sqlalchemy import text
@@ -38,22 +40,30 @@ OWNER, SERVER = secrets.token_hex(32), secrets.token_hex(32)
 NAME = "deployed"
 
 
-def with_logins(cluster: LocalPostgres, name: str) -> None:
+PASSWORDS = {"OWNER_PASSWORD": OWNER, "SERVER_PASSWORD": SERVER}
+
+
+def with_logins(
+    cluster: LocalPostgres, name: str, passwords: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
     """deploy/roles.sql, as the guide has it."""
     program = [
         str(binaries() / "psql"), "--quiet", "--no-psqlrc", "-v", f"database={name}",
-        "-v", f"owner_password={OWNER}", "-v", f"server_password={SERVER}",
-        "-f", str(DEPLOY / "roles.sql"), cluster.database("postgres"),
+        "-h", "127.0.0.1", "-p", str(cluster.port), "-U", "theodolite", "-d", "postgres",
     ]  # fmt: skip
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    environment = os.environ | {"PGPASSWORD": cluster.password} | passwords
+    with (DEPLOY / "roles.sql").open() as roles:
+        return subprocess.run(
+            program, capture_output=True, text=True, check=False, env=environment, stdin=roles
+        )
 
 
 @pytest.fixture(scope="module")
 def logins(cluster: LocalPostgres) -> dict[str, str]:
     """The two logins of deploy/roles.sql, made twice, since a second time must do no harm."""
     for _ in range(2):
-        with_logins(cluster, NAME)
+        done = with_logins(cluster, NAME, PASSWORDS)
+        assert done.returncode == 0, done.stderr
     at = f"127.0.0.1:{cluster.port}/{NAME}"
     return {
         "owner": f"postgresql://theodolite_owner:{quote(OWNER)}@{at}",
@@ -128,7 +138,7 @@ def test_the_restore_drill(
     prepared: dict[str, str], logins: dict[str, str], cluster: LocalPostgres, tmp_path: Path
 ) -> None:
     """Dump, new database with the same logins, restore, verify, the same export."""
-    with_logins(cluster, "drill")
+    assert with_logins(cluster, "drill", PASSWORDS).returncode == 0
     dump = str(tmp_path / "dump")
     for program, *arguments in (
         ("pg_dump", "--format=custom", f"--file={dump}", cluster.database(NAME)),
@@ -213,6 +223,48 @@ def test_commands_in_the_container_reach_the_database(prepared: dict[str, str]) 
         capture_output=True, text=True, check=False, env=prepared, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0 and json.loads(done.stdout)["slug"] == "small", done.stderr
+
+
+@pytest.mark.parametrize("owner", [None, "short"])
+def test_no_login_is_made_without_a_password(cluster: LocalPostgres, owner: str | None) -> None:
+    passwords = {} if owner is None else {"OWNER_PASSWORD": owner}
+    done = with_logins(cluster, "nothing", passwords)
+    assert done.returncode != 0 and "OWNER_PASSWORD is missing or short" in done.stderr
+    with psycopg.connect(cluster.database("postgres")) as connection:
+        found = connection.execute("select 1 from pg_database where datname = 'nothing'")
+        assert found.fetchone() is None
+
+
+def commands(guide: str) -> list[str]:
+    """The lines of a guide that somebody types."""
+    return [line.strip() for line in guide.splitlines() if line.startswith("    ")]
+
+
+def test_no_password_is_on_a_command_line() -> None:
+    guide = (ROOT / "docs" / "deployment.md").read_text()
+    whole = commands(guide) + (DEPLOY / "roles.sh").read_text().splitlines()
+    for line in whole:
+        assert not re.search(r"(-v|--set|-c)\s+\w*password", line, re.IGNORECASE), line
+        assert not re.search(r"://[^/@\s]+:[^@\s]+@", line), line
+    for name in ("THEODOLITE_DATABASE", "PGPASSFILE"):
+        assert name in guide
+
+
+def test_the_guide_gives_whole_commands() -> None:
+    """With their paths, and as whoever may do it; what is dumped is also deleted in time."""
+    guide = (ROOT / "docs" / "deployment.md").read_text()
+    typed = [line for line in commands(guide) if not line.startswith("#")]
+    for line in typed:
+        if "theodolite study" in line and "$compose" not in line:
+            assert "/opt/theodolite/bin/theodolite study" in line, line
+            assert re.search(r"sudo .*-u theodolite_(server|owner) ", line), line
+        if re.match(r"(psql|pg_dump|pg_restore|dropdb) ", line):
+            raise AssertionError(f"as whom? {line}")
+    (kept,) = re.findall(r"find \S+ -name '([^']+)'", guide)
+    dumps = re.findall(r"--file=/var/backups/theodolite/(.+?\.dump)", guide)
+    assert len(dumps) >= 2
+    for name in dumps:
+        assert fnmatch(name, kept), name
 
 
 def compose() -> dict[str, Any]:

@@ -258,7 +258,8 @@ def surplus_vote(columns: dict[str, list[Any]]) -> None:
 
 def later_vote(columns: dict[str, list[Any]]) -> None:
     places = columns["at_order"]
-    places[0], places[1] = places[1], places[0]
+    other = next(i for i, place in enumerate(places) if place != places[0])
+    places[0], places[other] = places[other], places[0]
 
 
 def without_a_voter(columns: dict[str, list[Any]]) -> None:
@@ -285,7 +286,7 @@ LIES = {
     "no order": (change("order", without_first), "order is not told"),
     "another order of votes": (change("votes", later_vote), "`at_order`"),
     "no own answer": (change("baselines", without_first), "`baselines`"),
-    "a rare combination": (change("participants", rare_band), "Fewer than 3 people share"),
+    "a rare combination": (change("participants", rare_band), "Fewer than 3 people who voted share"),
     "nobody": (change("participants", without_a_voter), "who are not in `participants`"),
     "a seat less": (change("design", without_first), "Votes and seats do not agree"),
 }  # fmt: skip
@@ -404,20 +405,117 @@ def test_csv_says_the_same_as_parquet(exported: Path) -> None:
     st.lists(
         st.tuples(
             st.sampled_from([None, "18–24", "25–34"]), st.sampled_from([None, "man"]),
-            st.sampled_from([None, "FR", "IS"]),
+            st.sampled_from([None, "FR", "IS"]), st.booleans(),
         ),
         max_size=30,
     )
 )  # fmt: skip
-def test_nobody_is_one_of_fewer_than_three(people: list[tuple[str | None, ...]]) -> None:
-    found = banded({f"p{i}": said_so for i, said_so in enumerate(people)})
-    told = Counter(found.of.values())
+def test_nobody_is_one_of_fewer_than_three(people: list[tuple[Any, ...]]) -> None:
+    """Of those who voted: a crowd of people who gave nothing hides nobody."""
+    voters = {f"p{i}" for i, (*_, voted) in enumerate(people) if voted}
+    told_by = {f"p{i}": tuple(about) for i, (*about, _) in enumerate(people)}
+    found = banded(told_by, voters)
+    told = Counter(found.of[who] for who in voters)
     assert all(many >= FEWEST for said_so, many in told.items() if any(said_so))
-    kept = [found.of[f"p{i}"] == said_so for i, said_so in enumerate(people)]
-    assert found.suppressed == len(people) - sum(kept)
-    for i, said_so in enumerate(people):
-        enough = people.count(said_so) >= FEWEST
-        assert found.of[f"p{i}"] == (said_so if enough else (None, None, None))
+    assert not any(any(found.of[who]) for who in set(told_by) - voters)
+    for who, said_so in told_by.items():
+        enough = [told_by[other] for other in voters].count(said_so) >= FEWEST
+        assert found.of[who] == (said_so if who in voters and enough else (None, None, None))
+    assert found.suppressed == sum(found.of[who] != told_by[who] for who in told_by)
+
+
+def test_bands_of_a_voter_do_not_hide_behind_those_who_did_not_vote(
+    database: Database, tmp_path: Path
+) -> None:
+    played = begun(database, tmp_path / "s", instances=1, votes=2)
+    for name in ("ann", "bob", "cyd", "dan"):
+        arrived(played, name, ABOUT)
+    taken_part(played, ["ann", "bob"], at_random())
+    made = export(database, "small", tmp_path / "s", out=tmp_path / "out")
+    assert set(table(tmp_path / "out", "participants")["age_band"]) == {None}
+    assert made.content["people"]["bands_suppressed"] == 4 and verify_export(made.folder) == []
+    people = table(tmp_path / "out", "participants")
+    people["age_band"] = ["25–34"] * 4  # of four, but two of them gave nothing
+    write_parquet(tmp_path / "out" / "participants.parquet", people)
+    forged(tmp_path / "out")
+    assert "Fewer than 3 people who voted share" in verify_export(tmp_path / "out")[0]
+
+
+def test_who_did_not_agree_is_not_exported(database: Database, tmp_path: Path) -> None:
+    from sqlalchemy import text  # noqa: PLC0415
+
+    played = begun(database, tmp_path / "s", instances=2, votes=2)
+    taken_part(played, ["ann", "bob"], at_random())
+    with database.owning() as connection:
+        connection.execute(
+            text("delete from consent where participant_id = :who"), {"who": played.people["bob"]}
+        )
+    made = export(database, "small", tmp_path / "s", out=tmp_path / "out")
+    assert table(made.folder, "participants")["participant"] == [played.pseudonym("ann")]
+    for name in ("votes", "baselines", "boxes", "order"):
+        assert set(table(made.folder, name)["participant"]) == {played.pseudonym("ann")}, name
+
+
+@pytest.fixture(scope="module")
+def published(
+    one_database: Database, played: Played, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    out = tmp_path_factory.mktemp("published") / "out"
+    export(one_database, "small", played.folder, out=out, public=True)
+    return out
+
+
+def test_what_is_published_tells_no_order_of_people(published: Path, exported: Path) -> None:
+    assert verify_export(published) == []
+    assert {row["at_order"] for row in rows(exported, "votes")} == set(range(1, 19))
+    for who in set(table(published, "votes")["participant"]):
+        mine = [row for row in rows(published, "votes") if row["participant"] == who]
+        before = [row for row in rows(exported, "votes") if row["participant"] == who]
+        assert sorted(row["at_order"] for row in mine) == list(range(1, 7))
+
+        def by_time(found: list[dict[str, Any]]) -> list[str]:
+            return [row["instance"] for row in sorted(found, key=lambda row: row["at_order"])]
+
+        assert by_time(mine) == by_time(before)
+        places = [
+            row[f"{what}_order"]
+            for row in rows(published, "order")
+            for what in ("baseline", "reveal", "vote")
+            if row["participant"] == who and row[f"{what}_order"] is not None
+        ]
+        assert sorted(places) == list(range(1, len(places) + 1))
+    for name, columns in (
+        ("votes", "before after"),
+        ("order", "baseline_to_reveal reveal_to_vote"),
+    ):
+        for column in columns.split():
+            found = [v for v in table(published, name)[f"seconds_{column}"] if v is not None]
+            assert found and all(v == int(v) for v in found)
+    assert "among the person's own" in (published / "DATASHEET.md").read_text()
+    assert "may find them" in (exported / "DATASHEET.md").read_text()
+    assert "not make the data anonymous" in (published / "DATASHEET.md").read_text()
+
+
+PUBLISHED_LIES = {
+    "explanation before own answer": (change("order", seen_too_early), "Not in the order"),
+    "ratings before explanation": (change("order", voted_too_early), "Not in the order"),
+    "another order of votes": (change("votes", later_vote), "`at_order`"),
+    "an order of everybody": (
+        change("order", lambda columns: columns["vote_order"].__setitem__(0, 60)),
+        "do not count from 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", PUBLISHED_LIES)
+def test_lies_in_what_is_published_are_found(published: Path, tmp_path: Path, lie: str) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(published, folder)
+    changed, sentence = PUBLISHED_LIES[lie]
+    changed(folder)
+    forged(folder)
+    found = verify_export(folder)
+    assert any(sentence in said_so for said_so in found), found
 
 
 def test_n_minus_one_is_said_after_a_late_withdrawal(database: Database, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from theodolite.study.export_people import banded
 from theodolite.study.vote_tables import rating_evidence
 
 SCALE = [1, 2, 3, 4, 5]
-NOBODY = banded({})
+NOBODY = banded({}, [])
 
 
 def table(ratings: np.ndarray, *, pictures: int = 10**6) -> dict[str, list[Any]]:
@@ -194,7 +194,8 @@ def test_groups_only_where_enough_people_share_them(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(export_agreement, "MOST_DRAWS", 1)
     ratings = some(30, 8, 8, noise=0.6)
     old, young = ("55–64", "man", None), ("18–24", "woman", None)
-    bands = banded({f"p{i}": young if i < 6 else old for i in range(8)})
+    about = {f"p{i}": young if i < 6 else old for i in range(8)}
+    bands = banded(about, about)
     found = agreement(table(ratings), {"q1": 0}, bands)["questions"]["q1"]["by_group"]
     assert list(found["age_band"]) == ["18–24"] and list(found["gender"]) == ["woman"]
     of_young = found["age_band"]["18–24"]

@@ -35,7 +35,8 @@ MORE = """
     insert into post_study (participant_id, answers) values ('{ann}', '[]');
     insert into gold_result (assignment_id, answers, passed, payload_sha256, durations)
         values ({done}, '[]', true, '', '[]');
-    insert into staff (name, enrol_sha256) values ('eve', '');
+    insert into staff (study_id, name, enrol_sha256) select id, 'eve', '' from study;
+    insert into barred select id, '' from study;
     insert into invite select '', id from study;
     insert into seen_token values ('', now());
     insert into webhook (event_id, kind) values ('', '')"""

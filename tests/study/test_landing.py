@@ -11,13 +11,16 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from sqlalchemy import insert, text
 
 from small_study import opened, study_folder
-from study_player import Player, play
-from theodolite.study import tables
+from study_player import Player, forms_of, links_of, play
+from theodolite.contracts.study_material import read_material
+from theodolite.study import sessions, tables
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
+from theodolite.study.new_study import Beginning, begin_study
 from theodolite.study.platforms.invites import new_invitations
 from theodolite.study.platforms.prolific_events import signature
 from theodolite.study.web.app import create_app
+from theodolite.study.web.cookies import SESSION
 from theodolite.study.web.settings import Limits, Settings
 from web_study import ORIGIN, browser, web_app
 
@@ -135,7 +138,7 @@ def test_mechanical_turk(database: Database, tmp_path: Path) -> None:
 
 
 def test_invitations_are_for_one_person_each(database: Database, tmp_path: Path) -> None:
-    app = web_app(database, tmp_path / "s", instances=1, access={"kind": "invite", "invites": 2})
+    app = web_app(database, tmp_path / "s", instances=1, access={"kind": "invite"})
     made = new_invitations(2)
     with database.owning() as connection:
         study = connection.execute(text("select id from study")).scalar_one()
@@ -155,7 +158,9 @@ def test_invitations_are_for_one_person_each(database: Database, tmp_path: Path)
         assert other.path == "/s/small" and made.codes[0] not in other.page
         assert people(database) == 1  # the code is the person
         other.get(f"/s/small?code={made.codes[1]}")
-        assert people(database) == 2
+        assert people(database) == 1  # a link takes nobody out of their session
+        other.send(f"/s/small/begin?code={made.codes[1]}")
+        assert people(database) == 2 and other.path == "/s/small"
 
 
 def test_who_does_not_agree(database: Database, tmp_path: Path) -> None:
@@ -204,3 +209,103 @@ def test_prolific_tells_each_thing_once(database: Database, tmp_path: Path) -> N
     with database.owning() as connection:
         noted = connection.execute(text("select event_id from webhook order by 1")).scalars().all()
     assert [name.split()[0] for name in noted] == ["delivery", "event", "event"]
+
+
+def test_who_came_under_a_name_before_is_out_when_the_person_comes(
+    database: Database, tmp_path: Path
+) -> None:
+    app = web_app(database, tmp_path / "s", instances=1, access=CLAIMED)
+    with browser(app, 2) as (first, second):
+        eve, ann = Player(first), Player(second)
+        eve.get(f"/s/small{QUERY}")
+        eve.get("/consent")
+        assert eve.path == "/consent"
+        ann.get(f"/s/small{QUERY}")
+        eve.get("/consent")
+        assert eve.path == "/s/small"  # nobody
+        ann.send("/s/small/begin")
+        ann.send("/consent")
+        assert ann.path == "/code" and people(database) == 1
+
+
+def test_agreeing_ends_what_others_hold(database: Database, tmp_path: Path) -> None:
+    app = web_app(database, tmp_path / "s", instances=1, access=CLAIMED)
+    with browser(app, 2) as (first, second):
+        ann, eve = Player(first), Player(second)
+        ann.get(f"/s/small{QUERY}")
+        with database.owning() as connection:
+            who = connection.execute(text("select id from participant")).scalar_one()
+        second.cookies.set(SESSION, sessions.begin(database, participant_id=who))
+        eve.get("/consent")
+        assert eve.path == "/consent"
+        ann.send("/s/small/begin")
+        ann.send("/consent")
+        assert ann.path == "/code"
+        eve.get("/code")
+        assert eve.path == "/s/small"
+        ann.post("/consent", {"csrf": forms_csrf(ann)})  # a second click
+        assert ann.path == "/code"
+
+
+def forms_csrf(player: Player) -> str:
+    player.get("/demographics")
+    return forms_of(player.page)["/demographics"].fields["csrf"]
+
+
+def test_a_link_does_not_take_somebody_out_of_their_session(
+    database: Database, tmp_path: Path
+) -> None:
+    app = web_app(database, tmp_path / "s", instances=1, access=CLAIMED)
+    other = QUERY.replace(PERSON, "6a" + PERSON[2:])
+    with browser(app) as client:
+        ann = Player(client)
+        ann.get(f"/s/small{QUERY}")
+        ann.send("/s/small/begin")
+        ann.send("/consent")
+        answer = client.get(f"/s/small{other}", follow_redirects=False)
+        assert answer.status_code == 200 and "set-cookie" not in answer.headers
+        assert "You are taking part already" in answer.text and people(database) == 1
+        ann.get(f"/s/small{other}")
+        assert "/s/small" in links_of(ann.page)
+        ann.get("/s/small")
+        assert ann.path == "/demographics"
+        ann.get(f"/s/small{other}")
+        ann.send(f"/s/small/begin{other}")
+        assert ann.path == "/s/small" and people(database) == 2
+        ann.get(f"/s/small{QUERY}")
+        ann.send(f"/s/small/begin{QUERY}")
+        assert ann.path == "/s/small/again"  # that one has agreed: only with the code
+
+
+def test_codes_are_ones_own_but_for_prolific(database: Database, tmp_path: Path) -> None:
+    codes = {"finished": "C1", "no_consent": "C2", "screened_out": "C3"}
+    app = web_app(database, tmp_path / "s", instances=2, access={"kind": "link", "codes": codes})
+    keys = Keys.read(tmp_path / "s")
+    with browser(app, 3) as (first, second, third):
+        player = play(first)
+        with database.owning() as connection:
+            who = connection.execute(text("select id from participant")).scalar_one()
+        assert keys.completion_code("small", who) in player.page and "C1" not in player.page
+        idle = Player(second)
+        idle.get("/s/small")
+        while idle.path != "/finish":
+            skip = f"{idle.path}/release"
+            if skip in forms_of(idle.page):
+                idle.send(skip, reason="broken")
+            else:
+                idle.step()
+        assert '<output id="code"' not in idle.page and "no picture was rated" in idle.page
+        assert "ann@example.org" in idle.page
+        declining = Player(third)
+        declining.get("/s/small")
+        declining.send("/s/small/begin")
+        declining.send("/decline")
+        assert declining.path == "/ended" and "C2" not in declining.page
+
+
+def test_new_studies_say_whose_the_codes_are(tmp_path: Path) -> None:
+    folder = study_folder(tmp_path / "s", instances=1)
+    (folder / "study.yaml").unlink()
+    (folder / "keys.json").unlink()
+    begin_study(folder, read_material(folder), Beginning(title="T", contact="a@example.org"))
+    assert "Codes are for prolific only" in (folder / "study.yaml").read_text()

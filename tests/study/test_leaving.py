@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from small_study import active, all_rated, answers_for, opened, rated, said, study_folder
+from theodolite.study.admission import by_invitation
 from theodolite.study.answers import Baseline, Ratings
 from theodolite.study.assignments import (
     Assignment,
@@ -22,7 +23,17 @@ from theodolite.study.intake import load
 from theodolite.study.invariants import violations
 from theodolite.study.keys import Keys
 from theodolite.study.lifecycle import become, set_quota
-from theodolite.study.participants import finish, participant
+from theodolite.study.participants import (
+    Arrival,
+    arrive,
+    decline,
+    finish,
+    participant,
+    screen_out,
+)
+from theodolite.study.people import present
+from theodolite.study.platforms.identity import Identity
+from theodolite.study.platforms.invites import new_invitations
 from theodolite.study.practice import practice_baseline
 from theodolite.study.rankings import store_rankings
 from theodolite.study.refusals import Invalid, NotHere, NotOpen, WrongStage
@@ -83,14 +94,110 @@ def test_what_staff_did_to_somebody_goes_with_them(database: Database, tmp_path:
     name = participant(database, ann).pseudonym
     set_quota(database, "small", 3, staff="eve", pseudonym=name)
     invalidate(database, ann, staff="eve", reason="a machine")
-    assert sql(database, f"select from event where object = '{name}'")
+    assert len(sql(database, f"select from event where object = '{name}'")) == 2
     withdraw(database, ann)
     assert not sql(database, f"select from event where object = '{name}'")
+    # that votes were taken out, by whom and why stays; of whom does not
+    assert sql(
+        database,
+        "select actor, object, detail->>'reason' from event where kind = 'votes taken out'",
+    ) == [("eve", "somebody who withdrew", "a machine")]
     with pytest.raises(NotHere):
         invalidate(database, ann, staff="eve", reason="again")
     with pytest.raises(NotHere):
         begin(database, participant_id=ann)
     assert participant(database, ann).state == "withdrawn"
+    assert violations(database) == []
+
+
+def came(database: Database, keys: Keys, name: str, platform: str = "link") -> Arrival:
+    return arrive(database, "small", Identity(platform, name), keys)
+
+
+@pytest.mark.parametrize("leave", ["screened out", "taken out"])
+def test_who_was_not_to_go_on_does_not_come_back_by_withdrawing(
+    leave: str, database: Database, tmp_path: Path
+) -> None:
+    keys = opened(database, study_folder(tmp_path / "s", instances=1))
+    ann = active(database, keys, "ann")
+    if leave == "taken out":
+        invalidate(database, ann, staff="eve", reason="a machine")
+    else:
+        with database.transaction() as connection:
+            screen_out(connection, present(connection, ann, lock=True), "hidden checks")
+    assert came(database, keys, "ann").participant.id == ann
+    assert not sql(database, "table barred")  # nobody is in it who has not withdrawn
+    withdraw(database, ann)
+    with pytest.raises(NotOpen, match="cannot take part in it again"):
+        came(database, keys, "ann")
+    assert came(database, keys, "bob").new
+    assert came(database, keys, "ann", "prolific").new  # another platform's ann is another
+    assert sql(database, "select token from barred") == [(keys.bar("small", "link", "ann"),)]
+    assert keys.bar("small", "link", "ann") != keys.person("small", "link", "ann")
+    assert violations(database) == []
+
+
+def test_who_withdraws_in_good_standing_may_come_back(database: Database, tmp_path: Path) -> None:
+    keys = opened(database, study_folder(tmp_path / "s", instances=1))
+    for _ in range(2):
+        ann = active(database, keys, "ann")
+        all_rated(database, ann)
+        withdraw(database, ann)
+    assert not sql(database, "table barred")
+
+
+def test_an_invitation_is_used_up_by_withdrawing(database: Database, tmp_path: Path) -> None:
+    keys = opened(database, study_folder(tmp_path / "s", instances=1, access={"kind": "invite"}))
+    code = new_invitations(1)
+    with database.owning() as connection:
+        invited = text("insert into invite select :digest, id from study")
+        connection.execute(invited, {"digest": code.digests[0]})
+    identity = by_invitation(database, "small", code.codes[0])
+    withdraw(database, arrive(database, "small", identity, keys).participant.id)
+    with pytest.raises(NotOpen, match="cannot take part in it again"):
+        arrive(database, "small", by_invitation(database, "small", code.codes[0]), keys)
+
+
+def test_the_row_of_who_withdrew_tells_nothing(database: Database, tmp_path: Path) -> None:
+    keys = opened(database, study_folder(tmp_path / "s", instances=1, quota=4))
+    ann = active(database, keys, "ann")
+    name = participant(database, ann).pseudonym
+    set_quota(database, "small", 3, staff="eve", pseudonym=name)
+    withdraw(database, ann)
+    assert sql(
+        database,
+        "select p.created_at = s.opened_at, p.quota, p.bar_token from participant p, study s",
+    ) == [(True, 4, None)]
+
+
+def test_votes_of_nobody_who_has_not_agreed_are_taken_out(
+    database: Database, tmp_path: Path
+) -> None:
+    keys = opened(database, study_folder(tmp_path / "s", instances=1))
+    ann, bob = (came(database, keys, name).participant.id for name in ("ann", "bob"))
+    decline(database, bob)
+    for who, state in ((ann, "landed"), (bob, "declined")):
+        with pytest.raises(WrongStage, match="has not agreed"):
+            invalidate(database, who, staff="eve", reason="a machine")
+        assert participant(database, who).state == state
+
+
+@pytest.mark.parametrize("stage", ["leased", "revealed"])
+def test_what_somebody_sends_after_they_were_taken_out_is_kept_and_does_not_count(
+    stage: str, database: Database, tmp_path: Path
+) -> None:
+    keys = opened(database, study_folder(tmp_path / "s", instances=1, votes=1))
+    ann, bob = active(database, keys, "ann"), active(database, keys, "bob")
+    item = looked(database, ann) if stage == "revealed" else next_assignment(database, ann)
+    invalidate(database, ann, staff="eve", reason="a machine")
+    assert sql(database, "select state from assignment") == [("lost",)]
+    if stage == "leased":
+        store_baseline(database, ann, item.id, said())
+        reveal(database, ann, item.id)
+    assert not submit(database, ann, item.id, given(item)).counted
+    assert sql(database, "select counted from vote") == [(False,)]
+    assert rated(database, bob, next_assignment(database, bob)).counted
+    assert violations(database) == []
 
 
 def test_nobody_ends_before_the_end(database: Database, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from small_study import rated
+from theodolite.study.claims import next_assignment
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
 from theodolite.study.lifecycle import become
@@ -157,6 +159,58 @@ def test_too_quick(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked(client, "POST", "/consent", other).status_code == 303
 
 
+def test_nobody_looks_too_often(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, database, keys = world
+    who, other = (person(database, keys, "leased") for _ in range(2))
+    limiter = client.app.state.site.looks
+    assert (limiter.rate, limiter.burst) == (20, 200)
+    monkeypatch.setattr(limiter, "burst", 5)
+    monkeypatch.setattr(limiter, "rate", 0.001)
+    path = f"/a/{who.item}/asset/picture"
+    answers = [asked(client, "GET", path, who) for _ in range(7)]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
+    assert int(answers[-1].headers["retry-after"]) > 100
+    assert asked(client, "GET", f"/a/{who.item}", who).status_code == 429
+    assert asked(client, "GET", f"/a/{other.item}", other).status_code == 200
+    assert asked(client, "POST", f"/a/{who.item}/baseline", who).status_code == 303
+
+
+def test_pages_are_told_how_long_a_picture_is_kept(world: Any) -> None:
+    client, database, keys = world
+    who = person(database, keys, "leased")
+
+    def beat() -> dict[str, Any]:
+        return asked(client, "POST", f"/a/{who.item}/heartbeat", who).json()
+
+    whole = beat()["lease_seconds"]
+    with database.owning() as connection:
+        aged = text(
+            "update assignment set leased_at = leased_at - :s * interval '1 s' where id = :i"
+        )
+        connection.execute(aged, {"s": 3.5 * 1800, "i": who.item})
+    assert 1790 < whole <= 1800 and 890 < beat()["lease_seconds"] <= 900
+    with database.owning() as connection:
+        slot = text("update slot set state = 'open', assignment_id = null, "
+                    "lease_expires_at = null where assignment_id = :i")  # fmt: skip
+        connection.execute(slot, {"i": who.item})
+        lost = text("update assignment set state = 'lost' where id = :i")
+        connection.execute(lost, {"i": who.item})
+    assert beat() == {"lease_seconds": 0, "lost": True}
+
+
+def test_checks_do_not_tell_by_their_lease(database: Database, tmp_path: Path) -> None:
+    checks = {"every": 2, "allowed": 9}
+    app = web_app(database, tmp_path / "s", instances=3, gold=1, votes=9, checks=checks)
+    with browser(app) as client:
+        who = person(database, Keys.read(tmp_path / "s"), "idle")
+        for _ in range(2):
+            rated(database, who.id, next_assignment(database, who.id))
+        item = next_assignment(database, who.id)
+        assert item.instance.kind == "gold"
+        told = asked(client, "POST", f"/a/{item.id}/heartbeat", who).json()
+        assert told == {"lease_seconds": 1800}
+
+
 def test_many_at_once_are_asked_to_come_back(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     client, database, keys = world
     who = person(database, keys, "consented")
@@ -248,9 +302,9 @@ def test_when_the_study_closes(database: Database, tmp_path: Path) -> None:
             assert led == (">/finish" if stage in ("finished", "ranked") else over), stage
             page = asked(client, "GET", led[1:] if led[0] == ">" else "/ended", who)
             assert page.status_code == 200, stage
-            assert ("C1" in page.text) == (
-                stage in ("idle", "leased", "revealed", "finished", "ranked")
-            )
+            assert ("C1" in page.text) == (stage in ("finished", "ranked"))
+            unrated = stage in ("idle", "leased", "revealed")
+            assert ("no picture was rated" in page.text) == unrated, stage
         for stage, path in (("idle", "/next"), ("landed", "/consent")):
             answer = asked(client, "POST", path, people[stage])
             assert answer.status_code == 409 and "is over" in answer.text

@@ -47,6 +47,12 @@ def item_by_keys(person: Person) -> None:
     go_on(person)
 
 
+def order_at_first(person: Any) -> list[int]:
+    """Items of question 7 as they stand: another order for each person."""
+    fields = person.page.locator("#q7 select").all()
+    return [int((one.get_attribute("name") or "").split("_")[1]) for one in fields]
+
+
 def test_the_whole_study_by_keyboard_alone(world: World) -> None:
     with somebody(world, None) as person:
         for _ in ("landing", "consent", "code", "about you", "practice"):
@@ -58,6 +64,7 @@ def test_the_whole_study_by_keyboard_alone(world: World) -> None:
         item_by_keys(person)
         item_by_keys(person)
         assert person.path == "/post"
+        first = order_at_first(person)
         tab_to(person, '#q7 li:nth-child(2) [data-move="-1"]')
         person.page.keyboard.press("Enter")
         person.page.keyboard.press("ArrowDown")
@@ -68,7 +75,7 @@ def test_the_whole_study_by_keyboard_alone(world: World) -> None:
     assert world.rows(tables.baseline)[-1].boxes == [
         {"x": 81.0, "y": 70.0, "width": 159.0, "height": 110.0}
     ]
-    assert world.rows(tables.post_study)[-1].answers["q7"] == [0, 2, 1, 3, 4]
+    assert world.rows(tables.post_study)[-1].answers["q7"] == [first[i] for i in (0, 2, 1, 3, 4)]
     assert len(world.rows(tables.vote)) == 2
 
 
@@ -172,6 +179,22 @@ def test_somebody_who_was_away_is_warned_and_keeps_the_picture(world: World) -> 
         page.locator("#lease").wait_for(state="hidden")
 
 
+def test_who_lost_a_picture_is_told(world: World) -> None:
+    with somebody(world, "picture") as person:
+        page = person.page
+        page.clock.install()
+        page.reload()
+        page.route("**/heartbeat", lambda route: route.fulfill(
+            json={"lease_seconds": 0, "lost": True}))  # fmt: skip
+        page.clock.fast_forward("01:30")
+        page.get_by_text("went to somebody else; your answers are still stored").wait_for()
+        assert page.get_by_role("button", name="I am still here").count() == 0
+        page.fill("#text", "its ears")
+        page.clock.fast_forward("00:05")
+        page.get_by_text("Saved", exact=True).wait_for()
+        assert page.locator("#lease").is_visible()  # a draft that is kept is no seat
+
+
 def test_without_scripts_everything_but_drawing_works(world: World) -> None:
     with somebody(world, None, java_script_enabled=False) as person:
         page = person.page
@@ -186,13 +209,14 @@ def test_without_scripts_everything_but_drawing_works(world: World) -> None:
             if "/feedback" in page.url:
                 person.main()
                 person.main()
-        page.select_option("[name=q7_0]", "2")
+        first = order_at_first(person)
+        page.select_option(f"[name=q7_{first[0]}]", "2")
         person.main()
         assert "each place once" in page.locator("#errors").inner_text()
-        page.select_option("[name=q7_1]", "1")
+        page.select_option(f"[name=q7_{first[1]}]", "1")
         person.main()
         assert page.url.endswith("/finish")
     assert world.rows(tables.baseline)[-1].boxes == [
         {"x": 10.0, "y": 20.0, "width": 30.0, "height": 40.0}
     ]
-    assert world.rows(tables.post_study)[-1].answers["q7"][:2] == [1, 0]
+    assert world.rows(tables.post_study)[-1].answers["q7"][:2] == [first[1], first[0]]

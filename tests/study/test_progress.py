@@ -11,9 +11,12 @@ from theodolite.study.claims import next_assignment
 from theodolite.study.database import Database
 from theodolite.study.lifecycle import lift_reservations
 from theodolite.study.progress import progress
+from theodolite.study.protocol import read_protocol
 from theodolite.study.quality import quality
-from theodolite.study.refusals import NotHere
+from theodolite.study.refusals import NotHere, WrongStage
+from theodolite.study.sessions import begin
 from theodolite.study.votes import submit
+from theodolite.study.web.rendering import Pages
 
 
 def lapse(database: Database) -> None:
@@ -94,3 +97,44 @@ def test_ways_of_working_are_seen(database: Database, tmp_path: Path) -> None:
     assert set(works[3].signs) == {
         "writes within seconds", "rates within seconds", "gives the same rating to all questions",
     }  # fmt: skip
+
+
+def test_the_place_of_somebody_who_is_there_is_theirs(database: Database, tmp_path: Path) -> None:
+    folder = study_folder(tmp_path / "s", instances=4, votes=1, design="planned", panel=2, quota=4)
+    keys = opened(database, folder)
+    ann = active(database, keys, "ann")
+    begin(database, participant_id=ann)
+    work = quality(database, "small")[0]
+    assert work.design_row == 1
+    with pytest.raises(WrongStage, match=work.pseudonym):
+        lift_reservations(database, "small", 1, staff="eve")
+    assert len(all_rated(database, ann)) == 2
+    with database.owning() as connection:
+        connection.execute(text("update session set last_seen = now() - interval '13 h'"))
+    lift_reservations(database, "small", 1, staff="eve")
+
+
+def test_staff_are_told_what_follows(database: Database, tmp_path: Path) -> None:
+    folder = study_folder(tmp_path / "s", instances=4, votes=1, design="planned", panel=3, quota=4)
+    keys = opened(database, folder)
+    active(database, keys, "ann")
+    given = {"study": read_protocol(folder), "csrf": "c", "staff": "eve", "here": "", "said": "",
+             "errors": []}  # fmt: skip
+    page = Pages().environment.get_template
+    people = page("staff_people.html.j2").render(
+        works=quality(database, "small"), flagged=0, **given
+    )
+    assert "Places of the panel that nobody has: 2, 3." in people
+    assert "Place in the panel" in people and '<td class="number">1</td>' in people
+    now = progress(database, "small")
+    shown = page("staff_progress.html.j2").render(
+        now=now, share=0.0, planned=True, possible=[("archived", "Archive it")], **given
+    )
+    folded = [part.split("</details>")[0] for part in shown.split("<details>")[1:]]
+    for action, told in (
+        ("/admin/quota", "people who have finished stay finished"),
+        ("/admin/lift", "cannot be kept for it again"),
+        ("/admin/state", "cannot be opened again"),
+    ):
+        inside = [part for part in folded if action in part]
+        assert shown.count(f'action="{action}"') == len(inside) == 1 and told in inside[0]

@@ -20,6 +20,7 @@ from theodolite.study.invariants import violations
 from theodolite.study.keys import Keys
 from theodolite.study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite.study.tables import APP, KEPT, WITHDRAW, metadata
+from theodolite.study.verify import verify
 from theodolite.study.withdrawal import invalidate, withdraw
 
 RECORD = ("study", "asset", "instance", "slot")
@@ -35,6 +36,10 @@ NEVER = {
         "update consent set given_at = now()", "update gold_result set passed = true",
         "insert into slot (study_id, instance_id, slot_no, rnd) values (null, 1, 9, 0)",
         "create table more (id int)", "truncate vote",
+        "insert into staff (study_id, name) values (null, 'eve')", "delete from staff",
+        "update staff set study_id = null", "update staff set disabled = false",
+        "update staff set name = 'eve'", "insert into invite values ('', null)",
+        "delete from invite", "insert into barred values (null, '')", "delete from barred",
         "alter table vote drop constraint vote_assignment_id_key", "drop index vote_fills_slot",
     ],
     WITHDRAW: [
@@ -43,7 +48,8 @@ NEVER = {
         "update assignment set revealed_at = now()", "update slot set reserved_for = 1",
         "update study set state = 'open'", "insert into vote (assignment_id) values (1)",
         "insert into baseline (assignment_id) values (1)", "delete from participant",
-        "delete from instance", "delete from slot", "delete from study", "delete from staff",
+        "update event set kind = 'other'", "delete from barred", "update barred set token = ''",
+        "delete from invite", "delete from instance", "delete from slot", "delete from study", "delete from staff",
         "insert into participant (id) values (gen_random_uuid())", "truncate vote",
     ],
 }  # fmt: skip
@@ -126,3 +132,22 @@ def test_every_table_can_be_read(one_database: Database) -> None:
         with begun() as connection:
             for table in metadata.sorted_tables:
                 connection.execute(table.select().limit(1))
+
+
+@pytest.mark.parametrize("right", ["update", "update (q1)"])
+def test_a_right_too_many_is_told_even_to_one_column(
+    right: str, database: Database, tmp_path: Path
+) -> None:
+    opened(database, study_folder(tmp_path / "s", instances=1))
+    assert verify(database, "small").problems == ()
+    with database.owning() as connection:
+        connection.execute(text(f"grant {right} on vote to {APP}"))
+    assert verify(database, "small").problems == (f"Not so: {APP} may not update in vote",)
+
+
+def test_a_right_that_is_missing_is_told(database: Database, tmp_path: Path) -> None:
+    opened(database, study_folder(tmp_path / "s", instances=1))
+    with database.owning() as connection:
+        connection.execute(text(f"revoke insert on vote from {APP}"))
+        connection.execute(text(f"grant insert (q1) on vote to {APP}"))
+    assert verify(database, "small").problems == (f"Not so: {APP} may insert in vote",)

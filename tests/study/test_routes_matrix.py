@@ -5,9 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
+from theodolite.study import sessions
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
+from theodolite.study.lifecycle import become
+from theodolite.study.staff import invite_staff
+from theodolite.study.web import cookies
+from theodolite.study.web.staff_asking import SESSION
 from web_study import (
     ORIGIN,
     STAGES,
@@ -62,6 +68,7 @@ POST /decline                         401  E    409  409  409  409  409  409  40
 POST /demographics                    401  409  T    T    N    A    A    P    F    409  409
 POST /logout                          401  H    H    H    H    H    H    H    H    H    H
 POST /next                            401  409  409  409  A    A    A    P    F    409  409
+POST /next/finish                     401  409  409  409  N    A    A    P    F    409  409
 POST /platform/prolific/webhook       404  404  404  404  404  404  404  404  404  404  404
 POST /post                            401  409  409  409  409  409  409  F    F    409  409
 POST /s/{slug}/begin                  401  C    D    T    N    A    A    P    F    E    E
@@ -71,7 +78,24 @@ POST /training/{number}/ratings       401  409  409  409  409  409  409  409  40
 POST /withdraw                        401  W    W    W    W    W    W    W    W    W    W
 """
 STAFF = "/admin"
-"""Tested where staff are."""
+STAFF_FORMS: dict[str, dict[str, str]] = {
+    "/admin/login": {"name": "eve", "passphrase": "x", "code": "000000"},
+    "/admin/enrol": {"token": "x", "passphrase": "x", "code": "000000"},
+    "/admin/logout": {},
+    "/admin/state": {"state": "paused"},
+    "/admin/quota": {"quota": "7"},
+    "/admin/lift": {"row": "1"},
+    "/admin/invalidate": {"pseudonym": "p0", "reason": "a machine"},
+    "/admin/preview": {},
+}
+"""What staff send: a form that would be taken."""
+FOR_ALL = {"/admin/login": 422, "/admin/enrol": 404}
+"""Where staff come in: what a stranger gets who has no right credentials."""
+STAFF_PAGES = {
+    "/admin/login": "200", "/admin/enrol/{token}": "404", "/admin": ">/admin/login",
+    "/admin/people": ">/admin/login", "/admin/log": ">/admin/login",
+}  # fmt: skip
+"""What strangers see of staff's pages."""
 
 
 @dataclass
@@ -202,3 +226,92 @@ def test_a_form_whose_page_sends_no_referer_is_taken(world: World) -> None:
     who = person(world.database, world.keys, "landed")
     headers = {"origin": "null", "sec-fetch-site": "same-origin"}
     assert outcome(asked(world.client, "POST", "/consent", who, headers=headers)) == ">/code"
+
+
+@pytest.fixture
+def eve(world: World) -> tuple[str, str]:
+    """The session of somebody of the staff, and the hidden field of her pages."""
+    invite_staff(world.database, "small", "eve", world.keys)
+    with world.database.owning() as connection:
+        number = connection.execute(text("select id from staff where name = 'eve'")).scalar_one()
+    token = sessions.begin(world.database, staff_id=number)
+    return token, world.keys.csrf(sessions.digest_of(token))
+
+
+def staff_routes(world: World, method: str) -> list[str]:
+    """From the routes themselves: one that is new has to be listed."""
+    return sorted(
+        path
+        for way, path in routes_of(world.client.app)
+        if way == method and path.startswith(STAFF)
+    )
+
+
+def sent(world: World, path: str, cookies: dict[str, str], csrf: str | None, **headers: str) -> int:
+    world.client.cookies.clear()
+    for name, value in cookies.items():
+        world.client.cookies.set(name, value)
+    data = STAFF_FORMS[path] | ({} if csrf is None else {"csrf": csrf})
+    answer = world.client.post(
+        path, data=data, headers={"origin": ORIGIN} | headers, follow_redirects=False
+    )
+    return int(answer.status_code)
+
+
+def test_every_staff_route_is_listed(world: World) -> None:
+    assert staff_routes(world, "POST") == sorted(STAFF_FORMS)
+    assert staff_routes(world, "GET") == staff_routes(world, "HEAD") == sorted(STAFF_PAGES)
+
+
+def test_strangers_and_participants_see_no_staff_page(world: World) -> None:
+    for stage in ("nobody", "leased", "finished"):
+        who = world.at(stage)
+        for path in staff_routes(world, "GET"):
+            for method in ("GET", "HEAD"):
+                found = outcome(asked(world.client, method, path.replace("{token}", "x"), who))
+                assert found == STAFF_PAGES[path], (stage, method, path)
+
+
+def test_strangers_and_participants_send_no_staff_form(world: World) -> None:
+    before = cookies.new_before()
+    strangers = {
+        "nobody": ({cookies.BEFORE: before}, world.keys.csrf(cookies.before_digest(before)))
+    }
+    for stage in ("leased", "finished"):
+        who = world.at(stage)
+        strangers[stage] = (who.cookies | strangers["nobody"][0], strangers["nobody"][1])
+    as_staff = {SESSION: world.at("leased").token, **strangers["nobody"][0]}
+    strangers["participant as staff"] = (as_staff, strangers["nobody"][1])
+    kept = rows(world.database)
+    for path in staff_routes(world, "POST"):
+        for who, (given, csrf) in strangers.items():
+            assert sent(world, path, given, csrf) == FOR_ALL.get(path, 401), (path, who)
+        for stage in ("leased", "finished"):  # a participant's own field is none of staff's
+            who = world.at(stage)
+            assert sent(world, path, who.cookies, who.csrf) == 403, path
+    assert rows(world.database) == kept
+
+
+def test_forms_of_others_are_refused_from_staff_too(world: World, eve: tuple[str, str]) -> None:
+    given, right = {SESSION: eve[0]}, eve[1]
+    kept = rows(world.database)
+    for path in staff_routes(world, "POST"):
+        for csrf in (None, "", "wrong", world.at("leased").csrf):
+            assert sent(world, path, given, csrf) == 403, (path, csrf)
+        for headers in FOREIGN:
+            assert sent(world, path, given, right, **headers) == 403, (path, headers)
+        world.client.cookies.clear()
+        world.client.cookies.set(SESSION, eve[0])
+        data = STAFF_FORMS[path] | {"csrf": right}
+        answer = world.client.post(path, data=data, follow_redirects=False)
+        assert answer.status_code == 403, path  # no word of where it comes from
+    assert rows(world.database) == kept
+
+
+def test_staff_themselves_are_not_refused(world: World, eve: tuple[str, str]) -> None:
+    """So the refusals above are for the reason that they say."""
+    expected = dict.fromkeys(STAFF_FORMS, 303) | FOR_ALL | {"/admin/invalidate": 404}
+    last = sorted(STAFF_FORMS, key=lambda path: path.endswith("/logout"))
+    found = {path: sent(world, path, {SESSION: eve[0]}, eve[1]) for path in last}
+    become(world.database, "small", "open", staff="eve")
+    assert found == expected

@@ -7,16 +7,28 @@ from typing import Any
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
+from theodolite.study.sessions import begin, digest_of
+from theodolite.study.staff import invite_staff
 from theodolite.study.web.settings import Limits
-from web_study import ORIGIN, browser, person, web_app
+from theodolite.study.web.staff_asking import SESSION
+from web_study import ORIGIN, Person, browser, person, web_app
 
 SOME = settings(
     max_examples=3, deadline=None, phases=[Phase.generate], derandomize=True,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
+
+
+class Staff(Person):
+    """Somebody of the staff."""
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        return {SESSION: self.token}
 
 
 def test_nothing_breaks(database: Database, tmp_path: Path) -> None:
@@ -35,6 +47,18 @@ def test_nothing_breaks(database: Database, tmp_path: Path) -> None:
                 who = person(database, keys, "revealed")  # the last one may have gone on
             if operation.method.upper() != "HEAD" and "/admin" not in operation.path:
                 fuzzed(client, operation, who)
+        for operation in operations:
+            if operation.method.upper() != "HEAD" and "/admin" in operation.path:
+                fuzzed(client, operation, staff(database, keys))
+
+
+def staff(database: Database, keys: Keys) -> Staff:
+    """Somebody with a session of the staff: the last one may have logged out."""
+    invite_staff(database, "small", "eve", keys)
+    with database.owning() as connection:
+        number = connection.execute(text("select id from staff")).scalar_one()
+    token = begin(database, staff_id=number)
+    return Staff(None, token, keys.csrf(digest_of(token)), 0)
 
 
 def fuzzed(client: Any, operation: Any, who: Any) -> None:

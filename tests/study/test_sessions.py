@@ -7,14 +7,15 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
+from small_study import opened, study_folder
 from theodolite.study import sessions, staff
 from theodolite.study.database import Database
-from theodolite.study.keys import Keys
 
 
 @pytest.fixture
 def number(empty_database: Database, tmp_path: Path) -> int:
-    staff.invite_staff(empty_database, "eve", Keys.create(tmp_path / "keys.json"))
+    keys = opened(empty_database, study_folder(tmp_path / "s", instances=1))
+    staff.invite_staff(empty_database, "small", "eve", keys)
     with empty_database.owning() as connection:
         return int(connection.execute(text("select id from staff")).scalar_one())
 

@@ -59,8 +59,8 @@ def browser(database: Database, folder: Path) -> Iterator[Browser]:
 def logged_in(browser: Browser, database: Database, folder: Path, name: str = "eve") -> str:
     """By the link of the command line; the secret of the phone."""
     keys = Keys.read(folder)
-    token = invite_staff(database, name, keys)
-    secret = enrolling(database, token, keys).secret
+    token = invite_staff(database, "small", name, keys)
+    secret = enrolling(database, "small", token, keys).secret
     assert browser.get(f"/admin/enrol/{token}") == 200
     assert secret[:4] in browser.page
     given = {"token": token, "passphrase": PASSPHRASE, "code": pyotp.TOTP(secret).now()}
@@ -179,3 +179,39 @@ def test_login_and_logout(browser: Browser, database: Database, folder: Path) ->
     for flag in ("__Host-theodolite-staff=", "HttpOnly", "Secure", "SameSite=strict", "Path=/"):
         assert flag.lower() in cookie.lower()
     assert browser.get("/admin") == 200
+
+
+def test_staff_of_another_study_are_strangers_here(
+    browser: Browser, database: Database, folder: Path, tmp_path: Path
+) -> None:
+    """One database, two studies: neither a session nor a passphrase goes along."""
+    secret = logged_in(browser, database, folder)
+    kept = browser.client.cookies["__Host-theodolite-staff"]
+    there = study_folder(tmp_path / "o", instances=1, slug="other")
+    opened(database, there)
+    app = create_app(Settings(database.url, there, ORIGIN))
+    with TestClient(app, base_url=ORIGIN, follow_redirects=False) as client:
+        other = Browser(client)
+        client.cookies.set("__Host-theodolite-staff", kept, domain="study.example.org")
+        assert other.get("/admin") == 303
+        other.get("/admin/login")
+        assert other.post("/admin/state", state="closed")[0] == 401
+        with database.owning() as connection:
+            connection.execute(text("update staff set totp_last_step = 0"))
+        given = {"name": "eve", "passphrase": PASSPHRASE, "code": pyotp.TOTP(secret).now()}
+        assert other.post("/admin/login", **given)[0] == 422
+        assert "do not fit together" in other.page
+    app.state.site.database.close()
+    assert browser.get("/admin") == 200
+
+
+def test_many_logins_as_one_account_are_slowed_down(browser: Browser) -> None:
+    browser.get("/admin/login")
+    found = []
+    while 429 not in found and len(found) < 20:
+        # as long as it is no passphrase, it costs nothing to look at
+        answer = browser.post("/admin/login", name="bob", passphrase="x" * 129, code="1")
+        found.append(answer[0])
+    assert found == [422] * 10 + [429]
+    assert browser.post("/admin/login", name="Bob", passphrase="x" * 129, code="1")[0] == 429
+    assert browser.post("/admin/login", name="ann", passphrase="x" * 129, code="1")[0] == 422

@@ -35,10 +35,19 @@ from theodolite.io.tables import read_parquet, write_parquet
 from theodolite.pipelines import _acceptance_embedding
 from theodolite.pipelines._acceptance_models import AcceptanceModel
 from theodolite.pipelines.acceptance import AcceptancePipeline
-from theodolite.study.vote_tables import instance_rows, rating_evidence, read_tables, write_tables
+from theodolite.study.vote_tables import instance_rows, rating_evidence
 
 NAN = float("nan")
 Tables = dict[TableName, dict[str, list[Any]]]
+
+
+def write_tables(folder: Path, tables: Tables) -> None:
+    for name, columns in checked_together(tables).items():
+        write_parquet(folder / f"{name}.parquet", columns)
+
+
+def read_tables(folder: Path) -> Tables:
+    return checked_together({n: read_parquet(folder / f"{n}.parquet") for n in TABLES})
 
 
 def vote(instance: str, who: str, **more: Any) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -16,8 +16,9 @@ Folder = Annotated[Path, typer.Argument(help="A study folder.", show_default=Fal
 StudyDatabase = Annotated[
     str | None,
     typer.Option(
-        help="postgresql://user:password@host/name; else THEODOLITE_DATABASE, else a PostgreSQL of "
-        "the study's own, inside of its folder."
+        help="postgresql://user@host/name; else the environment's THEODOLITE_DATABASE, else a "
+        "PostgreSQL of the study's own, inside of its folder. Passwords belong into "
+        "THEODOLITE_DATABASE or the file PGPASSFILE: anybody can read a command line."
     ),
 ]
 
@@ -60,6 +61,23 @@ def studied(folder: Path, url: str | None, *, load: bool = False) -> Iterator[St
 
 
 @contextmanager
+def new_private_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file that nobody else can read; gone again if nothing came into it."""
+    from theodolite.errors import EvidenceError
+
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise EvidenceError("--out", "a file that is there", "a new one") from error
+    with os.fdopen(handle, "wb") as stream:
+        try:
+            yield stream
+        finally:
+            if not stream.tell():
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
 def in_words() -> Iterator[None]:
     """What a study refuses, and a database that does not answer, as one line."""
     from sqlalchemy.exc import OperationalError, ProgrammingError
@@ -80,3 +98,35 @@ def in_words() -> Iterator[None]:
         raise EvidenceError(
             "database", "no connection", "a running PostgreSQL", "Check the address."
         ) from error
+
+
+ORIGIN = "origin.txt"
+
+
+def need_free(port: int) -> None:
+    """Refuse a port that something else listens on, before anything is begun."""
+    import socket
+
+    from theodolite.errors import EvidenceError
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise EvidenceError(
+                f"port {port}", "one that something else listens on", "a free one",
+                f"Try --port {port + 1}.",
+            ) from error  # fmt: skip
+
+
+def remember_origin(folder: Path, origin: str) -> None:
+    """Where people reach the study, for links that are made later."""
+    with suppress(OSError):
+        (folder / ORIGIN).write_text(f"{origin}\n")
+
+
+def last_origin(folder: Path) -> str:
+    """Where it was last served."""
+    path = folder / ORIGIN
+    return path.read_text().strip() if path.is_file() else "http://127.0.0.1:8080"

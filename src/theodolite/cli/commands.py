@@ -17,6 +17,11 @@ from theodolite.cli.study_commands import (
     study_staff,
     study_status,
 )
+from theodolite.cli.study_people_commands import (
+    study_invalidate,
+    study_payments,
+    study_withdraw,
+)
 from theodolite.cli.study_results_commands import (
     study_convert,
     study_export,
@@ -48,6 +53,9 @@ study_app.command("status")(study_status)
 study_app.command("set")(study_set)
 study_app.command("staff")(study_staff)
 study_app.command("invite")(study_invite)
+study_app.command("payments")(study_payments)
+study_app.command("withdraw")(study_withdraw)
+study_app.command("invalidate")(study_invalidate)
 study_app.command("export")(study_export)
 study_app.command("verify")(study_verify)
 study_app.command("convert")(study_convert)

@@ -5,8 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from theodolite.cli._study_folder import Folder, StudyDatabase, in_words, studied
+from theodolite.cli._study_folder import (
+    Folder,
+    StudyDatabase,
+    in_words,
+    last_origin,
+    need_free,
+    new_private_file,
+    remember_origin,
+    studied,
+)
 from theodolite.cli.options import Json, Quiet, check_there
+from theodolite.errors import printable
 
 if TYPE_CHECKING:
     from theodolite.contracts.study_material import Material
@@ -91,18 +101,27 @@ def study_serve(
     ] = True,
 ) -> None:
     """Serve a study to people, on this machine; a proxy with TLS goes before it."""
+    _serve(folder, database, port, origin, workers, opened=opened, kept="all answers are kept")
+
+
+def _serve(
+    folder: Path, database: str | None, port: int, origin: str | None, workers: int, *,
+    opened: bool, kept: str,
+) -> None:  # fmt: skip
     from theodolite.study.lifecycle import become
     from theodolite.study.progress import progress
     from theodolite.study.web.serving import serve
     from theodolite.study.web.settings import Settings
 
+    need_free(port)
     with in_words(), studied(folder, database, load=True) as study:
         if opened and progress(study.database, study.slug).state == "draft":
             become(study.database, study.slug, "open", staff="owner")
         seen = origin or f"http://127.0.0.1:{port}"
         typer.echo(f"study:  {seen}/s/{study.slug}")
         typer.echo(f"staff:  {seen}/admin   (accounts: theodolite study staff {folder} NAME)")
-        typer.echo("stop:   Ctrl-C; all answers are kept")
+        typer.echo(f"stop:   Ctrl-C; {kept}")
+        remember_origin(folder, seen)
         settings = Settings(database_url=study.url, folder=folder, public_origin=seen)
         study.database.close()  # worker processes have connections of their own
         serve(settings, port=port, workers=workers)
@@ -129,7 +148,8 @@ def study_demo(
             material = demo_material(place, seed=0)
             title = "A study to try: drawn pictures"
             begin_study(place, material, Beginning(title=title, contact=CONTACT, slug="demo"))
-        study_serve(place, port=port)
+        kept = "all answers are kept" if folder else "answers are gone then; --folder keeps them"
+        _serve(place, None, port, None, 2, opened=True, kept=kept)
     finally:
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)
@@ -158,9 +178,18 @@ def study_set(
     folder: Folder,
     state: Annotated[str, typer.Argument(metavar="open|paused|closed|archived")],
     database: StudyDatabase = None,
+    yes: Annotated[bool, typer.Option("--yes", help="To close: it is meant.")] = False,
 ) -> None:
     """Open a study, give it a break, close it. When it closes, platform ids are deleted."""
+    from theodolite.errors import EvidenceError
     from theodolite.study.lifecycle import become
+
+    if state == "closed" and not yes:
+        raise EvidenceError(
+            "study set", "closed", "to be sure",
+            "It cannot be opened again, and platform ids are deleted for good: pay people first "
+            "(theodolite study payments). Then say --yes.",
+        )  # fmt: skip
 
     with in_words(), studied(folder, database) as study:
         become(study.database, study.slug, state, staff="owner")
@@ -171,7 +200,9 @@ def study_staff(
     folder: Folder,
     name: Annotated[str, typer.Argument(help="Whose account.")],
     database: StudyDatabase = None,
-    origin: Annotated[str, typer.Option(help="As in `serve`.")] = "http://127.0.0.1:8080",
+    origin: Annotated[
+        str | None, typer.Option(help="How staff reach it, if not as when it was last served.")
+    ] = None,
     disable: Annotated[bool, typer.Option("--disable", help="Close the account.")] = False,
 ) -> None:
     """A link with which somebody sets up an account for the staff pages, once."""
@@ -180,11 +211,12 @@ def study_staff(
 
     with in_words(), studied(folder, database, load=True) as study:
         if disable:
-            disable_staff(study.database, name)
-            typer.echo(f"{name}: closed")
+            disable_staff(study.database, study.slug, name)
+            typer.echo(f"{printable(name)}: closed")
             return
-        token = invite_staff(study.database, name, Keys.read(folder))
-        typer.echo(f"{origin}/admin/enrol/{token}\nFor {name}, once, within a day.")
+        token = invite_staff(study.database, study.slug, name, Keys.read(folder))
+        seen = origin or last_origin(folder)
+        typer.echo(f"{seen}/admin/enrol/{token}\nFor {printable(name)}, once, within a day.")
 
 
 def study_invite(
@@ -196,19 +228,21 @@ def study_invite(
     """Invitation codes for a study with `access: invite`. Only digests of them are kept."""
     from sqlalchemy import insert
 
-    from theodolite.errors import EvidenceError
     from theodolite.study import tables
     from theodolite.study.lifecycle import study_id
     from theodolite.study.platforms.invites import new_invitations
 
-    if out.exists():
-        raise EvidenceError("--out", "a file that is there", "a new one")
-    with in_words(), studied(folder, database, load=True) as study:
+    with (
+        new_private_file(out) as stream,
+        in_words(),
+        studied(folder, database, load=True) as study,
+    ):
         made = new_invitations(count)
+        # on the disk before they are valid: a digest whose code is lost lets nobody in
+        stream.write("".join(f"{code}\n" for code in made.codes).encode())
+        stream.flush()
         number = study_id(study.database, study.slug)
         with study.database.owning() as connection:
             rows = [{"code_sha256": digest, "study_id": number} for digest in made.digests]
             connection.execute(insert(tables.invite), rows)
-    out.touch(mode=0o600)
-    out.write_text("".join(f"{code}\n" for code in made.codes))
     typer.echo(f"{count} codes: {out}")

@@ -1,16 +1,19 @@
 """Commands about what people said: plan it, export it, check it, exchange it with other tools."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from theodolite.cli._study_folder import Folder, StudyDatabase, in_words, studied
+from theodolite.errors import printable
 
 if TYPE_CHECKING:
     from theodolite.study.convert.answered import Converted
 
 TOOLS = ("label-studio", "potato")
+LONGEST = 1000
 
 
 def study_plan(
@@ -22,10 +25,13 @@ def study_plan(
     panel: Annotated[
         int | None, typer.Option(help="People, if they are known: is it enough?", min=1)
     ] = None,
+    half_width: Annotated[
+        float | None, typer.Option(help="How well a technique's mean rating is to be known: 0.2.")
+    ] = None,
 ) -> None:
     """How many people a study needs, and how well its answers will be known."""
     from theodolite.contracts.voting_design import votes_needed
-    from theodolite.study.sample_text import plan_text
+    from theodolite.study.sample_text import plan_text, wanted_text
 
     if panel is not None:
         typer.echo(f"{votes_needed(instances, votes, panel, quota)}.")
@@ -34,6 +40,8 @@ def study_plan(
             instances=instances, votes=votes, quota=quota, techniques=techniques, dropout=leave
         )
     )
+    if half_width is not None:
+        typer.echo(wanted_text(half_width, instances=instances, votes=votes, techniques=techniques))
 
 
 def study_export(
@@ -56,7 +64,8 @@ def study_export(
         made = export(
             study.database, study.slug, folder, out=out, csv=csv, public=public, reviewed=reviewed
         )
-    typer.echo(made.summary())
+    for line in made.summary().splitlines():
+        typer.echo(printable(line, LONGEST))
     typer.echo(f"\nexport: {out}\ncheck:  theodolite study verify {out}")
 
 
@@ -70,7 +79,12 @@ def study_verify(
     if (folder / "manifest.json").is_file():
         from theodolite.study.export_checks import verify_export
 
-        faults = verify_export(folder)
+        found_in_files = verify_export(folder)
+        # a study that is not over is no fault: everything else about it is proved
+        unfinished = [line for line in found_in_files if line.startswith("Fewer than ")]
+        faults = [line for line in found_in_files if line not in unfinished]
+        for line in unfinished:
+            typer.echo(f"Not complete yet. {printable(line, LONGEST)}")
     else:
         from theodolite.study.verify import verify
 
@@ -78,12 +92,13 @@ def study_verify(
             found = verify(study.database, study.slug)
         faults = list(found.problems)
         for line in (*found.facts, *found.warnings):
-            typer.echo(line)
+            typer.echo(printable(line, LONGEST))
     for fault in faults:
-        typer.echo(fault, err=True)
+        typer.echo(printable(fault, LONGEST), err=True)
     if faults:
-        raise VerificationFailed(f"{folder.name}", f"{len(faults)} things that must not be", "none")
-    typer.echo("ok: all rules hold")
+        count = "1 thing" if len(faults) == 1 else f"{len(faults)} things"
+        raise VerificationFailed(f"{folder.name}", f"{count} that must not be", "none")
+    typer.echo("ok: order, count, digests and aggregates hold")
 
 
 def study_convert(
@@ -122,19 +137,21 @@ def study_convert(
         if answers.is_dir()
         else read_label_studio(answers, material, protocol)
     )
-    _write(found, folder, out)
+    names = sorted({name for one in material.instances for name in one.pictures()})
+    _write(found, folder, names, out)
 
 
-def _write(found: "Converted", folder: Path, out: Path) -> None:
-    import shutil
-
-    from theodolite.contracts.study_material import PICTURES
+def _write(found: "Converted", folder: Path, pictures: Sequence[str], out: Path) -> None:
+    from theodolite.contracts.study_material import PICTURES, picture_path
+    from theodolite.io.paths import existing
     from theodolite.io.tables import write_parquet
 
-    out.mkdir(parents=True)
-    shutil.copytree(folder / PICTURES, out / PICTURES)
+    there = [existing(picture_path(folder, name), "picture") for name in pictures]
+    (out / PICTURES).mkdir(parents=True)
+    for path in there:  # those that are named, and none that a link leads to elsewhere
+        (out / PICTURES / path.name).write_bytes(path.read_bytes())
     for name, columns in found.tables.items():
         write_parquet(out / f"{name}.parquet", columns)
     for note in found.notes:
-        typer.echo(note)
+        typer.echo(printable(note, LONGEST))
     typer.echo(f"votes: {out}")

@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from theodolite.errors import printable
+
 if TYPE_CHECKING:
     from theodolite.study.progress import StudyProgress
     from theodolite.study.quality import Work
@@ -18,7 +20,7 @@ def print_progress(now: "StudyProgress", works: Sequence["Work"]) -> None:
     """How far, what holds it up, who works how."""
     out = Console(highlight=False)
     share = now.filled / now.seats if now.seats else 0.0
-    out.print(Text(f"{now.title} ({now.slug}): {now.state}", style="bold"))
+    out.print(Text(printable(f"{now.title} ({now.slug}): {now.state}"), style="bold"))
     out.print(
         f"{now.filled:,} of {now.seats:,} votes ({share:.0%}); {now.held} being given, "
         f"{now.lapsed} left behind, {now.open:,} waiting"
@@ -40,10 +42,10 @@ def print_progress(now: "StudyProgress", works: Sequence["Work"]) -> None:
         )
     table = Table("technique", "votes", "of", box=None, pad_edge=False, header_style="dim")
     for name, filled, seats in now.techniques:
-        table.add_row(Text(name), f"{filled:,}", f"{seats:,}")
+        table.add_row(Text(printable(name)), f"{filled:,}", f"{seats:,}")
     out.print(table)
     signs = [work for work in works if work.signs]
     for work in signs[:SHOWN]:
-        out.print(Text(f"{work.pseudonym}: {'; '.join(work.signs)}"))
+        out.print(Text(printable(f"{work.pseudonym}: {'; '.join(work.signs)}")))
     if len(signs) > SHOWN:
         out.print(f"… and {len(signs) - SHOWN} more")

@@ -1,11 +1,12 @@
 """What people are shown in a study: pictures with explanations, in a folder."""
 
 import hashlib
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from theodolite.errors import EvidenceError
 from theodolite.io.paths import all_or_nothing, confined
@@ -14,7 +15,15 @@ from theodolite.io.text import read_json, write_json
 INSTANCES = "instances.json"
 PICTURES = "pictures"
 
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+
+def _one_line(name: str) -> str:
+    if any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in name):
+        raise ValueError("needs one line without control characters")
+    return name
+
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
+"""Shown on pages, in tables, on terminals."""
 PictureFile: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.(png|jpg|webp)$")]
 """A picture of the folder, named by the SHA-256 of its bytes."""
 Kind: TypeAlias = Literal["real", "training", "gold"]

@@ -52,7 +52,7 @@ VOTES = (
     ),
     Column("seconds_before", "number", "picture to own answer", may_be_none=True, low=0),
     Column("seconds_after", "number", "explanation to ratings", may_be_none=True, low=0),
-    Column("at_order", "whole", "its place among all votes by time, from 1", low=1),
+    Column("at_order", "whole", "its place by time, from 1; of all votes or one's own", low=1),
 )  # fmt: skip
 BASELINES = (
     Column("instance", "text", "the explanation's key"),

@@ -57,19 +57,24 @@ class Wanted:
             raise EvidenceError("colours", repr(self.colours), "'even' or 'paper'")
 
     def rows(self, drawn: Int[np.ndarray, " n"]) -> tuple[list[int], list[int]]:
-        """Of rows in a random order: those of the study, and the spare ones for its checks.
+        """Of rows in a random order: those of the study, and others for practice and checks.
 
-        If there are too few, the checks share pictures with the study.
+        Refused if there are too few: practice shows the explanation, and whoever meets the picture
+        again would no longer say blindly what they see.
         """
-        if len(drawn) < self.pictures:
+        apart = PRACTICE + self.checks
+        needed = self.pictures + apart
+        if len(drawn) < needed:
+            left = len(drawn) - apart
             raise EvidenceError(
-                "pictures", f"{len(drawn)} at hand", f"{self.pictures}", "Ask for fewer."
-            )
-        rows = [int(row) for row in drawn]
-        real, spare = rows[: self.pictures], rows[self.pictures :]
-        lacking = max(PRACTICE + self.checks - len(spare), 0)
-        again = [real[-1 - i % len(real)] for i in range(lacking)]
-        return real, (spare + again)[: PRACTICE + self.checks]
+                "pictures", f"{len(drawn)} at hand",
+                f"{needed}: {self.pictures} to be rated, {PRACTICE} to practise with and "
+                f"{self.checks} for hidden checks, all different",
+                f"Ask for fewer pictures: --pictures {left}." if left > 0
+                else "Take more data: nothing is left to be rated.",
+            )  # fmt: skip
+        rows = [int(row) for row in drawn[:needed]]
+        return rows[: self.pictures], rows[self.pictures :]
 
     def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
         """The techniques, if the run has them."""

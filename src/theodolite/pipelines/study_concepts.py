@@ -79,7 +79,7 @@ def material_from_posthoc_run(
     def predict(pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
         return np.asarray(bottleneck.predict(values(pictures)), np.int64)
 
-    seen = seen_pictures(data, list(dict.fromkeys(real + spare)), predict, wanted, progress)
+    seen = seen_pictures(data, [*real, *spare], predict, wanted, progress)
     # marked parts are not all there are, and few people know their names: none is to be framed
     checks = planned_checks([None] * len(spare), hidden=wanted.checks, seed=wanted.seed)
     background = values([one.pictures[0] for one in seen.values()])
@@ -105,7 +105,6 @@ def material_from_posthoc_run(
         "data set": data.name,
         "network": run.pipeline.backbone,
         "seed": f"{wanted.seed}",
-        "practice pictures": "of the study" if set(real) & set(spare) else "of their own",
     }
     return material_from_arrays(
         items(), folder, looks=Looks(longest=wanted.longest), seed=wanted.seed,

@@ -59,7 +59,7 @@ def material_from_saliency_run(
     classifier = Network(pipeline.backbone, pipeline.weights, pipeline._names()).classifier()
     drawn = _drawn(data, wanted.pictures + PRACTICE + wanted.checks, wanted.seed)
     real, spare = wanted.rows(drawn)
-    seen = seen_pictures(data, list(dict.fromkeys(real + spare)), _predict(classifier), wanted,
+    seen = seen_pictures(data, [*real, *spare], _predict(classifier), wanted,
                          progress)  # fmt: skip
     frames = [_frame(data, row, seen[row].pictures[0].size, objects) for row in spare]
     checks = planned_checks(frames, hidden=wanted.checks, seed=wanted.seed)
@@ -80,7 +80,6 @@ def material_from_saliency_run(
         "network": classifier.name,
         "network digest": network_digest(classifier.name, classifier.network),
         "seed": f"{wanted.seed}",
-        "practice pictures": "of the study" if set(real) & set(spare) else "of their own",
         **{f"version of {name}": version for name, version in versions().items()},
     }
     return material_from_arrays(

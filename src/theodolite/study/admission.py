@@ -1,8 +1,9 @@
 """Proofs by which people and platforms come in: each is good for what it was made for, once."""
 
 from datetime import datetime
+from uuid import UUID
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from theodolite.study import tables
@@ -45,6 +46,14 @@ def by_invitation(database: Database, slug: str, code: str) -> Identity:
     if found is None:
         raise NotHere("There is no such invitation. Please check each letter.")
     return identity(digest)
+
+
+def barred(connection: Connection, study_id: UUID, token: bytes) -> bool:
+    """Whether somebody left this study for good."""
+    known = select(tables.barred.c.token).where(
+        tables.barred.c.study_id == study_id, tables.barred.c.token == token
+    )
+    return connection.execute(known).first() is not None
 
 
 def note_event(database: Database, event: Event) -> bool:

@@ -17,7 +17,14 @@ from theodolite.study.events import log, moment
 from theodolite.study.people import Present, present, staying
 from theodolite.study.refusals import Conflict, Invalid, NotHere, WrongStage
 from theodolite.study.rows import Found
-from theodolite.study.shown import AssetFile, asset_of, instance_of, picture_size
+from theodolite.study.shown import (
+    SERVED,
+    AssetFile,
+    asset_of,
+    instance_of,
+    picture_size,
+    served_before,
+)
 
 __all__ = [
     "AFTER_ROLES", "AT_ONCE", "BEFORE_ROLES", "LIVE", "AssetFile", "Assignment", "asset",
@@ -27,6 +34,8 @@ __all__ = [
 LIVE = ("leased", "revealed")
 MOST_DRAFT = 20_000
 AT_ONCE = timedelta(microseconds=1)
+MOST_LEASES = 4
+"""So long an item can be kept, however often its page says that somebody is there."""
 BEFORE_ROLES = ("picture",)
 """What may be seen before one's own answer is stored."""
 AFTER_ROLES = ("map", "same_picture", "same_map", "different_picture", "different_map")
@@ -176,17 +185,18 @@ def asset(database: Database, participant_id: UUID, assignment_id: int, role: st
         if role in AFTER_ROLES:
             _need_own_answer(row)
             _stamp(connection, who, row)
-            log(
-                connection, who.participant.study_id, str(participant_id), "explanation served",
-                row.id, {"role": role}, not_before=row.baseline_at + AT_ONCE,
-            )  # fmt: skip
+            if not served_before(connection, row.id, role):
+                log(
+                    connection, who.participant.study_id, str(participant_id), SERVED, row.id,
+                    {"role": role}, not_before=row.baseline_at + AT_ONCE,
+                )  # fmt: skip
         elif role not in BEFORE_ROLES:
             raise NotHere
         return asset_of(connection, row.instance_id, instance, role)
 
 
 def keep(connection: Connection, who: Present, row: Found) -> None:
-    """Whoever is at work keeps the item: its lease begins anew."""
+    """Whoever is at work keeps the item: its lease begins anew, up to a longest time."""
     if row.slot_id is None:
         return
     connection.execute(
@@ -196,13 +206,16 @@ def keep(connection: Connection, who: Present, row: Found) -> None:
             tables.slot.c.assignment_id == row.id,
             tables.slot.c.state == "leased",
         )
-        .values(lease_expires_at=lease_end(who))
+        .values(lease_expires_at=lease_end(who, row))
     )
 
 
-def lease_end(who: Present) -> Any:
-    """The database's clock decides, not the server's."""
-    return func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, who.lease_seconds)
+def lease_end(who: Present, row: Found | None = None) -> Any:
+    """The database's clock decides, not the server's. What somebody has is not kept for ever."""
+    end = func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, who.lease_seconds)
+    if row is None:
+        return end
+    return func.least(end, row.leased_at + timedelta(seconds=MOST_LEASES * who.lease_seconds))
 
 
 def renew(database: Database, participant_id: UUID, assignment_id: int) -> datetime | None:

@@ -94,7 +94,7 @@ def _resumed(connection: Connection, who: Present) -> Found | None:
     connection.execute(
         update(tables.slot)
         .where(tables.slot.c.id == row.slot_id, tables.slot.c.assignment_id == row.id)
-        .values(lease_expires_at=lease_end(who))
+        .values(lease_expires_at=lease_end(who, row))
     )
     return live_item(connection, who)
 
@@ -134,13 +134,18 @@ def _added(
         )
         .returning(*tables.assignment.c)
     ).one()  # fmt: skip
-    if who.protocol.baseline == "once_per_image" and before:
-        return _answered_before(connection, row, before)
+    seated = [one for one in before if one.slot_id is not None]
+    if who.protocol.baseline == "once_per_image" and slot_id is not None and seated:
+        return _answered_before(connection, row, seated)
     return row
 
 
 def _answered_before(connection: Connection, row: Found, before: Sequence[Found]) -> Found:
-    """The same picture again: what they saw is known already, and is not asked twice."""
+    """The same picture again: what they saw is known already, and is not asked twice.
+
+    Of items with a seat only: what is said to a hidden check, which may ask for something else,
+    is no answer to a real item, and the other way round.
+    """
     said = connection.execute(
         select(tables.baseline)
         .where(tables.baseline.c.assignment_id.in_([one.id for one in before]))

@@ -67,6 +67,7 @@ class Database:
         with self.engine.begin() as connection, _in_words():
             connection.execute(text("set local role none"))
             connection.execute(text("set local statement_timeout = 0"))
+            connection.execute(text("set local idle_in_transaction_session_timeout = 0"))
             yield connection
 
     def close(self) -> None:

@@ -15,8 +15,15 @@ FILES = {
     "aggregates": "for each explanation and question: n, mode (the lowest if several tie, then "
     "`mode_tie`), median, mean, and how often each answer was given",
     "design": "the seats of each explanation: who was planned, who filled them",
-    "order": "what came first: places of own answer, explanation and ratings in one order of all "
-    "moments of the study, and the seconds between them; no times of day",
+    "order": "what came first: places of own answer, explanation and ratings, and the seconds "
+    "between them; no times of day",
+}
+MOMENTS = {
+    "of the study": "Places (`at_order`, table `order`) are those in one order of everybody's "
+    "moments, and seconds are exact: who knows when somebody was there may find them. Export with "
+    "`--public` before giving it away.",
+    "of each person": "Places (`at_order`, table `order`) are those among the person's own, and "
+    "seconds are whole ones.",
 }
 FURTHER = {
     "agreement.json": "how far people agree, with intervals and what chance would give",
@@ -87,10 +94,13 @@ def _who(study: Snapshot, content: Mapping[str, Any]) -> str:
         f"counted votes, between {each['fewest']:,} and {each['most']:,} each (median "
         f"{each['median']:g}). {people['withdrawn']:,} withdrew and are not in here. They came by "
         f"“{study.protocol.access.kind}”. They are not a sample of any population.\n\n"
-        "People are named by random pseudonyms. There are no ids of platforms, no addresses and "
-        "no times of day. Age band, gender and country were optional; they are left out for "
-        f"everybody whose combination fewer than {people['fewest_of_a_combination']} people share "
-        f"({people['bands_suppressed']:,} people here)."
+        "People have random pseudonyms. There are no ids of platforms, no addresses and no times "
+        f"of day. {MOMENTS[content['moments']]} Age band, gender and country were optional; they "
+        "are left out for everybody who did not vote, and for everybody whose combination fewer "
+        f"than {people['fewest_of_a_combination']} people who voted share "
+        f"({people['bands_suppressed']:,} people here). This makes people hard to find and does "
+        "not make the data anonymous: who knows what somebody answered, wrote or framed may "
+        "recognise them."
     )
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from theodolite.study.export_manifest import (
     counts,
     notes,
 )
+from theodolite.study.export_order import Moments
 from theodolite.study.export_people import Bands, bands_of, participants_table
 from theodolite.study.export_rows import Snapshot, snapshot
 from theodolite.study.export_tables import (
@@ -59,8 +61,9 @@ def export(  # noqa: PLR0913  each is a choice of its own
 ) -> Manifest:
     """Write a study as tables, pictures, agreement and a data sheet, with digests of all of it.
 
-    Nothing in it names anybody: no ids of platforms, no addresses, no times of day. Staff who
-    looked at their own study are not in it.
+    There are no ids of platforms, no addresses and no times of day in it, and nobody who did not
+    agree. It is not anonymous for that: texts and habits may be known to somebody. Staff who looked
+    at their own study are not in it.
 
     Args:
         database: Where the study is.
@@ -68,18 +71,20 @@ def export(  # noqa: PLR0913  each is a choice of its own
         folder: The study folder, for the pictures.
         out: A folder that is not there yet, or is empty.
         csv: Also as CSV.
-        public: It is to be published: what people wrote is left out unless it was reviewed.
+        public: It is to be published: what people wrote is left out unless it was reviewed, the
+            order of moments is told of each person alone, and seconds are whole ones.
         reviewed: Somebody read what people wrote, and nothing in it is personal.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise EvidenceError("out", f"{out.name!r}, which is there", "a new folder")
     texts: Texts = "reviewed" if reviewed else "left out" if public else "not reviewed"
+    told = _Told(texts, "of each person" if public else "of the study")
     study = snapshot(database, slug)
     partial = out.with_name(f".{out.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        made = _written(study, folder, partial, csv=csv, texts=texts)
+        made = _written(study, folder, partial, csv=csv, told=told)
         if out.exists():
             out.rmdir()
         partial.rename(out)
@@ -94,9 +99,17 @@ def export(  # noqa: PLR0913  each is a choice of its own
     return Manifest(out, made.sha256, made.content)
 
 
-def _written(study: Snapshot, folder: Path, out: Path, *, csv: bool, texts: Texts) -> Manifest:
+@dataclass(frozen=True)
+class _Told:
+    """How much is told."""
+
+    texts: Texts
+    moments: Moments
+
+
+def _written(study: Snapshot, folder: Path, out: Path, *, csv: bool, told: _Told) -> Manifest:
     bands = bands_of(study)
-    made = _tables(study, bands, texts=texts != "left out")
+    made = _tables(study, bands, told)
     for name, table in made.items():
         write_parquet(out / f"{name}.parquet", table)
         if csv:
@@ -112,7 +125,8 @@ def _written(study: Snapshot, folder: Path, out: Path, *, csv: bool, texts: Text
     _pictures(study, folder, out)
     content = about_study(study, bands, left_out) | {
         "votes": counts(study, made["votes"]),
-        "texts": texts,
+        "texts": told.texts,
+        "moments": told.moments,
         "csv": NOTE if csv else None,
         "tables": {name: len(next(iter(table.values()))) for name, table in made.items()},
     }
@@ -123,8 +137,9 @@ def _written(study: Snapshot, folder: Path, out: Path, *, csv: bool, texts: Text
     return Manifest(out, sha256_of(out / MANIFEST), content)
 
 
-def _tables(study: Snapshot, bands: Bands, *, texts: bool) -> dict[str, Table]:
-    core = checked_together(core_tables(study, texts=texts))
+def _tables(study: Snapshot, bands: Bands, told: _Told) -> dict[str, Table]:
+    texts = told.texts != "left out"
+    core = checked_together(core_tables(study, texts=texts, moments=told.moments))
     return {
         **{str(name): table for name, table in core.items()},
         "participants": participants_table(study, bands),
@@ -132,7 +147,7 @@ def _tables(study: Snapshot, bands: Bands, *, texts: bool) -> dict[str, Table]:
         "rankings": rankings_table(study),
         "aggregates": aggregates_table(study, core["votes"]),
         "design": design_table(study),
-        "order": order_table(study),
+        "order": order_table(study, told.moments),
     }
 
 

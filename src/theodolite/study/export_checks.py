@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from theodolite.contracts.study_material import PICTURES, read_material
 from theodolite.contracts.vote_columns import QUESTIONS, SCALE, checked_together
@@ -14,14 +14,13 @@ from theodolite.io.tables import read_parquet
 from theodolite.io.text import read_json, read_yaml
 from theodolite.study.answers import questions_of
 from theodolite.study.export_manifest import FORMAT, MANIFEST
+from theodolite.study.export_order import Moments, Tables, listed, order_faults
 from theodolite.study.protocol import Protocol
 
 TABLES = (
     "votes", "baselines", "boxes", "instances", "participants", "checks", "rankings", "aggregates",
     "design", "order",
 )  # fmt: skip
-SHOWN = 5
-Tables = Mapping[str, Mapping[str, list[Any]]]
 
 
 def verify_export(folder: Path) -> list[str]:
@@ -52,11 +51,6 @@ def verify_export(folder: Path) -> list[str]:
         return [str(error)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return [f"The export is not of the form that was expected: {error!r}."]
-
-
-def _listed(keys: list[Any]) -> str:
-    shown = ", ".join(str(key) for key in keys[:SHOWN])
-    return f"{len(keys):,} ({shown}{', …' if len(keys) > SHOWN else ''})"
 
 
 def _files(folder: Path, manifest: dict[str, Any]) -> Iterator[str]:
@@ -100,11 +94,11 @@ def _votes(_: Path, manifest: dict[str, Any], tables: Tables) -> Iterator[str]:
     under = [key for key, who in people.items() if len(who) < wanted]
     twice = [key for key, who in people.items() if len(set(who)) < len(who)]
     if over:
-        yield f"More than {wanted} counted votes: {_listed(over)} explanations."
+        yield f"More than {wanted} counted votes: {listed(over)} explanations."
     if under:
-        yield f"Fewer than {wanted} counted votes: {_listed(under)} explanations."
+        yield f"Fewer than {wanted} counted votes: {listed(under)} explanations."
     if twice:
-        yield f"One person counted twice: {_listed(twice)} explanations."
+        yield f"One person counted twice: {listed(twice)} explanations."
     having = Counter(str(len(who)) for who in people.values())
     if dict(having) != manifest["votes"]["instances_with"]:
         yield "The manifest tells other numbers of votes than the table."
@@ -127,52 +121,14 @@ def _seats(
         if len(seats[key]) != wanted or sorted(voted) != sorted(w for w in seats[key] if w)
     ]
     if odd:
-        yield f"Votes and seats do not agree: {_listed(odd)} explanations."
-
-
-MOMENTS = (
-    "baseline_order", "reveal_order", "vote_order",
-    "seconds_baseline_to_reveal", "seconds_reveal_to_vote",
-)  # fmt: skip
-
-
-def _in_order(
-    said: int | None, shown: int | None, voted: int | None, wait: float | None, look: float | None
-) -> bool:
-    """Nothing was shown before the own answer, nothing rated before it was shown."""
-    if shown is not None and (said is None or said >= shown or wait is None or wait <= 0):
-        return False
-    return voted is None or not (shown is None or shown >= voted or look is None or look < 0)
+        yield f"Votes and seats do not agree: {listed(odd)} explanations."
 
 
 def _order(_: Path, manifest: dict[str, Any], tables: Tables) -> Iterator[str]:
-    order = tables["order"]
-    proved, early = set(), []
-    for key, who, kind, *moments in zip(
-        *(order[name] for name in ("instance", "participant", "kind", *MOMENTS)), strict=True
-    ):
-        if not _in_order(*moments):
-            early.append(f"{key} of {who}")
-        elif moments[2] is not None and kind == "real":
-            proved.add((key, who))
-    if early:
-        yield f"Not in the order own answer, explanation, ratings: {_listed(early)}."
-    votes, said_first = tables["votes"], tables["baselines"]
-    given = list(zip(votes["instance"], votes["participant"], strict=True))
-    unproved = [pair for pair in given if pair not in proved]
-    if unproved:
-        yield f"Votes whose order is not told: {_listed(unproved)}."
-    own = set(zip(said_first["instance"], said_first["participant"], strict=True))
-    without = [pair for pair in given if pair not in own]
-    if without:
-        yield f"Votes without an own answer before: {_listed(without)}."
-    places = dict(
-        zip(zip(order["instance"], order["participant"], strict=True), order["vote_order"],
-            strict=True)
-    )  # fmt: skip
-    told = [pair for _, pair in sorted(zip(votes["at_order"], given, strict=True))]
-    if not unproved and told != sorted(given, key=lambda pair: places[pair]):
-        yield "The votes' places (`at_order`) are not those of table `order`."
+    if manifest["moments"] not in get_args(Moments):
+        yield "The manifest does not say how moments are told."
+        return
+    yield from order_faults(manifest["moments"], tables)
 
 
 def _aggregates(folder: Path, manifest: dict[str, Any], tables: Tables) -> Iterator[str]:
@@ -195,7 +151,7 @@ def _aggregates(folder: Path, manifest: dict[str, Any], tables: Tables) -> Itera
         found[key] = tuple(table[name][at] for name in (*NUMBERS, *(f"n_{i}" for i in SCALE)))
     odd = [key for key in {**answers, **found} if found.get(key) != _counted(answers.get(key))]
     if odd or len(found) != len(table["instance"]):
-        yield f"Aggregates that do not follow from the votes: {_listed(sorted(odd))}."
+        yield f"Aggregates that do not follow from the votes: {listed(sorted(odd))}."
 
 
 NUMBERS = ("n", "mode", "mode_tie", "median", "mean")
@@ -219,9 +175,13 @@ def _people(_: Path, manifest: dict[str, Any], tables: Tables) -> Iterator[str]:
     for name in ("votes", "baselines", "boxes", "checks", "rankings", "order"):
         strange = sorted(set(tables[name]["participant"]) - known)
         if strange:
-            yield f"People in table {name} who are not in `participants`: {_listed(strange)}."
+            yield f"People in table {name} who are not in `participants`: {listed(strange)}."
     fewest = manifest["people"]["fewest_of_a_combination"]
-    told = Counter(zip(*(people[name] for name in ("age_band", "gender", "country")), strict=True))
+    bands = zip(*(people[name] for name in ("age_band", "gender", "country")), strict=True)
+    votes = zip(people["votes"], people["surplus_votes"], strict=True)
+    told: Counter[tuple[Any, ...]] = Counter()
+    for said, given in zip(bands, votes, strict=True):
+        told[said] += any(given)  # who did not vote hides nobody
     rare = [said for said, many in told.items() if any(said) and many < fewest]
     if rare:
-        yield f"Fewer than {fewest} people share a combination of bands: {_listed(rare)}."
+        yield f"Fewer than {fewest} people who voted share a combination of bands: {listed(rare)}."

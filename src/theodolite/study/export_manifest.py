@@ -139,7 +139,7 @@ def notes(content: Mapping[str, Any]) -> list[str]:
         said.append(
             "Age band, gender and country are left out of "
             f"{_many(people['bands_suppressed']).lower()}: "
-            f"fewer than {FEWEST} share the same."
+            f"fewer than {FEWEST} of those who voted share the same, or they did not vote."
         )
     return [*said, TEXTS[texts]]
 

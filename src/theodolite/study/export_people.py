@@ -1,7 +1,7 @@
 """Who took part, without anybody being found by what they told about themselves."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,17 +29,20 @@ class Bands:
         return {who: said for who, said in told.items() if many[said] >= FEWEST}
 
 
-def banded(given: Mapping[str, Sequence[str | None]]) -> Bands:
-    """Leave out the answers of everybody whose combination fewer than three people share.
+def banded(given: Mapping[str, Sequence[str | None]], voters: Collection[str]) -> Bands:
+    """Leave out the answers of everybody whose combination fewer than three voters share.
+
+    Whoever did not vote hides nobody, and nothing is told of them.
 
     >>> said = {"a": ("18–24", "man", None), "b": (None, None, None)}
-    >>> banded(said)
+    >>> banded(said, ["a"])
     Bands(of={'a': (None, None, None), 'b': (None, None, None)}, suppressed=1)
     """
-    many = Counter(tuple(said) for said in given.values())
+    many = Counter(tuple(said) for who, said in given.items() if who in voters)
     nothing = (None,) * len(BANDS)
     kept = {
-        who: tuple(said) if many[tuple(said)] >= FEWEST else nothing for who, said in given.items()
+        who: tuple(said) if who in voters and many[tuple(said)] >= FEWEST else nothing
+        for who, said in given.items()
     }
     lost = sum(tuple(said) != kept[who] for who, said in given.items())
     return Bands(kept, lost)
@@ -47,7 +50,11 @@ def banded(given: Mapping[str, Sequence[str | None]]) -> Bands:
 
 def bands_of(study: Snapshot) -> Bands:
     """The bands of a study's people."""
-    return banded({p.pseudonym: (p.age_band, p.gender, p.country) for p in study.people})
+    voted = {vote.participant_id for vote in study.votes.values()}
+    return banded(
+        {p.pseudonym: (p.age_band, p.gender, p.country) for p in study.people},
+        {p.pseudonym for p in study.people if p.id in voted},
+    )
 
 
 def participants_table(study: Snapshot, bands: Bands) -> dict[str, list[Any]]:

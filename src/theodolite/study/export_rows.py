@@ -80,7 +80,7 @@ def _read(connection: Connection, study: Found) -> Snapshot:
         study=study,
         protocol=Protocol.model_validate(study.protocol),
         instances=rows(_of(tables.instance, study).order_by(tables.instance.c.place)),
-        people=[row for row in people if row.state in TAKING_PART],
+        people=[row for row in people if row.state in TAKING_PART and row.agreed],
         states=_counted(row.state for row in people),
         assignments=rows(_assignments(study)),
         baselines={row.assignment_id: row for row in rows(_by_assignment(tables.baseline, study))},
@@ -116,7 +116,9 @@ def _people(study: Found) -> Select[Any]:
             about.age_band,
             about.gender,
             about.country,
+            tables.consent.c.participant_id.is_not(None).label("agreed"),
         )
+        .outerjoin(tables.consent, tables.consent.c.participant_id == tables.participant.c.id)
         .outerjoin(tables.demographic, about.participant_id == tables.participant.c.id)
         .where(tables.participant.c.study_id == study.id, ~tables.participant.c.preview)
         .order_by(tables.participant.c.pseudonym)
@@ -124,10 +126,14 @@ def _people(study: Found) -> Select[Any]:
 
 
 def _real_people(study: Found) -> Select[Any]:
-    return select(tables.participant.c.id).where(
-        tables.participant.c.study_id == study.id,
-        ~tables.participant.c.preview,
-        tables.participant.c.state.in_(TAKING_PART),
+    return (
+        select(tables.participant.c.id)
+        .join(tables.consent, tables.consent.c.participant_id == tables.participant.c.id)
+        .where(
+            tables.participant.c.study_id == study.id,
+            ~tables.participant.c.preview,
+            tables.participant.c.state.in_(TAKING_PART),
+        )
     )
 
 

@@ -1,33 +1,59 @@
 """The tables of an export: what was asked, said and voted, and in which order."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from theodolite.contracts.study_material import Instance
 from theodolite.contracts.vote_columns import QUESTIONS, Table, TableName, columns_of, concepts_text
+from theodolite.study.export_order import Moments
 from theodolite.study.export_rows import Snapshot
 from theodolite.study.rows import Found
 
 Rows = list[dict[str, Any]]
+Key = TypeVar("Key", bound=Hashable)
 
 
-def core_tables(study: Snapshot, *, texts: bool) -> dict[TableName, Table]:
+def core_tables(
+    study: Snapshot, *, texts: bool, moments: Moments = "of the study"
+) -> dict[TableName, Table]:
     """The four tables that a learned score reads. Without texts these are empty, not missing."""
     said = list(_said(study))
     return {
-        "votes": columns_of("votes", _votes(study)),
+        "votes": columns_of("votes", _votes(study, moments)),
         "baselines": columns_of("baselines", [_baseline(*one, texts=texts) for one in said]),
         "boxes": columns_of("boxes", [box for one in said for box in _boxes(*one)]),
         "instances": columns_of("instances", _instances(study)),
     }
 
 
-def seconds(start: datetime | None, end: datetime | None) -> float | None:
-    """From one moment to another, to the microsecond; none if one is missing or clocks ran back."""
+def seconds(
+    start: datetime | None, end: datetime | None, moments: Moments = "of the study"
+) -> float | None:
+    """From one moment to another; none if one is missing or clocks ran back.
+
+    To the microsecond, or in whole seconds where moments are told of each person alone.
+    """
     if start is None or end is None or end < start:
         return None
-    return round((end - start).total_seconds(), 6)
+    return round((end - start).total_seconds(), 6 if moments == "of the study" else 0)
+
+
+def places(happened: Iterable[tuple[Any, Any, Key]], moments: Moments) -> dict[Key, int]:
+    """Places from 1, by time: in one order of everybody, or in an order of each person's own.
+
+    Args:
+        happened: Person, when (with what tells equal moments apart), and what.
+        moments: In which order.
+    """
+    found: dict[Key, int] = {}
+    counts: Counter[Any] = Counter()
+    for who, _, what in sorted(happened, key=lambda one: one[1]):
+        one = who if moments == "of each person" else None
+        counts[one] += 1
+        found[what] = counts[one]
+    return found
 
 
 def seated(study: Snapshot) -> Iterator[tuple[Found, Found, str]]:
@@ -40,15 +66,17 @@ def seated(study: Snapshot) -> Iterator[tuple[Found, Found, str]]:
         yield row, real[row.instance_id], who[row.participant_id]
 
 
-def _votes(study: Snapshot) -> Rows:
-    given = sorted(study.votes.values(), key=lambda vote: (vote.at, vote.assignment_id))
-    place = {vote.assignment_id: number for number, vote in enumerate(given, start=1)}
+def _votes(study: Snapshot, moments: Moments) -> Rows:
+    given = study.votes.values()
+    place = places(
+        ((v.participant_id, (v.at, v.assignment_id), v.assignment_id) for v in given), moments
+    )
     rows = []
     for row, shown, who in seated(study):
         if row.id not in study.votes:
             continue
         vote, said = study.votes[row.id], study.baselines[row.id]
-        before = None if said.copied_from else seconds(row.leased_at, row.baseline_at)
+        before = None if said.copied_from else seconds(row.leased_at, row.baseline_at, moments)
         rows.append(
             {
                 "instance": shown.key, "technique": shown.technique,
@@ -56,7 +84,8 @@ def _votes(study: Snapshot) -> Rows:
                 **{name: getattr(vote, name) for name in QUESTIONS},
                 "counted": vote.counted, "position": row.position,
                 "image_exposure_index": row.image_exposure_index,
-                "seconds_before": before, "seconds_after": seconds(row.revealed_at, vote.at),
+                "seconds_before": before,
+                "seconds_after": seconds(row.revealed_at, vote.at, moments),
                 "at_order": place[row.id],
             }
         )  # fmt: skip
@@ -108,8 +137,11 @@ ORDER = (
 )  # fmt: skip
 
 
-def order_table(study: Snapshot) -> dict[str, list[Any]]:
-    """What came first: own answer, explanation, ratings. Places in one order of all moments.
+def order_table(study: Snapshot, moments: Moments = "of the study") -> dict[str, list[Any]]:
+    """What came first: own answer, explanation, ratings.
+
+    Places in one order of all moments, or in one of each person's own: who knows when somebody was
+    there might find them in an order of everybody.
 
     A clock that was set back gives equal moments; these are in the order that the database allows
     alone, and their seconds tell. There are no times of day in it.
@@ -119,15 +151,14 @@ def order_table(study: Snapshot) -> dict[str, list[Any]]:
     for row in study.assignments:
         given = study.votes.get(row.id) or study.checks.get(row.id)
         said = study.baselines.get(row.id)
-        moments = (row.baseline_at, row.revealed_at, given and given.at)
-        rows.append((row, said, moments))
-    every = sorted(
-        (moment, stage, row.id)
-        for row, _, moments in rows
-        for stage, moment in enumerate(moments)
+        rows.append((row, said, (row.baseline_at, row.revealed_at, given and given.at)))
+    every = (
+        (row.participant_id, (moment, stage, row.id), (row.id, stage))
+        for row, _, stages in rows
+        for stage, moment in enumerate(stages)
         if moment
     )
-    place = {(row, stage): number for number, (_, stage, row) in enumerate(every, start=1)}
+    place = places(every, moments)
     rows.sort(key=lambda one: (who[one[0].participant_id], one[0].position))
     return _columns(
         ORDER,
@@ -137,9 +168,9 @@ def order_table(study: Snapshot) -> dict[str, list[Any]]:
                 shown[row.instance_id].kind, row.position, row.image_exposure_index, row.state,
                 said is not None and said.copied_from is not None,
                 *(place.get((row.id, stage)) for stage in range(3)),
-                seconds(moments[0], moments[1]), seconds(moments[1], moments[2]),
+                seconds(at[0], at[1], moments), seconds(at[1], at[2], moments),
             )
-            for row, said, moments in rows
+            for row, said, at in rows
         ],
     )  # fmt: skip
 

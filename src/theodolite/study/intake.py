@@ -17,7 +17,7 @@ from theodolite.study.database import Database
 from theodolite.study.events import log
 from theodolite.study.keys import Keys
 from theodolite.study.planned import Seat, planned
-from theodolite.study.protocol import Protocol, read_protocol
+from theodolite.study.protocol import Protocol, as_agreed, freeze, read_protocol
 from theodolite.study.rows import Found
 
 MIME = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
@@ -27,15 +27,22 @@ def load(database: Database, folder: Path, keys: Keys) -> UUID:
     """Put a study folder into the database, as a draft; what is there already stays as it is."""
     protocol, material = read_protocol(folder), read_material(folder)
     with database.owning() as connection:
+        known = _known(connection, protocol)
+        if known is not None:
+            _need_same(connection, known, protocol, material, keys)
+            freeze(folder, Protocol.model_validate(known.protocol))
+            return UUID(str(known.id))
+    # what takes long, before anything is locked
+    study_id = uuid4()
+    pictures = _picture_rows(study_id, folder, material)
+    seats = _seats(protocol, material)
+    with database.owning() as connection:
         # two servers that start at once would both load it
         connection.execute(text("select pg_advisory_xact_lock(7203002)"))
-        known = connection.execute(
-            select(tables.study).where(tables.study.c.slug == protocol.slug)
-        ).one_or_none()
+        known = _known(connection, protocol)
         if known is not None:
             _need_same(connection, known, protocol, material, keys)
             return UUID(str(known.id))
-        study_id = uuid4()
         connection.execute(
             insert(tables.study).values(
                 id=study_id, slug=protocol.slug, protocol=protocol.model_dump(mode="json"),
@@ -44,10 +51,19 @@ def load(database: Database, folder: Path, keys: Keys) -> UUID:
                 quota=protocol.quota, keys_id=keys.id,
             )
         )  # fmt: skip
-        _add_pictures(connection, study_id, folder, material)
-        _add_instances(connection, study_id, protocol, material)
+        connection.execute(insert(tables.asset), pictures)
+        _add_instances(connection, study_id, material, seats)
         log(connection, study_id, "owner", "loaded", protocol.slug)
-        return study_id
+        # without, the first claims are planned as if the tables were empty
+        connection.execute(text("analyze study, asset, instance, slot"))
+    freeze(folder, protocol)
+    return study_id
+
+
+def _known(connection: Connection, protocol: Protocol) -> Found | None:
+    return connection.execute(
+        select(tables.study).where(tables.study.c.slug == protocol.slug)
+    ).one_or_none()
 
 
 def _need_same(
@@ -63,16 +79,15 @@ def _need_same(
         .where(tables.instance.c.study_id == known.id)
         .order_by(tables.instance.c.place)
     ).scalars()
-    same = [one.model_dump(mode="json") for one in material.instances] == list(records)
-    if known.protocol_sha256 != protocol.digest() or not same:
+    as_agreed(protocol, Protocol.model_validate(known.protocol))
+    if [one.model_dump(mode="json") for one in material.instances] != list(records):
         raise EvidenceError(
-            f"study {protocol.slug!r}", "a changed study.yaml or other instances",
-            "the study as it was loaded",
+            f"study {protocol.slug!r}", "other instances", "those of when it was first served",
             "Give the changed study another `slug`: people have agreed to the first one.",
         )  # fmt: skip
 
 
-def _add_pictures(connection: Connection, study_id: UUID, folder: Path, material: Material) -> None:
+def _picture_rows(study_id: UUID, folder: Path, material: Material) -> list[dict[str, Any]]:
     rows = []
     for file in sorted({name for one in material.instances for name in one.pictures()}):
         path = picture_path(folder, file)
@@ -87,17 +102,28 @@ def _add_pictures(connection: Connection, study_id: UUID, folder: Path, material
                 "width": width, "height": height,
             }
         )  # fmt: skip
-    connection.execute(insert(tables.asset), rows)
+    return rows
 
 
 def _add_instances(
-    connection: Connection, study_id: UUID, protocol: Protocol, material: Material
+    connection: Connection,
+    study_id: UUID,
+    material: Material,
+    seats: Sequence[tuple[str, dict[str, Any]]],
 ) -> None:
     made = connection.execute(
         insert(tables.instance).returning(tables.instance.c.id, sort_by_parameter_order=True),
         [_instance_row(study_id, place, one) for place, one in enumerate(material.instances)],
     ).scalars()
     numbers = {one.key: number for one, number in zip(material.instances, made, strict=True)}
+    connection.execute(
+        insert(tables.slot),
+        [{"study_id": study_id, "instance_id": numbers[key], **seat} for key, seat in seats],
+    )
+
+
+def _seats(protocol: Protocol, material: Material) -> list[tuple[str, dict[str, Any]]]:
+    """n seats for each real instance, by its key."""
     real = material.of("real")
     seats = _planned(real, protocol) if protocol.design == "planned" else {}
     random = np.random.default_rng(protocol.seed)
@@ -105,13 +131,12 @@ def _add_instances(
     for one in real:
         for place, order in enumerate(random.random(protocol.votes)):
             row, position = seats.get((one.key, place), (None, None))
-            rows.append(
-                {
-                    "study_id": study_id, "instance_id": numbers[one.key], "slot_no": place,
-                    "rnd": float(order), "reserved_for": row, "planned_position": position,
-                }
-            )  # fmt: skip
-    connection.execute(insert(tables.slot), rows)
+            seat = {
+                "slot_no": place, "rnd": float(order), "reserved_for": row,
+                "planned_position": position,
+            }  # fmt: skip
+            rows.append((one.key, seat))
+    return rows
 
 
 def _planned(

@@ -63,7 +63,7 @@ CHECKS = {
     "whoever withdrew left nothing": """
         select p.id::text from participant p
         where p.state = 'withdrawn' and (
-            p.sealed_id is not null or p.withdrawal_sha256 is not null
+            p.sealed_id is not null or p.withdrawal_sha256 is not null or p.bar_token is not null
             or exists (select from assignment a where a.participant_id = p.id)
             or exists (select from vote v where v.participant_id = p.id)
             or exists (select from consent c where c.participant_id = p.id)

@@ -86,6 +86,10 @@ class Keys:
         """Who somebody is in one study: always the same, and nobody without the keys."""
         return _mac(self.pepper, "person", slug, platform, platform_id)
 
+    def bar(self, slug: str, platform: str, platform_id: str) -> bytes:
+        """By what somebody is known who may not take part again; it fits no other table."""
+        return _mac(self.pepper, "bar", slug, platform, platform_id)
+
     def sealed(self, plain: str, slug: str = "") -> bytes:
         """Text that only these keys open, and only for the same study."""
         nonce = secrets.token_bytes(NONCE)

@@ -11,6 +11,7 @@ from theodolite.study.events import log
 from theodolite.study.people import held
 from theodolite.study.refusals import Invalid, NotHere, WrongStage
 from theodolite.study.rows import Found
+from theodolite.study.sessions import PARTICIPANT_IDLE
 
 FROM = {
     "open": ("draft", "paused"),
@@ -70,12 +71,38 @@ def set_quota(
 
 
 def lift_reservations(database: Database, slug: str, row: int, *, staff: str) -> int:
-    """Somebody of the panel left: their seats are for everybody."""
+    """Somebody of the panel left: their seats are for everybody.
+
+    Not as long as they are here: whoever takes part keeps what was planned for them.
+    """
     with database.transaction() as connection:
         study = _locked(connection, slug)
+        _need_nobody_there(connection, study.id, row)
         lifted = lift(connection, study.id, row)
         log(connection, study.id, staff, "reservations lifted", row, {"slots": lifted})
         return lifted
+
+
+def _need_nobody_there(connection: Connection, study_id: UUID, row: int) -> None:
+    seen = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, PARTICIPANT_IDLE)
+    there = connection.execute(
+        select(tables.participant.c.pseudonym)
+        .join(tables.session, tables.session.c.participant_id == tables.participant.c.id)
+        .where(
+            tables.participant.c.study_id == study_id,
+            tables.participant.c.design_row == row,
+            tables.participant.c.state == "active",
+            tables.session.c.last_seen > seen,
+            tables.session.c.expires_at > func.clock_timestamp(),
+        )
+        .limit(1)
+    ).scalar()
+    if there is not None:
+        hours = PARTICIPANT_IDLE // 3600
+        raise WrongStage(
+            f"Number {row} is {there}, who is taking part: seen within the last {hours} hours. "
+            "Their items stay with them."
+        )
 
 
 def lift(connection: Connection, study_id: UUID, row: int) -> int:

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psycopg
+from psycopg import sql
+
 from theodolite.errors import EvidenceError
 
 NAME = "theodolite"
@@ -61,7 +64,7 @@ class LocalPostgres:
         fast = [] if self.durable else ["-c", "fsync=off", "-c", "synchronous_commit=off"]
         program = [str(binaries() / "postgres"), "-D", str(self._data), "-p", str(self.port)]
         settings = [
-            "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={self.folder}",
+            "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
             "-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "logging_collector=off",
             *fast,
         ]  # fmt: skip
@@ -74,10 +77,10 @@ class LocalPostgres:
         until = time.monotonic() + wait
         while not self.answers():
             if time.monotonic() > until or server.poll() is not None:
-                said = (self.folder / "log").read_text(errors="replace").strip().splitlines()
                 raise EvidenceError(
-                    "PostgreSQL", said[-1] if said else "no answer", "a started server"
-                )
+                    "PostgreSQL", self._last_words(), "a started server",
+                    f"The whole log: {self.folder / 'log'}",
+                )  # fmt: skip
             time.sleep(0.05)
 
     def answers(self) -> bool:
@@ -85,6 +88,12 @@ class LocalPostgres:
         return not _run(
             [str(binaries() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         )
+
+    def _last_words(self) -> str:
+        """Why it did not start: what comes after that only says that it ends."""
+        said = (self.folder / "log").read_text(errors="replace").strip().splitlines()
+        grave = [line for line in said if "FATAL" in line or "ERROR" in line or "PANIC" in line]
+        return (grave or said or ["no answer"])[-1]
 
     def stop(self) -> None:
         """Stop it in good order."""
@@ -115,10 +124,12 @@ def create(folder: Path, *, durable: bool = True) -> LocalPostgres:
     if made.returncode:
         raise EvidenceError("PostgreSQL", made.stderr.decode()[-300:], "a new cluster")
     cluster = LocalPostgres(folder, _free_port(), password, durable)
-    (folder / "port").write_text(str(cluster.port))
     cluster.start()
-    cluster_has_database(cluster, NAME)
-    cluster.stop()
+    try:
+        cluster_has_database(cluster, NAME)
+    finally:
+        cluster.stop()
+    (folder / "port").write_text(str(cluster.port))  # the last: whoever finds it finds all
     return cluster
 
 
@@ -138,7 +149,9 @@ def at_hand(folder: Path, url: str | None) -> Iterator[str]:
     if url is not None:
         yield url
         return
-    own = folder / "postgres"
+    own = folder.resolve() / "postgres"
+    if own.is_dir() and not (own / "port").is_file():
+        shutil.rmtree(own)  # half made: the first start was cut off
     cluster = existing_cluster(own) if (own / "port").is_file() else create(own)
     if cluster.answers():  # a server of this study runs
         yield cluster.url
@@ -154,14 +167,13 @@ def at_hand(folder: Path, url: str | None) -> Iterator[str]:
 
 def cluster_has_database(cluster: LocalPostgres, name: str, template: str = "template0") -> None:
     """Make a database in a running cluster."""
-    sql = f'create database "{name}" template "{template}" encoding utf8'
-    made = subprocess.run(  # noqa: S603
-        [str(binaries() / "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-c", sql,
-         cluster.database("postgres")],
-        capture_output=True, check=False,
-    )  # fmt: skip
-    if made.returncode:
-        raise EvidenceError("PostgreSQL", made.stderr.decode()[-300:], f"a database {name!r}")
+    make = sql.SQL("create database {} template {} encoding 'utf8'")
+    try:
+        # not by psql: everybody on the machine can read what is on a command line
+        with psycopg.connect(cluster.database("postgres"), autocommit=True) as connection:
+            connection.execute(make.format(sql.Identifier(name), sql.Identifier(template)))
+    except psycopg.Error as error:
+        raise EvidenceError("PostgreSQL", str(error)[-300:], f"a database {name!r}") from error
 
 
 def _user() -> dict[str, Any]:

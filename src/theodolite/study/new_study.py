@@ -14,7 +14,7 @@ from theodolite.study.protocol import STUDY, Protocol, read_protocol
 
 TEMPLATE = """\
 # A study of theodolite. It is frozen when it is served for the first time.
-slug: {slug}            # its part of the address: /s/{slug}
+slug: {slug}            # its part of the address, after /s/
 title: {title}
 contact: {contact}      # shown on each page
 
@@ -31,12 +31,14 @@ same_picture_gap: {gap}     # other items between two explanations of one pictur
 baseline: per_instance  # or once_per_image: what is seen is asked once for each picture
 
 training: {{pass_mark: 0.5, attempts: 3}}
-checks: {{every: 20, allowed: 1, then: flag}}   # or screen_out
+checks: {{every: {every}, allowed: 1, then: flag}}   # a hidden check after so many; or screen_out
 
 access:
   kind: link            # link, invite, prolific, mturk
   # signed: true        # prolific: only with its signed token …
   # audience: …         # … which names this address or study
+  # Codes are for prolific only, which has to know them. Elsewhere each person gets a code of
+  # their own at the end.
   codes: {{finished: {finished}, no_consent: {declined}, screened_out: {screened}}}
 
 # Texts have defaults: welcome, consent, instructions, thanks, questions, rankings,
@@ -67,7 +69,8 @@ def begin_study(folder: Path, material: Material, beginning: Beginning) -> Proto
     content = TEMPLATE.format(
         slug=json.dumps(beginning.slug or slug_of(beginning.title)),
         title=_quoted(beginning.title), contact=_quoted(beginning.contact),
-        votes=beginning.votes, quota=quota, minutes=max(5, 2 * quota), seed=beginning.seed,
+        votes=beginning.votes, quota=quota, every=max(2, quota // 3),
+        minutes=max(5, 2 * quota), seed=beginning.seed,
         gap=min(5, len(pictures) // 2) if len(pictures) < len(real) else 0,
         finished=_code(), declined=_code(), screened=_code(),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
 
 from theodolite.study import tables
+from theodolite.study.admission import barred
 from theodolite.study.assignments import give_back
 from theodolite.study.claims import live_item, something_left
 from theodolite.study.database import Database
@@ -51,6 +52,9 @@ def arrive(database: Database, slug: str, identity: Identity, keys: Keys) -> Arr
         found = connection.execute(select(tables.participant.c.id).where(*known)).scalar()
         if found is None and study.state != "open" and not preview:
             raise NotOpen("This study takes no new people now.")
+        bar = keys.bar(slug, identity.platform, identity.platform_id)
+        if found is None and barred(connection, study.id, bar):
+            raise NotOpen("You have left this study, and cannot take part in it again.")
         new = found is None and _added(connection, study, identity, keys, person)
         found = found or connection.execute(select(tables.participant.c.id).where(*known)).scalar()
         assert found is not None  # noqa: S101  # added just now, or by a second click
@@ -70,6 +74,7 @@ def _added(
         "pseudonym": f"p{secrets.token_hex(5)}",
         "quota": study.quota,
         "preview": preview,
+        "bar_token": keys.bar(study.slug, identity.platform, identity.platform_id),
     }
     added = connection.execute(
         insert_or_not(tables.participant)

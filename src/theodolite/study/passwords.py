@@ -4,9 +4,12 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
+from threading import BoundedSemaphore
 
 import pyotp
 from argon2 import PasswordHasher
@@ -14,6 +17,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from theodolite.errors import EvidenceError
 from theodolite.study._common_passphrases import OURS, ROWS, WORDS
+from theodolite.study.refusals import NothingNow
 
 SHORTEST, LONGEST = 12, 128
 LEAST_DIFFERENT = 5
@@ -24,6 +28,9 @@ DRIFT = 1
 ENROLMENT = timedelta(hours=24)
 HASHER = PasswordHasher(time_cost=3, memory_cost=1 << 16, parallelism=1)
 """Argon2id with 64 MiB: about a tenth of a second."""
+AT_ONCE = 2
+"""Passphrases that one process looks at, so that logins leave memory and cores to others."""
+_turns = BoundedSemaphore(AT_ONCE)
 
 
 def check_passphrase(passphrase: str, account: str) -> None:
@@ -65,6 +72,17 @@ def _few_words(core: str) -> bool:
 def hashed(passphrase: str) -> str:
     """What is kept of a passphrase."""
     return HASHER.hash(passphrase)
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """A turn to look at a passphrase. Nobody waits for one: who waits holds what others need."""
+    if not _turns.acquire(blocking=False):
+        raise NothingNow("Others log in just now. Please try again in a moment.", 2)
+    try:
+        yield
+    finally:
+        _turns.release()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -10,13 +11,14 @@ from pydantic import Field, ValidationError, model_validator
 
 from theodolite.contracts.study_material import Record
 from theodolite.errors import EvidenceError
-from theodolite.io.text import read_yaml
+from theodolite.io.text import read_json, read_yaml, write_json
 from theodolite.study import wording
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
 Said = TypeVar("Said", bound=Record)
 STUDY = "study.yaml"
+FROZEN = "study.frozen.json"
 QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 
 
@@ -53,7 +55,7 @@ class Training(Record):
 class Checks(Record):
     """Hidden items with one right answer, from the material's gold instances."""
 
-    every: Annotated[int, Field(ge=2, le=1000)] = 20
+    every: Annotated[int, Field(ge=2, le=1000)] = 7
     """One after so many real items."""
     allowed: Annotated[int, Field(ge=0)] = 1
     """More than so many failures are a sign."""
@@ -73,8 +75,6 @@ class Access(Record):
     """How people come in."""
 
     kind: Literal["link", "invite", "prolific", "mturk"] = "link"
-    invites: Annotated[int, Field(ge=0, le=100_000)] = 0
-    """How many invitations `study invite` may write."""
     signed: bool = True
     """Prolific: only with its signed token. Without, an id in the address is a mere claim."""
     audience: Line | None = None
@@ -151,14 +151,56 @@ class Protocol(Record):
 
 
 def read_protocol(folder: Path) -> Protocol:
-    """The study.yaml of a study folder."""
+    """The study of a folder: its study.yaml, or, once it was served, what was frozen then.
+
+    Texts that study.yaml leaves to us stay as people read them, also when ours become better.
+    """
+    given = _written(folder)
+    path = folder / FROZEN
+    if not path.is_file():
+        return given
+    return as_agreed(given, Protocol.model_validate(read_json(path, "frozen study")))
+
+
+def as_agreed(given: Protocol, frozen: Protocol) -> Protocol:
+    """What people agreed to, unless study.yaml now says something else."""
+    written = given.model_dump(mode="json", exclude_unset=True)
+    changed = _changed(written, frozen.model_dump(mode="json"))
+    if changed is not None:
+        name, now, before = changed
+        raise EvidenceError(
+            f"{STUDY}, {name}", f"{now!r}", f"{before!r}, as when it was first served",
+            "Give the changed study another `slug`: people have agreed to the first one.",
+        )  # fmt: skip
+    return frozen
+
+
+def freeze(folder: Path, protocol: Protocol) -> None:
+    """Keep every setting and text as it is now."""
+    with suppress(OSError):  # a folder that cannot be written stays with its study.yaml
+        write_json(folder / FROZEN, protocol.model_dump(mode="json"))
+
+
+def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    """The first setting of a part that is another one in the whole."""
+    if not (isinstance(part, dict) and isinstance(whole, dict)):
+        return None if part == whole else (name or "the whole", part, whole)
+    for key, value in part.items():
+        found = _changed(value, whole.get(key), f"{name}.{key}".strip("."))
+        if found is not None:
+            return found
+    return None
+
+
+def _written(folder: Path) -> Protocol:
     given = read_yaml(folder / STUDY, "study")
     try:
         return Protocol.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        came = "an unknown setting" if first["type"] == "extra_forbidden" else str(first["msg"])
         raise EvidenceError(
-            f"{STUDY}, {place}", str(first["msg"]), "a study that can be held",
-            "See docs/study.md for each setting.",
+            f"{STUDY}, {place}", came, "a study that can be held",
+            "docs/study.md lists each setting.",
         ) from error  # fmt: skip

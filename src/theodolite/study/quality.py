@@ -18,7 +18,7 @@ ENOUGH = 5
 """Items before a sign means anything."""
 
 WORK = """
-    select p.pseudonym, p.state, p.platform,
+    select p.pseudonym, p.state, p.platform, p.design_row,
            count(*) filter (where a.state = 'submitted') as votes,
            count(*) filter (where a.state = 'surplus') as surplus,
            count(*) filter (where a.state = 'released') as skipped,
@@ -48,6 +48,8 @@ class Work:
     pseudonym: str
     state: str
     platform: str
+    design_row: int | None
+    """Their number in the panel of a planned study."""
     votes: int
     surplus: int
     skipped: int

@@ -4,7 +4,14 @@ import math
 from dataclasses import dataclass
 
 from theodolite.errors import EvidenceError
-from theodolite.study.sample_size import Raters, half_width, people_for, power
+from theodolite.study.sample_size import (
+    Raters,
+    half_width,
+    instances_for,
+    people_for,
+    power,
+    votes_for,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +74,32 @@ def plan_text(
         f"{like.between:g} between explanations, {like.within:g} between votes on one, and "
         f"{like.people:g} between people; a pilot tells what they really do."
     )
+    return "\n".join(lines)
+
+
+def wanted_text(
+    half: float,
+    *,
+    instances: int,
+    votes: int,
+    techniques: int = 1,
+    expected: Expected | None = None,
+) -> str:
+    """How many votes or explanations would make the mean rating known so well, in sentences.
+
+    Habits of people are left aside: more people help against these, not more votes.
+    """
+    like = expected or Expected()
+    spreads = {"spread_between": like.between, "spread_within": like.within}
+    more = instances_for(half, votes, **spreads)  # type: ignore[arg-type]
+    lines = [
+        f"For ± {half:g}: {more:,} explanations of each technique with {votes} votes each.",
+    ]
+    try:
+        needed = votes_for(half, max(instances // techniques, 1), **spreads)  # type: ignore[arg-type]
+        lines.append(f"Or, with as many explanations as now, {needed:,} votes for each.")
+    except EvidenceError:
+        lines.append("More votes on as many explanations as now would not do.")
     return "\n".join(lines)
 
 

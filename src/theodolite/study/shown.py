@@ -8,6 +8,10 @@ from theodolite.contracts.study_material import Explained, Instance
 from theodolite.study import tables
 from theodolite.study.refusals import NotHere
 
+SERVED = "explanation served"
+LOOKED_BACK = 5000
+"""Lines of the log: a picture that is asked for again is asked for soon."""
+
 
 @dataclass(frozen=True)
 class AssetFile:
@@ -53,3 +57,23 @@ def file_of(instance: Instance, role: str) -> str | None:
     which, _, part = role.rpartition("_")
     shown: Explained | None = getattr(instance, which or "shown", None)
     return None if shown is None else getattr(shown, part)
+
+
+def served_before(connection: Connection, assignment_id: int, role: str) -> bool:
+    """Whether the log says already that this picture of an explanation was served.
+
+    Only the last lines are read: the log has no index for it, and asking must stay cheap.
+    """
+    line = tables.event.c
+    last = (
+        select(line.kind, line.object, line.detail)
+        .order_by(line.id.desc())
+        .limit(LOOKED_BACK)
+        .subquery()
+    )
+    found = select(last.c.kind).where(
+        last.c.kind == SERVED,
+        last.c.object == str(assignment_id),
+        last.c.detail["role"].astext == role,
+    )
+    return connection.execute(found.limit(1)).first() is not None

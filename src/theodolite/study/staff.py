@@ -3,9 +3,12 @@
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from typing import Any
+from uuid import UUID
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Connection, case, func, insert, or_, select, update
 
+from theodolite.errors import RefusedInput
 from theodolite.study import tables
 from theodolite.study.database import Database
 from theodolite.study.events import log
@@ -18,14 +21,20 @@ from theodolite.study.passwords import (
     new_phone_secret,
     phone_address,
     token_digest,
+    turn,
     verified,
 )
 from theodolite.study.refusals import Invalid, NotHere
+from theodolite.study.rows import Found
 from theodolite.study.sessions import end_all
 
 FAILURES = 5
 LOCKED = timedelta(minutes=15)
-SEALED_FOR = "staff"
+WRONG = (
+    "Name, passphrase and code do not fit together. After several failures one has to wait a "
+    "quarter of an hour."
+)
+USED = "This link has been used, or is too old. Ask for a new one."
 
 
 @dataclass(frozen=True)
@@ -37,8 +46,8 @@ class Enrolling:
     address: str = field(repr=False)
 
 
-def invite_staff(database: Database, name: str, keys: Keys) -> str:
-    """A token for a link that sets up an account, once. Sent by whoever runs the server.
+def invite_staff(database: Database, slug: str, name: str, keys: Keys) -> str:
+    """A token for a link that sets up an account of one study, once. Sent by whoever runs it.
 
     An account that is there already gets a new one: that is how a lost phone is replaced.
     """
@@ -48,120 +57,181 @@ def invite_staff(database: Database, name: str, keys: Keys) -> str:
     values = {
         "enrol_sha256": made.digest,
         "enrol_expires_at": made.expires,
-        "totp_sealed": keys.sealed(new_phone_secret(), SEALED_FOR),
+        "totp_sealed": keys.sealed(new_phone_secret(), _sealed_for(slug)),
         "password_hash": None,
         "failures": 0,
         "locked_until": None,
         "disabled": False,
     }
     with database.owning() as connection:
+        study_id = _study(connection, slug)
         known = connection.execute(
             update(tables.staff)
-            .where(tables.staff.c.name == name)
+            .where(tables.staff.c.study_id == study_id, tables.staff.c.name == name)
             .values(**values)
             .returning(tables.staff.c.id)
         ).scalar()
         if known is None:
-            connection.execute(insert(tables.staff).values(name=name, **values))
-        log(connection, None, "owner", "staff invited", name)
+            connection.execute(insert(tables.staff).values(study_id=study_id, name=name, **values))
+        log(connection, study_id, "owner", "staff invited", name)
     if known is not None:
         end_all(database, staff_id=known)
     return made.token
 
 
-def enrolling(database: Database, token: str, keys: Keys) -> Enrolling:
+def enrolling(database: Database, slug: str, token: str, keys: Keys) -> Enrolling:
     """Whose link it is, and the secret for their phone."""
     with database.transaction() as connection:
         row = connection.execute(
-            select(tables.staff).where(
+            _of_study(slug).where(
                 tables.staff.c.enrol_sha256 == token_digest(token),
                 tables.staff.c.enrol_expires_at > func.clock_timestamp(),
                 ~tables.staff.c.disabled,
             )
         ).one_or_none()
-    if row is None:
-        raise NotHere("This link has been used, or is too old. Ask for a new one.")
-    secret = keys.opened(row.totp_sealed, SEALED_FOR)
+    secret = None if row is None else _phone(row, slug, keys)
+    if row is None or secret is None:
+        raise NotHere(USED)
     return Enrolling(row.name, secret, phone_address(secret, row.name))
 
 
-def enrol(database: Database, token: str, passphrase: str, code: str, keys: Keys) -> int:
+def enrol(database: Database, slug: str, token: str, passphrase: str, code: str, keys: Keys) -> int:
     """Set the account up; the link is used up."""
-    who = enrolling(database, token, keys)
+    who = enrolling(database, slug, token, keys)
     check_passphrase(passphrase, who.name)
     step = check_code(who.secret, code, None, time.time())
     if step is None:
         raise Invalid("The code of your phone does not fit. Please wait for the next one.")
+    with turn():
+        kept = hashed(passphrase)
     with database.transaction() as connection:
-        found: int | None = connection.execute(
+        found = connection.execute(
             update(tables.staff)
-            .where(tables.staff.c.enrol_sha256 == token_digest(token))
+            .where(tables.staff.c.enrol_sha256 == token_digest(token), ~tables.staff.c.disabled)
             .values(
-                password_hash=hashed(passphrase), totp_last_step=step, enrol_sha256=None,
+                password_hash=kept, totp_last_step=step, enrol_sha256=None,
                 enrol_expires_at=None, failures=0, locked_until=None,
             )
-            .returning(tables.staff.c.id)
-        ).scalar()  # fmt: skip
+            .returning(tables.staff.c.id, tables.staff.c.study_id)
+        ).one_or_none()  # fmt: skip
         if found is None:
-            raise NotHere("This link has been used. Ask for a new one.")
-        log(connection, None, who.name, "staff enrolled")
-    return found
+            raise NotHere(USED)
+        log(connection, found.study_id, who.name, "staff enrolled")
+    return int(found.id)
 
 
-def log_in(database: Database, name: str, passphrase: str, code: str, keys: Keys) -> int:
-    """The account's number. Which of the three was wrong is not told; five failures lock it."""
-    wrong = Invalid("Name, passphrase and code do not fit together.")
+def log_in(database: Database, slug: str, name: str, passphrase: str, code: str, keys: Keys) -> int:
+    """The account's number. What was wrong is not told; five failures lock it for a while.
+
+    The passphrase is looked at outside of any transaction: it takes long, and nobody else's
+    connection waits for it. The code is then used up by one statement, so it is good once.
+    """
     with database.transaction() as connection:
         row = connection.execute(
-            select(tables.staff).where(tables.staff.c.name == name).with_for_update()
+            _of_study(slug).where(tables.staff.c.name == name, ~tables.staff.c.disabled)
         ).one_or_none()
-        usable = row is not None and row.password_hash is not None and not row.disabled
-        verdict = verified(row.password_hash if row is not None and usable else None, passphrase)
-        if row is None or not usable:
-            raise wrong
-        if row.locked_until is not None and row.locked_until > datetime.now(timezone.utc):
-            raise Invalid("Too many attempts. Please wait a quarter of an hour.")
-        secret = keys.opened(row.totp_sealed, SEALED_FOR)
-        step = check_code(secret, code, row.totp_last_step, time.time())
-        fits = verdict.right and step is not None
-        failures = 0 if fits else row.failures + 1
-        values = {"failures": failures % FAILURES, "locked_until": None}
-        if failures >= FAILURES:
-            values["locked_until"] = datetime.now(timezone.utc) + LOCKED
-        if fits:
-            values["totp_last_step"] = step
-        if verdict.rehashed is not None:
-            values["password_hash"] = verdict.rehashed
-        connection.execute(update(tables.staff).where(tables.staff.c.id == row.id).values(**values))
-        log(connection, None, name, "staff logged in" if fits else "staff failed to log in")
-    if not fits:
-        raise wrong
+    with turn():
+        verdict = verified(None if row is None else row.password_hash, passphrase)
+    if row is None or row.password_hash is None:
+        raise Invalid(WRONG)
+    secret = _phone(row, slug, keys)
+    step = None if secret is None else check_code(secret, code, row.totp_last_step, time.time())
+    fits = verdict.right and step is not None
+    with database.transaction() as connection:
+        known = (
+            tables.staff.c.id == row.id,
+            tables.staff.c.password_hash == row.password_hash,
+            ~tables.staff.c.disabled,
+            or_(
+                tables.staff.c.locked_until.is_(None),
+                tables.staff.c.locked_until <= func.clock_timestamp(),
+            ),
+        )
+        came = fits and _came_in(connection, known, step, verdict.rehashed)
+        if not came:
+            _failed(connection, known)
+        log(connection, row.study_id, name, "staff logged in" if came else "staff failed to log in")
+    if not came:
+        raise Invalid(WRONG)
     return int(row.id)
 
 
-def staff_name(database: Database, staff_id: int) -> str:
-    """Whose account it is."""
+def _came_in(
+    connection: Connection, known: tuple[Any, ...], step: int | None, rehashed: str | None
+) -> bool:
+    values: dict[str, Any] = {"failures": 0, "locked_until": None, "totp_last_step": step}
+    if rehashed is not None:
+        values["password_hash"] = rehashed
+    return bool(
+        connection.execute(
+            update(tables.staff)
+            .where(*known, tables.staff.c.totp_last_step < step)
+            .values(**values)
+        ).rowcount
+    )
+
+
+def _failed(connection: Connection, known: tuple[Any, ...]) -> None:
+    """Counted by the database: two at once are two."""
+    one_more = tables.staff.c.failures + 1
+    connection.execute(
+        update(tables.staff)
+        .where(*known)
+        .values(
+            failures=one_more % FAILURES,
+            locked_until=case((one_more >= FAILURES, func.clock_timestamp() + LOCKED), else_=None),
+        )
+    )
+
+
+def staff_name(database: Database, slug: str, staff_id: int) -> str:
+    """Whose account of this study it is."""
     with database.transaction() as connection:
-        name: str | None = connection.execute(
-            select(tables.staff.c.name).where(
-                tables.staff.c.id == staff_id, ~tables.staff.c.disabled
-            )
-        ).scalar()
-    if name is None:
+        row = connection.execute(
+            _of_study(slug).where(tables.staff.c.id == staff_id, ~tables.staff.c.disabled)
+        ).one_or_none()
+    if row is None:
         raise NotHere
-    return name
+    return str(row.name)
 
 
-def disable_staff(database: Database, name: str) -> None:
+def disable_staff(database: Database, slug: str, name: str) -> None:
     """The account can no longer be used, from now on."""
     with database.owning() as connection:
+        study_id = _study(connection, slug)
         found = connection.execute(
             update(tables.staff)
-            .where(tables.staff.c.name == name)
+            .where(tables.staff.c.study_id == study_id, tables.staff.c.name == name)
             .values(disabled=True)
             .returning(tables.staff.c.id)
         ).scalar()
         if found is None:
             raise NotHere(f"There is no account {name!r}.")
-        log(connection, None, "owner", "staff disabled", name)
+        log(connection, study_id, "owner", "staff disabled", name)
     end_all(database, staff_id=found)
+
+
+def _of_study(slug: str) -> Any:
+    joined = tables.staff.join(tables.study, tables.study.c.id == tables.staff.c.study_id)
+    return select(tables.staff).select_from(joined).where(tables.study.c.slug == slug)
+
+
+def _study(connection: Connection, slug: str) -> UUID:
+    found: UUID | None = connection.execute(
+        select(tables.study.c.id).where(tables.study.c.slug == slug)
+    ).scalar()
+    if found is None:
+        raise NotHere(f"There is no study {slug!r}.")
+    return found
+
+
+def _sealed_for(slug: str) -> str:
+    return f"staff of {slug}"
+
+
+def _phone(row: Found, slug: str, keys: Keys) -> str | None:
+    """Nothing if other keys sealed it: then no code fits."""
+    try:
+        return keys.opened(row.totp_sealed, _sealed_for(slug))
+    except RefusedInput:
+        return None

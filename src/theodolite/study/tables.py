@@ -122,6 +122,7 @@ participant = Table(
     Column("design_row", Integer),
     Column("preview", Boolean, nullable=False, server_default=text("false")),
     Column("withdrawal_sha256", LargeBinary, unique=True),
+    Column("bar_token", LargeBinary),
     Column("flags", JSONB, nullable=False, server_default=text("'[]'")),
     _moment("created_at", nullable=False, now=True),
     _moment("finished_at"),
@@ -155,7 +156,8 @@ staff = Table(
     "staff",
     metadata,
     _number(),
-    Column("name", Text, nullable=False, unique=True),
+    _to("study_id -> study.id", UUID),
+    Column("name", Text, nullable=False),
     Column("password_hash", Text),
     Column("totp_sealed", LargeBinary),
     Column("totp_last_step", BigInteger, nullable=False, server_default="0"),
@@ -164,6 +166,7 @@ staff = Table(
     Column("failures", Integer, nullable=False, server_default="0"),
     _moment("locked_until"),
     Column("disabled", Boolean, nullable=False, server_default=text("false")),
+    UniqueConstraint("study_id", "name"),
 )
 
 session = Table(
@@ -351,6 +354,13 @@ invite = Table(
     metadata,
     Column("code_sha256", LargeBinary, primary_key=True),
     _to("study_id -> study.id", UUID),
+)
+
+barred = Table(
+    "barred",
+    metadata,
+    Column("study_id", UUID, ForeignKey("study.id"), primary_key=True),
+    Column("token", LargeBinary, primary_key=True),
 )
 
 seen_token = Table(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, update
 
 from theodolite.study import tables
 from theodolite.study.database import Database
@@ -68,5 +68,44 @@ def live_assignment(database: Database, participant_id: UUID) -> int | None:
     return found
 
 
+def is_person(database: Database, participant_id: UUID, person: bytes) -> bool:
+    """Whether somebody of the study is the one that a digest of a platform's id names."""
+    with database.transaction() as connection:
+        known = connection.execute(
+            select(tables.participant.c.person).where(tables.participant.c.id == participant_id)
+        ).scalar()
+    return known is not None and bytes(known) == person
+
+
+def votes_given(database: Database, participant_id: UUID) -> int:
+    """How many explanations somebody has rated; those that came too late are votes too."""
+    with database.transaction() as connection:
+        return int(
+            connection.execute(
+                select(func.count()).where(tables.vote.c.participant_id == participant_id)
+            ).scalar_one()
+        )
+
+
+def end_others(database: Database, participant_id: UUID, token: str) -> None:
+    """All other tokens of a person hold no longer; this one does."""
+    with database.transaction() as connection:
+        connection.execute(
+            delete(tables.session).where(
+                tables.session.c.participant_id == participant_id,
+                tables.session.c.token_sha256 != digest_of(token),
+            )
+        )
+
+
 def _seconds(number: float) -> Any:
     return func.make_interval(0, 0, 0, 0, 0, 0, number)
+
+
+def state_of(database: Database, slug: str) -> str:
+    """Draft, open, paused, closed or archived; nothing if there is no such study."""
+    with database.transaction() as connection:
+        found = connection.execute(
+            select(tables.study.c.state).where(tables.study.c.slug == slug)
+        ).scalar()
+    return str(found or "")

@@ -1,7 +1,6 @@
-"""Votes of a study as evidence, and its tables as files."""
+"""Votes of a study as evidence, and its explanations as a table."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from theodolite.contracts.rating import RatingEvidence
@@ -9,18 +8,13 @@ from theodolite.contracts.study_material import Instance
 from theodolite.contracts.vote_columns import (
     QUESTIONS,
     SCALE,
-    TABLES,
     Table,
-    TableName,
     checked,
-    checked_together,
     columns_of,
     concepts_text,
 )
 from theodolite.datasets.voted_rows import Vote, explanations_from
 from theodolite.errors import EvidenceError
-from theodolite.io.paths import confined
-from theodolite.io.tables import read_parquet, write_parquet
 
 
 def rating_evidence(
@@ -53,19 +47,6 @@ def _counted(votes: Table, question: str, groups: Mapping[str, str]) -> Iterator
         if counted:
             rating = float("nan") if answer is None else float(answer)
             yield Vote(item, rater, question, rating, technique, picture, groups.get(rater, ""))
-
-
-def write_tables(folder: Path, tables: Mapping[TableName, Table]) -> None:
-    """Write the four tables as Parquet, checked together first."""
-    for name, columns in checked_together(tables).items():
-        write_parquet(folder / f"{name}.parquet", columns)
-
-
-def read_tables(folder: Path) -> dict[TableName, dict[str, list[Any]]]:
-    """The four tables of an export, checked together."""
-    return checked_together(
-        {n: read_parquet(confined(folder, f"{n}.parquet"), f"table {n}") for n in TABLES}
-    )
 
 
 def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:

@@ -4,20 +4,27 @@ import secrets
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, delete, or_, select, update
+from sqlalchemy import Connection, Table, delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
 
 from theodolite.study import tables
 from theodolite.study.answers import storable
 from theodolite.study.database import Database
 from theodolite.study.events import log
-from theodolite.study.people import leaving
-from theodolite.study.refusals import NotHere
+from theodolite.study.people import Present, leaving
+from theodolite.study.platforms.invites import PLATFORM as INVITED
+from theodolite.study.refusals import NotHere, WrongStage
+
+TAKEN_OUT = "votes taken out"
+SOMEBODY = "somebody who withdrew"
+BEFORE_CONSENT = ("landed", "declined")
 
 
 def withdraw(database: Database, participant_id: UUID) -> None:
     """Delete all that a person gave and all that names them; their seats are free again.
 
-    A row without any trace of the person stays, so that staff see that somebody withdrew.
+    A row without any trace of the person stays, so that staff see that somebody withdrew. Who was
+    not to go on, or came by an invitation, does not come in again.
     """
     with database.withdrawing() as connection:
         who = leaving(connection, participant_id)
@@ -38,22 +45,52 @@ def withdraw(database: Database, participant_id: UUID) -> None:
         ]  # fmt: skip
         for table in by_person:
             connection.execute(delete(table).where(table.c.participant_id == participant_id))
-        names = (str(participant_id), who.participant.pseudonym)
-        connection.execute(
-            delete(tables.event).where(
-                or_(tables.event.c.actor.in_(names), tables.event.c.object.in_(names))
-            )
-        )
-        connection.execute(
-            update(tables.participant)
-            .where(tables.participant.c.id == participant_id)
-            .values(
-                state="withdrawn", person=secrets.token_bytes(32), sealed_id=None,
-                pseudonym=f"withdrawn-{secrets.token_hex(8)}", withdrawal_sha256=None,
-                design_row=None, flags=[], platform="", finished_at=None,
-            )
-        )  # fmt: skip
+        if who.participant.state == "screened_out" or who.participant.platform == INVITED:
+            _bar(connection, participant_id)
+        _leave_no_name(connection, who)
         log(connection, who.participant.study_id, "participant", "withdrawn")
+
+
+def _bar(connection: Connection, participant_id: UUID) -> None:
+    person = tables.participant.c
+    token = select(person.study_id, person.bar_token).where(
+        person.id == participant_id, person.bar_token.is_not(None)
+    )
+    connection.execute(
+        insert(tables.barred).from_select(["study_id", "token"], token).on_conflict_do_nothing()
+    )
+
+
+def _leave_no_name(connection: Connection, who: Present) -> None:
+    """What staff did stays in the log, without saying to whom."""
+    one = who.participant
+    names = (str(one.id), one.pseudonym)
+    connection.execute(
+        update(tables.event)
+        .where(tables.event.c.object.in_(names), tables.event.c.kind == TAKEN_OUT)
+        .values(object=SOMEBODY)
+    )
+    connection.execute(
+        delete(tables.event).where(
+            or_(tables.event.c.actor.in_(names), tables.event.c.object.in_(names))
+        )
+    )
+    study = select(tables.study).where(tables.study.c.id == one.study_id).subquery()
+    connection.execute(
+        update(tables.participant)
+        .where(tables.participant.c.id == one.id)
+        .values(
+            state="withdrawn", person=secrets.token_bytes(32), sealed_id=None,
+            pseudonym=f"withdrawn-{secrets.token_hex(8)}", withdrawal_sha256=None, bar_token=None,
+            design_row=None, flags=[], platform="", finished_at=None,
+            # neither when they came nor what staff set for them
+            quota=select(study.c.quota).scalar_subquery(),
+            created_at=func.coalesce(
+                select(study.c.opened_at).scalar_subquery(),
+                func.date_trunc("day", tables.participant.c.created_at),
+            ),
+        )
+    )  # fmt: skip
 
 
 def invalidate(database: Database, participant_id: UUID, *, staff: str, reason: str) -> int:
@@ -65,17 +102,16 @@ def invalidate(database: Database, participant_id: UUID, *, staff: str, reason: 
         who = leaving(connection, participant_id)
         if who.participant.state == "withdrawn":
             raise NotHere("This person has withdrawn. There is nothing to take out.")
+        if who.participant.state in BEFORE_CONSENT:
+            raise WrongStage("This person has not agreed to take part: nothing can be taken out.")
         _free_seats(connection, participant_id)
         votes = connection.execute(
             update(tables.vote)
             .where(tables.vote.c.participant_id == participant_id, tables.vote.c.counted)
             .values(counted=False)
         ).rowcount
-        for before, after in (
-            ("submitted", "surplus"),
-            ("leased", "released"),
-            ("revealed", "released"),
-        ):
+        # what they are at work on is lost to them: they did not give it back
+        for before, after in (("submitted", "surplus"), ("leased", "lost"), ("revealed", "lost")):
             connection.execute(
                 update(tables.assignment)
                 .where(
@@ -91,7 +127,7 @@ def invalidate(database: Database, participant_id: UUID, *, staff: str, reason: 
         )
         detail = {"reason": storable(reason)[:500], "votes": votes}
         about = who.participant.pseudonym
-        log(connection, who.participant.study_id, staff, "votes taken out", about, detail)
+        log(connection, who.participant.study_id, staff, TAKEN_OUT, about, detail)
         return int(votes)
 
 

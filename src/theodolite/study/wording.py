@@ -77,7 +77,8 @@ The answers will be published without anything that names you. Please do not wri
 or other personal things into text fields.
 
 You get a code with which you can withdraw later; all your answers are then deleted. \
-What was published before cannot be called back."""
+If we had asked you to stop, or you came by an invitation, a mark that names nobody stays, \
+so that nobody begins twice. What was published before cannot be called back."""
 
 INSTRUCTIONS = """\
 You will see one picture at a time. Say in your own words what in the picture shows the \

@@ -13,5 +13,13 @@ def run() -> None:
         context.run_migrations()
 
 
-if context.config is not None:
+def _migrating() -> bool:
+    """Whether Alembic runs this; else somebody merely looks through the modules."""
+    try:
+        return context.config is not None
+    except (AttributeError, NameError):
+        return False
+
+
+if _migrating():
     run()

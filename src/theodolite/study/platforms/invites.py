@@ -1,6 +1,5 @@
 """Invitations: each code lets one person in. Only digests are kept."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from theodolite.errors import EvidenceError
@@ -25,12 +24,6 @@ def new_invitations(count: int) -> Invitations:
         raise EvidenceError("invitations", f"{count:,}", f"1 to {MOST:,}")
     codes = tuple(new_code() for _ in range(count))
     return Invitations(codes, tuple(code_digest(code) for code in codes))
-
-
-def invited(code: str, digests: Collection[bytes]) -> Identity | None:
-    """The person that a code stands for, if it is one of ours."""
-    digest = code_digest(code)
-    return identity(digest) if digest in digests else None
 
 
 def identity(digest: bytes) -> Identity:

@@ -15,6 +15,7 @@ from theodolite.study.people import Participant
 from theodolite.study.platforms import mturk, prolific
 from theodolite.study.platforms.identity import Identity, Preview, visitor
 from theodolite.study.platforms.prolific_keys import KeysUnavailable
+from theodolite.study.visits import is_person
 from theodolite.study.web import cookies
 from theodolite.study.web.asking import Refused
 from theodolite.study.web.site import Site, Visitor
@@ -91,7 +92,20 @@ def admitted(site: Site, asking: Visitor, found: Platform) -> Participant:
             )
     elif not same and _needs_code(found.identity, arrival):
         raise KnownElsewhere
+    elif not same and not arrival.new and found.identity.platform != "invite":
+        # somebody else may have come under this name before, to be there when the person agrees
+        sessions.end_all(site.database, participant_id=who.id)
     return who
+
+
+def somebody_else(site: Site, asking: Visitor, found: Platform) -> bool:
+    """Whether an address names another person than the one whom this browser belongs to."""
+    if asking.participant is None:
+        return False
+    named = site.keys.person(
+        site.protocol.slug, found.identity.platform, found.identity.platform_id
+    )
+    return not is_person(site.database, asking.participant.id, named)
 
 
 def _needs_code(identity: Identity, arrival: Arrival) -> bool:

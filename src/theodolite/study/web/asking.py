@@ -7,6 +7,7 @@ from fastapi import Depends, Request
 from starlette.requests import ClientDisconnect
 
 from theodolite.study.refusals import Invalid, StudyRefusal
+from theodolite.study.sessions import digest_of
 from theodolite.study.visits import visit
 from theodolite.study.web import cookies
 from theodolite.study.web.site import Site, Visitor, site_of
@@ -14,6 +15,7 @@ from theodolite.study.web.site import Site, Visitor, site_of
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 CSRF_HEADER = "x-csrf"
+LOOK = ("GET", "HEAD")
 DEEPEST = 1000
 """Brackets in what a script sends."""
 
@@ -29,6 +31,8 @@ class Refused(StudyRefusal):
 def visitor(request: Request, site: Annotated[Site, Depends(site_of)]) -> Visitor:
     """Whoever asks. A value that we did not give is never taken for a session."""
     sent = cookies.cookies_of(request)
+    if sent.session and request.method in LOOK:
+        _not_too_fast(site.looks.allow(digest_of(sent.session).hex()))
     found = visit(site.database, sent.session, site.protocol.slug) if sent.session else None
     if found is not None:
         asking = Visitor(found.participant, found.study_state, found.digest, sent.session)
@@ -82,9 +86,13 @@ def _checked(request: Request, site: Site, asking: Visitor, token: str) -> Visit
         if asking.participant is None
         else site.posts.allow(asking.digest.hex())
     )
+    _not_too_fast(wait)
+    return asking
+
+
+def _not_too_fast(wait: float) -> None:
     if wait:
         raise Refused(429, "This was quick. Please try again in a moment.", int(wait) + 1)
-    return asking
 
 
 def form_visitor(

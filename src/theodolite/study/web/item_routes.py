@@ -41,7 +41,7 @@ from theodolite.study.web.forms import (
     form_body,
     read_form,
 )
-from theodolite.study.web.item_views import item_view
+from theodolite.study.web.item_views import item_view, seconds_left
 from theodolite.study.web.security import wants_json
 from theodolite.study.web.site import Site, Visitor, go, site_of
 from theodolite.study.web.steps import Elsewhere, shown, taken, where_next
@@ -76,6 +76,18 @@ def take_next(request: Request, site: ASite, asking: FormVisitor, given: Fields)
         response = site.page(asking, WaitView(error.retry_after), status=503)
         response.headers["retry-after"] = str(error.retry_after)
         return response
+
+
+@router.post("/next/finish", openapi_extra=form_body(PlainForm))
+def finish_now(request: Request, site: ASite, asking: FormVisitor, given: Fields) -> Response:
+    """The last pictures are with others: nobody has to wait for them."""
+    who = taken(asking, "next")
+    read_form(PlainForm, given)
+    try:
+        finish(site.database, who.id)
+    except WrongStage:  # one is there for them after all
+        return go(request, where_next(site, who, asking.study_state))
+    return go(request, "/finish" if ranked(site.database, who.id) else "/post")
 
 
 def _claimed(site: Site, who: Participant) -> str:
@@ -176,8 +188,11 @@ def still_there(number: Number, site: ASite, asking: ScriptVisitor, given: Sent)
     """The page is still open: the item stays with the person."""
     who = taken(asking, "item")
     read_form(Nothing, given)
-    renew(site.database, who.id, number)
-    return JSONResponse({"lease_seconds": site.protocol.lease_minutes * 60})
+    until = renew(site.database, who.id, number)
+    # hidden checks and previews have no seat: they cannot go to somebody else
+    if until is None and assignment(site.database, who.id, number).state == "lost":
+        return JSONResponse({"lease_seconds": 0, "lost": True})
+    return JSONResponse({"lease_seconds": seconds_left(site, until)})
 
 
 @router.post("/a/{number}/release", openapi_extra=form_body(ReleaseForm))

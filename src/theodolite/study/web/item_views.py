@@ -39,7 +39,7 @@ def item_view(
     second = {} if item.before else _second(shown, said.get("answers") or {})
     return ItemView(
         practice=False, position=item.position, of=asked,
-        lease_seconds=_left(site, item.lease_expires_at), **first, **second,
+        lease_seconds=seconds_left(site, item.lease_expires_at), **first, **second,
     )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def _concepts(explained: Explained, first: Explained) -> list[tuple[str, float]]
     return [(name, float(explained.concepts[name])) for name in ordered]
 
 
-def _left(site: Site, until: datetime | None) -> float:
+def seconds_left(site: Site, until: datetime | None) -> float:
     """Seconds that the item is held; for whoever has no seat, as long as for all others."""
     whole = site.protocol.lease_minutes * 60
     if until is None:

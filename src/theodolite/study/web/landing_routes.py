@@ -1,12 +1,16 @@
 """Where people come in."""
 
+from urllib.parse import urlencode
+
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from theodolite.study import sessions
 from theodolite.study.admission import by_invitation
 from theodolite.study.participants import by_withdrawal_code, participant
 from theodolite.study.platforms.identity import Preview
 from theodolite.study.refusals import NotHere
+from theodolite.study.web import cookies
 from theodolite.study.web.arrivals import (
     KnownElsewhere,
     Platform,
@@ -14,6 +18,7 @@ from theodolite.study.web.arrivals import (
     begun,
     from_address,
     names_somebody,
+    somebody_else,
     welcome,
 )
 from theodolite.study.web.asking import ASite, AVisitor, Fields, FormVisitor, Refused
@@ -46,10 +51,24 @@ def landing(slug: str, request: Request, site: ASite, asking: AVisitor) -> Respo
     found = from_address(site, parameters)
     if isinstance(found, Preview):
         return _welcome_page(site, asking, preview=True)
+    if somebody_else(site, asking, found):
+        # a link must not end what somebody is doing: they are asked
+        view = LandingView(
+            site.protocol.minutes, needs_invite=False, instead=f"?{urlencode(parameters)}"
+        )
+        return site.page(asking, view)
+    return _come_in(site, asking, found)
+
+
+def _come_in(site: Site, asking: Visitor, found: Platform) -> Response:
     try:
         who = admitted(site, asking, found)
     except KnownElsewhere:
-        return RedirectResponse(f"{site.home}/again", 303)
+        response = RedirectResponse(f"{site.home}/again", 303)
+        if asking.token:
+            sessions.end(site.database, asking.token)
+            cookies.forget_session(response)
+        return response
     return welcome(site, asking, who.id, site.home)
 
 
@@ -64,11 +83,15 @@ def known_elsewhere(slug: str, site: ASite, asking: AVisitor) -> Response:
 
 
 @router.post("/s/{slug}/begin", openapi_extra=form_body(BeginForm))
-def begin(slug: str, site: ASite, asking: FormVisitor, given: Fields) -> Response:
-    """Begin: by the open link, with an invitation, or again with the withdrawal code."""
+def begin(slug: str, request: Request, site: ASite, asking: FormVisitor, given: Fields) -> Response:
+    """Begin: by the open link, with an invitation, again with the withdrawal code, or instead."""
     _need_slug(site, slug)
     form = read_form(BeginForm, given)
     kind = site.protocol.access.kind
+    if names_somebody(site, request.query_params):
+        found = from_address(site, request.query_params)
+        if isinstance(found, Platform):
+            return _come_in(site, asking, found)
     if asking.participant is not None:
         address = where_next(site, asking.participant, asking.study_state)
         return RedirectResponse(address, 303)
@@ -99,6 +122,7 @@ def _welcome_page(site: Site, asking: Visitor, *, preview: bool = False) -> Resp
         minutes=site.protocol.minutes,
         needs_invite=kind == "invite" and who is None,
         begins=not preview and (who is not None or kind in ("link", "invite")),
+        open=who is not None or state_of(site.database, site.protocol.slug) == "open",
     )
     return site.page(asking, view, said=PREVIEW if preview else "")
 

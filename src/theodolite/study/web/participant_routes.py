@@ -19,6 +19,7 @@ from theodolite.study.people import Participant
 from theodolite.study.platforms import prolific
 from theodolite.study.rankings import store_rankings
 from theodolite.study.refusals import Invalid, NotHere
+from theodolite.study.visits import end_others, votes_given
 from theodolite.study.web import cookies
 from theodolite.study.web.asking import ASite, AVisitor, Fields, FormVisitor
 from theodolite.study.web.countries import COUNTRIES
@@ -61,6 +62,8 @@ def give_consent(request: Request, site: ASite, asking: FormVisitor, given: Fiel
     who = taken(asking, "consent")
     read_form(PlainForm, given)
     consent(site.database, who.id, site.keys)
+    if who.state == "landed":  # nobody else reads their code, or answers in their name
+        end_others(site.database, who.id, asking.token)
     if not site.protocol.demographics:
         describe_oneself(site.database, who.id, {})
     return go(request, "/code")
@@ -151,9 +154,7 @@ def finish_page(site: ASite, asking: AVisitor) -> Response:
     """Thanks, and the code for the platform."""
     who = shown(site, asking, "finish")
     _need_place(site, asking, who, "/finish")
-    own = site.keys.completion_code(site.protocol.slug, who.id)
-    code, address = _for_platform(site, who, site.protocol.access.codes.finished)
-    return site.page(asking, FinishView(code or own, address))
+    return site.page(asking, FinishView(*_for_work(site, who)))
 
 
 def _need_place(site: Site, asking: Visitor, who: Participant, page: str) -> None:
@@ -167,17 +168,27 @@ def ended(site: ASite, asking: AVisitor) -> Response:
     """The person does not go on. Whom the end of the study met at work gets the code for it."""
     who = shown(site, asking, "ended")
     codes = site.protocol.access.codes
-    given = {
-        "declined": codes.no_consent, "screened_out": codes.screened_out, "active": codes.finished,
-    }  # fmt: skip
-    code, address = _for_platform(site, who, given.get(who.state))
+    given = {"declined": codes.no_consent, "screened_out": codes.screened_out}
+    code, address = (
+        _for_work(site, who)
+        if who.state == "active"
+        else _for_platform(site, who, given.get(who.state))
+    )
     why = who.state if who.state in ("declined", "screened_out", "withdrawn") else "closed"
     return site.page(asking, EndedView(why, address, code))  # type: ignore[arg-type]
 
 
+def _for_work(site: Site, who: Participant) -> tuple[str, str | None]:
+    """The code for whoever has rated something; elsewhere than at Prolific it is their own."""
+    if not who.preview and votes_given(site.database, who.id) == 0:
+        return "", None
+    code, address = _for_platform(site, who, site.protocol.access.codes.finished)
+    return code or site.keys.completion_code(site.protocol.slug, who.id), address
+
+
 def _for_platform(site: Site, who: Participant, code: str | None) -> tuple[str, str | None]:
-    """The code for a platform and the address where it is handed in, where it has one."""
-    if code is None:
+    """Prolific knows the codes of a study, and has an address where they are handed in."""
+    if code is None or site.protocol.access.kind != prolific.PLATFORM:
         return "", None
     at_prolific = who.platform == prolific.PLATFORM
     return code, prolific.completion_url(code) if at_prolific else None

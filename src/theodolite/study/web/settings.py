@@ -30,6 +30,9 @@ class Limits:
     posts_rate: float = 5.0
     """A second, in one session."""
     posts_burst: int = 60
+    looks_rate: float = 20.0
+    """A second, in one session: pages and pictures."""
+    looks_burst: int = 200
     landings_rate: float = 50.0
     """A second, of everybody together: people who are not known yet."""
     landings_burst: int = 500

@@ -52,7 +52,10 @@ class Site:
     """How many there are to be rated, of all techniques."""
     signing_keys: SigningKeys
     posts: Limiter
+    looks: Limiter
     landings: Limiter
+    logins: Limiter = field(default_factory=lambda: Limiter(rate=0.2, burst=10))
+    """As one account of the staff: a handful, then one in five seconds."""
 
     @property
     def home(self) -> str:
@@ -117,6 +120,7 @@ def site_for(settings: Settings) -> Site:
         explanations=len(material.of("real")),
         signing_keys=stored_keys(settings.folder) if keep_own else FetchedKeys(),
         posts=Limiter(limits.posts_rate, limits.posts_burst),
+        looks=Limiter(limits.looks_rate, limits.looks_burst),
         landings=Limiter(limits.landings_rate, limits.landings_burst),
     )
 

@@ -36,7 +36,7 @@ def staff_visitor(request: Request, site: Annotated[Site, Depends(site_of)]) -> 
         found = current(site.database, given)
         if found is not None and found.staff_id is not None:
             try:
-                name = staff_name(site.database, found.staff_id)
+                name = staff_name(site.database, site.protocol.slug, found.staff_id)
             except NotHere:
                 name = ""
             if name:
@@ -73,6 +73,13 @@ def known_staff_form(asking: Annotated[StaffVisitor, Depends(staff_form)]) -> St
     if not asking.name:
         raise Refused(401, "Please log in first.")
     return asking
+
+
+def not_too_many_logins(site: Site, name: str) -> None:
+    """Of everybody together, and as one account, whether it is there or not."""
+    wait = site.posts.allow("logins") or site.logins.allow(name.casefold())
+    if wait:
+        raise Refused(429, "These were many attempts. Please try again later.", int(wait) + 1)
 
 
 AStaff: TypeAlias = Annotated[StaffVisitor, Depends(staff)]

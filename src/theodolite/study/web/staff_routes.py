@@ -9,7 +9,7 @@ from theodolite.study.participants import PREVIEW, arrive, by_pseudonym
 from theodolite.study.platforms.identity import Identity
 from theodolite.study.progress import progress
 from theodolite.study.quality import quality
-from theodolite.study.refusals import Invalid, NotHere, StudyRefusal
+from theodolite.study.refusals import Invalid, NotHere, NothingNow, StudyRefusal
 from theodolite.study.sessions import begin, end
 from theodolite.study.staff import enrol, enrolling, log_in
 from theodolite.study.staff_log import log_lines
@@ -27,6 +27,7 @@ from theodolite.study.web.staff_asking import (
     StaffVisitor,
     forget_staff_session,
     keep_staff_session,
+    not_too_many_logins,
     staff_page,
 )
 from theodolite.study.web.staff_forms import (
@@ -62,8 +63,10 @@ def _login(site: Site, asking: StaffVisitor, *errors: str) -> Response:
 def login(site: ASite, asking: LoginForm, given: Fields) -> Response:
     """Begin a session; an older one of this browser ends."""
     form = read_form(LogInForm, given)
+    not_too_many_logins(site, form.name)
     try:
-        number = log_in(site.database, form.name, form.passphrase, form.code, site.keys)
+        slug = site.protocol.slug
+        number = log_in(site.database, slug, form.name, form.passphrase, form.code, site.keys)
     except Invalid as refusal:
         return _login(site, asking, refusal.message)
     return _begun(site, asking, number)
@@ -84,7 +87,7 @@ def enrol_page(site: ASite, asking: AnybodyOfStaff, token: str) -> Response:
 
 
 def _enrolling(site: Site, asking: StaffVisitor, token: str, *errors: str) -> Response:
-    who = enrolling(site.database, token, site.keys)
+    who = enrolling(site.database, site.protocol.slug, token, site.keys)
     groups = " ".join(who.secret[i : i + 4] for i in range(0, len(who.secret), 4))
     return staff_page(
         site, asking, "staff_enrol.html.j2", status=422 if errors else 200, errors=errors,
@@ -97,8 +100,9 @@ def set_up(site: ASite, asking: LoginForm, given: Fields) -> Response:
     """Make the account; the link is used up."""
     form = read_form(EnrolForm, given)
     try:
-        number = enrol(site.database, form.token, form.passphrase, form.code, site.keys)
-    except NotHere:
+        slug = site.protocol.slug
+        number = enrol(site.database, slug, form.token, form.passphrase, form.code, site.keys)
+    except (NotHere, NothingNow):
         raise
     except (EvidenceError, StudyRefusal) as error:
         said = getattr(error, "message", "") or f"{error}"

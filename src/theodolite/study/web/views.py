@@ -47,10 +47,11 @@ class ItemView:
 
     Forms go to ``action`` + ``/baseline`` and ``/ratings``; JSON goes to ``/draft`` (``{"text": …,
     "boxes": […], "answers": {"q1": 3}}``, each may be left out) and ``/heartbeat`` (``{}``, the
-    answer is ``{"lease_seconds": …}``), both with the header X-CSRF; a form with ``reason`` to
-    ``/release``. Practice has ``/baseline`` and ``/ratings`` only. Whoever sends a form with
-    ``Accept: application/json`` is answered by ``{"next": address}`` instead of a redirect, and
-    refusals by ``{"message": …, "errors": […]}``; 503 and 429 carry Retry-After.
+    answer is ``{"lease_seconds": …}``, with ``"lost": true`` if it went to another), both with the
+    header X-CSRF; a form with ``reason`` to ``/release``. Practice has ``/baseline`` and
+    ``/ratings`` only. Whoever sends a form with ``Accept: application/json`` is answered by
+    ``{"next": address}`` instead of a redirect, and refusals by ``{"message": …, "errors": […]}``;
+    503 and 429 carry Retry-After.
     """
 
     action: str
@@ -98,8 +99,12 @@ class LandingView:
     minutes: int
     needs_invite: bool
     begins: bool = True
+    open: bool = True
+    """Whether the study takes new people now."""
     needs_code: bool = False
     """Somebody is known already on another device: `code` is their withdrawal code then."""
+    instead: str = ""
+    """The address names somebody else than the one who takes part here: what it said."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,8 @@ class WaitView:
 
     0 says that nothing has to be waited for: this is the page before the first item, or where
     somebody comes back. It shows the instructions and a button, and does nothing by itself.
-    A refresh of the page loads GET /next, which takes nothing.
+    A refresh of the page loads GET /next, which takes nothing. Whoever does not want to wait posts
+    to /next/finish.
     """
 
     retry_after: int
@@ -176,6 +182,7 @@ class FinishView:
     """finish.html.j2."""
 
     code: str
+    """Empty for whoever has rated nothing."""
     platform_url: str | None
 
 

@@ -18,6 +18,7 @@ drop table export_run;
 drop table event;
 drop table asset;
 drop table webhook;
-drop table study;
 drop table staff;
+drop table barred;
+drop table study;
 drop table seen_token;

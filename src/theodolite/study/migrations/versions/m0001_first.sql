@@ -6,22 +6,6 @@ CREATE TABLE seen_token (
 	CONSTRAINT seen_token_pkey PRIMARY KEY (token_sha256)
 );
 
-CREATE TABLE staff (
-	id BIGINT GENERATED ALWAYS AS IDENTITY,
-	name TEXT NOT NULL,
-	password_hash TEXT,
-	totp_sealed BYTEA,
-	totp_last_step BIGINT DEFAULT '0' NOT NULL,
-	enrol_sha256 BYTEA,
-	enrol_expires_at TIMESTAMP WITH TIME ZONE,
-	failures INTEGER DEFAULT '0' NOT NULL,
-	locked_until TIMESTAMP WITH TIME ZONE,
-	disabled BOOLEAN DEFAULT false NOT NULL,
-	CONSTRAINT staff_pkey PRIMARY KEY (id),
-	CONSTRAINT staff_name_key UNIQUE (name),
-	CONSTRAINT staff_enrol_sha256_key UNIQUE (enrol_sha256)
-);
-
 CREATE TABLE study (
 	id UUID NOT NULL,
 	slug TEXT NOT NULL,
@@ -123,6 +107,7 @@ CREATE TABLE participant (
 	design_row INTEGER,
 	preview BOOLEAN DEFAULT false NOT NULL,
 	withdrawal_sha256 BYTEA,
+	bar_token BYTEA,
 	flags JSONB DEFAULT '[]' NOT NULL,
 	created_at TIMESTAMP WITH TIME ZONE DEFAULT clock_timestamp() NOT NULL,
 	finished_at TIMESTAMP WITH TIME ZONE,
@@ -133,6 +118,31 @@ CREATE TABLE participant (
 	CONSTRAINT participant_state CHECK (state in ('landed', 'consented', 'training', 'active', 'finished', 'screened_out', 'declined', 'withdrawn')),
 	CONSTRAINT participant_study_id_fkey FOREIGN KEY(study_id) REFERENCES study (id),
 	CONSTRAINT participant_withdrawal_sha256_key UNIQUE (withdrawal_sha256)
+);
+
+CREATE TABLE staff (
+	id BIGINT GENERATED ALWAYS AS IDENTITY,
+	study_id UUID NOT NULL,
+	name TEXT NOT NULL,
+	password_hash TEXT,
+	totp_sealed BYTEA,
+	totp_last_step BIGINT DEFAULT '0' NOT NULL,
+	enrol_sha256 BYTEA,
+	enrol_expires_at TIMESTAMP WITH TIME ZONE,
+	failures INTEGER DEFAULT '0' NOT NULL,
+	locked_until TIMESTAMP WITH TIME ZONE,
+	disabled BOOLEAN DEFAULT false NOT NULL,
+	CONSTRAINT staff_pkey PRIMARY KEY (id),
+	CONSTRAINT staff_study_id_name_key UNIQUE (study_id, name),
+	CONSTRAINT staff_enrol_sha256_key UNIQUE (enrol_sha256),
+	CONSTRAINT staff_study_id_fkey FOREIGN KEY(study_id) REFERENCES study (id)
+);
+
+CREATE TABLE barred (
+	study_id UUID NOT NULL,
+	token BYTEA NOT NULL,
+	CONSTRAINT barred_pkey PRIMARY KEY (study_id, token),
+	CONSTRAINT barred_study_id_fkey FOREIGN KEY(study_id) REFERENCES study (id)
 );
 
 CREATE TABLE consent (
@@ -339,17 +349,18 @@ end $$;
 
 grant usage on schema public to theodolite_app, theodolite_withdraw;
 
-grant select on seen_token, staff, study, webhook, asset, event, export_run, instance, invite, participant, consent, demographic, post_study, practice, session, slot, assignment, baseline, draft, gold_result, vote to theodolite_app, theodolite_withdraw;
+grant select on seen_token, staff, barred, study, webhook, asset, event, export_run, instance, invite, participant, consent, demographic, post_study, practice, session, slot, assignment, baseline, draft, gold_result, vote to theodolite_app, theodolite_withdraw;
 
-grant insert on seen_token, staff, webhook, event, export_run, participant, consent, demographic, post_study, practice, session, assignment, baseline, draft, gold_result, vote to theodolite_app;
+grant insert on seen_token, webhook, event, export_run, participant, consent, demographic, post_study, practice, session, assignment, baseline, draft, gold_result, vote to theodolite_app;
 
-grant update on staff, participant, session, draft to theodolite_app;
+grant update on participant, session, draft to theodolite_app;
+grant update (password_hash, totp_last_step, enrol_sha256, enrol_expires_at, failures, locked_until) on staff to theodolite_app;
 grant update (state, opened_at, closed_at, quota) on study to theodolite_app;
 grant update (state, assignment_id, lease_expires_at, reserved_for) on slot to theodolite_app;
 grant update (state, baseline_at, revealed_at, finished_at, reason) on assignment to theodolite_app;
 grant update (answers, passed, revealed_at, answered_at) on practice to theodolite_app;
 
-grant delete on draft, session, seen_token, invite to theodolite_app;
+grant delete on draft, session, seen_token to theodolite_app;
 
 grant update on participant to theodolite_withdraw;
 grant update (state, assignment_id, lease_expires_at) on slot to theodolite_withdraw;
@@ -357,4 +368,5 @@ grant update (state) on assignment to theodolite_withdraw;
 grant update (counted) on vote to theodolite_withdraw;
 grant delete on vote, baseline, draft, demographic, practice, gold_result, post_study, consent,
     assignment, session, event to theodolite_withdraw;
-grant insert on event to theodolite_withdraw;
+grant insert on event, barred to theodolite_withdraw;
+grant update (object) on event to theodolite_withdraw;
