@@ -1,7 +1,9 @@
 """A PostgreSQL of a study's own: made, found again, mended when half made."""
 
-import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 
 import psycopg
 import pytest
@@ -10,12 +12,19 @@ from theodolite.errors import EvidenceError
 from theodolite.study.local_postgres import LocalPostgres, at_hand
 
 
-def test_made_kept_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)  # PostgreSQL may run as another user
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that PostgreSQL reaches, which may run as another user."""
+    folder = Path(mkdtemp(prefix="study-own-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_made_kept_and_mended(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
     relative = Path("my-study")
-    half = tmp_path / "my-study" / "postgres" / "data"
+    half = place / "my-study" / "postgres" / "data"
     half.mkdir(parents=True)
     with at_hand(relative, None) as url:
         with psycopg.connect(url) as connection:
@@ -24,7 +33,7 @@ def test_made_kept_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             assert same == url
     with at_hand(relative, None) as url, psycopg.connect(url) as connection:
         assert connection.execute("select count(*) from kept").fetchone() == (0,)
-    assert not os.path.exists(tmp_path / "my-study" / "postgres" / "data" / "postmaster.pid")
+    assert not (half / "postmaster.pid").exists()
 
 
 def test_an_address_that_is_given_is_taken(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from theodolite.study.web.security import (
     SafeHeaders,
     WholeBodies,
 )
-from theodolite.study.web.settings import Settings, settings_from
+from theodolite.study.web.settings import PARENT, Settings, settings_from
 from theodolite.study.web.site import site_for
 
 ROUTES = (
@@ -70,7 +70,8 @@ def from_environment() -> FastAPI:
 
 def end_with_parent(every: float = 1.0) -> None:
     """Without whoever started it nobody could stop this process, and it would hold the port."""
-    parent = os.getppid()
+    # told, not asked for: it may be gone before this process has come so far
+    parent = int(os.environ.get(PARENT) or os.getppid())
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -10,6 +10,7 @@ from theodolite.study.admission import by_invitation
 from theodolite.study.participants import by_withdrawal_code, participant
 from theodolite.study.platforms.identity import Preview
 from theodolite.study.refusals import NotHere
+from theodolite.study.visits import state_of
 from theodolite.study.web import cookies
 from theodolite.study.web.arrivals import (
     KnownElsewhere,

@@ -19,7 +19,7 @@ from theodolite.study import tables
 from theodolite.study.database import Database, revision
 from theodolite.study.keys import Keys
 from theodolite.study.protocol import read_protocol
-from theodolite.study.web.settings import Settings
+from theodolite.study.web.settings import PARENT, Settings
 
 APP = "theodolite.study.web.app:from_environment"
 KEEP_ALIVE = 15
@@ -60,7 +60,7 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=LAST_WORDS,
         h11_max_incomplete_event_size=32 << 10,
     )  # fmt: skip
-    with _environment(settings.environment()):
+    with _environment(settings.environment() | {PARENT: str(os.getpid())}):
         sock = config.bind_socket()
         try:
             Multiprocess(config, sockets=[sock]).run()
