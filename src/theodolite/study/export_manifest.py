@@ -14,6 +14,7 @@ from theodolite.contracts.vote_columns import Table
 from theodolite.study.export_agreement import SEED
 from theodolite.study.export_people import FEWEST, Bands
 from theodolite.study.export_rows import Snapshot
+from theodolite.study.progress import ALARM
 
 FORMAT = "theodolite study export 1"
 MANIFEST = "manifest.json"
@@ -25,8 +26,6 @@ TEXTS: Mapping[Texts, str] = {
     "not reviewed": "Nobody has read what people wrote. It may name somebody: do not publish this.",
     "left out": "What people wrote is left out: nobody has looked for personal things in it.",
 }
-MUCH_SURPLUS = 0.05
-"""From this share of all votes on, people lose items that they are still at work on."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def notes(content: Mapping[str, Any]) -> list[str]:
             f"{_many(people['withdrawn'])} withdrew. What they answered is not in here, and "
             "explanations whose seats were not filled again have fewer votes."
         )
-    if votes["surplus_share"] > MUCH_SURPLUS:
+    if votes["surplus_share"] > ALARM:
         said.append(
             f"{votes['surplus_share']:.1%} of all votes are surplus: people lost items while they "
             "were at work on them (the lease was too short), or votes were taken out."

@@ -102,7 +102,7 @@ def _together(row: Found | None, study: Found | None) -> Present:
     if row is None or study is None:
         raise NotHere
     return Present(
-        participant=_participant(row, study.slug),
+        participant=participant_of(row, study.slug),
         protocol=Protocol.model_validate(study.protocol),
         study_state=study.state,
         lease_seconds=study.lease_seconds,
@@ -110,7 +110,8 @@ def _together(row: Found | None, study: Found | None) -> Present:
     )
 
 
-def _participant(row: Found, slug: str) -> Participant:
+def participant_of(row: Found, slug: str) -> Participant:
+    """The person of a row of participants."""
     return Participant(
         id=row.id, study_id=row.study_id, slug=slug, platform=row.platform,
         pseudonym=row.pseudonym, state=row.state, quota=row.quota, design_row=row.design_row,

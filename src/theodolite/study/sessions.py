@@ -46,7 +46,7 @@ def begin(
         connection.execute(
             insert(tables.session).values(
                 token_sha256=digest_of(token), participant_id=participant_id, staff_id=staff_id,
-                expires_at=func.clock_timestamp() + _seconds(longest),
+                expires_at=func.clock_timestamp() + seconds(longest),
             )
         )  # fmt: skip
         connection.execute(
@@ -72,14 +72,14 @@ def current(database: Database, token: str) -> Session | None:
         now = func.clock_timestamp()
         idle = or_(
             tables.session.c.staff_id.is_(None)
-            & (tables.session.c.last_seen > now - _seconds(PARTICIPANT_IDLE)),
+            & (tables.session.c.last_seen > now - seconds(PARTICIPANT_IDLE)),
             tables.session.c.staff_id.is_not(None)
-            & (tables.session.c.last_seen > now - _seconds(STAFF_IDLE)),
+            & (tables.session.c.last_seen > now - seconds(STAFF_IDLE)),
         )
         row = connection.execute(
             select(
                 tables.session,
-                (tables.session.c.last_seen < now - _seconds(SEEN_EVERY)).label("stale"),
+                (tables.session.c.last_seen < now - seconds(SEEN_EVERY)).label("stale"),
             ).where(
                 tables.session.c.token_sha256 == digest, tables.session.c.expires_at > now, idle
             )
@@ -116,5 +116,6 @@ def end_all(
         connection.execute(delete(tables.session).where(whose))
 
 
-def _seconds(number: float) -> Any:
+def seconds(number: float) -> Any:
+    """So many, as the database adds them to a moment."""
     return func.make_interval(0, 0, 0, 0, 0, 0, number)

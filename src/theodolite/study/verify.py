@@ -8,8 +8,8 @@ from sqlalchemy import Connection, text
 from theodolite.errors import EvidenceError
 from theodolite.study import tables
 from theodolite.study.database import Database
-from theodolite.study.export_manifest import MUCH_SURPLUS
 from theodolite.study.invariants import broken
+from theodolite.study.progress import ALARM
 from theodolite.study.rows import Found
 
 
@@ -156,7 +156,7 @@ def _alarms(study: Found, votes: _Votes) -> list[str]:
     given = votes.counted + votes.surplus
     share = votes.surplus / given if given else 0.0
     said = []
-    if share > MUCH_SURPLUS:
+    if share > ALARM:
         said.append(
             f"{share:.1%} of all votes are surplus: people lose items that they are at work on. "
             f"The lease of {study.lease_seconds / 60:g} minutes is too short, or votes were taken "

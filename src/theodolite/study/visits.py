@@ -1,15 +1,16 @@
 """Whoever sends a request: one look into the tables for the session, the person and the study."""
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, update
 
 from theodolite.study import tables
+from theodolite.study.assignments import LIVE
 from theodolite.study.database import Database
-from theodolite.study.people import Participant
-from theodolite.study.sessions import PARTICIPANT_IDLE, SEEN_EVERY, digest_of
+from theodolite.study.people import Participant, participant_of
+from theodolite.study.rows import Found
+from theodolite.study.sessions import PARTICIPANT_IDLE, SEEN_EVERY, digest_of, seconds
 
 
 @dataclass(frozen=True)
@@ -31,28 +32,24 @@ def visit(database: Database, token: str, slug: str) -> Visit | None:
             person.id, person.study_id, person.platform, person.pseudonym, person.state,
             person.quota, person.design_row, person.preview,
             tables.study.c.state.label("study_state"),
-            (held.last_seen < now - _seconds(SEEN_EVERY)).label("stale"),
+            (held.last_seen < now - seconds(SEEN_EVERY)).label("stale"),
         )
         .join(tables.session, held.participant_id == person.id)
         .join(tables.study, tables.study.c.id == person.study_id)
         .where(
             held.token_sha256 == digest, held.expires_at > now,
-            held.last_seen > now - _seconds(PARTICIPANT_IDLE), tables.study.c.slug == slug,
+            held.last_seen > now - seconds(PARTICIPANT_IDLE), tables.study.c.slug == slug,
         )
     )  # fmt: skip
     with database.transaction() as connection:
-        row = connection.execute(asked).one_or_none()
+        row: Found | None = connection.execute(asked).one_or_none()  # type: ignore[assignment]
         if row is None:
             return None
         if row.stale:
             connection.execute(
                 update(tables.session).where(held.token_sha256 == digest).values(last_seen=now)
             )
-    who = Participant(
-        id=row.id, study_id=row.study_id, slug=slug, platform=row.platform,
-        pseudonym=row.pseudonym, state=row.state, quota=row.quota, design_row=row.design_row,
-        preview=row.preview,
-    )  # fmt: skip
+    who = participant_of(row, slug)
     return Visit(digest, who, row.study_state)
 
 
@@ -62,7 +59,7 @@ def live_assignment(database: Database, participant_id: UUID) -> int | None:
         found: int | None = connection.execute(
             select(tables.assignment.c.id).where(
                 tables.assignment.c.participant_id == participant_id,
-                tables.assignment.c.state.in_(("leased", "revealed")),
+                tables.assignment.c.state.in_(LIVE),
             )
         ).scalar()
     return found
@@ -96,10 +93,6 @@ def end_others(database: Database, participant_id: UUID, token: str) -> None:
                 tables.session.c.token_sha256 != digest_of(token),
             )
         )
-
-
-def _seconds(number: float) -> Any:
-    return func.make_interval(0, 0, 0, 0, 0, 0, number)
 
 
 def state_of(database: Database, slug: str) -> str:

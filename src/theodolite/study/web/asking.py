@@ -15,7 +15,8 @@ from theodolite.study.web.site import Site, Visitor, site_of
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 CSRF_HEADER = "x-csrf"
-LOOK = ("GET", "HEAD")
+LOOK = ["GET", "HEAD"]
+"""Ways to look at a page: neither changes anything."""
 DEEPEST = 1000
 """Brackets in what a script sends."""
 

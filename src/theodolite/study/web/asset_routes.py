@@ -11,13 +11,12 @@ from theodolite.io.paths import size_within
 from theodolite.study.assignments import AFTER_ROLES, AssetFile, asset, assignment
 from theodolite.study.practice import practice_asset, practice_item
 from theodolite.study.refusals import NotHere, WrongStage
-from theodolite.study.web.asking import ASite, AVisitor
+from theodolite.study.web.asking import LOOK, ASite, AVisitor
 from theodolite.study.web.rendering import StaticFile
 from theodolite.study.web.site import Site, Visitor
 from theodolite.study.web.steps import NobodyKnown
 
 router = APIRouter()
-LOOK = ["GET", "HEAD"]
 KEPT = "public, max-age=600"
 """Scripts and styles: asking for each of them again with each page is slow far away."""
 MOST_BYTES = 64 << 20

@@ -22,6 +22,7 @@ from theodolite.study.rankings import ranked
 from theodolite.study.refusals import Invalid, NothingNow, WrongStage
 from theodolite.study.votes import submit
 from theodolite.study.web.asking import (
+    LOOK,
     ASite,
     AVisitor,
     Fields,
@@ -48,7 +49,6 @@ from theodolite.study.web.steps import Elsewhere, shown, taken, where_next
 from theodolite.study.web.views import ItemPage, WaitView
 
 router = APIRouter()
-LOOK = ["GET", "HEAD"]
 WAITING = ("leased", "revealed", "lost")
 Number = Annotated[int, Path(ge=1, lt=2**63)]
 

@@ -22,14 +22,20 @@ from theodolite.study.web.arrivals import (
     somebody_else,
     welcome,
 )
-from theodolite.study.web.asking import ASite, AVisitor, Fields, FormVisitor, Refused
+from theodolite.study.web.asking import (
+    LOOK,
+    ASite,
+    AVisitor,
+    Fields,
+    FormVisitor,
+    Refused,
+)
 from theodolite.study.web.forms import BeginForm, form_body, read_form
 from theodolite.study.web.site import Site, Visitor
 from theodolite.study.web.steps import where_next
 from theodolite.study.web.views import LandingView
 
 router = APIRouter()
-LOOK = ["GET", "HEAD"]
 PREVIEW = "This is a preview. Accept the task on Mechanical Turk to begin."
 
 

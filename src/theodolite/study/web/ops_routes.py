@@ -13,10 +13,9 @@ from theodolite.study.admission import note_event
 from theodolite.study.database import revision
 from theodolite.study.platforms.prolific_events import event
 from theodolite.study.refusals import NotHere
-from theodolite.study.web.asking import ASite, Refused
+from theodolite.study.web.asking import LOOK, ASite, Refused
 
 router = APIRouter()
-LOOK = ["GET", "HEAD"]
 
 
 @router.api_route("/healthz", methods=LOOK)

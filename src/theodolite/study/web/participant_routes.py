@@ -21,7 +21,7 @@ from theodolite.study.rankings import store_rankings
 from theodolite.study.refusals import Invalid, NotHere
 from theodolite.study.visits import end_others, votes_given
 from theodolite.study.web import cookies
-from theodolite.study.web.asking import ASite, AVisitor, Fields, FormVisitor
+from theodolite.study.web.asking import LOOK, ASite, AVisitor, Fields, FormVisitor
 from theodolite.study.web.countries import COUNTRIES
 from theodolite.study.web.forms import (
     AboutForm,
@@ -46,7 +46,6 @@ from theodolite.study.web.views import (
 from theodolite.study.withdrawal import withdraw
 
 router = APIRouter()
-LOOK = ["GET", "HEAD"]
 
 
 @router.api_route("/consent", methods=LOOK)

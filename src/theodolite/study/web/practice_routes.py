@@ -16,7 +16,7 @@ from theodolite.study.practice import (
     practice_reveal,
 )
 from theodolite.study.refusals import Invalid
-from theodolite.study.web.asking import ASite, AVisitor, Fields, FormVisitor
+from theodolite.study.web.asking import LOOK, ASite, AVisitor, Fields, FormVisitor
 from theodolite.study.web.forms import (
     BaselineForm,
     PlainForm,
@@ -32,7 +32,6 @@ from theodolite.study.web.steps import Elsewhere, shown, taken, where_next
 from theodolite.study.web.views import FeedbackView, ItemPage, PracticeView
 
 router = APIRouter(prefix="/training")
-LOOK = ["GET", "HEAD"]
 Number = Annotated[int, Path(ge=1, le=1000)]
 
 

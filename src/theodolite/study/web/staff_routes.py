@@ -14,9 +14,8 @@ from theodolite.study.sessions import begin, end
 from theodolite.study.staff import enrol, enrolling, log_in
 from theodolite.study.staff_log import log_lines
 from theodolite.study.web import cookies
-from theodolite.study.web.asking import ASite, Fields
+from theodolite.study.web.asking import LOOK, ASite, Fields
 from theodolite.study.web.forms import PlainForm, form_body, read_form
-from theodolite.study.web.participant_routes import LOOK
 from theodolite.study.web.site import Site
 from theodolite.study.web.staff_asking import (
     LOGIN,
