@@ -1,4 +1,9 @@
-"""In the base environment: nothing heavy came along, and the first score comes within seconds."""
+"""Where nothing but the wheel is: nothing heavy came along, and the first score comes in seconds.
+
+    python base_install.py RUN
+
+RUN is the run folder to write.
+"""
 
 import importlib.util
 import subprocess
@@ -14,13 +19,14 @@ HEAVY = ("torch", "torchvision", "timm", "matplotlib", "ray", "fastapi", "mlflow
 found = [name for name in HEAVY if importlib.util.find_spec(name)]
 assert not found, f"the base install brought {found}"
 
-program = Path(sys.executable).with_name("theodolite")
+program, run = Path(sys.executable).with_name("theodolite"), Path(sys.argv[1])
 with tempfile.TemporaryDirectory() as folder:
     arrays = Path(folder) / "said.npz"
     random = np.random.default_rng(0)
-    np.savez(arrays, values=random.normal(size=(500, 20)), truth=random.random((500, 20)) < 0.3)
-    subprocess.run([program, "--help"], check=True, stdout=subprocess.DEVNULL)
+    np.savez(arrays, values=random.normal(size=(200, 12)), truth=random.random((200, 12)) < 0.3)
     start = time.monotonic()
-    subprocess.run([program, "audit", arrays, "--out", Path(folder) / "run", "--quiet"], check=True)
-    print(f"arrays to report: {time.monotonic() - start:.1f} s, start-up included")
-    subprocess.run([program, "verify", Path(folder) / "run"], check=True)
+    subprocess.run([program, "audit", arrays, "--quiet"], check=True)
+    print(f"arrays to scores, the first time: {time.monotonic() - start:.1f} s, start-up included")
+    audit = [program, "audit", arrays, "--out", run, "--overwrite", "--quiet"]
+    subprocess.run(audit, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([program, "verify", run], check=True)

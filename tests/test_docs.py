@@ -1,13 +1,21 @@
 """The README and the docs say what is so."""
 
+import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
+import yaml
 
+import docs_page
+from theodolite.cli.commands import app
 from theodolite.execution.spec import read_spec
+from theodolite.execution.thresholds import read_thresholds
 from theodolite.metrics.__main__ import table
 from theodolite.metrics._catalogue import catalogue
 
@@ -19,35 +27,83 @@ def test_the_readme_has_the_current_table_of_metrics() -> None:
 
 
 def test_every_metric_is_cited_and_explained() -> None:
-    references = (ROOT / "docs" / "references.bib").read_text()
+    references = (ROOT / "src/theodolite/metrics/references.bib").read_text()
     guide = (ROOT / "docs" / "guide.md").read_text()
     for entry in catalogue().values():
         assert f"{{{entry.cite}," in references
         assert f"`{entry.name}`" in guide
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "docs/guide.md",
-        "docs/leakage.md",
-        "docs/faithfulness.md",
-        "docs/saliency.md",
-        "docs/acceptance.md",
-        "docs/study.md",
-        "docs/evidence.md",
-        "docs/data-format.md",
-        "docs/scale.md",
-    ],
-)
-def test_python_in_the_docs_runs(page: str, tmp_path: Path) -> None:
-    for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
-        result = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
-        )
-        assert result.returncode == 0, result.stderr
-        assert result.stdout
+PAGES = [
+    "README.md",
+    *sorted(
+        str(page.relative_to(ROOT))
+        for page in (ROOT / "docs").rglob("*.md")
+        if "_made" not in page.parts
+    ),
+]
+FOLLOWED = [f"docs/{name}.md" for name in ("start", "audit", "gate", "compare", "exports")]
+"""Pages whose commands are run for real; those of the others are held against the command line."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
+    kinds = {block.kind for block in docs_page.blocks(ROOT / page)}
+    commands = page in FOLLOWED
+    if not kinds & ({"python", "console"} if commands else {"python"}):
+        pytest.skip("nothing to run")
+    for need in docs_page.needs(ROOT / page):
+        if need.isupper() and need not in os.environ:
+            pytest.skip(f"needs {need}")
+    program = [sys.executable, ROOT / "tests" / "docs_page.py", ROOT / page, json.dumps(commands)]
+    result = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def options_of(arguments: list[str]) -> tuple[str, set[str], list[str]]:
+    """The command that is meant, its options, and those that were given."""
+    command, path = typer.main.get_command(app), []
+    rest = list(arguments)
+    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+        path.append(rest.pop(0))
+        assert path[-1] in command.commands, f"there is no command {' '.join(path)!r}"
+        command = command.commands[path[-1]]
+    known = {
+        o for parameter in command.params for o in (*parameter.opts, *parameter.secondary_opts)
+    }
+    given = [part.partition("=")[0] for part in rest if re.match(r"--?[a-z]", part)]
+    return " ".join(path), known | {"--help", "--version"}, given
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_the_docs_exist(page: str) -> None:
+    text = (ROOT / page).read_text()
+    found = [c for block in docs_page.blocks(ROOT / page) for c in docs_page.commands(block)]
+    found += re.findall(r"`(theodolite [a-z][^`\n]*)`", text)
+    for command in found:
+        path, known, given = options_of(shlex.split(command, comments=True)[1:])
+        unknown = [option for option in given if option not in known]
+        assert not unknown, f"{page}: theodolite {path} has no {unknown}"
+
+
+def test_commands_that_do_not_exist_are_noticed() -> None:
+    with pytest.raises(AssertionError, match="no command 'data invent'"):
+        options_of(["data", "invent"])
+    assert "--nonsense" not in options_of(["audit", "--nonsense"])[1]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_yaml_in_the_docs_is_read(page: str, tmp_path: Path) -> None:
+    for number, block in enumerate(docs_page.blocks(ROOT / page)):
+        if block.kind != "yaml":
+            continue
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(block.text)
+        content = yaml.safe_load(block.text)
+        if "questions" in content or "scores" in content:
+            read_thresholds(path)
+        elif "name" in content and {"dataset", "evidence", "pipeline"} & set(content):
+            read_spec(path)
 
 
 @pytest.mark.parametrize("page", ["data-format.md", "scale.md"])
@@ -60,15 +116,67 @@ def test_specs_in_the_docs_are_specs(page: str, tmp_path: Path) -> None:
 
 
 def test_links_in_the_docs_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    for page in (ROOT / name for name in PAGES):
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), (page.name, target)
 
 
-def test_options_in_the_guide_are_the_defaults() -> None:
-    guide = (ROOT / "docs" / "guide.md").read_text()
+def test_options_in_the_guide_of_location_are_the_defaults() -> None:
+    guide = (ROOT / "docs" / "located.md").read_text()
     location = catalogue()["concept_location"].options()
     for name in ("order", "population", "among", "invisible", "sides", "ties", "average"):
         (row,) = [line for line in guide.splitlines() if f"| `{name}` |" in line]
         assert f"`{location[name]}`" in row
+
+
+SITE = """
+import runpy, sys
+sys.path.insert(0, {extensions!r})
+globals().update(runpy.run_path({conf!r}))
+extensions = [name for name in extensions if "gallery" not in name]
+html_static_path = []
+html_css_files = []
+bibtex_bibfiles = [{references!r}]
+exclude_patterns = ["_made/bridges.rst", "_made/changelog.md", "_made/contributing.md"]
+"""
+
+
+def test_pages_fetch_nothing_and_have_their_formulas(tmp_path: Path) -> None:
+    """A small site made as the whole one is; `.ci/docs.sh` makes and checks that."""
+    source = tmp_path / "docs"
+    source.mkdir()
+    (source / "conf.py").write_text(
+        SITE.format(
+            extensions=str(ROOT / "docs/_ext"),
+            conf=str(ROOT / "docs/conf.py"),
+            references=str(ROOT / "src/theodolite/metrics/references.bib"),
+        )
+    )
+    (source / "index.md").write_text(
+        "# Small\n\n`concept_existence` is $\\frac{a}{b}$.\n\n"
+        "```{toctree}\n_made/metrics/index\nreferences\n```\n"
+    )
+    (source / "references.rst").write_text((ROOT / "docs/references.rst").read_text())
+    for name in ("exists", "located", "saliency", "leakage", "faithfulness", "detects"):
+        (source / f"{name}.md").write_text(f"---\norphan: true\n---\n\n# {name}\n")
+    (source / "acceptance.md").write_text("---\norphan: true\n---\n\n# acceptance\n")
+    site = tmp_path / "site"
+    program = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", source, site]
+    made = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    check = [sys.executable, ROOT / "docs/_ext/check_site.py", site]
+    checked = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+    index = (site / "index.html").read_text()
+    assert "<mfrac>" in index and "MathJax" not in index
+    assert 'href="_made/metrics/concept_existence.html"' in index
+    page = (site / "_made/metrics/concept_existence.html").read_text()
+    for said in ("When it misleads", "the most common concepts", "rank_by", "Aysel"):
+        assert said in page
+    bad = '<script src="https://example.org/x.js"></script><a href="nowhere.html">x</a>'
+    (site / "index.html").write_text(index + bad)
+    noticed = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert noticed.returncode == 1
+    assert "fetches https://example.org/x.js" in noticed.stdout
+    assert "nowhere.html" in noticed.stdout

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from theodolite.auditing.front import audit
 from theodolite.contracts.files import load, save
 from theodolite.datasets.synthetic import planted_locations
 from theodolite.errors import EvidenceError
-from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Resampling
 from theodolite.execution.recompute import recompute
 from theodolite.execution.run import Places, run

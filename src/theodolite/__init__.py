@@ -16,6 +16,7 @@ __all__ = [
     "LocationEvidence",
     "RatingEvidence",
     "SaliencyEvidence",
+    "Samples",
     "Score",
     "SurrogateEvidence",
     "UnitEvidence",
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from theodolite.auditing.front import audit
+    from theodolite.contracts.axes import Samples
     from theodolite.contracts.evidence import (
         ConceptEvidence,
         EmbeddingEvidence,
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from theodolite.contracts.score import Score
     from theodolite.contracts.surrogate import SurrogateEvidence
     from theodolite.errors import EvidenceError
-    from theodolite.execution.audit import audit
     from theodolite.explainers.dissection.dissect import dissect
 
 _HOMES = {
@@ -46,11 +48,12 @@ _HOMES = {
     "InterventionEvidence": "theodolite.contracts.evidence",
     "LocationEvidence": "theodolite.contracts.evidence",
     "RatingEvidence": "theodolite.contracts.rating",
+    "Samples": "theodolite.contracts.axes",
     "SaliencyEvidence": "theodolite.contracts.saliency",
     "Score": "theodolite.contracts.score",
     "SurrogateEvidence": "theodolite.contracts.surrogate",
     "UnitEvidence": "theodolite.contracts.evidence",
-    "audit": "theodolite.execution.audit",
+    "audit": "theodolite.auditing.front",
     "dissect": "theodolite.explainers.dissection.dissect",
 }
 

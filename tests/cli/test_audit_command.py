@@ -175,3 +175,36 @@ def test_an_example_is_not_written_over_a_run(data: Path, tmp_path: Path) -> Non
     (run / "manifest.json").unlink()
     assert "Choose another folder" in refused(theodolite("data", "example", run), 2)
     assert (run / "scores.json").exists()
+
+
+def test_several_files_thresholds_and_what_is_missing(data: Path, tmp_path: Path) -> None:
+    votes = np.random.default_rng(0).integers(1, 6, (30, 4)).astype(float)
+    np.savez(tmp_path / "votes.npz", ratings=votes, scale=np.arange(1.0, 6.0))
+    (tmp_path / "least.yaml").write_text("questions: {accepted: yes}\n")
+    given = (data / "plain", tmp_path / "votes.npz", "--out", tmp_path / "run")
+    ran = theodolite("audit", *given, "--thresholds", tmp_path / "least.yaml", *QUICK)
+    assert ran.returncode == 6, ran.stderr
+    assert ran.stderr.startswith("not met: accepted: ")
+    assert "located: not asked; needs maps of where each concept is active" in ran.stdout
+    assert (tmp_path / "run" / "report.html").is_file(), "the report is written all the same"
+    assert theodolite("verify", tmp_path / "run").returncode == 0
+    (tmp_path / "broken.yaml").write_text("question: {}\n")
+    broken = ("--thresholds", tmp_path / "broken.yaml", "--out", tmp_path / "new")
+    refused(theodolite("audit", data / "none", *broken, *QUICK), 2)
+    assert not (tmp_path / "new").exists(), "read before anything else"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ((), "evidence, or --model and --data"),
+        (("--layer", "layer4"), "--model as well"),
+        (("--model", "resnet18"), "the folder of a data set"),
+        (("plain", "--model", "resnet18"), "evidence or a network"),
+        (("plain", "plain"), "concept evidence twice"),
+        (("--model", "resnet18", "--data", "plain"), "samples.csv"),
+    ],
+)
+def test_mistakes_of_the_command_line(data: Path, given: tuple[str, ...], says: str) -> None:
+    ran = theodolite("audit", *given, *QUICK, cwd=data)
+    assert says in refused(ran, 2)

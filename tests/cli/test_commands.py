@@ -89,7 +89,7 @@ def test_audit_of_arrays_and_of_stored_evidence(evidence: Path, tmp_path: Path) 
     assert result.returncode == 0, result.stderr
     assert (
         "concept_existence" in result.stdout
-        and "lack of location evidence: concept_location" in result.stdout
+        and "located: not asked; needs maps of where each concept is active" in result.stdout
     )
     found = json.loads(
         theodolite("audit", evidence / "located", "--json", "--resamples", 50).stdout

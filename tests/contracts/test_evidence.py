@@ -32,7 +32,8 @@ def location(**changes: Any) -> LocationEvidence:
     ("make", "says"),
     [
         (lambda: ConceptEvidence(values=V, truth=np.zeros((4, 2))), "needed concepts = 3, as in `values`"),
-        (lambda: ConceptEvidence(values=V, truth=np.zeros((3, 4))), "Check the order of rows and columns"),
+        (lambda: ConceptEvidence(values=V, truth=np.zeros((3, 5))), "Check the order of rows and columns"),
+        (lambda: ConceptEvidence(values=V, truth=np.zeros((3, 4))), r"Transpose it: truth\.T"),
         (lambda: ConceptEvidence(values=V[0]), r"shape \(3,\); needed 2 axes \(samples, concepts\)"),
         (lambda: ConceptEvidence(values=V[:0]), "no samples; needed at least one"),
         (lambda: ConceptEvidence(values=[[1, 2], [3]]), "rows of unequal length"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from theodolite.auditing.front import audit
 from theodolite.contracts.evidence import (
     ConceptEvidence,
     EmbeddingEvidence,
@@ -17,7 +18,8 @@ from theodolite.datasets.synthetic_leakage import (
     planted_interventions,
     planted_leakage,
 )
-from theodolite.execution.audit import audit
+from theodolite.errors import EvidenceError
+from theodolite.execution.audit import verdicts
 from theodolite.execution.evaluate import Request, Resampling, evaluate
 from theodolite.execution.verdict import verdict
 from theodolite.metrics._catalogue import entry
@@ -80,6 +82,28 @@ def test_the_clean_null_does_not_depend_on_the_order_of_samples() -> None:
     (one,), (other,) = (evaluate(request, [e], QUICK) for e in (evidence, evidence[order]))
     assert one.null.value == pytest.approx(other.null.value, abs=1e-12)
     assert one.value == pytest.approx(other.value, abs=1e-12)
+
+
+@pytest.mark.parametrize("what", ["noise", "constant"])
+def test_values_that_say_nothing_are_not_praised_for_leaking_nothing(what: str) -> None:
+    given = planted_leakage(300)
+    noise = np.random.default_rng(5).random(given.values.shape)
+    silent = replace(given, values=noise if what == "noise" else np.full_like(noise, 0.5))
+    found = audit([silent], QUICK)
+    (leaks,) = [v for v in found.verdicts if v.question == "leaks"]
+    assert leaks.answer == "cannot tell"
+    assert "nothing that could leak" in leaks.because
+    others = [s for s in found.scores if s.metric != "concept_prediction"]
+    (bare,) = [v for v in verdicts(others) if v.question == "leaks"]
+    assert bare.answer == "yes", "not changed where that was not scored"
+    (wanted,) = [v for v in verdicts(found.scores, [bare.score]) if v.question == "leaks"]
+    assert wanted.answer == "cannot tell", "nor may a headline praise it"
+
+
+def test_a_score_that_is_not_in_the_catalogue_is_named() -> None:
+    (score,) = evaluate(Request(entry("task_accuracy")), [planted_leakage(50)], QUICK)
+    with pytest.raises(EvidenceError, match=r"'crispness'.*Install"):
+        verdicts([replace(score, metric="crispness")])
 
 
 def test_the_worst_answer_counts() -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from theodolite.auditing.front import audit
 from theodolite.contracts import shards
 from theodolite.contracts.axes import Samples
 from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.datasets.synthetic import planted_concepts, planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.execution import _passes
-from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Request, Resampling, evaluate, expand
 from theodolite.execution.verdict import verdict
 from theodolite.metrics._catalogue import catalogue, entry
@@ -223,10 +223,19 @@ def test_lower_can_be_better() -> None:
     assert verdict(flipped).answer in ("yes", "partly")
 
 
-@pytest.mark.parametrize("given", [np.eye(3), {"values": np.eye(3)}, "evidence", None, [1, 2]])
-def test_audit_of_something_else_is_said(given: object) -> None:
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (np.eye(3), "needed evidence"),
+        ({"values": np.eye(3)}, "needed evidence"),
+        ("no such file", "nothing there; needed a file"),
+        (None, "got none; needed some"),
+        ([1, 2], "needed evidence"),
+    ],
+)
+def test_audit_of_something_else_is_said(given: object, says: str) -> None:
     unchecked = inspect.unwrap(audit)  # as users have it: without the types of the test run
-    with pytest.raises(EvidenceError, match="needed evidence"):
+    with pytest.raises(EvidenceError, match=says):
         unchecked(given, FEW)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from theodolite.auditing.front import audit
 from theodolite.datasets.synthetic import planted_concepts
 from theodolite.errors import RefusedInput, VerificationFailed
-from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Resampling
 from theodolite.execution.record import ScoresFile, read_scores, scores_file, write_scores
 from theodolite.execution.seal import seal, verify

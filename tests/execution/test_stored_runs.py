@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from theodolite.auditing.front import audit
 from theodolite.contracts.axes import Samples
 from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.contracts.shards import evidence_digest, some_samples
@@ -24,7 +25,6 @@ from theodolite.datasets.synthetic_maps import PlantedMaps
 from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.errors import VerificationFailed
 from theodolite.execution import _passes
-from theodolite.execution.audit import audit
 from theodolite.execution.crew import Crew
 from theodolite.execution.engine import Engine
 from theodolite.execution.evaluate import Resampling

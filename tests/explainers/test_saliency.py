@@ -177,6 +177,8 @@ def test_the_table_says_everything() -> None:
 
 
 def test_every_method_is_in_the_list_of_references() -> None:
-    listed = (Path(__file__).parents[2] / "docs" / "references.bib").read_text("utf-8")
+    listed = (Path(__file__).parents[2] / "src/theodolite/metrics/references.bib").read_text(
+        "utf-8"
+    )
     for one in TECHNIQUES.values():
         assert not one.cite or f"{{{one.cite}," in listed, one.cite

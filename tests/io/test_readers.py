@@ -192,6 +192,27 @@ def test_yaml_that_does_more_than_hold_data_is_refused(tmp_path: Path, text: str
     assert not Path("canary").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "line"),
+    [
+        ("a: 1\nb: 2\na: 3", "'a'", 3),
+        ("x:\n  - {b: 1, c: 2,\n     b: 1}", "'b'", 3),
+        ("yes: 1\ntrue: 2", "True", 2),
+    ],
+)
+def test_a_key_that_comes_twice_is_refused(tmp_path: Path, text: str, key: str, line: int) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(RefusedInput, match=f"the key {key} twice, again in line {line}"):
+        read_yaml(path)
+
+
+def test_keys_may_come_again_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: {a: 1}\nb: [{a: 1}, {a: 2}]\n1: x\n'1': y")
+    assert read_yaml(path) == {"a": {"a": 1}, "b": [{"a": 1}, {"a": 2}], 1: "x", "1": "y"}
+
+
 def test_large_yaml_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("#" * (1 << 20) + "\n")

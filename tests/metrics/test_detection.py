@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from strategies import unit_evidence
+from theodolite.auditing.front import audit
 from theodolite.contracts.evidence import UnitEvidence
 from theodolite.datasets.synthetic import planted_units
 from theodolite.errors import EvidenceError
-from theodolite.execution.audit import audit
 from theodolite.execution.evaluate import Request, Resampling, evaluate
 from theodolite.metrics._catalogue import entry
 from theodolite.metrics.detection.detection_accuracy import DetectionAccuracy

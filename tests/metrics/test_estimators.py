@@ -1,5 +1,10 @@
 """Mutual information: against definitions, scikit-learn, and distributions whose truth is known."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +16,12 @@ from sklearn.feature_selection._mutual_info import _compute_mi_cc, _compute_mi_c
 from sklearn.metrics import mutual_info_score
 
 from theodolite.errors import EvidenceError
+from theodolite.metrics import _information_of_few
 from theodolite.metrics._estimators import (
     Columns,
+    _pair_blocks,
+    _psi,
+    _shared_labels,
     has_ties,
     ksg,
     ksg_terms,
@@ -27,6 +36,7 @@ from theodolite.metrics._estimators import (
     self_information,
     tie_broken,
 )
+from theodolite.metrics._information_kernels import ross_column_terms
 from theodolite.metrics.leakage._terms import WIDER, auc_terms, weighted_means
 
 
@@ -230,3 +240,50 @@ def test_areas_are_means_of_terms_and_vary_as_resampling_says() -> None:
     weights = np.stack([np.bincount(r, minlength=300) for r in rows]).astype(float)
     assert np.std(weighted_means(terms[None], weights)) == pytest.approx(np.std(drawn), rel=0.05)
     assert np.isnan(auc_terms(scores, np.ones(300, bool))).all()
+
+
+@given(cases)
+@settings(max_examples=40)
+def test_few_samples_give_the_bits_of_the_compiled_loops(
+    case: tuple[int, int, int, bool, bool],
+) -> None:
+    seed, n, k, tied, _ = case
+    random = np.random.default_rng(seed)
+    values = random.normal(size=(n, 3)).round(1 if tied else 9)
+    columns, psi = Columns(values), _psi(n)
+    pairs = np.array([(0, 1), (0, 2), (1, 2)])
+    if n > k:
+        for strata in (None, random.integers(0, 2, (3, n))):
+            ((_, compiled),) = _pair_blocks(columns, pairs, k, strata)
+            found = _information_of_few.ksg_pair_terms(columns.values, pairs, k, psi, strata)
+            np.testing.assert_array_equal(found, compiled)
+    _, kept, counts, labels = _shared_labels(random.integers(0, 4, n), k)
+    if len(kept):
+        columns = Columns(values[kept])
+        compiled = np.empty(columns.values.shape)
+        ross_column_terms(
+            columns.ordered, columns.order, *columns.index(), labels, counts, k, psi, compiled
+        )
+        found = _information_of_few.ross_column_terms(columns.values, labels, counts, k, psi)
+        np.testing.assert_array_equal(found, compiled)
+
+
+def test_little_is_done_without_a_compiler_and_much_with(tmp_path: Path) -> None:
+    code = """
+import sys
+import numpy as np
+from theodolite.metrics._estimators import Columns, pair_terms, ross_columns
+random = np.random.default_rng(0)
+pairs = np.array([[0, 1]])
+list(pair_terms(Columns(random.normal(size=(500, 2))), pairs))
+list(pair_terms(Columns(random.normal(size=(500, 2))), pairs, strata=np.zeros((2, 500), int)))
+ross_columns(random.normal(size=(500, 2)), random.integers(0, 3, 500))
+print("numba" in sys.modules)
+list(pair_terms(Columns(random.normal(size=(700, 2))), pairs.repeat(300, axis=0)))
+print("numba" in sys.modules)
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    assert told.stdout.split() == ["False", "True"]

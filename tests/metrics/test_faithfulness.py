@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from strategies import surrogate_evidence
+from theodolite.auditing.front import audit
 from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.contracts.surrogate_settings import outputs_of, perfect
 from theodolite.datasets.synthetic_surrogates import planted_surrogates
 from theodolite.errors import EvidenceError
-from theodolite.execution.audit import audit
 from theodolite.metrics._catalogue import catalogue
 from theodolite.metrics.faithfulness._frame import members, surrogate_outputs
 from theodolite.metrics.faithfulness.cost import surrogate_operations

@@ -45,7 +45,7 @@ from theodolite.study.sessions import begin
 from theodolite.study.votes import submit
 from theodolite.study.withdrawal import invalidate, withdraw
 
-EXAMPLES = int(os.environ.get("THEODOLITE_STUDY_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("THEODOLITE_STUDY_EXAMPLES", "8"))
 STEPS = 40
 NAMED = ("ann", "bob", "cyd", "dan")
 CHECKS = {"every": 2, "allowed": 0, "then": "screen_out"}

@@ -1,117 +1,123 @@
-"""What the command ``audit`` does with files, and with evidence in pieces."""
+"""What the command ``audit`` does with files, with evidence in pieces, and with a network."""
 
+import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.files import load, load_arrays
-from theodolite.contracts.made import Made, Progress
-from theodolite.contracts.stored import is_stored
-from theodolite.errors import EvidenceError
+from theodolite.auditing.audited import (
+    answered,
+    begin_folder,
+    check_any,
+    nothing_scored,
+    spec_of,
+    write_audited,
+)
+from theodolite.auditing.given import Given, read_given, together
+from theodolite.contracts.made import Progress
 from theodolite.execution import stored_run
-from theodolite.execution._scored import resampling_of
-from theodolite.execution.audit import Audit, audit, by_kind, requests_for
+from theodolite.execution.audit import Audit
 from theodolite.execution.engine import Engine
-from theodolite.execution.run import Places, run, run_made
-from theodolite.execution.run_folder import apart_from, check_folder, prepare_folder
-from theodolite.execution.run_record import begin, run_record
-from theodolite.execution.spec import ResamplingSpec, RunSpec
-from theodolite.execution.stored_run import no_pieces_at
-from theodolite.io.paths import sha256_of
+from theodolite.execution.evaluate import Resampling
+from theodolite.execution.run import Places, run
+from theodolite.execution.run_folder import apart_from, check_folder
+from theodolite.execution.spec import RunSpec
 from theodolite.io.stores import Store
 
 
 @dataclass(frozen=True)
-class Given:
-    """Evidence, found."""
-
-    place: str
-    """Its full path, or the address in a bucket."""
-    in_pieces: bool
-
-    @property
-    def local(self) -> Path | None:
-        """The path, if it is one."""
-        return Store.at(self.place).local
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return Path(self.place).name
-
-
-@dataclass(frozen=True)
 class Auditing:
-    """What is to be audited, and where to."""
+    """How to audit, and where to."""
 
-    spec: RunSpec
-    given: Given
+    resampling: Resampling
     out: Path | None
     overwrite: bool
     command: str
 
 
-def given_at(evidence: str) -> Given:
-    """Look where the user says that evidence is."""
-    local = Store.at(evidence).local
-    place = evidence.rstrip("/") if local is None else str(local.resolve())
-    in_pieces = is_stored(place)
-    if "://" in evidence and not in_pieces:
-        raise no_pieces_at(evidence)
-    return Given(place, in_pieces)
+@dataclass(frozen=True)
+class Network:
+    """A network by name, and pictures with concepts."""
+
+    model: str
+    weights: Path | None
+    layer: str | None
+    data: Path
+    dataset: str
+    cache: Path
 
 
-def spec_of(given: Given, *, resamples: int, seed: int) -> RunSpec:
-    """The spec of an audit."""
-    return RunSpec(
-        name="audit",
-        title=f"Audit of {given.name}",
-        evidence=[given.place if given.local is None else given.name],
-        resampling=ResamplingSpec(resamples=resamples, seed=seed),
-    )
-
-
-def audit_pieces(asked: Auditing, engine: Engine, progress: Progress) -> Audit:
-    """Evidence in pieces. Without a run folder, nothing but the scores is kept."""
-    spec, local = asked.spec, asked.given.local
-    root = Path() if local is None else local.parent
-    kinds = stored_run.by_kind(spec, [asked.given.place])
-    _check_any(asked.given, {kind: shards.first() for kind, shards in kinds.items()})
+def read_all(evidence: Sequence[str], asked: Auditing) -> Given:
+    """Read what is to be audited; not before it is known that the result can be written."""
     if asked.out is not None:
-        at = Places(root, asked.out, asked.out)
+        check_folder(asked.out, overwrite=asked.overwrite)
+        for place in evidence:
+            local = Store.at(place).local
+            if local is not None:
+                apart_from(asked.out, "evidence", local)
+    return together([read_given(place) for place in evidence])
+
+
+def audit_pieces(given: Given, asked: Auditing, engine: Engine, progress: Progress) -> Audit:
+    """Evidence in pieces. Without a run folder, nothing but the scores is kept."""
+    spec = spec_of(given, asked.resampling)
+    kinds = stored_run.by_kind(spec, given.stored)
+    nothing_scored(given.name, {kind: shards.first() for kind, shards in kinds.items()})
+    return _run(spec, given.root, None, asked, engine, progress)
+
+
+def audit_files(given: Given, asked: Auditing, progress: Progress) -> Audit:
+    """Evidence that fits into memory."""
+    check_any(given)
+    if asked.out is None:
+        return answered(given, asked.resampling, progress)
+    spec = spec_of(given, asked.resampling)
+    begin_folder(given, spec, asked.out, asked.command, overwrite=asked.overwrite)
+    found = answered(given, asked.resampling, progress)
+    write_audited(found, spec, asked.out)
+    return found
+
+
+def audit_network(network: Network, asked: Auditing, engine: Engine, progress: Progress) -> Audit:
+    """Make evidence from pictures and a network, and put every question to it."""
+    from theodolite.auditing.network import SEEDS, concept_data
+
+    concept_data(network.data, network.dataset)  # a wrong folder must not cost a network first
+    given = [network.data.resolve(), *([network.weights.resolve()] if network.weights else [])]
+    root = Path(os.path.commonpath([path.parent for path in given]))
+    places = [path.relative_to(root).as_posix() for path in given]
+    pipeline: dict[str, Any] = {
+        "name": "posthoc_cbm", "backbone": network.model, "layer": network.layer, "units": True,
+    }  # fmt: skip
+    if network.weights:
+        pipeline["weights"] = places[1]
+    chance = asked.resampling
+    spec = RunSpec.model_validate(
+        {
+            "name": "audit",
+            "title": f"Audit of {network.model} on {network.data.resolve().name}",
+            "dataset": {"name": network.dataset, "root": places[0]},
+            "pipeline": pipeline,
+            "seeds": list(SEEDS),
+            "resampling": {"resamples": chance.resamples, "seed": chance.seed},
+        }
+    )
+    return _run(spec, root, network.cache, asked, engine, progress)
+
+
+def _run(
+    spec: RunSpec,
+    root: Path,
+    cache: Path | None,
+    asked: Auditing,
+    engine: Engine,
+    progress: Progress,
+) -> Audit:
+    if asked.out is not None:
+        at = Places(root, asked.out, cache or asked.out)
         return run(spec, at, progress, asked.command, engine, overwrite=asked.overwrite)
     with tempfile.TemporaryDirectory() as folder:
-        at = Places(root, Path(folder), Path(folder))
+        at = Places(root, Path(folder), cache or Path(folder))
         return run(spec, at, progress, asked.command, engine)
-
-
-def audit_files(asked: Auditing, progress: Progress) -> Audit:
-    """Evidence in a folder or a file, which fits into memory."""
-    path, out = Path(asked.given.place), asked.out
-    if out is not None:
-        check_folder(out, overwrite=asked.overwrite)
-        apart_from(out, "evidence", path)
-    given = load(path) if path.is_dir() else load_arrays(path)
-    _check_any(asked.given, by_kind([given]))
-    if out is None:
-        return audit(given, resampling_of(asked.spec), progress)
-    inputs = _digests(path)
-    prepare_folder(out, overwrite=asked.overwrite)
-    begin(out / "run.json", run_record(asked.spec, asked.command, inputs=inputs))
-    return run_made(asked.spec, Made([[given]], inputs=inputs), out, progress)
-
-
-def _check_any(given: Given, kinds: Mapping[type[Evidence], Evidence]) -> None:
-    """Refuse evidence that allows no score at all."""
-    requests, unanswered = requests_for(kinds)
-    if not requests:
-        needs = "; ".join(f"{one.metric}: {', '.join(one.needs)}" for one in unanswered)
-        raise EvidenceError(f"{given.name!r}", "nothing that can be scored", needs)
-
-
-def _digests(evidence: Path) -> dict[str, str]:
-    files = sorted(evidence.rglob("*")) if evidence.is_dir() else [evidence]
-    named = ((path.relative_to(evidence.parent).as_posix(), path) for path in files)
-    return {name: sha256_of(path) for name, path in named if path.is_file()}

@@ -3,9 +3,12 @@
 from theodolite.cli.accept_commands import accept_score, accept_train, accept_tune
 from theodolite.cli.app import accept_app, app, data_app, study_app
 from theodolite.cli.audit_command import audit
+from theodolite.cli.compare_commands import compare, leaderboard
 from theodolite.cli.data_commands import data_check, data_example, data_list, data_store
 from theodolite.cli.explain_command import explain
+from theodolite.cli.export_commands import export
 from theodolite.cli.folder_commands import report, verify
+from theodolite.cli.gate_command import gate
 from theodolite.cli.metric_commands import metrics
 from theodolite.cli.run_commands import dissect, run
 from theodolite.cli.study_commands import (
@@ -38,6 +41,10 @@ app.command()(explain)
 app.command()(audit)
 app.command()(report)
 app.command()(verify)
+app.command()(export)
+app.command()(compare)
+app.command()(leaderboard)
+app.command()(gate)
 data_app.command("list")(data_list)
 data_app.command("check")(data_check)
 data_app.command("example")(data_example)

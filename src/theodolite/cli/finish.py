@@ -5,8 +5,7 @@ from pathlib import Path
 import typer
 
 from theodolite.cli.tables import print_verdicts
-from theodolite.execution._scored import headline_scores
-from theodolite.execution.audit import verdicts
+from theodolite.execution._scored import verdicts_of
 from theodolite.execution.record import read_scores
 from theodolite.execution.run_record import MadeRecord, RunRecord, read_record
 from theodolite.execution.seal import seal
@@ -23,7 +22,7 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     if verdicts_too:
         spec = read_record(out / "run.json", RunRecord).spec
         scores, _ = read_scores(out / "scores.json")
-        print_verdicts(verdicts(scores, headline_scores(spec, scores)))
+        print_verdicts(verdicts_of(spec, scores))
     if not quiet:
         typer.echo(f"report: {path}")
     if failed := read_record(out / "made.json", MadeRecord).failed_pieces:

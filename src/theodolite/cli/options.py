@@ -38,6 +38,9 @@ Inference = Annotated[
     typer.Option(metavar="auto|tasks|data", help="How networks are run on Ray: tasks or Ray Data."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in OUT.")]
+OverwriteFile = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a file that theodolite did not write.")
+]
 
 
 def default_cache() -> Path:

@@ -28,12 +28,10 @@ def checked_array(name: str, given: Any, layout: Layout, lengths: Lengths) -> np
         values = np.asarray(given)
     except ValueError as error:
         raise EvidenceError(name, "rows of unequal length", "a rectangular array") from error
+    if layout.content == "index":  # of logits the shape is what is wrong, not that they are floats
+        _check_axes(name, values, layout)
     values = _of_content(name, values, layout)
-    if values.ndim != len(layout.axes):
-        needed = f"{len(layout.axes)} axes ({', '.join(layout.axes)})"
-        one_hot = layout.content == "index" and values.ndim == len(layout.axes) + 1
-        do = "Pass numbers, e.g. one_hot.argmax(axis=1)." if one_hot else ""
-        raise EvidenceError(name, f"shape {values.shape}", needed, do)
+    _check_axes(name, values, layout)
     for axis, n in zip(layout.axes, values.shape, strict=True):
         expected, source = (
             (int(axis), "a fixed length")
@@ -45,7 +43,7 @@ def checked_array(name: str, given: Any, layout: Layout, lengths: Lengths) -> np
                 name,
                 f"shape {values.shape} for ({', '.join(layout.axes)})",
                 f"{axis} = {expected}, as in {source}",
-                "Check the order of rows and columns, and the number of names.",
+                _how_to_fit(name, values.shape, layout, lengths),
             )
     if 0 not in values.strides:  # one layout for all, or sums would differ in the last digit
         values = np.ascontiguousarray(values)
@@ -57,6 +55,30 @@ def checked_array(name: str, given: Any, layout: Layout, lengths: Lengths) -> np
     frozen: np.ndarray = values.view()
     frozen.flags.writeable = False
     return frozen
+
+
+def _check_axes(name: str, values: np.ndarray, layout: Layout) -> None:
+    if values.ndim == len(layout.axes):
+        return
+    do = ""
+    if layout.content == "index" and (len(layout.axes), values.ndim) == (1, 2):
+        one = values.shape[1] == 1
+        do = f"Pass {name}.ravel()." if one else f"Pass numbers, e.g. {name}.argmax(axis=1)."
+    needed = f"{len(layout.axes)} axes ({', '.join(layout.axes)})"
+    raise EvidenceError(name, f"shape {values.shape}", needed, do)
+
+
+def _how_to_fit(name: str, shape: tuple[int, ...], layout: Layout, lengths: Lengths) -> str:
+    """Turned round, it may fit: torch has weights the other way round."""
+    turned_round = zip(layout.axes, shape[::-1], strict=True)
+    fits = all(
+        n == (int(axis) if axis.isdigit() else lengths.get(axis, (n, ""))[0])
+        for axis, n in turned_round
+    )
+    if len(shape) == 2 and fits:
+        turned = "weights.T (of a torch layer, head.weight.T)" if name == "weights" else f"{name}.T"
+        return f"Transpose it: {turned}."
+    return "Check the order of rows and columns, and the number of names."
 
 
 def _of_content(name: str, values: np.ndarray, layout: Layout) -> np.ndarray:

@@ -181,6 +181,8 @@ class Samples:
             if values is None:
                 continue
             values = np.asarray(values)
+            if name == "clusters" and values.ndim == 1 and values.dtype.kind == "U":
+                values = np.unique(values, return_inverse=True)[1]  # names of patients, say
             if values.size == 0 and name != "ids":
                 values = values.astype(np.int64)
             if values.ndim != 1 or (values.dtype.kind not in kinds and values.size):
@@ -188,6 +190,7 @@ class Samples:
                     f"samples.{name}",
                     f"{values.dtype} of shape {values.shape}",
                     "one whole number each" if "i" in kinds else "one string each",
+                    "Pass strings, e.g. ids.astype(str)." if name == "ids" else "",
                 )
             if len(values) != len(self):
                 raise EvidenceError(f"samples.{name}", f"{len(values)}", f"{len(self)}, as index")

@@ -5,7 +5,9 @@ each array its type, shape and encoding. Flags are packed to bits. See docs/file
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -240,31 +242,70 @@ def load_arrays(path: Path | str) -> Evidence:
     read = {".npz": read_npz, ".safetensors": read_safetensors}.get(path.suffix)
     if read is None and path.exists():
         raise EvidenceError(f"{path.name!r}", f"a file {path.suffix!r}", ".npz or .safetensors")
-    arrays: dict[str, Any] = dict((read or read_npz)(path))
+    return from_arrays((read or read_npz)(path), repr(path.name))
+
+
+def from_arrays(given: Mapping[str, Any], what: str = "arrays") -> Evidence:
+    """Evidence from arrays named like the fields; one of them tells which kind it is.
+
+    >>> from_arrays({"values": np.eye(3), "truth": np.eye(3)})
+    <ConceptEvidence: 3 samples, 3 concepts; values, truth>
+    """
+    arrays = dict(given)
     first = _most_like(arrays)
     kind = FROM_ARRAYS[first]
     known = {name for name, _ in kind.layouts()}
     axes = [name for name in AXES if name != "parts" and hasattr(kind, name)]
-    unknown = sorted(set(arrays) - known - {*axes, "ids", "clusters"})
+    unknown = sorted(set(arrays) - known - {*axes, "ids", "clusters", "samples"})
     if unknown or first not in arrays:
-        came = f"unknown arrays {unknown}" if unknown else f"only {sorted(arrays)}"
-        others = ", ".join([*sorted(known - {first}), *axes, "ids", "clusters"])
-        raise EvidenceError(
-            f"{path.name!r}", came, f"{first!r} and perhaps {others}", "Rename the arrays."
-        )
+        _refuse(unknown, first, sorted(arrays), [*sorted(known - {first}), *axes], what)
     for axis in axes:
-        if axis in arrays:
+        if axis in arrays and not isinstance(arrays[axis], NamedAxis):
             arrays[axis] = tuple(str(name) for name in np.atleast_1d(arrays[axis]))
-    rows = {name: arrays.pop(name) for name in ("ids", "clusters") if name in arrays}
+    samples = _samples_of(arrays)
     lacking = [name for name in _needed(kind) if name not in arrays]
     if lacking:
         raise EvidenceError(
-            f"{path.name!r}", f"no {lacking[0]!r}", f"it, beside {first!r}",
+            what, f"no {lacking[0]!r}", f"it, beside {first!r}",
             f"docs/evidence.md says what it holds, under {kind.kind} evidence.",
         )  # fmt: skip
     own = any(np.ndim(arrays.get(name, 0)) == 3 for name in ("vectors", "projections"))
     make = SurrogateEvidence.per_class if kind is SurrogateEvidence and own else kind
     try:
-        return make(**arrays, samples=Samples(**rows))
+        return make(**arrays, samples=samples)
     except TypeError as error:
-        raise EvidenceError(f"{path.name!r}", str(error), "all the arrays of its kind") from error
+        raise EvidenceError(what, str(error), "all the arrays of its kind") from error
+
+
+def _samples_of(arrays: dict[str, Any]) -> Samples:
+    """Which samples there are, taken out of the arrays."""
+    rows = {name: np.asarray(arrays.pop(name)) for name in ("ids", "clusters") if name in arrays}
+    samples = arrays.pop("samples", None)
+    if samples is None:
+        return Samples(**rows)
+    if not isinstance(samples, Samples):
+        raise EvidenceError("samples", type(samples).__name__, "Samples(ids=..., clusters=...)")
+    if rows:
+        raise EvidenceError("samples", f"`samples` and `{next(iter(rows))}`", "`samples` alone")
+    return samples
+
+
+def _refuse(
+    unknown: Sequence[str], first: str, came: Sequence[str], others: Sequence[str], what: str
+) -> None:
+    """Arrays that one kind of evidence has no name for: of another kind, or misspelt."""
+    two = [name for name in unknown if name in FROM_ARRAYS and first in came]
+    if two:
+        kinds = (FROM_ARRAYS[first].__name__, FROM_ARRAYS[two[0]].__name__)
+        raise EvidenceError(
+            what, f"{first!r} and {two[0]!r}, which are of two kinds", f"arrays of {kinds[0]} or "
+            f"of {kinds[1]}", "Make a bundle, or a file, of each kind and audit both together.",
+        )  # fmt: skip
+    names = [first, *others, "ids", "clusters"]
+    near = {name: get_close_matches(name, names, 1) for name in unknown}
+    meant = [f"{found[0]!r} for {name!r}" for name, found in near.items() if found]
+    said = f"unknown arrays {list(unknown)}" if unknown else f"only {list(came)}"
+    raise EvidenceError(
+        what, said, f"{first!r} and perhaps {', '.join(names[1:])}",
+        f"Did you mean {', '.join(meant)}?" if meant else "Rename the arrays.",
+    )  # fmt: skip

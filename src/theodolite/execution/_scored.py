@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from theodolite.contracts.score import Score
 from theodolite.execution.audit import Audit, verdicts
 from theodolite.execution.evaluate import Request, Resampling, expand
+from theodolite.execution.missing import Lacking
 from theodolite.execution.record import ScoresFile, scores_file
 from theodolite.execution.spec import MetricSpec, RunSpec
+from theodolite.execution.verdict import Verdict
 from theodolite.metrics._catalogue import entry
 
 
@@ -23,8 +25,14 @@ def resampling_of(spec: RunSpec) -> Resampling:
 
 def scores_file_of(spec: RunSpec, found: Audit) -> ScoresFile:
     """Scores, verdicts and what could not be asked."""
-    answers = verdicts(found.scores, headline_scores(spec, found.scores))
-    return scores_file(found.scores, answers, found.unanswered)
+    return scores_file(found.scores, verdicts_of(spec, found.scores), found.unanswered)
+
+
+def verdicts_of(
+    spec: RunSpec, scores: Sequence[Score], unanswered: Sequence[Lacking] = ()
+) -> tuple[Verdict, ...]:
+    """The verdicts of a run, read from the scores that its spec wants them read from."""
+    return verdicts(scores, headline_scores(spec, scores), unanswered)
 
 
 def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:

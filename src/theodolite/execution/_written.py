@@ -13,12 +13,12 @@ from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.files import save
 from theodolite.contracts.made import Compared, Made
 from theodolite.errors import EvidenceError
+from theodolite.execution.audit import by_kind
 from theodolite.execution.evaluate import Request
 from theodolite.execution.run_folder import SHOWN
 from theodolite.execution.run_record import ExampleRecord, UnitCardRecord
 from theodolite.execution.spec import RunSpec
 from theodolite.io.paths import all_or_nothing
-from theodolite.io.tables import write_parquet
 from theodolite.metrics._base import SampleMean, ratio
 
 
@@ -31,12 +31,12 @@ def save_compared(other: Compared, spec: RunSpec, out: Path) -> None:
             save(bundle, out / "compared" / other.name / f"seed-{seed}" / bundle.kind)
 
 
-def write_per_sample(path: Path, requests: Sequence[Request], bundles: Sequence[Evidence]) -> None:
+def per_sample(requests: Sequence[Request], bundles: Sequence[Evidence]) -> dict[str, list[Any]]:
     """What each sample gave to each score that is a mean over samples."""
-    by_kind = {type(bundle): bundle for bundle in bundles}
+    kinds = by_kind(bundles)
     columns: dict[str, list[Any]] = {n: [] for n in ("sample", "metric", "options", "value")}
     for request in requests:
-        evidence = by_kind.get(request.entry.needs)
+        evidence = kinds.get(request.entry.needs)
         about = request.entry
         if evidence is None or about.detail or not issubclass(about.state, SampleMean):
             continue
@@ -54,7 +54,7 @@ def write_per_sample(path: Path, requests: Sequence[Request], bundles: Sequence[
             columns["options"] += [label] * len(names)
             column = np.moveaxis(value, 0, -1)[cell]
             columns["value"] += [None if np.isnan(v) else float(v) for v in column]
-    write_parquet(path, columns)
+    return columns
 
 
 def write_examples(out: Path, made: Made, spec: RunSpec) -> list[ExampleRecord]:

@@ -11,6 +11,8 @@ from theodolite.contracts.evidence import ConceptEvidence, InterventionEvidence
 from theodolite.contracts.files import save
 from theodolite.contracts.made import Compared, Made, Progress, silent
 from theodolite.contracts.shards import by_class
+from theodolite.execution._conflict_pictures import write_conflict_pictures
+from theodolite.execution._conflict_record import ConflictsFile
 from theodolite.execution._input import (
     Places,
     check_apart,
@@ -19,14 +21,21 @@ from theodolite.execution._input import (
     maker,
     settled,
 )
-from theodolite.execution._scored import requests_named, resampling_of, scores_file_of
+from theodolite.execution._scored import (
+    requests_named,
+    resampling_of,
+    scores_file_of,
+    verdicts_of,
+)
 from theodolite.execution._written import (
+    per_sample,
     save_compared,
     write_cards,
     write_examples,
-    write_per_sample,
 )
 from theodolite.execution.audit import Audit, answer
+from theodolite.execution.conflicts import FILE as CONFLICTS
+from theodolite.execution.conflicts import clusters_of_samples, conflicts_between
 from theodolite.execution.engine import Engine, crew
 from theodolite.execution.evaluate import Request, Resampling
 from theodolite.execution.record import (
@@ -104,15 +113,20 @@ def run(
 
 
 def run_made(
-    spec: RunSpec, made: Made, out: Path, progress: Progress = silent, failed: int = 0
+    spec: RunSpec,
+    made: Made,
+    out: Path,
+    progress: Progress = silent,
+    failed: int = 0,
+    scored: Audit | None = None,
 ) -> Audit:
-    """Score evidence that is made already, and write all but ``run.json``."""
-    started = time.monotonic()
+    """Score evidence that is made already, unless it is scored, and write all but ``run.json``."""
+    started = time.monotonic() - (scored.seconds if scored is not None else 0.0)
     evidence = [[_clustered(bundle, spec) for bundle in bundles] for bundles in made.evidence]
     for seed, bundles in zip(spec.seeds, evidence, strict=False):
         for bundle in bundles:
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
-    found = answer_made(spec, evidence, progress)
+    found = answer_made(spec, evidence, progress) if scored is None else scored
     write_scores(out / "scores.json", scores_file_of(spec, found))
     if made.compared or spec.studies:
         for other in made.compared:
@@ -122,9 +136,13 @@ def run_made(
             write_record(out / "compared.json", ComparedFile(models=records))
         firsts = [evidence[0], *(other.evidence[0] for other in made.compared)]
         write_studies(out / "studies.json", spec, records, firsts)
-    write_per_sample(out / "per_sample.parquet", found.requests, evidence[0])
-    for name, columns in made.tables.items():
-        write_parquet(out / "tables" / f"{name}.parquet", columns)
+    columns = per_sample(found.requests, evidence[0])
+    write_parquet(out / "per_sample.parquet", columns)
+    disagree = _conflicts(spec, found, columns, evidence[0])
+    if disagree.judged or disagree.verdicts:
+        write_record(out / CONFLICTS, disagree)
+    for name, table in made.tables.items():
+        write_parquet(out / "tables" / f"{name}.parquet", table)
     if made.model:
         write_safetensors(out / "model.safetensors", made.model)
     about = MadeRecord(
@@ -132,6 +150,7 @@ def run_made(
         facts=list(made.facts),
         inputs=dict(made.inputs),
         examples=write_examples(out, made, spec),
+        conflict_examples=write_conflict_pictures(out, made, disagree),
         cards=write_cards(out, made),
         concept_cards=[ConceptCardRecord.model_validate(asdict(c)) for c in made.concept_cards],
         seconds_scoring=round(time.monotonic() - started, 1),
@@ -139,6 +158,15 @@ def run_made(
     )
     write_record(out / "made.json", about)
     return found
+
+
+def _conflicts(
+    spec: RunSpec, found: Audit, columns: Mapping[str, Sequence[Any]], bundles: Sequence[Evidence]
+) -> ConflictsFile:
+    """Where the questions of the run disagree, on the explanations of its first seed."""
+    clusters = clusters_of_samples(bundles)
+    answers = verdicts_of(spec, found.scores)
+    return conflicts_between(answers, found.scores, columns, clusters, resampling_of(spec))
 
 
 def answer_made(

@@ -23,7 +23,7 @@ SHOWN = ("pictures", "concepts")
 WRITTEN = frozenset(
     {
         RUN, MANIFEST, SEAL, "scores.json", "made.json", "report.html", "per_sample.parquet",
-        "compared.json", "studies.json", "model.safetensors", "failed.parquet",
+        "compared.json", "conflicts.json", "studies.json", "model.safetensors", "failed.parquet",
         "evidence", "compared", "tables", *SHOWN, PIECES,
     }
 )  # fmt: skip

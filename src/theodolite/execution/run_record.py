@@ -85,6 +85,8 @@ class MadeRecord(Record):
     facts: list[tuple[str, int | float | str]] = []
     inputs: dict[str, str] = {}
     examples: list[ExampleRecord] = []
+    conflict_examples: list[ExampleRecord] = []
+    """Pictures on which the questions disagree."""
     cards: list[UnitCardRecord] = []
     concept_cards: list[ConceptCardRecord] = []
     seconds_scoring: float

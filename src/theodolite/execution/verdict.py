@@ -16,6 +16,8 @@ QUESTIONS: dict[Question, str] = {
     "detects": "Does a unit detect the concept?",
     "accepted": "Would people agree?",
 }
+FEW = 30
+"""With fewer samples, not to be told from a null is not yet to be no better."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,10 @@ def verdict(score: Score) -> Verdict:
         return answered("cannot tell", f"{reason} ({percent(null.value, score)}).")
     if score.n < 2:
         return answered("cannot tell", f"{said}, from a single one of the {score.n_of}.")
+    said += _of_best(score)
     lost = next((one for one in score.nulls if not _beaten(one, score, sign)), None)
     if lost is not None:
-        relation = "worse than" if _surely_worse(lost, sign) else "no better than"
-        return answered("no", f"{said}, {relation} {lost.name} ({percent(lost.value, score)}).")
+        return answered(*_lost_to(lost, score, said, sign))
     because = f"{said}, better than {null.name} ({percent(null.value, score)})"
     line = enough_line(score)
     if line is None or score.interval is None:
@@ -66,6 +68,30 @@ def verdict(score: Score) -> Verdict:
         return answered("yes", f"{because}.")
     side = "at least" if sign > 0 else "at most"
     return answered("partly", f"{because}, but not surely {side} {percent(line, score)}.")
+
+
+def _lost_to(lost: Null, score: Score, said: str, sign: float) -> tuple[Answer, str]:
+    """No; but a few samples that could as well be far better than the null do not tell."""
+    against = f"{lost.name} ({percent(lost.value, score)})"
+    if _surely_worse(lost, sign):
+        return "no", f"{said}, worse than {against}."
+    if score.n < FEW and score.n_of == "samples" and lost.difference is not None:
+        gain = lost.difference.high if sign > 0 else -lost.difference.low
+        if gain >= sign * (score.best - lost.value) / 2 > 0:
+            only = f"only {score.n} samples"
+            return (
+                "cannot tell",
+                f"{said}: {only} do not tell whether that is better than {against}.",
+            )
+    return "no", f"{said}, no better than {against}."
+
+
+def _of_best(score: Score) -> str:
+    """What could be had at most, where that is less than all."""
+    short = score.better == "higher" and score.best < score.bounds[1] - 5e-4
+    return (
+        f" of at most {percent(score.best, score)}" if short and score.bounds[1] < math.inf else ""
+    )
 
 
 def _against_clean(score: Score, null: Null, said: str) -> tuple[Answer, str]:

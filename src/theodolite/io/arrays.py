@@ -54,8 +54,8 @@ def _npy_header(stream: io.BufferedIOBase, name: str) -> tuple[tuple[int, ...], 
         raise RefusedInput(
             f"array {name!r}",
             "Python objects, which could run code when read",
-            "numbers",
-            "Save it again with a numeric dtype, e.g. array.astype(float).",
+            "numbers, or strings",
+            "Save it again: array.astype(float), or np.array(names, dtype=str) for names.",
         )
     if math.prod(shape) * dtype.itemsize > MAX_ARRAY_BYTES:
         raise RefusedInput(f"array {name!r}", f"shape {shape}", "a size that fits a machine")

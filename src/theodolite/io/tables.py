@@ -1,11 +1,14 @@
 """Tables as Parquet."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from theodolite.errors import RefusedInput
 from theodolite.io._parquet_checks import (
@@ -20,6 +23,14 @@ from theodolite.io.paths import all_or_nothing, existing
 Columns = Mapping[str, Sequence[Any] | np.ndarray]
 
 
+@dataclass(frozen=True)
+class Words:
+    """A column of words: each is said once, cells hold its place. A cell without word has -1."""
+
+    said: tuple[str, ...]
+    codes: Int[np.ndarray, " rows"]
+
+
 def read_parquet(path: Path, what: str = "table") -> dict[str, list[Any]]:
     """The columns of a Parquet file by name. Extension types can run code: they are refused."""
     with existing(path, what).open("rb") as stream:
@@ -31,19 +42,57 @@ def read_parquet_from(content: bytes, name: str) -> dict[str, list[Any]]:
     return _columns(io.BytesIO(content), f"table {name!r}")
 
 
+def read_coded(path: Path, what: str = "table") -> dict[str, Words | np.ndarray]:
+    """The columns of a long table without a Python object per cell, under the same rules.
+
+    Words come as codes into what they say, numbers as an array in which null is undefined.
+    """
+    named = f"{what} {path.name!r}"
+    with existing(path, what).open("rb") as stream, _refused_plainly(stream, named):
+        import pyarrow as pa  # noqa: PLC0415
+
+        joined = pa.concat_tables(list(_groups(stream, named))).unify_dictionaries()
+        return {name: _coded(joined[name]) for name in joined.column_names}
+
+
+def _coded(column: Any) -> Words | np.ndarray:
+    import pyarrow as pa  # noqa: PLC0415
+
+    whole = column.combine_chunks()
+    if pa.types.is_dictionary(whole.type):
+        codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        said = tuple(str(word) for word in whole.dictionary.to_pylist())
+        return Words(said, codes.astype(np.int64))
+    if pa.types.is_integer(whole.type) or pa.types.is_floating(whole.type):
+        return np.asarray(whole.cast(pa.float64()).to_numpy(zero_copy_only=False), float)
+    return np.array(whole.to_pylist(), object)
+
+
 def _columns(stream: io.BufferedIOBase, what: str) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {}
+    with _refused_plainly(stream, what):
+        for table in _groups(stream, what):
+            for name in table.column_names:
+                columns.setdefault(name, []).extend(table[name].to_pylist())
+    return columns
+
+
+@contextmanager
+def _refused_plainly(stream: io.BufferedIOBase, what: str) -> Iterator[None]:
+    """Look at the footer before pyarrow does; what pyarrow cannot read is refused in our words."""
     check_footer(stream, what)
     import pyarrow as pa  # noqa: PLC0415  a third of a second that most commands do not need
 
     try:
-        return _read(stream, what)
+        yield
     except RefusedInput:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise RefusedInput(what, "no readable Parquet", "Parquet") from error
 
 
-def _read(stream: io.BufferedIOBase, what: str) -> dict[str, list[Any]]:
+def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
+    """Groups of rows as pyarrow tables, after an empty one that says which columns there are."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -60,16 +109,14 @@ def _read(stream: io.BufferedIOBase, what: str) -> dict[str, list[Any]]:
     names = file.schema_arrow.names
     if len(set(names)) < len(names):
         raise RefusedInput(what, f"columns {names}", "distinct names")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    yield file.schema_arrow.empty_table()
     room = MAX_UNPACKED_BYTES
     for group in range(file.num_row_groups):
         table = file.read_row_group(group)
         room -= sum(unpacked_bytes(part) for column in table.columns for part in column.chunks)
         if room < 0:
             raise RefusedInput(what, "more when unpacked", f"at most {MAX_UNPACKED_BYTES:,} bytes")
-        for name in names:
-            columns[name] += table[name].to_pylist()
-    return columns
+        yield table
 
 
 def parquet_bytes(columns: Columns) -> bytes:

@@ -86,9 +86,22 @@ class _PlainLoader(yaml.SafeLoader):
             raise yaml.YAMLError("an alias (*name), which is not allowed here")
         return super().compose_node(parent, index)
 
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
+        # of a key that comes twice YAML would silently keep the last
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                continue
+            key = self.construct_object(key_node)
+            if key in seen:
+                line = key_node.start_mark.line + 1
+                raise yaml.YAMLError(f"the key {key!r} twice, again in line {line}")
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
 
 def read_yaml(path: Path, what: str = "YAML file", limit: int = MEBIBYTE) -> Any:
-    """The file as plain YAML: no tags that build objects, no aliases."""
+    """The file as plain YAML: no tags that build objects, no aliases, no key twice."""
     try:
         return yaml.load(read_text(path, what, limit), Loader=_PlainLoader)  # noqa: S506
     except (yaml.YAMLError, RecursionError, ValueError) as error:

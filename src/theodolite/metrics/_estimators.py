@@ -16,6 +16,7 @@ from scipy.special import digamma, ndtri
 
 from theodolite.contracts.scatter import mixed
 from theodolite.errors import EvidenceError
+from theodolite.metrics import _information_of_few
 from theodolite.threads import one_thread_if
 
 NEIGHBOURS = 3
@@ -98,20 +99,29 @@ def ross_columns(
     k: int = NEIGHBOURS,
 ) -> Float[np.ndarray, "columns samples"]:
     """The terms of each column with one label for all: every column is sorted once."""
-    from theodolite.metrics._information_kernels import ross_column_terms  # noqa: PLC0415
-
     alone, kept, counts, numbered = _shared_labels(labels, k)
     out = np.tile(alone, (values.shape[1], 1))
     if len(kept):
         columns = Columns(np.asarray(values, np.float64)[kept])
-        found = np.empty((values.shape[1], len(kept)))
-        with one_thread_if(found.size < SMALL):
-            ross_column_terms(
-                columns.ordered, columns.order, *columns.index, numbered, counts, k,
-                _psi(len(kept)), found,
-            )  # fmt: skip
+        found = _ross_columns(columns, numbered, counts, k)
         out[:, kept] = found + digamma(len(kept))
     return out
+
+
+def _ross_columns(
+    columns: "Columns", labels: Int[np.ndarray, " samples"], counts: np.ndarray, k: int
+) -> Float[np.ndarray, "columns samples"]:
+    n_columns, n = columns.values.shape
+    if _information_of_few.few("ross_column_terms", n_columns * n):
+        return _information_of_few.ross_column_terms(columns.values, labels, counts, k, _psi(n))
+    from theodolite.metrics._information_kernels import ross_column_terms  # noqa: PLC0415
+
+    found = np.empty((n_columns, n))
+    with one_thread_if(found.size < SMALL):
+        ross_column_terms(
+            columns.ordered, columns.order, *columns.index(), labels, counts, k, _psi(n), found
+        )
+    return found
 
 
 def ross_many(
@@ -190,32 +200,33 @@ class Columns:
     ordered: Float[np.ndarray, "columns samples"]
     order: Int[np.ndarray, "columns samples"]
     rank: Int[np.ndarray, "columns samples"]
-    index: tuple[np.ndarray, np.ndarray, np.ndarray]
-    """For each column: where in the order the values of equal steps begin; lowest value; scale."""
 
     def __init__(self, values: Float[np.ndarray, "samples columns"]) -> None:
-        from theodolite.metrics._information_kernels import bucket_tables  # noqa: PLC0415
-
         columns = np.array(values.T, np.float64, order="C")
         order = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
         rank = np.empty_like(order)
         along = np.broadcast_to(np.arange(columns.shape[1], dtype=np.int32), order.shape)
         np.put_along_axis(rank, order, along, axis=1)
         ordered = np.take_along_axis(columns, order, axis=1)
-        n_columns, n = columns.shape
+        for name, made in (
+            ("values", columns), ("ordered", ordered), ("order", order), ("rank", rank),
+        ):  # fmt: skip
+            object.__setattr__(self, name, made)
+
+    def index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For each column: where in the order the values of equal steps begin; lowest; scale."""
+        from theodolite.metrics._information_kernels import bucket_tables  # noqa: PLC0415
+
+        n_columns, n = self.values.shape
         index = (
             np.empty((n_columns, 4 * n + 2), np.int32),
             np.empty(n_columns),
             np.empty(n_columns),
         )
         if n:
-            with one_thread_if(columns.size < SMALL):
-                bucket_tables(ordered, *index)
-        for name, made in (
-            ("values", columns), ("ordered", ordered), ("order", order), ("rank", rank),
-            ("index", index),
-        ):  # fmt: skip
-            object.__setattr__(self, name, made)
+            with one_thread_if(self.values.size < SMALL):
+                bucket_tables(self.ordered, *index)
+        return index
 
 
 def pair_terms(
@@ -231,10 +242,28 @@ def pair_terms(
     samples that agree in the strata of both columns: the terms' mean is then the information given
     both. Where k or fewer agree the terms are NaN.
     """
-    from theodolite.metrics import _information_kernels as kernels  # noqa: PLC0415
-
     _checked_k(k)
     n = columns.values.shape[1]
+    kernel = "ksg_pair_terms" if strata is None else "ksg_stratified_terms"
+    if n > k and _information_of_few.few(kernel, len(pairs) * n):
+        yield (
+            slice(0, len(pairs)),
+            _information_of_few.ksg_pair_terms(columns.values, pairs, k, _psi(n), strata),
+        )
+        return
+    yield from _pair_blocks(columns, pairs, k, strata)
+
+
+def _pair_blocks(
+    columns: Columns,
+    pairs: Int[np.ndarray, "pairs 2"],
+    k: int,
+    strata: Int[np.ndarray, "columns samples"] | None,
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    from theodolite.metrics import _information_kernels as kernels  # noqa: PLC0415
+
+    n = columns.values.shape[1]
+    index = columns.index() if strata is None else ()
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
     for at in range(0, len(pairs), step):
         block = slice(at, min(at + step, len(pairs)))
@@ -245,7 +274,7 @@ def pair_terms(
                 pass
             elif strata is None:
                 kernels.ksg_pair_terms(
-                    columns.values, columns.ordered, columns.order, columns.rank, *columns.index,
+                    columns.values, columns.ordered, columns.order, columns.rank, *index,
                     chosen, k, _psi(n), out,
                 )  # fmt: skip
             else:

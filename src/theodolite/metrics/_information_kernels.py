@@ -13,15 +13,22 @@ STRIPS = 0.5  # strips per square root of the samples: the fastest seen
 def bucket_tables(ordered, tables, lowest, scale):
     """A table for each ordered column; see below."""
     for c in numba.prange(ordered.shape[0]):
-        tables[c], lowest[c], scale[c] = _table(ordered[c])
+        lowest[c], scale[c] = _fill_table(ordered[c], tables[c])
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
 def _table(values):
     """Where in ordered values each of many equal steps begins; the lowest value; steps per unit."""
+    table = np.empty(4 * values.size + 2, np.int32)
+    low, scale = _fill_table(values, table)
+    return table, low, scale
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _fill_table(values, table):
     n_buckets = 4 * values.size
-    table = np.empty(n_buckets + 2, np.int32)
     low, width = values[0], values[-1] - values[0]
     scale = n_buckets / width if width * 1e300 > n_buckets else 0.0
     at = 0
@@ -29,7 +36,7 @@ def _table(values):
         while at < values.size and _bucket(values[at], low, scale, n_buckets) < b:
             at += 1
         table[b] = at
-    return table, low, scale
+    return low, scale
 
 
 @numba.njit(cache=True, nogil=True)
@@ -92,7 +99,8 @@ def _one_pair(x, y, x_column, y_column, y_order, k, psi, out):
     for s in range(n_strips + 1):
         first[s] = s * n // n_strips
     for s in range(n_strips):
-        strip_of[first[s] : first[s + 1]] = s
+        for at in range(first[s], first[s + 1]):  # assigned as a slice, it compiles 2 s longer
+            strip_of[at] = s
     # a guard below and above each strip, infinitely far in y: no scan needs to know where it ends
     size = n + 2 * n_strips
     sx, sy, who = np.zeros(size), np.full(size, np.inf), np.empty(size, np.int32)
@@ -112,7 +120,8 @@ def _one_pair(x, y, x_column, y_column, y_order, k, psi, out):
     empty_1 = np.inf if k > 2 else -1.0
     empty_2 = np.inf if k > 1 else -1.0
     for s in range(n_strips):
-        pointer[:] = start
+        for t in range(n_strips):
+            pointer[t] = start[t]
         for p in range(start[s], fill[s]):
             px, py = sx[p], sy[p]
             b1, b2, far = empty_1, empty_2, np.inf

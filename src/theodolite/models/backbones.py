@@ -48,6 +48,29 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     return Backbone(name, _fast(network), preprocessing, _last_layer(network), weights)
 
 
+def live_backbone(
+    network: "torch.nn.Module", preprocessing: Preprocessing | None = None
+) -> Backbone:
+    """A network that is at hand. It is used as it is, and left as it is.
+
+    How it wants its pictures is what timm knows of it; of a network that timm did not make, the
+    usual 224 pixels with the statistics of ImageNet, unless ``preprocessing`` says otherwise.
+    """
+    about: Any = getattr(network, "pretrained_cfg", None)
+    if preprocessing is None and timm_knows(network):
+        preprocessing = Preprocessing(
+            size=tuple(about["input_size"][1:]), mean=about["mean"], spread=about["std"]
+        )
+    name = type(network).__name__
+    return Backbone(name, network, preprocessing or Preprocessing(), _last_layer(network))
+
+
+def timm_knows(network: Any) -> bool:
+    """Whether timm says how the network wants its pictures; of its names it always does."""
+    about = getattr(network, "pretrained_cfg", None)
+    return isinstance(network, str) or (isinstance(about, dict) and "input_size" in about)
+
+
 def _built(name: str, *, pretrained: bool) -> Any:
     if name in CIFAR_BLOCKS:
         if pretrained:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from theodolite.errors import EvidenceError
 from theodolite.io.checkpoints import read_weights
 from theodolite.models.backbones import _load, load_backbone
-from theodolite.models.features import Preprocessing, _evaluating
+from theodolite.models.features import Preprocessing, evaluating
 from theodolite.models.places import last_places
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Classifier:
         first = next(self.network.parameters(), None)
         device = "cpu" if first is None else first.device
         found = []
-        with _evaluating(self.network), torch.inference_mode():
+        with evaluating(self.network), torch.inference_mode():
             for start in range(0, len(batch), BATCH):
                 part = np.ascontiguousarray(batch[start : start + BATCH], np.float32)
                 logits = self.network(torch.from_numpy(part).to(device))

@@ -66,7 +66,7 @@ class FeatureExtractor:
         import torch  # noqa: PLC0415
 
         kept: list[Any] = []
-        with _evaluating(self.network), torch.inference_mode():
+        with evaluating(self.network), torch.inference_mode():
             hook = self.layer.register_forward_hook(lambda _, __, given: kept.append(_copy(given)))
             try:
                 first = next(self.network.parameters(), None)
@@ -121,10 +121,12 @@ def _find(network: "torch.nn.Module", name: str) -> "torch.nn.Module":
 
 
 @contextmanager
-def _evaluating(network: "torch.nn.Module") -> Iterator[None]:
-    was_training = network.training
+def evaluating(network: "torch.nn.Module") -> Iterator[None]:
+    """Evaluation, and each module back as it was: some may be frozen while others train."""
+    modes = [(module, module.training) for module in network.modules()]
     network.eval()
     try:
         yield
     finally:
-        network.train(was_training)
+        for module, training in modes:
+            module.training = training

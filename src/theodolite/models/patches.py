@@ -10,7 +10,7 @@ from PIL import Image
 
 from theodolite.errors import EvidenceError
 from theodolite.models.backbones import Backbone
-from theodolite.models.features import _evaluating
+from theodolite.models.features import evaluating
 
 if TYPE_CHECKING:
     import torch
@@ -89,7 +89,7 @@ def embeddings_of(
     layer: Any = network.get_submodule(head_layer(network, size))
     device = layer.weight.device
     kept: list[np.ndarray] = []
-    with _evaluating(network), torch.inference_mode():
+    with evaluating(network), torch.inference_mode():
         hook = layer.register_forward_pre_hook(lambda _, x: kept.append(x[0].float().cpu().numpy()))
         try:
             for some in _batches((backbone.preprocessing(p) for p in pictures), batch):
@@ -145,7 +145,7 @@ def head_layer(network: "torch.nn.Module", size: tuple[int, int] | None = None) 
 
     linear = torch.nn.Linear
     names: dict[Any, str] = {m: n for n, m in network.named_modules() if isinstance(m, linear)}
-    with _evaluating(network), torch.inference_mode():
+    with evaluating(network), torch.inference_mode():
         hooks = [layer.register_forward_hook(tell) for layer in names]
         try:
             answer = network(torch.zeros((2, 3, *shape), device=device))

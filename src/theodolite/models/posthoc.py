@@ -59,6 +59,17 @@ def fit_posthoc(
     """
     features, labels = training
     values = bank.project(features, projection)
+    return PosthocBottleneck(bank, projection, *fit_linear(values, labels, n_classes, head, seed))
+
+
+def fit_linear(
+    values: Float[np.ndarray, "samples inputs"],
+    labels: Int[np.ndarray, " samples"],
+    n_classes: int,
+    head: Head = "logistic",
+    seed: int = 0,
+) -> tuple[Float[np.ndarray, "inputs classes"], Float[np.ndarray, " classes"]]:
+    """Weights and bias of one linear layer from values to classes."""
     centre, spread = values.mean(axis=0), values.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     standard = ((values - centre) / spread).astype(np.float32)
@@ -72,7 +83,7 @@ def fit_posthoc(
         # a head that has not fully converged is still the head that is judged
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(standard, labels)
-    weights = np.zeros((len(bank.concepts), n_classes))
+    weights = np.zeros((values.shape[1], n_classes))
     bias = np.full(n_classes, -np.inf)  # a class without training samples is never chosen
     if len(model.classes_) == 2:  # scikit-learn keeps one column for two classes
         columns, offsets = np.concatenate([-model.coef_, model.coef_]), [-1, 1] * model.intercept_
@@ -80,4 +91,4 @@ def fit_posthoc(
         columns, offsets = model.coef_, model.intercept_
     weights[:, model.classes_] = (columns / spread).T
     bias[model.classes_] = offsets - (columns * (centre / spread)).sum(axis=1)
-    return PosthocBottleneck(bank, projection, weights, bias)
+    return weights, bias

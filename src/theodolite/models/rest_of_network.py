@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
-from theodolite.models.features import _evaluating, _find
+from theodolite.models.features import _find, evaluating
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +105,7 @@ class RestOfNetwork:
             came = " and ".join(f"{len(array)}" for array in arrays)
             raise EvidenceError("samples", came, "as many of each, and at least one")
         done = []
-        with _evaluating(self.network), torch.no_grad():
+        with evaluating(self.network), torch.no_grad():
             for start in range(0, n, self.batch):
                 given = [self._tensor(array[start : start + self.batch]) for array in arrays]
                 done.append(step(*given).cpu().numpy())

@@ -7,29 +7,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from theodolite.contracts.axes import Samples
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
 from theodolite.contracts.made import Made, Workshop
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError
-from theodolite.explainers.concept_maps import concept_activation_maps
 from theodolite.io.arrays import read_npy
 from theodolite.io.paths import sha256_of
 from theodolite.io.pictures import jpeg_bytes
-from theodolite.models.backbones import load_backbone
+from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.concept_bank import Projection, draw_examples, fit_concept_bank
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
 from theodolite.pipelines._features import (
-    FeatureMaps,
     checked_pooled,
     feature_maps,
     weights_digest,
 )
 from theodolite.pipelines._parallel import counted, in_parallel
-
-Setting = tuple[int, float]
+from theodolite.pipelines._posthoc_evidence import (
+    Setting,
+    Work,
+    chosen,
+    evidence_of,
+    facts,
+    settings_table,
+)
+from theodolite.pipelines._posthoc_network import (
+    Answers,
+    fitted_answers,
+    own_answers,
+)
+from theodolite.pipelines._posthoc_units import unit_evidence_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,31 +56,41 @@ class PosthocPipeline:
     head: Head = "logistic"
     held_out: float = 0.2
     """Share of the training pictures that choose among the settings; the test set never does."""
+    units: bool = False
+    """Also ask what the layer's units detect, where the data set has masks."""
 
     def make(self, data: ConceptData, workshop: Workshop) -> Made:
         """Features, vectors for each setting, the best setting's model for each seed, evidence."""
-        work = self._prepare(data, workshop)
+        backbone = load_backbone(self.backbone, self.weights)
+        return self._made(data, self._prepare(data, backbone, workshop), None, workshop)
+
+    def make_with(self, backbone: Backbone, data: ConceptData, workshop: Workshop) -> Made:
+        """The same with a network that is at hand; ``backbone`` of the settings is only its name.
+
+        If it puts out as many numbers as there are classes, it answers for itself.
+        """
+        work = self._prepare(data, backbone, workshop)
+        own = own_answers(backbone, data, np.concatenate([work.train, work.test]))
+        return self._made(data, work, own, workshop)
+
+    def _made(self, data: ConceptData, work: Work, own: Answers | None, workshop: Workshop) -> Made:
         tried = self._try_settings(data, work, workshop)
         best = max(tried, key=lambda setting: tried[setting][0])
         fit = partial(self._fit, data, work, work.train, best)
         models = list(
             counted(in_parallel(fit, workshop.seeds), "models", len(workshop.seeds), workshop)
         )
-        of_test = work.features[work.test]
-        said = [_concept_evidence(data, work.test, model, of_test) for model in models]
-        located = [self._located(data, work, model) for model in models]
+        answers = own or fitted_answers(work.features, data, work.train)
+        bundles = [evidence_of(data, work, model, answers) for model in models]
+        tables: dict[str, Any] = {"settings": settings_table(tried, best)}
+        if self.units and (found := unit_evidence_of(data, work.maps, workshop.seeds[0])):
+            bundles[0].append(found[0])
+            tables["unit_formulas"] = found[1]
         return Made(
-            evidence=[list(pair) for pair in zip(said, located, strict=True)],
-            tables={"settings": _settings_table(tried, best)},
-            notes=(*data.notes, *work.notes),
-            facts=(
-                ("test accuracy", _accuracy(said)),
-                ("test samples", len(work.test)),
-                ("accuracy on pictures with maps", _accuracy([one.explained for one in located])),
-                ("test pictures with maps", len(work.maps.rows)),
-                ("examples per concept", best[0]),
-                ("SVM regulariser", best[1]),
-            ),
+            evidence=bundles,
+            tables=tables,
+            notes=(*data.notes, *work.notes, *(answers.notes() if answers else ())),
+            facts=(*facts(data, work, bundles, answers), *chosen(best)),
             inputs=data.digests() | work.inputs,
             model={
                 "vectors": models[0].bank.vectors,
@@ -84,8 +101,7 @@ class PosthocPipeline:
             picture=lambda name: jpeg_bytes(data.picture(data.pictures.index(name)), longest=320),
         )
 
-    def _prepare(self, data: ConceptData, workshop: Workshop) -> "_Work":
-        backbone = load_backbone(self.backbone, self.weights)
+    def _prepare(self, data: ConceptData, backbone: Backbone, workshop: Workshop) -> Work:
         test, train = np.flatnonzero(data.is_test), np.flatnonzero(~data.is_test)
         inputs = weights_digest(self.weights)
         if self.pooled is not None:
@@ -97,7 +113,7 @@ class PosthocPipeline:
                 "these, the other scores on all, from pooled features given as a file."
             )
             inputs[self.pooled.name] = sha256_of(self.pooled)
-            return _Work(features, train, test, maps, inputs, (note,))
+            return Work(features, train, test, maps, inputs, (note,))
         test, train = data.at_hand(test), data.at_hand(train)
         if not len(test) or not len(train):
             raise EvidenceError(
@@ -108,10 +124,10 @@ class PosthocPipeline:
         of_test = feature_maps(data, test, backbone, self.layer, workshop)
         features = np.zeros((len(data), of_train.shape[1]), np.float32)
         features[train], features[test] = of_train, of_test.pooled()
-        return _Work(features, train, test, of_test, inputs, ())
+        return Work(features, train, test, of_test, inputs, ())
 
     def _fit(
-        self, data: ConceptData, work: "_Work", rows: np.ndarray, setting: Setting, seed: int
+        self, data: ConceptData, work: Work, rows: np.ndarray, setting: Setting, seed: int
     ) -> PosthocBottleneck:
         n, regulariser = setting
         features = work.features[rows]
@@ -134,7 +150,7 @@ class PosthocPipeline:
         )
 
     def _try_settings(
-        self, data: ConceptData, work: "_Work", workshop: Workshop
+        self, data: ConceptData, work: Work, workshop: Workshop
     ) -> dict[Setting, tuple[float, float]]:
         """Accuracy on the held-out training pictures and on the test set, for each setting."""
         chooses = split_rows(data.labels[work.train], self.held_out, workshop.seeds[0])
@@ -151,77 +167,3 @@ class PosthocPipeline:
 
         found = counted(in_parallel(accuracies, settings), "settings", len(settings), workshop)
         return dict(zip(settings, found, strict=True))
-
-    def _located(
-        self, data: ConceptData, work: "_Work", model: PosthocBottleneck
-    ) -> LocationEvidence:
-        rows = work.maps.rows
-        maps, pooled = [], []
-        for features in work.maps:
-            maps.append(concept_activation_maps(features, model.bank.vectors.astype(np.float32)))
-            pooled.append(features.mean(axis=(2, 3)))
-        sizes = data.sizes(rows)
-        places = data.places(rows, sizes)
-        return LocationEvidence(
-            explained=_concept_evidence(data, rows, model, np.concatenate(pooled)),
-            maps=np.concatenate(maps).astype(np.float32),
-            sizes=sizes,
-            part_of=data.part_of,
-            parts=data.parts,
-            masks=data.masks(rows),
-            points=places.get("points"),
-            boxes=places.get("boxes"),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """What all settings share."""
-
-    features: Float[np.ndarray, "pictures channels"]
-    train: Int[np.ndarray, " train"]
-    test: Int[np.ndarray, " test"]
-    maps: FeatureMaps
-    inputs: dict[str, str]
-    notes: tuple[str, ...]
-
-
-def _concept_evidence(
-    data: ConceptData,
-    rows: Int[np.ndarray, " n"],
-    model: PosthocBottleneck,
-    features: Float[np.ndarray, "n channels"],
-) -> ConceptEvidence:
-    values = model.concepts(features)
-    return ConceptEvidence(
-        values=values,
-        truth=data.presence[rows],
-        known=None if data.known is None else data.known[rows],
-        labels=data.labels[rows],
-        predicted=model.predict(values),
-        weights=model.weights,
-        class_truth=data.class_truth,
-        concepts=data.concepts,
-        classes=data.classes,
-        samples=Samples(
-            index=rows,
-            ids=np.array([data.pictures[row] for row in rows]),
-            clusters=None if data.groups is None else data.groups[rows],
-        ),
-    )
-
-
-def _accuracy(seeds: Sequence[ConceptEvidence]) -> float:
-    return float(np.mean([np.mean(said.predicted == said.labels) for said in seeds]))
-
-
-def _settings_table(
-    tried: dict[Setting, tuple[float, float]], best: Setting
-) -> dict[str, Sequence[Any]]:
-    return {
-        "examples": [n for n, _ in tried],
-        "regulariser": [c for _, c in tried],
-        "held_out_accuracy": [held_out for held_out, _ in tried.values()],
-        "test_accuracy": [test for _, test in tried.values()],
-        "chosen": [setting == best for setting in tried],
-    }

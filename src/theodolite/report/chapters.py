@@ -30,6 +30,15 @@ PER = {
     "classes": "Per class",
     "units": "Per unit",
 }
+SHORT: dict[Question, str] = {
+    "exists": "Is it there?",
+    "located": "Is it looked at?",
+    "leaks": "Does it leak?",
+    "faithful": "Does it add up?",
+    "detects": "Is it detected?",
+    "accepted": "Do people agree?",
+}
+"""The six questions where there is room for a few words only."""
 ANNOTATED = "concept_global_importance"
 """The score whose items are cosines with what annotators say."""
 MANY = 20

@@ -150,9 +150,20 @@ def histogram(
     detail: Detail, bounds: tuple[float, float], caption: str, paper: Sequence[int] = ()
 ) -> Markup:
     """How the scores of concepts or classes are spread; the paper's counts as an outline."""
+    return spread(detail.values, detail.over, bounds, caption, paper)
+
+
+def spread(
+    values: Float[np.ndarray, " n"],
+    over: str,
+    bounds: tuple[float, float],
+    caption: str,
+    paper: Sequence[int] = (),
+) -> Markup:
+    """The same of any values; ``over`` says what they belong to."""
     width, height, left, base = 300, 150, 16, 118
     bins = np.linspace(*bounds, 21)
-    counts, _ = np.histogram(detail.values[~np.isnan(detail.values)], bins)
+    counts, _ = np.histogram(values[~np.isnan(values)], bins)
     ours = counts / max(counts.sum(), 1)
     theirs = np.asarray(paper, float)
     theirs = theirs / max(theirs.sum(), 1) if len(theirs) == len(ours) else np.zeros(0)
@@ -165,7 +176,7 @@ def histogram(
     bars = "".join(
         f'<rect class="bar" x="{px(left + i * step + 0.7)}" y="{px(y(share))}" '
         f'width="{px(step - 1.4)}" height="{px(base - y(share))}">'
-        f"<title>{bins[i]:.2f} to {bins[i + 1]:.2f}: {counts[i]} {detail.over}</title></rect>"
+        f"<title>{bins[i]:.2f} to {bins[i + 1]:.2f}: {counts[i]} {escape(over)}</title></rect>"
         for i, share in enumerate(ours)
         if share
     )
@@ -179,8 +190,16 @@ def histogram(
         outline = f'<polyline class="paper" points="{joined}"/>'
     ticks = "".join(
         f'<line class="axis" x1="{px(at)}" x2="{px(at)}" y1="{base}" y2="{base + 4}"/>'
-        f'<text class="label" x="{px(at)}" y="{base + 17}" text-anchor="middle">{mark:g}</text>'
-        for share in (0, 0.25, 0.5, 0.75, 1)
+        f'<text class="label" x="{px(at + 12 * beside)}" y="{base + 17}" '
+        f'text-anchor="{anchor}">{mark:.3g}</text>'
+        # the outermost may be long: they begin and end with the figure
+        for share, anchor, beside in (
+            (0, "start", -1),
+            (0.25, "middle", 0),
+            (0.5, "middle", 0),
+            (0.75, "middle", 0),
+            (1, "end", 1),
+        )
         for mark in [bounds[0] + share * (bounds[1] - bounds[0])]
         for at in [left + (width - 2 * left) * share]
     )
@@ -195,6 +214,7 @@ def histogram(
 
 def bars(names: Sequence[str], values: Float[np.ndarray, " n"]) -> Markup:
     """A few named values between -1 and 1, as bars from zero."""
+    said = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, values, strict=True))
     rows = []
     for i, (name, value) in enumerate(zip(names, values, strict=True)):
         y = 4 + i * 18
@@ -210,7 +230,7 @@ def bars(names: Sequence[str], values: Float[np.ndarray, " n"]) -> Markup:
         )
     height = 8 + 18 * len(names)
     return Markup(  # noqa: S704
-        f'<svg class="bars" role="img" viewBox="0 0 376 {height}">'
+        f'<svg class="bars" role="img" aria-label="{escape(said)}" viewBox="0 0 376 {height}">'
         f'<line class="zero" x1="262" x2="262" y1="2" y2="{height - 2}"/>{"".join(rows)}</svg>'
     )
 

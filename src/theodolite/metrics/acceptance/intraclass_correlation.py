@@ -19,6 +19,13 @@ def intraclass_correlation(
 ) -> Float[np.ndarray, ""]:
     r"""Intraclass correlation :cite:p:`shrout1979intraclass`, from analyses of variance.
 
+    .. math:: \mathrm{ICC}_1 = \frac{B - W}{B + (k - 1) W} \qquad
+        \mathrm{ICC}_2 = \frac{B - E}{B + (k - 1) E + \frac{k}{n} (J - E)} \qquad
+        \mathrm{ICC}_3 = \frac{B - E}{B + (k - 1) E}
+
+    :math:`B` is the mean square between :math:`n` explanations, :math:`W` that within them,
+    :math:`J` that between :math:`k` raters, :math:`E` what is left.
+
     ``ICC1``: each explanation is rated by other people. ``ICC2``: the same people rate all, drawn
     from many; their habits count as disagreement. ``ICC3``: these people and no others, whose
     habits do not count. With ``k``: of the mean of all raters instead of one.

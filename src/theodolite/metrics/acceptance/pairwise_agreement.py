@@ -14,7 +14,13 @@ from theodolite.metrics.acceptance._nulls import DEALT_OUT
 
 
 def pairwise_agreement(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray, ""]:
-    """Mean over pairs of raters of their quadratic kappa on what both rated.
+    r"""Mean over pairs of raters of their quadratic kappa on what both rated.
+
+    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} O_{ij}}{\sum_{ij} w_{ij} E_{ij}}, \qquad
+        w_{ij} = \frac{(i - j)^2}{(k - 1)^2}
+
+    :math:`O_{ij}` counts how often answer :math:`i` of the :math:`k` meets answer :math:`j`,
+    :math:`E_{ij}` how often it would if the two were independent.
 
     Distances are those between positions on the full scale, whether or not an answer was given:
     Cohen's kappa :cite:p:`cohen1968weighted` of the answers that happen to occur has other

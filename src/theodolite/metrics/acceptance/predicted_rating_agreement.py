@@ -21,7 +21,13 @@ def predicted_rating_agreement(
     against: Aggregate = "mode",
     **given: Any,
 ) -> Float[np.ndarray, ""]:
-    """Quadratic kappa of the nearest answer to the prediction with the votes.
+    r"""Quadratic kappa of the nearest answer to the prediction with the votes.
+
+    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} O_{ij}}{\sum_{ij} w_{ij} E_{ij}}, \qquad
+        w_{ij} = \frac{(i - j)^2}{(k - 1)^2}
+
+    :math:`O_{ij}` counts how often answer :math:`i` of the :math:`k` meets answer :math:`j`,
+    :math:`E_{ij}` how often it would if the two were independent.
 
     Halves go up, to the higher answer, and so do means and medians of votes that are no answer.
     Distances are those on the full scale. Undefined if all are one and the same answer.

@@ -24,7 +24,9 @@ def predicted_rating_correlation(
     rounded: Rounded = "no",
     **given: Any,
 ) -> Float[np.ndarray, ""]:
-    """Spearman's correlation of predictions and votes.
+    r"""Spearman's correlation of predictions and votes.
+
+    .. math:: \rho = \mathrm{corr}\bigl(\mathrm{rank}(\hat r), \mathrm{rank}(r)\bigr)
 
     ``rounded="yes"`` takes the nearest answers instead, halves going up, as the code of
     :cite:t:`kazmierczak2024benchmarking` does. Their tables print the mean of the correlation

@@ -26,7 +26,9 @@ def predicted_rating_error(
     against: Aggregate = "mode",
     **given: Any,
 ) -> Float[np.ndarray, ""]:
-    """Mean squared difference of prediction and votes, on the scale and not rounded.
+    r"""Mean squared difference of prediction and votes, on the scale and not rounded.
+
+    .. math:: \frac1n \sum_i (\hat r_i - r_i)^2
 
     Predictions beyond the ends of the scale are moved to them. Votes are put together by their
     mode (the lowest, where it is not unique), mean or median.

@@ -20,6 +20,12 @@ def rater_agreement(
 ) -> Float[np.ndarray, ""]:
     r"""Quadratic kappa of each vote with the mode of the votes on the same explanation.
 
+    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} O_{ij}}{\sum_{ij} w_{ij} E_{ij}}, \qquad
+        w_{ij} = \frac{(i - j)^2}{(k - 1)^2}
+
+    :math:`O_{ij}` counts how often answer :math:`i` of the :math:`k` meets answer :math:`j`,
+    :math:`E_{ij}` how often it would if the two were independent.
+
     ``own="included"`` takes the mode of all votes, the rater's own among them, as
     :cite:t:`kazmierczak2024benchmarking` do: with five votes at random on five answers that
     gives 0.31, not 0. By default the mode is that of the others. The authors draw one rater for

@@ -13,7 +13,11 @@ from theodolite.metrics.acceptance._ranks import spearman
 
 
 def rater_correlation(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray, ""]:
-    """Spearman's correlation of one rater with the mean of the others, the mean over raters.
+    r"""Spearman's correlation of one rater with the mean of the others, the mean over raters.
+
+    .. math:: \frac1R \sum_a \mathrm{corr}\bigl(\mathrm{rank}(r_a), \mathrm{rank}(\bar r_{-a})\bigr)
+
+    :math:`r_a` are the votes of rater :math:`a`, :math:`\bar r_{-a}` the means of the others'.
 
     Each rater is compared over the explanations that somebody else rated, too. Raters for whom it
     is undefined (fewer than two explanations, or one and the same answer always) are left out. It

@@ -25,6 +25,11 @@ def detection_and_accuracy(
 ) -> Float[np.ndarray, "which by"]:
     r"""Correlation over units of a unit's score with the model's accuracy on the unit's pictures.
 
+    .. math:: r = \frac{\sum_u (s_u - \bar s)(a_u - \bar a)}
+        {\sqrt{\sum_u (s_u - \bar s)^2 \, \sum_u (a_u - \bar a)^2}}
+
+    :math:`s_u` is the score of unit :math:`u`, :math:`a_u` the accuracy on its pictures.
+
     The *union* are pictures in which the unit fires or its formula is there; the *intersection*
     those in which they share a pixel (``meeting="overlap"``, as the published code has it) or both
     are somewhere (``"present"``, as the paper says). Pearson's correlation; a unit without pictures

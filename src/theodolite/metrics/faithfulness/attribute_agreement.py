@@ -21,6 +21,8 @@ def attribute_agreement(
 ) -> Float[np.ndarray, ""]:
     r"""Share of outputs that explanation and network put on the same side of 0.
 
+    .. math:: \frac{1}{NC} \sum_{x,i} 1[(y_i > 0) = (\hat y_i > 0)]
+
     For networks whose outputs are attributes, each there or not there. The paper states no
     threshold; an output above 0 is a probability above one half.
 

@@ -20,6 +20,11 @@ def concept_insertion(
 ) -> Float[np.ndarray, ""]:
     r"""Mean probability of a class while its concepts are put in, the most important first.
 
+    .. math:: \frac{1}{N} \sum_x \frac{1}{K} \sum_{s=1}^{K} \frac{p_{s-1} + p_s}{2}
+
+    :math:`p_s` is the probability of the class with only the first :math:`s` of its :math:`K`
+    concepts.
+
     The embedding is rebuilt from the projections that are left, and the last layer's probability of
     the class is read after each step; the value is the mean height of that curve. Nothing is
     normalised. With more than ``most_steps`` concepts several go at a time. As proposed in

@@ -21,6 +21,8 @@ def surrogate_agreement(
 ) -> Float[np.ndarray, ""]:
     r"""Share of samples for which explanation and network have the same highest output.
 
+    .. math:: \frac1N \sum_x 1\bigl[\arg\max_i y_i = \arg\max_i \hat y_i\bigr]
+
     Agreement with the network, not with the label. Where several outputs are highest, the chance
     that a random choice among them agrees. Called ICE\ :sub:`2` in
     :cite:t:`kumar2026unfaithfulness`, eq. 6.

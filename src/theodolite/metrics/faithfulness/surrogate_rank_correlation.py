@@ -21,6 +21,8 @@ def surrogate_rank_correlation(
 ) -> Float[np.ndarray, ""]:
     r"""Mean over samples of Spearman's correlation between the outputs of network and explanation.
 
+    .. math:: \frac1N \sum_x \mathrm{corr}\bigl(\mathrm{rank}(y), \mathrm{rank}(\hat y)\bigr)
+
     Over the outputs of one sample; equal outputs share their rank. Undefined for a sample whose
     outputs, or the explanation's, are all equal: counted, and left out.
 

@@ -21,6 +21,8 @@ def surrogate_relative_error(
 ) -> Float[np.ndarray, ""]:
     r"""Mean over samples of :math:`|y_t - \hat y_t| / |y_t|` at the true class :math:`t`.
 
+    .. math:: \frac1N \sum_x \frac{|y_t - \hat y_t|}{|y_t|}
+
     Called ICE\ :sub:`1` in :cite:t:`kumar2026unfaithfulness`, eq. 5. Undefined where
     :math:`y_t = 0`. The code of :cite:t:`zhang2021invertible` computes another quantity, a ratio of
     means: :func:`~theodolite.metrics.faithfulness.surrogate_relative_error_by_class`.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt
 
 from theodolite.metrics._base import ratio
 from theodolite.metrics._estimators import (
@@ -14,6 +14,7 @@ from theodolite.metrics._estimators import (
     pair_terms,
     plug_in_terms,
 )
+from theodolite.metrics._information_of_few import few
 from theodolite.metrics.leakage._terms import Said, rows_known
 from theodolite.threads import one_thread_if
 
@@ -90,19 +91,28 @@ def true_pair_terms(
     one: Said, counts: Float[np.ndarray, "2 2 concepts concepts"], pairs: Pairs
 ) -> Float[np.ndarray, "pairs samples"]:
     """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, from the counts of all pairs."""
-    from theodolite.metrics._information_kernels import cell_terms  # noqa: PLC0415
-
     i, j = pairs.T
     joint = counts[:, :, i, j]
     n = joint.sum(axis=(0, 1))
     expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     logs = np.zeros(joint.shape)
     np.log(np.divide(joint * n, expected, out=np.ones(joint.shape), where=joint > 0), out=logs)
-    terms = np.empty((len(pairs), len(one.truth)))
-    truth = np.ascontiguousarray(one.truth.T, np.uint8)
     cells = np.ascontiguousarray(logs.reshape(4, -1).T)
-    with one_thread_if(terms.size < SMALL):
-        cell_terms(truth, np.ascontiguousarray(pairs), cells, terms)
+    terms = _terms_of_cells(np.ascontiguousarray(one.truth.T, np.uint8), pairs, cells)
     if one.known is not None:
         terms[~(one.known[:, i] & one.known[:, j]).T] = np.nan
     return np.asarray(terms)
+
+
+def _terms_of_cells(
+    truth: UInt[np.ndarray, "concepts samples"], pairs: Pairs, cells: Float[np.ndarray, "pairs 4"]
+) -> Float[np.ndarray, "pairs samples"]:
+    """For each pair and sample the number that belongs to its combination of two truths."""
+    if few("cell_terms", len(pairs) * truth.shape[1]):
+        return np.take_along_axis(cells, 2 * truth[pairs[:, 0]] + truth[pairs[:, 1]], axis=1)
+    from theodolite.metrics._information_kernels import cell_terms  # noqa: PLC0415
+
+    terms = np.empty((len(pairs), truth.shape[1]))
+    with one_thread_if(terms.size < SMALL):
+        cell_terms(truth, np.ascontiguousarray(pairs), cells, terms)
+    return terms

@@ -21,7 +21,12 @@ def concept_prediction(
     by: Sequence[By] = ("accuracy", "f1", "auc"),
     threshold: float | None = None,
 ) -> Float[np.ndarray, "by concepts"]:
-    """Accuracy, F1 score and area under the ROC curve of each concept.
+    r"""Accuracy, F1 score and area under the ROC curve of each concept.
+
+    .. math:: \frac{TP + TN}{N} \qquad F_1 = \frac{2\,TP}{2\,TP + FP + FN} \qquad
+        P(\hat c^{+} > \hat c^{-}) + \tfrac12 P(\hat c^{+} = \hat c^{-})
+
+    The area is the probability that a sample with the concept has a higher value than one without.
 
     A concept counts as predicted where its value exceeds the threshold: 0.5 if all values lie
     between 0 and 1 (probabilities), else 0 (logits), unless it is given. F1 is undefined where a

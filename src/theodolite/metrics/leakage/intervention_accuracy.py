@@ -17,7 +17,12 @@ def intervention_accuracy(
     corrected: Sequence[float] = (0.0, 0.5, 1.0),
     policy: int = 0,
 ) -> Float[np.ndarray, " corrected"]:
-    """Accuracy after a share of the concepts was replaced by the truth: the intervention curve.
+    r"""Accuracy after a share of the concepts was replaced by the truth: the intervention curve.
+
+    .. math:: a_s = \frac1N \sum_i 1[\hat y(\tilde c_i^{(s)}) = y_i]
+
+    :math:`\tilde c_i^{(s)}` are the concepts of sample :math:`i` with a share :math:`s` of them
+    replaced.
 
     ``policy`` is the number of the policy in the evidence. Shares are rounded to whole concepts.
 

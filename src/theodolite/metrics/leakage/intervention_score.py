@@ -20,6 +20,8 @@ def intervention_score(
 ) -> Float[np.ndarray, ""]:
     r"""Accuracy lost when all concepts are replaced by the truth (:math:`S_{int}`).
 
+    .. math:: S_{int} = a_{ref} - a_{int}
+
     Accuracy of a head of the same kind trained on the true concepts, minus accuracy of the model's
     own head given the true concepts. ``reference="one"`` takes 1 for the former, as the published
     script does. Introduced in :cite:t:`parisini2025leakage`, eq. 5.

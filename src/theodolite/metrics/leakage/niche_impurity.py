@@ -25,6 +25,10 @@ def niche_impurity(
 ) -> Float[np.ndarray, ""]:
     r"""How well a concept is predicted from values outside its niche (NIS).
 
+    .. math:: \mathrm{NIS} = \int_0^{0.95} \frac1k \sum_j
+        \mathrm{AUC}\bigl(c_j,\, g_j(\hat c_{\notin N_j(\beta)})\bigr)\, d\beta, \qquad
+        N_j(\beta) = \{i : |\mathrm{corr}(\hat c_i, c_j)| > \beta\}
+
     The niche of concept :math:`j` at :math:`\beta` are the values whose correlation with it exceeds
     :math:`\beta` in size. One network is trained to predict all concepts from all values; then the
     values in the niche are put to 0, and the area under the ROC curve is averaged over concepts and

@@ -11,7 +11,9 @@ from theodolite.metrics.leakage._nulls import SHUFFLED_PREDICTIONS
 def task_accuracy(
     predicted: Int[np.ndarray, " samples"], labels: Int[np.ndarray, " samples"]
 ) -> Float[np.ndarray, ""]:
-    """Share of samples whose predicted class is the true one.
+    r"""Share of samples whose predicted class is the true one.
+
+    .. math:: \frac1N \sum_i 1[\hat y_i = y_i]
 
     Example:
         >>> task_accuracy(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))

@@ -1,0 +1,66 @@
+"""
+Is it good enough, and did a change help?
+=========================================
+
+A classifier of wines names five properties before it names the grower. A file says what is good
+enough; then the model is changed, and held against it again.
+"""
+
+# %%
+# The bottleneck: five chemical properties as "high" or "low", learnt from the other measurements.
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.preprocessing import StandardScaler
+
+import theodolite
+from theodolite.execution.thresholds import judged, read_thresholds
+
+wine = load_wine()
+named = [0, 6, 9, 11, 12]
+measured = StandardScaler().fit_transform(wine.data)
+truth = measured[:, named] > np.median(measured[:, named], axis=0)
+others = np.delete(measured, named, axis=1)
+model = LogisticRegression(max_iter=1000)
+sure = [cross_val_predict(model, others, c, cv=5, method="predict_proba")[:, 1] for c in truth.T]
+soft = np.stack(sure, axis=1)
+
+# %%
+# What is good enough is a file, as for ``theodolite gate``.
+
+THRESHOLDS = """
+scores:
+  - {metric: concept_prediction, options: {by: auc}, at_least: 0.8}
+  - {metric: task_leakage_given_concept, at_most: 0.25}
+"""
+with TemporaryDirectory() as folder:
+    (Path(folder) / "thresholds.yaml").write_text(THRESHOLDS)
+    enough = read_thresholds(Path(folder) / "thresholds.yaml")
+
+found = {}
+for name, values in {"soft": soft, "hard": np.round(soft)}.items():
+    audit = theodolite.audit(values=values, truth=truth, labels=wine.target)
+    for one in judged(enough, audit.scores, audit.verdicts):
+        print(f"{name}: {one.outcome}. {one.sentence}")
+    found[name] = {score.metric: score for score in audit.scores}
+
+# %%
+# The line is what the file asks for; an interval that crosses it is not surely good enough.
+
+figure, panels = plt.subplots(1, 2, figsize=(8, 2.2), layout="constrained")
+lines = {"concept_prediction": 0.8, "task_leakage_given_concept": 0.25}
+for panel, (metric, line) in zip(panels, lines.items(), strict=True):
+    for row, name in enumerate(found):
+        score = found[name][metric]
+        panel.plot([score.interval.low, score.interval.high], [row, row], color="tab:blue", lw=3)
+        panel.plot(score.value, row, "o", color="tab:blue")
+        panel.plot([null.value for null in score.nulls], [row] * len(score.nulls), "|k", ms=14)
+    panel.axvline(line, color="tab:red", ls=":")
+    panel.set_yticks([0, 1], list(found))
+    panel.set(ylim=(1.5, -0.5), xlabel=metric.replace("_", " "))

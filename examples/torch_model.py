@@ -1,0 +1,39 @@
+"""From a torch model: a small network learns drawn shapes; can its concepts be relied upon?
+
+python examples/torch_model.py        (needs theodolite[torch])
+"""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+from torchvision.transforms.functional import normalize
+
+import theodolite
+from theodolite.datasets.folder import folder
+from theodolite.datasets.shapes import write_shapes
+
+DATA = Path("shapes")
+if not DATA.exists():
+    write_shapes(DATA, 96)  # pictures, concepts, places and masks: the format for your own
+data = folder(root=DATA)
+
+torch.manual_seed(0)
+layers = [nn.Conv2d(3, 16, 5, stride=4, padding=2), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=4)]
+network = nn.Sequential(*layers, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+network.append(nn.Linear(32, len(data.classes)))
+
+train = (~data.is_test).nonzero()[0]
+shown = [torch.tensor(list(data.picture(i).resize((224, 224)).tobytes())) for i in train]
+pictures = torch.stack(shown).reshape(-1, 224, 224, 3).permute(0, 3, 1, 2) / 255
+pictures = normalize(pictures, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+labels = torch.tensor(data.labels[train])
+optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+for _ in range(60):
+    optimiser.zero_grad()
+    nn.functional.cross_entropy(network(pictures), labels).backward()
+    optimiser.step()
+
+found = theodolite.audit(model=network.eval(), layer="3", data=DATA)
+print(found)
+print("report:", found.report("shapes.html"))

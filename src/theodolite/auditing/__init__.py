@@ -1,0 +1,1 @@
+"""The front door: give what you have, get every answer that it allows."""

@@ -1,0 +1,134 @@
+"""One call for whatever is at hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, no_type_check
+
+from theodolite.auditing.audited import Audited, answered, spec_of
+from theodolite.auditing.given import Given, read_given, together
+from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.files import from_arrays
+from theodolite.contracts.made import Progress, silent
+from theodolite.errors import EvidenceError
+from theodolite.execution.evaluate import Resampling
+
+Source = Evidence | str | Path
+
+
+@no_type_check  # the door takes what can be converted; its own checks say what cannot
+def audit(  # noqa: PLR0913  each is a way in
+    evidence: Source | Sequence[Source] | None = None,
+    resampling: Resampling | None = None,
+    progress: Progress = silent,
+    *,
+    seed: int | None = None,
+    resamples: int | None = None,
+    model: Any = None,
+    layer: str | None = None,
+    data: Any = None,
+    dataset: str = "folder",
+    preprocessing: Any = None,
+    **arrays: Any,
+) -> Audited:
+    """Put every question to what you have that it can answer.
+
+    Args:
+        evidence: Evidence, the path of some, or a list of these: a .npz or .safetensors file, a
+            folder or address of stored evidence, a run folder, an exported study.
+        resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
+        progress: Called as work goes on.
+        seed: Seed of intervals and nulls, 0 if not given.
+        resamples: Resamples for intervals, 1000 if not given.
+        model: A torch module (or the name of a timm network), instead of evidence.
+        layer: The name of its layer; the last one with places if not given.
+        data: The folder of a concept data set.
+        dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
+        preprocessing: How the network wants its pictures, ``{"size": (32, 32), "mean": (0.5, 0.5,
+            0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
+        **arrays: Plain arrays instead of evidence, named as in docs/evidence.md; also ``ids`` and
+            ``clusters``, or ``samples=theodolite.Samples(...)``.
+
+    Example:
+        >>> import theodolite
+        >>> from theodolite.datasets.synthetic import planted_concepts
+        >>> found = theodolite.audit(planted_concepts())
+        >>> [(v.question, v.answer) for v in found.verdicts if v.answer != "not asked"]
+        [('exists', 'yes'), ('leaks', 'yes')]
+        >>> [one.question for one in found.missing]
+        ['located', 'faithful', 'detects', 'accepted']
+    """
+    resampling = _chance(resampling, seed, resamples)
+    parts = [] if evidence is None else _parts(evidence)
+    if arrays:
+        parts.append(Given("arrays", [[from_arrays(arrays, "audit")]]))
+    if model is not None or data is not None:
+        parts.append(_network(model, layer, data, dataset, progress, preprocessing))
+    elif layer is not None or preprocessing is not None:
+        name, came = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
+        raise EvidenceError(name, repr(came), "`model` and `data` beside it")
+    given = together(parts)
+    if given.stored:
+        return _pieces(given, resampling, progress)
+    return answered(given, resampling, progress)
+
+
+def _unnamed(came: Any) -> EvidenceError:
+    return EvidenceError(
+        "audit",
+        type(came).__name__,
+        "evidence, or the path of some",
+        "Are these arrays? Name them: theodolite.audit(values=..., truth=...).",
+    )
+
+
+def _chance(resampling: Any, seed: int | None, resamples: int | None) -> Resampling:
+    """How to draw: what was said, and the usual for the rest."""
+    if hasattr(resampling, "shape") or isinstance(resampling, list | tuple):
+        raise _unnamed(resampling)
+    if not isinstance(resampling, Resampling | None):
+        raise EvidenceError(
+            "resampling", type(resampling).__name__, "Resampling(resamples=1000, seed=0)",
+            "Or pass `seed` and `resamples` to theodolite.audit.",
+        )  # fmt: skip
+    chosen = {"seed": seed, "resamples": resamples}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    return replace(resampling or Resampling(), **given)
+
+
+def _parts(evidence: Any) -> list[Given]:
+    sources = evidence if isinstance(evidence, list | tuple) else [evidence]
+    return [_part(source) for source in sources]
+
+
+def _part(source: Any) -> Given:
+    if isinstance(source, Evidence):
+        return Given(f"{source.kind} evidence", [[source]])
+    if isinstance(source, str | Path):
+        return read_given(source)
+    raise _unnamed(source)
+
+
+def _network(
+    model: Any, layer: Any, data: Any, dataset: str, progress: Progress, preprocessing: Any
+) -> Given:
+    from theodolite.auditing.network import network_evidence  # noqa: PLC0415
+
+    for name, value in (("model", model), ("data", data)):
+        if value is None:
+            raise EvidenceError(name, "none", "a network and pictures with concepts",
+                                "Give both `model` and `data`.")  # fmt: skip
+    return network_evidence(model, layer, data, dataset, progress, preprocessing)
+
+
+def _pieces(given: Given, resampling: Resampling, progress: Progress) -> Audited:
+    """Evidence in pieces is never held as a whole."""
+    from theodolite.contracts.work import Alone  # noqa: PLC0415
+    from theodolite.execution.stored_run import answer_stored  # noqa: PLC0415
+
+    spec = spec_of(given, resampling)
+    found = answer_stored(spec, given.stored, Alone(), progress)
+    return Audited(
+        found.scores, found.unanswered, found.requests, found.notes, found.failed_pieces,
+        found.seconds, given=given, resampling=resampling,
+    )  # fmt: skip

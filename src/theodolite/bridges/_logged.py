@@ -1,0 +1,77 @@
+"""A finished run as a tracker of experiments takes it: numbers, words and files by name."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from theodolite.contracts.score import Score
+from theodolite.errors import printable
+from theodolite.execution.finished import read_finished
+
+LONGEST = 200
+"""Characters of a name; MLflow takes 250, with room for what tells numbers of a score apart."""
+FILES = ("report.html", "scores.json")
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What is told about a run."""
+
+    name: str
+    numbers: dict[str, float]
+    """Scores by name; the ends of intervals and the hardest null end in .low, .high, .null."""
+    words: dict[str, str]
+    """The answer to each question, which numbers are undefined, and whether the run is partial."""
+    files: tuple[Path, ...]
+
+
+def logged(folder: Path | str) -> Logged:
+    """Read a run folder, after its seal was checked."""
+    finished = read_finished(Path(folder))
+    numbers: dict[str, float] = {}
+    for name, score in _named(finished.scores):
+        numbers |= {f"{name}{end}": value for end, value in _numbers(score).items()}
+    undefined = sorted(name for name, value in numbers.items() if not math.isfinite(value))
+    words: dict[str, str] = {f"theodolite.{one.question}": one.answer for one in finished.verdicts}
+    words["theodolite.run"] = printable(finished.folder.resolve().name)
+    if finished.failed_pieces:
+        words["theodolite.partial"] = f"{finished.failed_pieces} pieces of the evidence failed"
+    if undefined:
+        words["theodolite.undefined"] = printable(", ".join(undefined), 4000)
+    return Logged(
+        printable(finished.record.spec.title or finished.record.spec.name),
+        {name: value for name, value in numbers.items() if name not in undefined},
+        words,
+        tuple(finished.folder / name for name in FILES if (finished.folder / name).is_file()),
+    )
+
+
+def _numbers(score: Score) -> dict[str, float]:
+    found = {"": score.value}
+    if score.interval is not None:
+        found |= {".low": score.interval.low, ".high": score.interval.high}
+    if score.null is not None:
+        found[".null"] = score.null.value
+    return {end: float(value) for end, value in found.items()}
+
+
+def _named(scores: Sequence[Score]) -> list[tuple[str, Score]]:
+    """A name for each score: its metric, and those options in which its scores differ."""
+    named: dict[str, Score] = {}
+    for score in scores:
+        others = [one.options for one in scores if one.metric == score.metric]
+        telling = [
+            f"{option}-{value}"
+            for option, value in score.options.items()
+            if any(other.get(option) != value for other in others)
+        ]
+        plain = [re.sub(r"[^A-Za-z0-9_.-]+", "_", part) for part in (score.metric, *telling)]
+        name = first = "/".join(plain)[:LONGEST]
+        again = 1
+        while name in named:  # names that differ only in what a tracker does not take
+            again += 1
+            name = f"{first}-{again}"
+        named[name] = score
+    return list(named.items())

@@ -1,0 +1,110 @@
+"""The class behind ``theodolite.bridges.torchmetrics``; it is imported only where it is used."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import torch
+import torchmetrics
+
+from theodolite.bridges._counted import Counted
+from theodolite.contracts.axes import Samples
+from theodolite.contracts.bundle import Evidence
+from theodolite.contracts.files import AXES, KINDS
+from theodolite.errors import EvidenceError
+
+
+class TheodoliteMetric(torchmetrics.Metric):
+    """A score of the catalogue that is counted batch by batch, on one machine or on several.
+
+    What was counted is one block of bytes. That is gathered as it is, whatever its arrays are, and
+    also where a process had no batch at all; sums are added after that.
+    """
+
+    full_state_update = False
+    is_differentiable = False
+
+    def __init__(self, counted: Counted) -> None:
+        super().__init__()
+        self.counted = counted
+        asked = repr(sorted((name, repr(v)) for name, v in counted.options.items()))
+        # collections share the states of metrics that look alike: the name keeps these apart
+        self.kept = f"{counted.metric}_{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
+        self.add_state(self.kept, default=[], dist_reduce_fx="cat")
+
+    @property
+    def higher_is_better(self) -> bool:  # type: ignore[override]
+        """Whether more is better."""
+        return self.counted.entry.better == "higher"
+
+    @property
+    def plot_lower_bound(self) -> float:  # type: ignore[override]
+        """The least possible."""
+        return self.counted.entry.bounds[0]
+
+    @property
+    def plot_upper_bound(self) -> float:  # type: ignore[override]
+        """The most possible."""
+        return self.counted.entry.bounds[1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """A process without a batch sends nothing, and it must be nothing of the same type."""
+        return torch.uint8
+
+    def update(self, evidence: Evidence | None = None, **arrays: Any) -> None:
+        """Count a batch: evidence, or its arrays by name as tensors.
+
+        With numbers of samples (``samples=``) each is counted once, however often it comes.
+        """
+        made = evidence if evidence is not None else bundle(self.counted.entry.needs, arrays)
+        numbered = evidence is None and arrays.get("samples") is not None
+        own = self.counted.block(made, numbered=numbered)
+        if not self.counted.keeps(numbered=numbered):
+            own = self.counted.merged(np.concatenate([*self._blocks(), own]))
+            getattr(self, self.kept).clear()
+        getattr(self, self.kept).append(torch.tensor(own, device=self.device))
+
+    def compute(self) -> torch.Tensor:
+        """The score of all samples so far; NaN if there were none."""
+        content = np.concatenate([*self._blocks(), np.zeros(0, np.uint8)])
+        kind = torch.float32 if self.device.type == "mps" else torch.float64
+        return torch.tensor(self.counted.value(content), dtype=kind, device=self.device)
+
+    def _blocks(self) -> list[np.ndarray]:
+        kept = getattr(self, self.kept)
+        listed = kept if isinstance(kept, list) else [kept]
+        return [np.asarray(one.detach().cpu().to(torch.uint8).numpy()) for one in listed]
+
+
+def bundle(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
+    """Evidence from tensors by name; names of other kinds, as a collection gives them, are left."""
+    known = {name for one in KINDS.values() for name, _ in one.layouts()}
+    unknown = sorted(set(arrays) - known - set(AXES) - {"samples"})
+    if unknown:
+        raise EvidenceError("update", f"{unknown[0]!r}", f"arrays of {kind.kind} evidence")
+    return _made(kind, {name: _plain(array) for name, array in arrays.items()})
+
+
+def _made(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
+    given: dict[str, Any] = {name: _made(inner, arrays) for name, inner in kind.inner_kinds()}
+    wanted = {name for name, _ in kind.layouts()} | {name for name in AXES if hasattr(kind, name)}
+    if given:
+        wanted.discard("concepts")  # those of the bundle inside
+    elif "samples" in arrays:
+        samples = arrays["samples"]
+        given["samples"] = samples if isinstance(samples, Samples) else Samples(index=samples)
+    given |= {name: array for name, array in arrays.items() if name in wanted}
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise EvidenceError(
+            "update", f"only {', '.join(sorted(arrays))}", f"the arrays of {kind.kind} evidence"
+        ) from error
+
+
+def _plain(given: Any) -> Any:
+    if not isinstance(given, torch.Tensor):
+        return given
+    there = given.detach().cpu()
+    return (there.float() if there.dtype == torch.bfloat16 else there).numpy()

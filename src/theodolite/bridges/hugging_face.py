@@ -1,0 +1,172 @@
+"""Data sets of ``datasets`` and classifiers of ``transformers``, from the hub or from a folder.
+
+``concept_data`` lays a data set out as a folder that all our pipelines read. Lost: every column
+that is not named, the numbering of classes (ours follows their names), splits other than train and
+test, licence and description, and the pictures' own files: they are written again, as PNG.
+
+``classifier`` reads .safetensors and never runs code that comes with a model.
+"""
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PIL.Image import Image
+
+from theodolite.datasets.concept_data import ConceptData
+from theodolite.datasets.folder import OWN_COLUMNS, folder
+from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.io.paths import all_or_nothing, confined
+from theodolite.io.pictures import picture_from, read_picture
+from theodolite.io.tables import write_parquet
+
+if TYPE_CHECKING:
+    from theodolite.models.classifiers import Classifier
+
+SPLITS = {"train": "train", "test": "test", "validation": "test"}
+MARKS = {None: "", 0: "0", 1: "1"}
+"""True and false are 1 and 0."""
+
+
+def concept_data(  # noqa: PLR0913  each column is named
+    data: Any,
+    root: Path,
+    *,
+    concepts: Sequence[str],
+    picture: str = "image",
+    label: str = "label",
+    group: str | None = None,
+    files: Path | None = None,
+) -> ConceptData:
+    """Write a data set with pictures, classes and concepts as a folder, and read it.
+
+    Args:
+        data: A ``datasets.Dataset``, or a ``DatasetDict`` whose ``train`` and ``test`` (or
+            ``validation``, where there is no test) are the two sides. Pictures are decoded by us.
+        root: An empty or new folder.
+        concepts: The columns that hold them: true or false, 0 or 1, None where not known.
+        picture: The column of pictures.
+        label: The column of classes; a ``ClassLabel`` gives their names.
+        group: A column that says which pictures belong together.
+        files: The folder that picture files are below, where the data set holds their paths
+            instead of their bytes. Without it paths are refused: they could name any file here.
+    """
+    target = Path(root)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise EvidenceError("folder", f"{target.name!r}, which is not empty", "an empty or new one")
+    sides = _sides(data)
+    wanted = [picture, label, *concepts, *([group] if group else [])]
+    clash = [name for name in concepts if name in OWN_COLUMNS]
+    if not concepts or clash:
+        raise EvidenceError(
+            "concepts", f"{clash or 'none'}", f"at least one, none called {', '.join(OWN_COLUMNS)}",
+            "Rename the column: dataset.rename_column(...).",
+        )  # fmt: skip
+    for part in sides.values():
+        missing = [name for name in wanted if name not in part.column_names]
+        if missing:
+            raise EvidenceError("columns", f"{part.column_names}", f"{missing} as well")
+    (target / "pictures").mkdir(parents=True, exist_ok=True)
+    columns: dict[str, list[Any]] = {name: [] for name in ("picture", "class", *concepts)}
+    columns |= {"split": []} if set(sides) != {""} else {}
+    columns |= {"group": []} if group else {}
+    for split, number, row in _rows(sides, picture):
+        place = f"pictures/{split or 'all'}_{number:07d}.png"
+        _write(target / place, _decoded(row[picture], place, files))
+        columns["picture"].append(place)
+        columns["class"].append(_class_name(sides[split], label, row[label]))
+        for name in concepts:
+            columns[name].append(_mark(row[name], name, number))
+        if "split" in columns:
+            columns["split"].append(SPLITS[split])
+        if group:
+            columns["group"].append(str(row[group]))
+    write_parquet(target / "samples.parquet", columns)
+    return folder(target)
+
+
+def classifier(source: str | Path) -> "Classifier":
+    """The picture classifier of a folder that ``save_pretrained`` wrote, or of a name on the hub.
+
+    What it wants of pictures is read as well; the hub is the one that the user's own settings
+    name. Lost: any processing that is written as code.
+    """
+    from theodolite.models.classifiers import load_classifier  # noqa: PLC0415
+
+    return load_classifier(f"transformers:{source}")
+
+
+def _sides(data: Any) -> dict[str, Any]:
+    """Parts by split; a data set without splits is one part without a name."""
+    if not isinstance(data, dict):
+        if not hasattr(data, "column_names") or not hasattr(data, "features"):
+            raise EvidenceError("data", type(data).__name__, "a datasets.Dataset or DatasetDict")
+        return {"": data}
+    second = "test" if "test" in data else "validation"
+    if "train" not in data or second not in data:
+        raise EvidenceError(
+            "splits", f"{sorted(map(str, data))}", "train, and test or validation",
+            "Pass one of them: it is then parted by our own seed.",
+        )  # fmt: skip
+    return {"train": data["train"], second: data[second]}
+
+
+def _rows(sides: dict[str, Any], picture: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """All rows with their pictures not decoded yet."""
+    try:
+        import datasets  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError(
+            "datasets", "no datasets", "it", "Install it: pip install 'theodolite[hub]'."
+        ) from error
+
+    for split, part in sides.items():
+        if type(part.features[picture]).__name__ != "Image":
+            raise EvidenceError(
+                f"column {printable(picture)!r}", f"{part.features[picture]}", "pictures",
+                "Say so: dataset.cast_column(name, datasets.Image()).",
+            )  # fmt: skip
+        raw = part.with_format(None).cast_column(picture, datasets.Image(decode=False))
+        for number, row in enumerate(raw):
+            yield split, number, row
+
+
+def _decoded(held: Any, name: str, files: Path | None) -> Image:
+    """A picture from its bytes, or from a file below the folder that the caller named."""
+    if held is None:
+        raise EvidenceError(f"picture {name!r}", "none", "one in each row")
+    if held.get("bytes") is not None:
+        return picture_from(held["bytes"], name)
+    named = str(held["path"])
+    if files is None:
+        raise RefusedInput(
+            f"picture {name!r}", f"the path {printable(named)!r}", "its bytes",
+            "Pass files=, the folder that its picture files are below.",
+        )  # fmt: skip
+    below = files.resolve()
+    inside = Path(named).relative_to(below) if Path(named).is_relative_to(below) else Path(named)
+    return read_picture(confined(below, inside.as_posix()))
+
+
+def _write(path: Path, picture: Image) -> None:
+    held = io.BytesIO()
+    picture.save(held, format="PNG")
+    with all_or_nothing(path) as stream:
+        stream.write(held.getvalue())
+
+
+def _class_name(part: Any, label: str, value: Any) -> str:
+    feature = part.features[label]
+    named = isinstance(value, int) and hasattr(feature, "int2str")
+    if value is None or (named and value < 0):  # -1 is "not labelled" on the hub
+        raise EvidenceError(f"column {printable(label)!r}", "no class", "one in each row")
+    return str(feature.int2str(value)) if named else str(value)
+
+
+def _mark(value: Any, concept: str, number: int) -> str:
+    if value not in (None, 0, 1):
+        raise EvidenceError(
+            f"concept {printable(concept)!r}", f"{value!r:.40} in row {number}", "0, 1 or None"
+        )
+    return MARKS[value]

@@ -1,0 +1,52 @@
+"""A finished run, told to MLflow."""
+
+import time
+from itertools import islice
+from pathlib import Path
+
+from theodolite.bridges._logged import logged
+from theodolite.errors import EvidenceError
+
+AT_ONCE = 500
+
+
+def log_run(
+    folder: Path | str, *, tracking: str | None = None, experiment: str = "theodolite"
+) -> str:
+    """Log a run folder as a run of MLflow, and say which.
+
+    Scores become metrics, with the ends of their intervals and their hardest null beside them;
+    verdicts become tags; the report and ``scores.json`` become artifacts. Undefined numbers are
+    left out and named in the tag ``theodolite.undefined``; the tag ``theodolite.partial`` says how
+    many pieces of the evidence failed, if some did. The folder is verified first.
+
+    Args:
+        folder: A finished run folder.
+        tracking: Where MLflow keeps its runs; else what MLflow is set to.
+        experiment: The experiment to log to; it is made if there is none.
+    """
+    try:
+        from mlflow.entities import Metric, RunTag  # noqa: PLC0415
+        from mlflow.tracking import MlflowClient  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError(
+            "mlflow", f"no {error.name}", "it", "Install it: pip install 'theodolite[track]'."
+        ) from error
+    about = logged(folder)
+    client = MlflowClient(tracking_uri=tracking)
+    known = client.get_experiment_by_name(experiment)
+    place = client.create_experiment(experiment) if known is None else known.experiment_id
+    run = client.create_run(place, run_name=about.name).info.run_id
+    status = "FAILED"
+    try:
+        now = int(time.time() * 1000)
+        metrics = iter([Metric(name, value, now, 0) for name, value in about.numbers.items()])
+        while some := list(islice(metrics, AT_ONCE)):
+            client.log_batch(run, metrics=some)
+        client.log_batch(run, tags=[RunTag(name, word) for name, word in about.words.items()])
+        for path in about.files:
+            client.log_artifact(run, str(path))
+        status = "FINISHED"
+    finally:  # a run that broke off is not left as if it went on
+        client.set_terminated(run, status)
+    return str(run)

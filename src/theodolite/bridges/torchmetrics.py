@@ -1,0 +1,47 @@
+"""Scores while a network is trained: any metric of the catalogue as one of torchmetrics."""
+
+from typing import TYPE_CHECKING, Any
+
+from theodolite.bridges._counted import Counted
+from theodolite.errors import EvidenceError
+from theodolite.execution._request import expand
+from theodolite.metrics._catalogue import entry
+
+if TYPE_CHECKING:
+    import torchmetrics
+
+
+def as_metric(name: str, **options: Any) -> "torchmetrics.Metric":
+    """A score of the catalogue as a ``torchmetrics.Metric``, with the options of its card.
+
+    ``update`` takes the arrays of the evidence by name, as tensors; ``compute`` gives the score
+    as a report would, without interval and null. Of an option that a report varies, such as
+    ``top``, the choice that its card quotes is taken; several given choices give several numbers.
+
+    Example:
+        >>> import torch
+        >>> metric = as_metric("concept_existence", top=1, rank_by="value")
+        >>> metric.update(values=torch.tensor([[0.9, 0.1]]), truth=torch.tensor([[1, 0]]))
+        >>> metric.update(values=torch.tensor([[0.2, 0.8]]), truth=torch.tensor([[1, 0]]))
+        >>> metric.compute()
+        tensor(0.5000, dtype=torch.float64)
+    """
+    try:
+        from theodolite.bridges._torch_metric import TheodoliteMetric  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError(
+            "torchmetrics", f"no {error.name}", "it", "Install it: pip install 'theodolite[torch]'."
+        ) from error
+    return TheodoliteMetric(counted(name, options))
+
+
+def counted(name: str, options: dict[str, Any]) -> Counted:
+    """What is to be counted: one choice of each option."""
+    about = entry(name)
+    several = [s for s in about.sweeps if isinstance(options.get(s), list | tuple)]
+    quoted = {s: about.headline.get(s, about.default(s)[0]) for s in about.sweeps}
+    requests = list(expand(about, quoted | options))
+    if len(requests) > 1:
+        raise EvidenceError(f"options of {name}", "several choices", "one metric for each choice")
+    single = tuple(s for s in about.sweeps if s not in several)
+    return Counted(name, requests[0].options, single)

@@ -1,0 +1,53 @@
+"""A finished run, told to Weights & Biases."""
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from theodolite.bridges._logged import logged
+from theodolite.errors import EvidenceError
+
+
+def log_run(
+    folder: Path | str,
+    *,
+    project: str = "theodolite",
+    mode: Literal["offline", "online"] = "offline",
+    directory: Path | str | None = None,
+) -> Path:
+    """Log a run folder as a run of W&B, and say where that was written.
+
+    Scores become the summary, with the ends of their intervals and their hardest null beside them;
+    verdicts become the configuration; the report and ``scores.json`` become an artifact. Undefined
+    numbers are left out and named there, as are pieces of the evidence that failed
+    (``theodolite.partial``). The folder is verified first.
+
+    Args:
+        folder: A finished run folder.
+        project: The project to log to.
+        mode: ``offline`` sends nothing: ``wandb sync`` does, when you want it.
+        directory: Where W&B writes; else where W&B is set to.
+    """
+    try:
+        import wandb  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError(
+            "wandb", f"no {error.name}", "it", "Install it: pip install 'theodolite[track]'."
+        ) from error
+    about = logged(folder)
+    settings = wandb.Settings(
+        silent=True, console="off", disable_git=True, disable_code=True, save_code=False,
+        x_disable_stats=True, x_disable_machine_info=True,
+    )  # fmt: skip
+    run = wandb.init(
+        project=project, name=about.name, mode=mode, config=dict(about.words),
+        dir=None if directory is None else str(directory), settings=settings, reinit="create_new",
+    )  # fmt: skip
+    with run:  # ends it, as failed if something is raised
+        run.summary.update(dict(about.numbers))
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", about.words["theodolite.run"])
+        artifact = wandb.Artifact(name or "run", type="theodolite-run")
+        for path in about.files:
+            artifact.add_file(str(path), name=path.name)
+        run.log_artifact(artifact)
+        return Path(run.dir).parent

@@ -1,0 +1,104 @@
+"""The fixture ``theodolite_gate``: a test that fails where explanations are not good enough.
+
+Every run of pytest on a machine imports this: it imports nothing of ours before it is used.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SAID = "theodolite"
+"""The property of a test under which its gates are told."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One option: where to keep reports."""
+    parser.getgroup("theodolite").addoption(
+        "--theodolite-report",
+        metavar="FOLDER",
+        help="keep a run folder with a report for each theodolite_gate, in this folder",
+    )
+
+
+@pytest.fixture
+def theodolite_gate(request: pytest.FixtureRequest) -> Any:
+    """Fail the test unless an audit, or a finished run, meets thresholds.
+
+    ``theodolite_gate(values=..., truth=..., thresholds="thresholds.yaml")`` takes all that
+    ``theodolite.audit`` takes; ``theodolite_gate(run="runs/mine", thresholds=...)`` a run folder.
+    """
+
+    def gate(
+        evidence: Any = None,
+        *,
+        thresholds: str | Path,
+        run: str | Path | None = None,
+        **given: Any,
+    ) -> Any:
+        from theodolite.errors import EvidenceError  # noqa: PLC0415
+
+        try:
+            asked, found, report = _found(request, evidence, Path(thresholds), run, given)
+        except EvidenceError as error:
+            pytest.fail(f"theodolite: {error}", pytrace=False)
+        from theodolite.execution.thresholds import broken  # noqa: PLC0415
+
+        missed = broken(asked, found.scores, found.verdicts, failed_pieces=found.failed_pieces)
+        word = f"{len(missed)} not met" if missed else "met"
+        line = f"thresholds {word}" + (f", report: {report}" if report else "")
+        request.node.user_properties.append((SAID, line))
+        if missed:
+            shown = [*missed, f"Report: {report}"] if report else missed
+            pytest.fail("\n".join(["Thresholds that are not met:", *shown]), pytrace=False)
+        return found
+
+    return gate
+
+
+def _found(
+    request: pytest.FixtureRequest,
+    evidence: Any,
+    thresholds: Path,
+    run: str | Path | None,
+    given: dict[str, Any],
+) -> tuple[Any, Any, Path | None]:
+    """The thresholds, what they are held against, and where its report is."""
+    import theodolite  # noqa: PLC0415
+    from theodolite.errors import EvidenceError  # noqa: PLC0415
+    from theodolite.execution.finished import read_finished  # noqa: PLC0415
+    from theodolite.execution.thresholds import read_thresholds  # noqa: PLC0415
+
+    asked = read_thresholds(thresholds)
+    if run is not None:
+        if evidence is not None or given:
+            raise EvidenceError("theodolite_gate", "a run and something else", "one of them")
+        finished = read_finished(Path(run))
+        return asked, finished, finished.report
+    audit: Any = theodolite.audit
+    found = audit(evidence, **given)
+    keep = request.config.getoption("theodolite_report")
+    return asked, found, found.save(_free(Path(keep), request)) if keep else None
+
+
+def _free(keep: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder named after the test; with a number if there is one already."""
+    plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in request.node.name)[:80]
+    names = (f"{plain}-{number}" if number else plain for number in range(10_000))
+    return next(keep / name for name in names if not (keep / name).exists())
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What each gate found, at the end."""
+    lines = [
+        f"{report.nodeid}: {line}"
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for name, line in report.user_properties
+        if name == SAID
+    ]
+    if lines:
+        terminalreporter.section("theodolite")
+        for line in lines:
+            terminalreporter.write_line(line)

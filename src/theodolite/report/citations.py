@@ -1,0 +1,128 @@
+"""The papers that scores come from, read from the bibliography beside the metrics."""
+
+import functools
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+import theodolite.metrics
+from theodolite.errors import RefusedInput
+
+BIBLIOGRAPHY = Path(theodolite.metrics.__file__).parent / "references.bib"
+KINDS = ("article", "inproceedings", "book", "misc")
+FIELDS = (
+    "title", "author", "year", "journal", "booktitle", "publisher", "edition", "volume", "number",
+    "pages", "doi", "eprint", "note",
+)  # fmt: skip
+ENTRY = re.compile(r"@(\w+)\{([^\s,{}]+),\n(.*?)\n\}(?=\n|$)", re.DOTALL)
+FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},?$")
+ACCENT = re.compile(r"\\([\"'`^~c])\{?([A-Za-z])\}?")
+MARKS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", "c": "\u0327"}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One paper or book."""
+
+    key: str
+    kind: str
+    fields: dict[str, str]
+
+    @property
+    def authors(self) -> tuple[tuple[str, str], ...]:
+        """Family and given names, in the order of the title page."""
+        names = (name.partition(", ") for name in self.fields["author"].split(" and "))
+        return tuple((family, given) for family, _, given in names)
+
+    @property
+    def short(self) -> str:
+        """As in a running text.
+
+        >>> references()["mu2020compositional"].short
+        'Mu and Andreas (2020)'
+        """
+        families = [family for family, _ in self.authors]
+        named = families[0] if len(families) > 2 else " and ".join(families)
+        return f"{named}{' et al.' if len(families) > 2 else ''} ({self.fields['year']})"
+
+    @property
+    def full(self) -> str:
+        """As in a list of references.
+
+        >>> references()["linfoot1957informational"].full
+        'E. H. Linfoot. An Informational Measure of Correlation. Information and Control, 1957.'
+        """
+        people = _listed([f"{given} {family}".strip() for family, given in self.authors])
+        ends = "" if self.fields["title"].endswith(("?", "!")) else "."
+        where = ", ".join([*self._where(), self.fields["year"]])
+        return f"{people.removesuffix('.')}. {self.fields['title']}{ends} {where}.{self._numbers()}"
+
+    def _where(self) -> list[str]:
+        """Journal, conference or publisher, with volume and edition."""
+        given = self.fields
+        venue = given.get("journal") or given.get("booktitle") or given.get("publisher") or ""
+        if "volume" in given:
+            venue += f" {given['volume']}" + (f"({given['number']})" if "number" in given else "")
+        edition = [f"edition {given['edition']}"] if "edition" in given else []
+        pages = [f"pages {given['pages']}"] if "pages" in given else []
+        return [*([venue] if venue else []), *edition, *pages]
+
+    def _numbers(self) -> str:
+        """Identifiers as text: a printed page has no links."""
+        found = {"DOI": self.fields.get("doi"), "arXiv": self.fields.get("eprint")}
+        return "".join(f" {name} {number}." for name, number in found.items() if number)
+
+
+@functools.cache
+def references() -> dict[str, Reference]:
+    """Every entry of our bibliography by key."""
+    return read_references(BIBLIOGRAPHY.read_text("utf-8"))
+
+
+def read_references(text: str) -> dict[str, Reference]:
+    """Read what we write ourselves, and nothing else: anything unknown is refused."""
+    left = ENTRY.sub("", text).strip()
+    if left:
+        raise RefusedInput("bibliography", left[:60], "entries as `@article{key, field = {…}, }`")
+    found: dict[str, Reference] = {}
+    for kind, key, body in ENTRY.findall(text):
+        if kind not in KINDS or key in found:
+            raise RefusedInput(
+                f"bibliography {key}", kind, f"one of {', '.join(KINDS)}, each key once"
+            )
+        found[key] = Reference(key, kind, _fields(key, body))
+    return found
+
+
+def _fields(key: str, body: str) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for line in body.splitlines():
+        read = FIELD.match(line)
+        if read is None or read[1] not in FIELDS or read[1] in fields:
+            raise RefusedInput(f"bibliography {key}", line.strip()[:60], "a known field, once")
+        fields[read[1]] = plain(read[2])
+    lacking = [name for name in ("title", "author", "year") if not fields.get(name)]
+    if lacking or not fields["year"].isdigit():
+        raise RefusedInput(
+            f"bibliography {key}", f"no {', '.join(lacking) or 'year'}", "title, author and year"
+        )
+    return fields
+
+
+def plain(latex: str) -> str:
+    r"""A field without its markup.
+
+    >>> plain(r"Cad{\`e}ne, R{\'e}mi"), plain(r"{CRAFT}: Fran{\c{c}}ois")
+    ('Cadène, Rémi', 'CRAFT: François')
+    """
+    text = ACCENT.sub(lambda found: found[2] + MARKS[found[1]], latex)
+    text = text.replace("{", "").replace("}", "").replace("``", "“").replace("''", "”")
+    text = text.replace("\\&", "&").replace("--", "–")
+    if "\\" in text or "$" in text:
+        raise RefusedInput("bibliography", latex[:60], "accents as the only markup")
+    return unicodedata.normalize("NFC", text)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

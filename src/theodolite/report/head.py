@@ -1,0 +1,220 @@
+"""The head of a report: what may be relied upon, what not, and what was not asked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite.contracts.saliency import SaliencyEvidence
+from theodolite.contracts.score import Score
+from theodolite.execution.run_record import MadeRecord, RunRecord
+from theodolite.execution.spec import RunSpec
+from theodolite.execution.verdict import Answer, Verdict, enough_line
+from theodolite.metrics._catalogue import catalogue
+from theodolite.report.clean import accepted_line, looks_for_a_fault
+from theodolite.report.figures import strip
+from theodolite.report.formulas import with_code
+from theodolite.report.methods import anchor
+from theodolite.report.words import full_title, method_text, source_words
+
+WORDS = {
+    "yes": "Yes",
+    "partly": "Partly",
+    "no": "No",
+    "cannot tell": "Cannot tell",
+    "not asked": "Not asked",
+}
+ADVICE = {
+    "yes": "In this respect the explanation can be relied upon.",
+    "partly": "Better than chance, but not enough to rely on alone.",
+    "no": "Do not rely on the explanation in this respect.",
+    "cannot tell": "This evidence cannot answer the question.",
+}
+ADVICE_ON_FAITHFULNESS = ADVICE | {
+    "yes": "Concepts times importances make up what the network puts out.",
+    "partly": "Better than an explanation without meaning, but some of the output is not made of "
+    "these concepts and importances.",
+    "no": "Concepts times importances do not make up the output: do not take them for its reasons.",
+}
+ADVICE_ON_MAPS = {
+    "faithful": ADVICE
+    | {
+        "yes": "The output depends on the marked pixels, and more than on those that a map without "
+        "any knowledge marks.",
+        "partly": "The marked pixels matter more than others, but not enough to rely on the map "
+        "alone.",
+        "no": "Other pixels matter as much: do not take the marked ones for the network's reasons.",
+    },
+    "located": ADVICE
+    | {
+        "yes": "The map marks the object.",
+        "partly": "The map marks the object more than chance would, and much else beside it.",
+        "no": "The map does not single out the object: either it or the network looks elsewhere.",
+    },
+}
+BY_VOTES: dict[Answer, str] = {
+    "yes": "People accept these explanations.",
+    "partly": "People accept more of these explanations than chance would have it, but not surely "
+    "enough of them.",
+    "no": "People do not accept most of these explanations.",
+    "cannot tell": "These votes do not tell whether people accept the explanations.",
+}
+ADVICE_ON_VOTES = ADVICE | {
+    "yes": "That people accept an explanation does not make it true of the network.",
+    "partly": "That people accept an explanation does not make it true of the network.",
+    "no": "They may still be true of the network; people do not find them convincing.",
+}
+ADVICE_ON_FAULTS = ADVICE | {
+    "partly": "There is some of it; whether more than we accept is not sure.",
+    "no": "The concepts carry more than they say: do not take them at their word.",
+}
+FOR = {
+    "exists": "which concepts are in the input",
+    "located": "where the model looks",
+    "leaks": "what its concepts carry",
+    "faithful": "what the output is made of",
+    "detects": "what a unit detects",
+}
+"""What somebody would rely on an explanation for, by question."""
+FOR_MAPS = {"located": "where the object is", "faithful": "which pixels matter for the output"}
+
+
+def head(
+    record: RunRecord, made: MadeRecord, scores: Sequence[Score], found: Sequence[Verdict]
+) -> dict[str, Any]:
+    """What the first screen of a report shows."""
+    asked = [v for v in found if v.score is not None]
+    return {
+        "title": record.spec.title or record.spec.name,
+        "subtitle": _subtitle(record, made),
+        "bottom_line": partial(made) + bottom_line(found),
+        "verdicts": [card(verdict) for verdict in found],
+        "interval_key": _interval_key(asked, record.spec),
+        "marks": _marks(scores),
+        "facts": [(name, _fact(name, value)) for name, value in made.facts],
+    }
+
+
+def bottom_line(found: Sequence[Verdict]) -> str:
+    """What a reader may do with the explanation, in a sentence or two."""
+    asked = [v for v in found if v.answer != "not asked"]
+    if not asked:
+        return "No question could be asked."
+    by_votes = [BY_VOTES[v.answer] for v in asked if v.question == "accepted"]
+    by_score = [v for v in asked if v.question != "accepted"]
+    said = [_reliance(by_score), *by_votes] if by_score else by_votes
+    return " ".join([*said, _silence(len(found) - len(asked), len(found))]).strip()
+
+
+def _reliance(asked: Sequence[Verdict]) -> str:
+    """What the explanation is good for, and what it is not."""
+    by_answer = {answer: [_for(v) for v in asked if v.answer == answer] for answer in WORDS}
+    good, some, bad = (_joined(by_answer[answer]) for answer in ("yes", "partly", "no"))
+    unsure = by_answer["cannot tell"]
+    parts = []
+    if good:
+        parts.append(f"Rely on this explanation for {good}")
+        parts += [f"only partly for {some}"] if some else []
+        parts += [f"not for {bad}"] if bad else []
+    elif bad:
+        parts.append(f"Do not rely on this explanation for {bad}")
+        parts += [f"only partly for {some}"] if some else []
+    elif some:
+        parts.append(f"Rely on this explanation only partly for {some}")
+    said = "; ".join(parts) + "." if parts else ""
+    if not unsure:
+        return said
+    doubt = f"Whether to rely on it for {_joined(unsure)}, this evidence cannot tell."
+    return f"{said} {doubt}".strip()
+
+
+def _for(verdict: Verdict) -> str:
+    score = verdict.score
+    about = None if score is None else catalogue().get(score.metric)
+    if about is not None and about.needs is SaliencyEvidence:
+        return FOR_MAPS[verdict.question]
+    return FOR[verdict.question]
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """A list in words.
+
+    >>> _joined(["a"]), _joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
+
+
+def _silence(n: int, of: int) -> str:
+    numbers = ("", "One", "Two", "Three", "Four", "Five", "Six")
+    if not n:
+        return ""
+    verb = "was" if n == 1 else "were"
+    return f"{numbers[n]} of the {numbers[of].lower()} questions {verb} not asked."
+
+
+def partial(made: MadeRecord) -> str:
+    """What comes before any verdict, if pieces of work were left out."""
+    if not made.failed_pieces:
+        return ""
+    return f"Partial: {made.failed_pieces} pieces of the evidence failed and were left out. "
+
+
+def card(verdict: Verdict) -> dict[str, Any]:
+    """One question of the head: its answer, why, and what that means; or why it was not asked."""
+    score = verdict.score
+    told = {
+        "question": verdict.question,
+        "css": verdict.answer.replace(" ", "-"),
+        "asks": verdict.asks,
+        "word": WORDS[verdict.answer],
+    }
+    if score is None:
+        return told | {"because": with_code(verdict.because), "what": "", "strip": "", "method": ""}
+    because = f"{full_title(score)}: {verdict.because}".replace(" %", "\u00a0%")
+    return told | {
+        "because": because,
+        "what": _advice(score)[verdict.answer],
+        "strip": strip(score, width=280, labels=True),
+        "method": anchor(score.metric),
+    }
+
+
+def _advice(score: Score) -> dict[str, str]:
+    if looks_for_a_fault(score):
+        return ADVICE_ON_FAULTS
+    if score.question == "accepted":
+        return ADVICE_ON_VOTES
+    if catalogue()[score.metric].needs is SaliencyEvidence:
+        return ADVICE_ON_MAPS[score.question]
+    return ADVICE_ON_FAITHFULNESS if score.question == "faithful" else ADVICE
+
+
+def _subtitle(record: RunRecord, made: MadeRecord) -> str:
+    day = record.started.partition("T")[0]
+    n = dict(made.facts).get("test samples")
+    return f"{day}" + (f" · {n:,} test samples" if isinstance(n, int) else "")
+
+
+def _interval_key(asked: Sequence[Verdict], spec: RunSpec) -> str:
+    intervals = [v.score.interval for v in asked if v.score is not None]
+    over = dict.fromkeys(source_words(i, spec) for i in intervals if i is not None)
+    return f"{100 * spec.resampling.level:g} % interval over {' or '.join(over) or 'samples'}"
+
+
+def _marks(scores: Sequence[Score]) -> dict[str, bool]:
+    """Which marks the strips of this page have, so that the key explains no others."""
+    clean = [score for score in scores if looks_for_a_fault(score)]
+    others = [score for score in scores if not looks_for_a_fault(score)]
+    return {
+        "null": bool(others),
+        "enough": any(enough_line(score) is not None for score in others),
+        "clean": bool(clean),
+        "accepted": any(accepted_line(score) is not None for score in clean),
+    }
+
+
+def _fact(name: str, value: Any) -> str:
+    if isinstance(value, float) and any(word in name for word in ("accuracy", "share", "probab")):
+        return f"{100 * value:.1f} %"
+    if isinstance(value, str):
+        return method_text(value) if name.startswith("method") else value
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

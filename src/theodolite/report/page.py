@@ -1,0 +1,71 @@
+"""Pages: one HTML file each, which needs nothing beside it and runs no script but our own."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from theodolite.io.paths import all_or_nothing
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_page(
+    path: Path,
+    template: str,
+    content: dict[str, Any],
+    scripts: Sequence[str] = (),
+    *,
+    styles: Sequence[str] = (),
+    pictures: Sequence[str] = (),
+) -> Path:
+    """Fill a template that extends ``page.html.j2`` and write it, whole or not at all.
+
+    Every text of ``content`` is escaped. ``scripts`` go to the end of the page as they are: the
+    page's own policy names a digest of each, so that no other script runs, whatever the data hold.
+
+    Args:
+        path: Where the page goes.
+        template: Its template.
+        content: What the template names.
+        scripts: Our own, in order.
+        styles: Style files beside ``report.css``.
+        pictures: Addresses of pictures that scripts look up in the page. Those that no part of it
+            shows are added at its end, unseen, so that each is there exactly once.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    css = "".join((TEMPLATES / name).read_text("utf-8") for name in ("report.css", *styles))
+    page = environment.get_template(template).render(
+        css=Markup(css),  # noqa: S704  our own files
+        policy=Markup(_policy(scripts)),  # noqa: S704  our own words and digests
+        scripts=[Markup(script) for script in scripts],  # noqa: S704  our own files
+        **content,
+    )
+    with all_or_nothing(path) as stream:
+        stream.write(_with_pictures(page, pictures).encode())
+    return path
+
+
+def _with_pictures(page: str, pictures: Sequence[str]) -> str:
+    missing = [address for address in pictures if f'"{escape(address)}"' not in page]
+    if not missing:
+        return page
+    kept = "".join(f'<img src="{escape(address)}" alt="" loading="lazy">' for address in missing)
+    before, footer, after = page.rpartition("<footer>")
+    return f'{before}<div class="kept-pictures" hidden>{kept}</div>\n{footer}{after}'
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """What the page may do: show pictures and styles that it brings, run scripts that we wrote."""
+    allowed = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    if not scripts:
+        return allowed
+    digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts)
+    named = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"{allowed}; script-src {named}"

@@ -1,0 +1,50 @@
+"""Where a report comes from, and how to check it."""
+
+import json
+from typing import Any
+
+from theodolite.execution.run_record import MadeRecord, RunRecord
+
+COMMANDS = (
+    ("theodolite verify .", "no file of this folder was changed since it was sealed"),
+    ("theodolite verify . --recompute all", "the scores come out the same when computed again"),
+    ("theodolite report .", "this page is what the folder says; it is built again"),
+)
+"""To be given in the folder that a report lies in, with what each shows."""
+
+
+def provenance(record: RunRecord, made: MadeRecord) -> dict[str, Any]:
+    """Run, software, seeds and inputs, with the commands to check and to repeat them."""
+    return {
+        "facts": _facts(record, made),
+        "commands": COMMANDS,
+        "spec": json.dumps(
+            record.spec.model_dump(mode="json", exclude_defaults=True), indent=1, ensure_ascii=False
+        ),
+        "inputs": sorted((made.inputs | record.inputs).items()),
+    }
+
+
+def _facts(record: RunRecord, made: MadeRecord) -> list[tuple[str, str]]:
+    spec, resampling = record.spec, record.spec.resampling
+    packages = ", ".join(f"{name} {version}" for name, version in record.packages.items())
+    code = [("Code", record.code)] if record.code else []
+    where = [("Evidence", ", ".join(made.stored))] if made.stored else []
+    done_by = [("Work done by", record.engine)] if record.engine and made.stored else []
+    return [
+        ("Run", spec.name),
+        ("Started", record.started),
+        ("Command", record.command or "from Python"),
+        ("Seeds", ", ".join(map(str, spec.seeds))),
+        (
+            "Intervals",
+            f"{100 * resampling.level:g} %, {resampling.resamples} resamples, "
+            f"seed {resampling.seed}",
+        ),
+        ("Software", f"Python {record.python}, {packages}"),
+        *code,
+        ("Machine", record.machine),
+        *where,
+        *done_by,
+        ("Scoring took", f"{made.seconds_scoring} s"),
+    ]

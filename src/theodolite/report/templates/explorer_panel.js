@@ -1,0 +1,99 @@
+// All that is known of one row, in a panel over the page.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function drawing(tag, attributes) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  return element;
+}
+
+// A score on its scale: dot, interval, null. Its numbers stand beside it as text.
+function strip(column, value, low, high) {
+  const shown = [value, low, high, column.null?.[1] ?? NaN].filter(Number.isFinite);
+  if (!Number.isFinite(value)) return "";
+  const [from, to] = column.ends ?? [Math.min(0, ...shown), Math.max(...shown, 1e-9)];
+  const x = (number) => 6 + (168 * (Math.min(Math.max(number, from), to) - from)) / (to - from);
+  const svg = drawing("svg", { class: "strip", width: 180, height: 22, viewBox: "0 0 180 22",
+    "aria-hidden": "true" });
+  svg.append(drawing("line", { class: "axis", x1: 6, x2: 174, y1: 11, y2: 11 }));
+  if (column.null) {
+    const at = x(column.null[1]);
+    svg.append(drawing("line", { class: "null", x1: at, x2: at, y1: 4, y2: 18 }));
+  }
+  if (Number.isFinite(low) && Number.isFinite(high)) {
+    svg.append(drawing("rect", { class: "interval", x: x(low), y: 7, height: 8, rx: 2,
+      width: Math.max(x(high) - x(low), 1.5) }));
+  }
+  svg.append(drawing("circle", { class: "dot", cx: x(value), cy: 11, r: 4.5 }));
+  return svg;
+}
+
+// Pictures are in the page once: they are found by length and checksum of their address.
+function checksum(text) {
+  let low = 1, high = 0;
+  for (let i = 0; i < text.length; i++) {
+    low = (low + text.charCodeAt(i)) % 65521;
+    high = (high + low) % 65521;
+  }
+  return `${text.length}-${((high << 16) | low) >>> 0}`;
+}
+
+let addresses;
+function picture(key) {
+  addresses ??= new Map([...document.images].map((one) => one.getAttribute("src") ?? "")
+    .filter((address) => address.startsWith("data:image/"))
+    .map((address) => [checksum(address), address]));
+  return addresses.get(key);
+}
+
+class Panel {
+  constructor() {
+    this.body = made("div");
+    const close = made("button", { type: "button", className: "close" }, "Close");
+    close.addEventListener("click", () => this.dialog.close());
+    this.dialog = made("dialog", { className: "item", "aria-labelledby": "item-name" },
+      close, this.body);
+    document.getElementById("explorer").append(this.dialog);
+  }
+
+  open(table, row) {
+    const about = table.about[row] ?? { says: [], pictures: [] };
+    const heading = made("h3", { id: "item-name" }, isolated(table.names[row]));
+    const pictures = about.pictures.map(([key, words]) => [picture(key), words])
+      .filter(([address]) => address !== undefined)
+      .map(([address, words]) => made("figure", {}, made("img", { src: address, alt: "" }),
+        made("figcaption", {}, isolated(words))));
+    this.body.replaceChildren(
+      made("p", { className: "soft" }, `${table.one}, number ${counted(row + 1)} of `
+        + `${counted(table.rows)} in the run`),
+      heading,
+      ...about.says.map((words) => made("p", {}, isolated(words))),
+      ...(pictures.length ? [made("div", { className: "pictures" }, ...pictures)]
+        : [made("p", { className: "soft" }, `The run kept no pictures of this ${table.one}.`)]),
+      this.scores(table, row));
+    this.dialog.showModal();
+    this.dialog.scrollTop = 0;
+  }
+
+  scores(table, row) {
+    const heads = ["score", "value", "interval", "", "all together", "null of all together"];
+    const rows = table.columns.map((column) => {
+      const value = table.numbers(column)[row];
+      const [low, high] = column.interval
+        ? ["low", "high"].map((part) => table.numbers(column, part)[row]) : [NaN, NaN];
+      const between = Number.isNaN(low) || Number.isNaN(high) ? "–"
+        : `${said(column, low)} to ${said(column, high)}`;
+      return made("tr", {}, made("th", { scope: "row" }, column.title,
+        made("span", { className: "under" }, column.options)),
+      made("td", { className: "number" }, made("span", { className: "value" }, said(column, value))),
+      made("td", { className: "interval" }, between), made("td", {}, strip(column, value, low, high)),
+      made("td", {}, column.whole || "–"),
+      made("td", {}, column.null ? `${column.null[0]} ${said(column, column.null[1])}` : "–"));
+    });
+    return made("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Scores" },
+      made("table", {}, made("thead", {}, made("tr", {},
+        ...heads.map((head) => made(head ? "th" : "td", {}, head)))),
+      made("tbody", {}, ...rows)));
+  }
+}

@@ -1,0 +1,160 @@
+"""Data sets and classifiers in the forms of Hugging Face, all offline."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from theodolite.bridges.hugging_face import classifier, concept_data
+from theodolite.errors import EvidenceError, RefusedInput
+
+datasets = pytest.importorskip("datasets")
+
+
+def _pixels(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (n, 5, 6, 3)).astype(np.uint8)
+
+
+def _dataset(n: int = 8, seed: int = 0, **extra: Any) -> Any:
+    features = datasets.Features(
+        {
+            "image": datasets.Image(),
+            "label": datasets.ClassLabel(names=["zebra", "ass"]),
+            "striped <b>": datasets.Value("bool"),
+            "mane": datasets.Value("int64"),
+            "farm": datasets.Value("string"),
+        }
+    )
+    rows = {
+        "image": [Image.fromarray(p) for p in _pixels(n, seed)],
+        "label": [k % 2 for k in range(n)],
+        "striped <b>": [k % 2 == 0 for k in range(n)],
+        "mane": [None if k == 3 else int(k > 1) for k in range(n)],
+        "farm": [f"farm {k // 2}" for k in range(n)],
+    }
+    return datasets.Dataset.from_dict({**rows, **extra}, features=features)
+
+
+CONCEPTS = ["striped <b>", "mane"]
+
+
+def _same(found: Any, n: int) -> None:
+    assert found.classes.names == ("ass", "zebra")  # by name: not numbered as there
+    assert [found.classes.names[k] for k in found.labels] == ["zebra", "ass"] * (n // 2)
+    np.testing.assert_array_equal(found.presence[:, 0], np.arange(n) % 2 == 0)
+    known = np.arange(n) != 3
+    np.testing.assert_array_equal(found.known[:, 1], known)
+    np.testing.assert_array_equal(found.presence[known, 1], (np.arange(n) > 1)[known])
+    for row, pixels in enumerate(_pixels(n)):
+        np.testing.assert_array_equal(np.asarray(found.picture(row)), pixels)
+
+
+def test_a_data_set_in_memory_becomes_a_folder(tmp_path: Path) -> None:
+    given = _dataset()
+    found = concept_data(given, tmp_path / "new", concepts=CONCEPTS, group="farm")
+    _same(found, 8)
+    assert found.groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert isinstance(given.features["image"], datasets.Image) and given.features["image"].decode
+    assert not list(tmp_path.rglob("*.pkl"))
+
+
+def test_one_saved_to_disk_is_the_same(tmp_path: Path) -> None:
+    _dataset().save_to_disk(tmp_path / "saved")
+    written = {p.suffix for p in (tmp_path / "saved").iterdir()}
+    assert written == {".arrow", ".json"}  # no pickles among them
+    loaded = datasets.load_from_disk(tmp_path / "saved").with_format("numpy")
+    _same(concept_data(loaded, tmp_path / "new", concepts=CONCEPTS), 8)
+
+
+def test_splits_are_kept(tmp_path: Path) -> None:
+    both = datasets.DatasetDict(
+        {"train": _dataset(), "validation": _dataset(4, 1), "extra": _dataset(2, 2)}
+    )
+    found = concept_data(both, tmp_path / "new", concepts=CONCEPTS)
+    assert found.is_test.tolist() == [False] * 8 + [True] * 4
+    np.testing.assert_array_equal(np.asarray(found.picture(9)), _pixels(4, 1)[1])
+    with pytest.raises(EvidenceError, match="splits"):
+        concept_data(
+            datasets.DatasetDict({"train": _dataset()}), tmp_path / "other", concepts=CONCEPTS
+        )
+
+
+def test_pictures_in_files_are_read_and_others_refused(tmp_path: Path) -> None:
+    paths = []
+    for k, pixels in enumerate(_pixels(8)):
+        paths.append(str(tmp_path / f"{k}.png"))
+        Image.fromarray(pixels).save(paths[-1])
+    with pytest.raises(RefusedInput, match="files="):  # any file here could be named
+        concept_data(_dataset(image=paths), tmp_path / "none", concepts=CONCEPTS)
+    below: dict[str, Any] = {"concepts": CONCEPTS, "files": tmp_path}
+    _same(concept_data(_dataset(image=paths), tmp_path / "new", **below), 8)
+    bare = [Path(path).name for path in paths]
+    _same(concept_data(_dataset(image=bare), tmp_path / "bare", **below), 8)
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link.png").symlink_to(paths[0])
+    for outside in (paths[0], "../0.png", str(tmp_path / "inside/../0.png"), "link.png"):
+        with pytest.raises(RefusedInput):
+            concept_data(
+                _dataset(image=[outside] * 8), tmp_path / "no", concepts=CONCEPTS,
+                files=tmp_path / "inside",
+            )  # fmt: skip
+        assert not list((tmp_path / "no").rglob("*.png"))
+        (tmp_path / "no" / "pictures").rmdir()
+    (tmp_path / "3.png").write_bytes(b"GIF89a no picture")
+    with pytest.raises(RefusedInput, match="does not decode"):
+        concept_data(_dataset(image=paths), tmp_path / "second", **below)
+    paths[0] = "https://example.org/horn.png"
+    with pytest.raises(EvidenceError):
+        concept_data(_dataset(image=paths), tmp_path / "third", **below)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"concepts": []}, "at least one"),
+        ({"concepts": ["mane", "tail"]}, "tail"),
+        ({"concepts": ["mane"], "picture": "mane"}, "cast_column"),
+        ({"concepts": ["farm"]}, "0, 1 or None"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(
+    options: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(EvidenceError, match=why):
+        concept_data(_dataset(), tmp_path / "new", **options)
+
+
+def test_names_of_ours_and_full_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EvidenceError, match="rename_column"):
+        concept_data(
+            _dataset().rename_column("mane", "split"), tmp_path / "new", concepts=["split"]
+        )
+    (tmp_path / "mine.txt").write_text("keep me")
+    with pytest.raises(EvidenceError, match="not empty"):
+        concept_data(_dataset(), tmp_path, concepts=CONCEPTS)
+    with pytest.raises(EvidenceError, match="list"):
+        concept_data([1], tmp_path / "new", concepts=CONCEPTS)
+    with pytest.raises(EvidenceError, match="no class"):
+        concept_data(_dataset(label=[-1] * 8), tmp_path / "new", concepts=CONCEPTS)
+
+
+def test_a_classifier_of_a_folder_runs_and_its_own_code_does_not(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from tiny_networks import a_batch, tiny_transformers_vit  # noqa: PLC0415
+
+    logits = tiny_transformers_vit(tmp_path, ["cat", "dog", "bird"])
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["auto_map"] = {"AutoModelForImageClassification": "own.Own"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    found = classifier(tmp_path)
+    assert found.classes == ("cat", "dog", "bird")
+    batch = a_batch(2, 32)
+    raised = np.exp(np.asarray(logits(batch), float))
+    np.testing.assert_allclose(
+        found.probabilities(batch), raised / raised.sum(axis=1, keepdims=True), atol=1e-5
+    )
+    assert not (tmp_path / "ran").exists()

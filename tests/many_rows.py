@@ -1,0 +1,71 @@
+"""A run folder with many units and samples, written by the library's own writers."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from theodolite.contracts.score import Detail, Interval, Null, Score
+from theodolite.execution._conflict_record import ConflictsFile
+from theodolite.execution.record import scores_file, write_scores
+from theodolite.execution.run_record import MadeRecord, UnitCardRecord, run_record, write_record
+from theodolite.execution.spec import RunSpec
+from theodolite.io.tables import write_parquet
+from theodolite.metrics._catalogue import catalogue
+
+
+def unit_score(metric: str, names: tuple[str, ...], values: np.ndarray) -> Score:
+    """A score of every unit with intervals and a null."""
+    entry = catalogue()[metric]
+    mean = float(np.nanmean(values))
+    undefined = int(np.isnan(values).sum())
+    low, high = np.maximum(values - 0.03, 0), np.minimum(values + 0.03, 1)
+    return Score(
+        metric, entry.version, entry.question, mean, entry.better, entry.bounds, 1.0,
+        len(names) - undefined, undefined, "units", options=entry.options() | {"over": "units"},
+        intervals=(Interval(mean - 0.01, mean + 0.01, 0.95, "units", "percentile", 100),),
+        nulls=(Null("shuffled", 0.02, None),), detail=Detail("units", names, values, low, high),
+    )  # fmt: skip
+
+
+def drawn_values(rows: int, seed: int) -> np.ndarray:
+    """Shares, one in fifty undefined."""
+    random = np.random.default_rng(seed)
+    values = random.beta(2, 8, rows)
+    values[random.random(rows) < 0.02] = np.nan
+    return values
+
+
+def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
+    """Units by these names with two scores, as many samples with one, pictures of the first."""
+    rows = len(names)
+    folder.mkdir(parents=True)
+    files = [f"pictures/unit-{i}.jpg" for i in range(2)]
+    (folder / "pictures").mkdir()
+    for i, file in enumerate(files):
+        Image.new("RGB", (24, 24), (40 * i, 90, 160)).save(folder / file, "JPEG")
+    kept = [
+        UnitCardRecord(unit=name, why="", formula="(a AND b)", alone="a", stopped="a", literals=[],
+                       files=files)
+        for name in names[:cards]
+    ]  # fmt: skip
+    spec = RunSpec(name="many", evidence=["x"])
+    write_record(folder / "run.json", run_record(spec, ""))
+    write_record(folder / "made.json", MadeRecord(seconds_scoring=0.0, cards=kept))
+    write_record(folder / "conflicts.json", ConflictsFile(verdicts=[], judged=[], conflicts=[]))
+    scores = [
+        unit_score("unit_iou", names, drawn_values(rows, 1)),
+        unit_score("detection_accuracy", names, drawn_values(rows, 2)),
+    ]
+    write_scores(folder / "scores.json", scores_file(scores, [], []))
+    values = drawn_values(rows, 3)
+    write_parquet(
+        folder / "per_sample.parquet",
+        {
+            "sample": [f"picture {i}" for i in range(rows)],
+            "metric": ["concept_existence"] * rows,
+            "options": ["top=5"] * rows,
+            "value": [None if np.isnan(v) else float(v) for v in values],
+        },
+    )
+    return folder

@@ -1,0 +1,145 @@
+"""Pages of compared runs and of leaderboards: true, escaped, readable in a real browser."""
+
+import itertools
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser import axe_clean, chromium, fitting, opened
+from compared_runs import BY_CONCEPT, METRICS, spoilt, written
+from theodolite.execution.leaderboard import Board, leaderboard
+from theodolite.execution.leaderboard_runs import LeftOut
+from theodolite.execution.paired_compare import Pair, compare
+from theodolite.execution.paired_runs import read_runs
+from theodolite.report.compare_runs import write_comparison
+from theodolite.report.compare_runs_words import ends_of_line, sentence, signed
+from theodolite.report.leaderboard import write_leaderboard
+
+SMALL = {"resampling": {"resamples": 100}}
+EVIL = "<script>alert(1)</script>"
+EVIL_FOLDER = "<img src=x onerror=alert(2)>"
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, list[str]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, [name for name, _ in attrs]))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    both = [*METRICS, BY_CONCEPT]
+    written(root / "early", spoilt(0.45, 60), metrics=both, title=EVIL, **SMALL)
+    written(root / "late", spoilt(0.2, 60, seed=2), metrics=both, **SMALL)
+    written(root / "later", spoilt(0.18, 60, seed=4), title='"onload=alert(3) ', **SMALL)
+    written(root / EVIL_FOLDER, spoilt(0.7, 60, seed=6), sealed=False, **SMALL)
+    written(root / "photos", spoilt(0.3, 60, ids="photo"), **SMALL)
+    changed = written(root / "changed", spoilt(0.5, 60, seed=12), **SMALL)
+    (changed / "scores.json").write_text("{}")
+    (root / "empty").mkdir()
+    (root / "unfinished").mkdir()
+    shutil.copy(root / "late" / "run.json", root / "unfinished" / "run.json")
+    (root / "linked").symlink_to(root / "late")
+    return root
+
+
+@pytest.fixture(scope="module")
+def pairs(folder: Path) -> list[Pair]:
+    return compare(read_runs([folder / name for name in ("early", "late", "later")]))
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path, pairs: list[Pair]) -> Path:
+    return write_comparison(folder.parent / "compare.html", pairs)
+
+
+@pytest.fixture(scope="module")
+def ranked(folder: Path) -> tuple[list[Board], list[LeftOut]]:
+    return leaderboard(folder)
+
+
+@pytest.fixture(scope="module")
+def table(folder: Path, ranked: tuple[list[Board], list[LeftOut]]) -> Path:
+    return write_leaderboard(folder.parent / "leaderboard.html", *ranked)
+
+
+def test_comparison_says_first_who_is_better(pairs: list[Pair], page: Path) -> None:
+    pair = pairs[0]
+    said = "late is better than early in 1 question, worse in none, none undecided."
+    text = page.read_text()
+    assert sentence(pair) == said and said in text
+    line = pair.questions[0].line
+    assert line.difference is not None and line.difference.interval is not None
+    assert signed(line.difference.value, line.score) in text
+    assert "paired, over samples" in text and "Holm" in text
+    assert "the most common concepts" in text, "the null stands beside the score"
+    assert "<span>worse</span><span>better</span>" in text, "the ends of the line around 0"
+    assert ends_of_line(replace(line.score, better="lower")) == ("better", "worse")
+
+
+def test_leaderboard_shares_places_and_tells_what_is_left_out(
+    ranked: tuple[list[Board], list[LeftOut]], table: Path
+) -> None:
+    boards, left = ranked
+    first, alone = boards
+    assert {one.run.name: one.place for one in first.standings} == {
+        "later": "1–2", "late": "1–2", "early": "3", EVIL_FOLDER: "4",
+    }  # fmt: skip
+    assert [(one.run.name, one.note) for one in alone.standings] == [
+        ("photos", "nothing to rank it against")
+    ]
+    assert {one.name for one in left} == {"changed", "empty", "unfinished", "linked"}
+    text = table.read_text()
+    for one in left:
+        assert one.name in text and one.why.partition("'")[0] in text
+    assert "not sealed" in text and "does not hold up against its null" in text
+    assert "later, late share the first place of 4 runs" in text
+
+
+def test_no_name_becomes_markup(page: Path, table: Path) -> None:
+    for path in (page, table):
+        text = path.read_text()
+        assert EVIL not in text and EVIL_FOLDER not in text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+        tags = Tags()
+        tags.feed(text)
+        assert "img" not in {tag for tag, _ in tags.found}
+        assert not [name for _, names in tags.found for name in names if name.startswith("on")]
+    assert page.read_text().count("<script") == 0
+    assert table.read_text().count("<script") == 1
+
+
+def test_pages_read_well_in_a_browser(page: Path, table: Path) -> None:
+    with chromium() as browser:
+        # axe brings its own script, which the page's policy would not let run
+        for path, scheme in ((page, "light"), (table, "dark")):
+            shown = browser.new_page(color_scheme=scheme, bypass_csp=True)
+            shown.goto(path.as_uri())
+            axe_clean(shown)
+        for path, width in itertools.product((page, table), (1200, 400)):
+            shown = fitting(browser, path, width)
+        right = shown.locator(".marks").first.bounding_box()
+        assert right is not None and right["x"] + right["width"] <= 400, "seen without scrolling"
+        _columns_sort(opened(browser, table))
+
+
+def _columns_sort(shown: Any) -> None:
+    """By click and by key."""
+    first = shown.locator("table.sortable").first
+    names = first.locator("tbody th")
+    head = first.locator("thead th", has_text="Is the named concept")
+    assert names.first.inner_text().startswith("later")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert names.first.inner_text().startswith("later")
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert names.first.inner_text().startswith("<img")

@@ -1,0 +1,101 @@
+"""Method notes: every score has a formula that can be shown, and a paper that is told in full."""
+
+import re
+
+import pytest
+
+from theodolite.errors import RefusedInput
+from theodolite.metrics._catalogue import catalogue
+from theodolite.report.citations import BIBLIOGRAPHY, plain, read_references, references
+from theodolite.report.formulas import blocks, documented, formula, marked_up, with_code
+from theodolite.report.methods import anchor, note, notes_of
+from theodolite.report.provenance import COMMANDS
+
+ALTERNATIVE = re.compile(r'alttext="[^"]*"')
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_every_metric_has_a_formula_that_converts(name: str) -> None:
+    told = note(catalogue()[name])
+    assert told["formulas"], "a formula in the docstring, under `.. math::`"
+    shown = [told["says"], *(t.shown if kind == "math" else t for kind, t in told["about"])]
+    page = ALTERNATIVE.sub("", " ".join(map(str, shown)))
+    assert "\\" not in page and ":cite" not in page and ":math" not in page and "``" not in page
+    assert all(text.shown.startswith("<math") for text in told["formulas"])
+    assert len(re.findall("<math", page)) == len(re.findall("</math>", page)) >= 1
+    assert told["reference"] != told["cited"] and told["read"] and told["misleads"]
+
+
+def test_formulas_are_those_of_the_docstring() -> None:
+    for entry in catalogue().values():
+        written = [text for kind, text in blocks(documented(entry)) if kind == "math"]
+        assert written == [one.latex for one in note(entry)["formulas"]]
+        assert documented(entry).count(".. math::") == len(written)
+
+
+def test_fractions_sums_and_hats_keep_their_structure() -> None:
+    shown = str(formula(r"\frac{1}{N} \sum_i \hat y_i").shown)
+    assert "<mfrac>" in shown and "<munder>" in shown and "<mover" in shown
+    assert str(formula("a < b & c").shown).count("<b") == 0
+
+
+def test_what_cannot_be_set_is_shown_as_written() -> None:
+    assert str(formula(r"\nosuch{<b>}").shown) == r"<code>\nosuch{&lt;b&gt;}</code>"
+    assert str(formula("a_b_c").shown).startswith("<code>")
+
+
+def test_sentences_of_docstrings_are_text() -> None:
+    said = str(marked_up("<script> ``x<y`` of :cite:t:`koh2020concept` (:cite:p:`unheard`), *so*"))
+    assert said == (
+        "&lt;script&gt; <code>x&lt;y</code> of Koh et al. (2020) ((unheard)), <em>so</em>"
+    )
+    assert str(with_code("a ` b")) == "a ` b"
+    assert str(with_code("`<i>`")) == "<code>&lt;i&gt;</code>"
+
+
+@pytest.mark.parametrize("key", list(references()))
+def test_every_reference_is_told_in_full(key: str) -> None:
+    paper = references()[key]
+    assert paper.fields["year"] in paper.full and paper.fields["title"] in paper.full
+    assert all(family in paper.full and given for family, given in paper.authors)
+    assert paper.authors[0][0] in paper.short
+    assert not set("{}\\$") & set(paper.full) and ".." not in paper.full
+
+
+def test_no_entry_of_the_bibliography_is_lost() -> None:
+    written = re.findall(r"^@\w+\{(.+),$", BIBLIOGRAPHY.read_text("utf-8"), re.MULTILINE)
+    assert list(references()) == written
+    assert {entry.cite for entry in catalogue().values()} <= set(written)
+
+
+WHOLE = "@article{k,\n  title = {T},\n  author = {A, B},\n  year = {2000},\n}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WHOLE + "loose words",
+        WHOLE + WHOLE,
+        WHOLE.replace("article", "novel"),
+        WHOLE.replace("title", "headline"),
+        WHOLE.replace("  year = {2000},\n", ""),
+        WHOLE.replace("2000", "soon"),
+        WHOLE.replace("{T}", r"{\emph{T}}"),
+    ],
+)
+def test_what_we_would_not_write_is_refused(text: str) -> None:
+    assert read_references(WHOLE)["k"].full == "B A. T. 2000."
+    with pytest.raises(RefusedInput):
+        read_references(text)
+
+
+def test_identifiers_are_told() -> None:
+    numbered = WHOLE.replace("2000},", "2000},\n  doi = {10.1/x},\n  eprint = {1234.5},")
+    assert read_references(numbered)["k"].full.endswith("2000. DOI 10.1/x. arXiv 1234.5.")
+    assert plain(r"Hedstr{\"o}m, Fran{\c{c}}ois, Elo{\"i}se") == "Hedström, François, Eloïse"
+
+
+def test_anchors_are_unique_and_commands_are_for_the_folder() -> None:
+    assert len({anchor(name) for name in catalogue()}) == len(catalogue())
+    assert all(re.fullmatch(r"theodolite (verify|report) \.( .*)?", c) for c, _ in COMMANDS)
+    assert notes_of([]) == []
