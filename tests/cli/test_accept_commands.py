@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 import yaml
 from PIL import Image
 
+from command_line import theodolite
 from theodolite.cli.accept_commands import accept_score, accept_train, accept_tune
 from theodolite.errors import EvidenceError
 from theodolite.execution import registry
@@ -239,8 +238,5 @@ def test_tune(
 
 @pytest.mark.parametrize("command", [(), ("train",), ("score",), ("tune",)])
 def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
-    program = Path(sys.executable).with_name("theodolite")
-    result = subprocess.run(
-        [program, "accept", *command, "--help"], capture_output=True, text=True, check=False
-    )
+    result = theodolite("accept", *command, "--help")
     assert result.returncode == 0 and "Usage" in result.stdout

@@ -1,4 +1,4 @@
-"""Commands as a user calls them: a process, its output, its exit code."""
+"""Commands as a user calls them: their output and exit code."""
 
 import json
 import os
@@ -13,19 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command_line import Result, as_process, theodolite
 from runs import write_inputs
 from theodolite.contracts.files import save
 from theodolite.datasets.synthetic import planted_concepts, planted_locations
 from theodolite.execution.record import ScoresFile
-
-Result = subprocess.CompletedProcess[str]
-
-
-def theodolite(*arguments: object, cwd: Path | None = None) -> Result:
-    program = Path(sys.executable).with_name("theodolite")
-    return subprocess.run(
-        [program, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
-    )
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +41,7 @@ def assert_one_line(result: Result, code: int) -> str:
     "command", [[], ["metrics"], ["run"], ["audit"], ["report"], ["verify"], ["data"]]
 )
 def test_every_command_explains_itself(command: list[str]) -> None:
-    result = theodolite(*command, "--help")
+    result = as_process(*command, "--help")
     assert result.returncode == 0 and "Usage" in result.stdout
 
 

@@ -1,14 +1,13 @@
 """The commands compare and leaderboard, as a user gives them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from command_line import as_process
 from compared_runs import spoilt, written
 from theodolite.cli.compare_commands import compare, leaderboard
 from theodolite.errors import EvidenceError
@@ -71,9 +70,7 @@ def test_mistakes_are_refused(folder: Path, arguments: list[str], code: int, say
 
 
 def test_mistakes_end_in_one_line(folder: Path) -> None:
-    program = Path(sys.executable).with_name("theodolite")
-    given = [program, "compare", folder / "a", folder / "nowhere", "--quiet"]
-    found = subprocess.run(given, capture_output=True, text=True, check=False)
+    found = as_process("compare", folder / "a", folder / "nowhere", "--quiet")
     assert found.returncode == 3 and "no run.json" in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
 

@@ -2,8 +2,6 @@
 
 import importlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ import typer
 from PIL import Image
 from typer.testing import CliRunner, Result
 
+from command_line import theodolite
 from theodolite.cli.explain_command import explain as command
 from theodolite.errors import EvidenceError
 from theodolite.io.arrays import read_npy, write_safetensors
@@ -31,10 +30,7 @@ def refused(*arguments: object) -> str:
 
 
 def test_the_list_has_the_columns_of_the_paper() -> None:
-    program = Path(sys.executable).with_name("theodolite")
-    shown = subprocess.run(
-        [program, "explain", "--list"], capture_output=True, text=True, check=False
-    )
+    shown = theodolite("explain", "--list")
     assert shown.returncode == 0 and not shown.stderr
     lines = shown.stdout.splitlines()
     heads = ("name", "functioning", "attribution on", "stage", "applies to", "library")

@@ -3,8 +3,6 @@
 import json
 import pickle
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from command_line import theodolite
 from s3_server import s3_server
 from theodolite.datasets.stored_maps import StoredMaps, open_maps, stored_maps
 from theodolite.datasets.stored_maps_writer import write_maps
@@ -216,12 +215,11 @@ def test_in_a_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maps: Stor
 
 
 def test_the_command_line_knows_them(tmp_path: Path, maps: StoredMaps) -> None:
-    program = Path(sys.executable).with_name("theodolite")
     for arguments, says in (
         (("data", "list"), "Activations and label maps that are on disk"),
         (("data", "check", "stored_maps", tmp_path / "maps"), "23 in 3 shards"),
     ):
-        result = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+        result = theodolite(*arguments)
         assert result.returncode == 0 and says in result.stdout, result.stderr
 
 

@@ -18,7 +18,7 @@ from theodolite.contracts.stored_writer import EvidenceWriter
 from theodolite.datasets.synthetic import planted_concepts
 from theodolite.io.text import read_json
 
-KILLS = int(os.environ.get("THEODOLITE_KILLS", "3"))
+KILLS = int(os.environ.get("THEODOLITE_KILLS", "2"))
 PROGRAM = Path(sys.executable).with_name("theodolite")
 SPEC = """
 name: long
@@ -27,15 +27,15 @@ metrics:
   - name: concept_existence
     options: {rank_by: [contribution, value]}
   - name: concept_global_importance
-resampling: {resamples: 400}
+resampling: {resamples: 200}
 """
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Evidence in 150 pieces, and a spec that takes seconds."""
+    """Evidence in 80 pieces, and a spec that takes seconds."""
     root = tmp_path_factory.mktemp("interrupted")
-    evidence = planted_concepts(2400, n_concepts=24, n_classes=12, alignment=0.6)
+    evidence = planted_concepts(1280, n_concepts=24, n_classes=12, alignment=0.6)
     with EvidenceWriter(root / "evidence", rows=16) as writer:
         writer.add(evidence)
     (root / "spec.yaml").write_text(SPEC)

@@ -1,8 +1,6 @@
 """A dissection from pictures to report: drawn shapes with a small network, and real data in short."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 import yaml
 from safetensors.numpy import save_file
 
+from command_line import Result, theodolite
 from theodolite.datasets.joined_masks import joined_masks
 from theodolite.datasets.shapes import write_shapes
 from theodolite.execution.recompute import recompute
@@ -51,13 +50,11 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def dissect(shapes: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    program = Path(sys.executable).with_name("theodolite")
-    return subprocess.run(
-        [program, "dissect", "mask_folder", shapes / "masks", "--model", "test_resnet",
-         "--weights", shapes / "weights.safetensors", "--out", out, "--cache", shapes / "cache",
-         "--quiet", *more],
-        capture_output=True, text=True, check=False,
+def dissect(shapes: Path, out: Path, *more: str) -> Result:
+    return theodolite(
+        "dissect", "mask_folder", shapes / "masks", "--model", "test_resnet",
+        "--weights", shapes / "weights.safetensors", "--out", out, "--cache", shapes / "cache",
+        "--quiet", *more,
     )  # fmt: skip
 
 
@@ -105,11 +102,9 @@ def test_what_cannot_be_dissected(
 
 def test_a_data_set_without_masks_is_said(shapes: Path, tmp_path: Path) -> None:
     write_shapes(tmp_path / "plain", 12)
-    program = Path(sys.executable).with_name("theodolite")
-    result = subprocess.run(
-        [program, "dissect", "folder", tmp_path / "plain", "--model", "test_resnet", "--weights",
-         shapes / "weights.safetensors", "--out", tmp_path / "out", "--quiet"],
-        capture_output=True, text=True, check=False,
+    result = theodolite(
+        "dissect", "folder", tmp_path / "plain", "--model", "test_resnet", "--weights",
+        shapes / "weights.safetensors", "--out", tmp_path / "out", "--quiet",
     )  # fmt: skip
     assert result.returncode == 2 and "which has no masks" in result.stderr
 

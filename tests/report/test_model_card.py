@@ -4,14 +4,13 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from command_line import theodolite
 from theodolite.cli.export_commands import export
 from theodolite.errors import EvidenceError, VerificationFailed
 from theodolite.execution.seal import seal
@@ -24,8 +23,6 @@ from theodolite.report.model_card import (
     write_model_card,
 )
 from two_questions import finished
-
-PROGRAM = Path(sys.executable).with_name("theodolite")
 
 
 @pytest.fixture(scope="module")
@@ -141,10 +138,7 @@ def test_any_text_is_one_harmless_line(text: str) -> None:
 def test_the_command(folder: Path, tmp_path: Path) -> None:
     seal(folder)
     latex, card = tmp_path / "tables.tex", tmp_path / "card.md"
-    ran = subprocess.run(
-        [PROGRAM, "export", str(folder), "--latex", str(latex)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    ran = theodolite("export", folder, "--latex", latex)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == f"latex: {latex}\n"
     assert "\\begin{tabular}" in latex.read_text()

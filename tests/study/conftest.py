@@ -1,11 +1,12 @@
 """A real PostgreSQL for the tests of studies: one cluster a process, one database a test."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import TypeVar
 
 import pytest
 
@@ -16,6 +17,7 @@ from theodolite.study.local_postgres import LocalPostgres, binaries, cluster_has
 
 _numbers = count()
 TABLES = "tables"
+Made = TypeVar("Made")
 
 
 @pytest.fixture(scope="session")
@@ -25,22 +27,43 @@ def cluster() -> Iterator[LocalPostgres]:
         binaries()
     except EvidenceError:
         pytest.skip("no PostgreSQL here: apt-get install postgresql")
-    folder = Path(mkdtemp(prefix="study-pg-"))
-    made = create(folder, durable=False)
+    made = _tried_again(_new_cluster)
+    yield made
+    made.stop()
+    shutil.rmtree(made.folder)
+
+
+def _new_cluster() -> LocalPostgres:
+    made = create(Path(mkdtemp(prefix="study-pg-")), durable=False)
     made.start()
     cluster_has_database(made, TABLES)
     migrate(made.database(TABLES))
-    yield made
-    made.stop()
-    shutil.rmtree(folder)
+    return made
+
+
+def _tried_again(make: Callable[[], Made], mend: Callable[[], None] = lambda: None) -> Made:
+    """A machine that stood still, or a port taken meanwhile, does not fail all that follow."""
+    try:
+        return make()
+    except EvidenceError:
+        mend()
+        return make()
 
 
 @contextmanager
 def new_database(cluster: LocalPostgres) -> Iterator[Database]:
     """A database with all tables, empty."""
-    name = f"t{next(_numbers)}"
-    cluster_has_database(cluster, name, TABLES)
-    database = Database(cluster.database(name))
+
+    def named() -> str:
+        name = f"t{next(_numbers)}"
+        cluster_has_database(cluster, name, TABLES)
+        return name
+
+    def restarted() -> None:
+        cluster.stop()
+        cluster.start()
+
+    database = Database(cluster.database(_tried_again(named, restarted)))
     try:
         yield database
     finally:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite.cli.options import Cache, Json, Quiet, check_there, default_cache
+from theodolite.cli.options import Cache, Json, Quiet, check_there
+from theodolite.io.kept import default_cache
 
 if TYPE_CHECKING:
     from theodolite.contracts.score import Score

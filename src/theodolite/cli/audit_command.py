@@ -17,8 +17,8 @@ from theodolite.cli.options import (
     WorkersOption,
     chosen_engine,
     command_line,
-    default_cache,
 )
+from theodolite.io.kept import default_cache
 
 if TYPE_CHECKING:
     from theodolite.cli.audits import Network

@@ -1,6 +1,5 @@
 """Options that several commands have, and what is made of them."""
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -41,14 +40,6 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier
 OverwriteFile = Annotated[
     bool, typer.Option("--overwrite", help="Replace a file that theodolite did not write.")
 ]
-
-
-def default_cache() -> Path:
-    """Where features are kept if nothing else is said."""
-    named = os.environ.get("THEODOLITE_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "theodolite"
 
 
 def chosen_engine(

@@ -18,8 +18,8 @@ from theodolite.cli.options import (
     check_there,
     chosen_engine,
     command_line,
-    default_cache,
 )
+from theodolite.io.kept import default_cache
 
 if TYPE_CHECKING:
     from theodolite.execution.engine import Engine

@@ -21,7 +21,7 @@ from theodolite.report.figures import spread
 from theodolite.report.packed_table import LONGEST_NAME, Column, PackedTable, packed
 from theodolite.report.page import TEMPLATES
 from theodolite.report.svg import round_scale
-from theodolite.report.vega import compiled, histogram_spec, scatter_spec, vega_bundle
+from theodolite.report.vega import vega
 
 ONE = {
     "concepts": "concept", "units": "unit", "classes": "class", "pairs": "pair of concepts",
@@ -54,15 +54,15 @@ def explorer_chapter(
     items = shown_items(folder, made, examples)
     tables = [replace(table, about=_about(table, items)) for table in tables]
     large = any(len(table.names) >= ENOUGH_FOR_VEGA for table in tables)
-    bundle = vega_bundle() if large else None
-    figures = {"histogram": histogram_spec(), "scatter": scatter_spec()} if bundle else {}
+    drawing = vega() if large else None
+    figures = drawing.figures if drawing else {}
     return {
         "tables": [_table(table) for table in tables],
-        "specs": [(name, _inert(compiled(spec))) for name, spec in figures.items()],
+        "specs": [(name, _inert(text)) for name, text in figures.items()],
         "digits": DIGITS,
         "shown": STATIC_ROWS,
         "files": " and ".join(_files(tables)),
-        "scripts": ([bundle] if bundle else []) + [explorer_script()],
+        "scripts": ([drawing.script] if drawing else []) + [explorer_script()],
         "pictures": _pictures(tables, items),
     }
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.decomposition import PCA
 
 from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence
 from theodolite.metrics._estimators import is_discrete
@@ -152,6 +151,8 @@ def _vector_row(model: str, evidence: EmbeddingEvidence) -> dict[str, Any] | Non
     vectors = np.asarray(evidence.vectors[:, 0], float)
     if min(vectors.shape) < 2 or np.ptp(vectors, axis=0).max() <= 0:
         return None
+    from sklearn.decomposition import PCA  # noqa: PLC0415  takes a second to load
+
     found = PCA(n_components=2, svd_solver="full").fit(vectors)
     shares = [float(share) for share in found.explained_variance_ratio_]
     rows = np.arange(len(vectors))
