@@ -59,9 +59,9 @@ def short(name: str, dataset: dict[str, Any], **changes: Any) -> RunSpec:
     content["resampling"]["resamples"] = 20
     kept = ("surrogate_distance", "surrogate_error", "linearisation_error", "concept_deletion")
     content["compared_metrics"] = [m for m in content["compared_metrics"] if m["name"] in kept]
-    if find_spec("overcomplete") is None:
-        methods = [m for m in content["pipeline"]["methods"] if m != "sae"]
-        content["pipeline"] |= {"methods": methods, "curve_methods": ["nmf", "pca"]}
+    without = {"svd", "kmeans"} if find_spec("overcomplete") else {"svd", "kmeans", "sae"}
+    methods = [m for m in content["pipeline"]["methods"] if m not in without]
+    content["pipeline"] |= {"methods": methods}
     return RunSpec.model_validate(content)
 
 
@@ -241,8 +241,8 @@ def test_strongest_patches_are_of_different_pictures() -> None:
 
 def test_cifar(shared_data: Path, tmp_path: Path) -> None:
     spec = short(
-        "faithfulness_cifar.yaml", {}, layers=["layer2", "layer3"], layer_pictures=20,
-        patch_pictures=1, card_classes=1, curve_methods=["nmf", "pca"],
+        "faithfulness_cifar.yaml", {}, layers=["layer2", "layer3"], layer_pictures=8,
+        layer_methods=["nmf"], patch_pictures=1, card_classes=1, curve_methods=["nmf", "pca"],
     )  # fmt: skip
     out = tmp_path / "out"
     found = run(spec, Places(shared_data, out, tmp_path / "cache"))
