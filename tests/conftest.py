@@ -1,8 +1,9 @@
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -15,6 +16,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("theodolite")
+
+WHOLE_RUNS = {"auditing", "cli", "execution", "pipelines", "report"}
+"""Folders of tests that go through everything: shapes are checked in the tests of each part, and
+checking them again at every call takes a quarter of the time."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    jaxtyping.config.update("jaxtyping_disable", item.path.parent.name in WHOLE_RUNS)
+    try:
+        return (yield)
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -71,7 +71,7 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     assert page.count("data:image/") >= 2 * 5 and "Table 3." in page
     seal(out)
     verify(out)
-    recompute(out)
+    recompute(out, share=0.3)
 
 
 def some_of_monumai(real: Path, root: Path, n: int) -> None:
