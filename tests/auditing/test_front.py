@@ -59,13 +59,16 @@ def test_six_verdicts_always_and_what_the_others_need(concepts: theodolite.Conce
     silent = [v for v in found.verdicts if v.answer == "not asked"]
     assert [one.question for one in found.missing] == [v.question for v in silent]
     for verdict, one in zip(silent, found.missing, strict=True):
-        assert verdict.because == f"Needs {one.needs}." and "docs/evidence.md" in one.needs
+        assert (
+            verdict.because == f"Needs {one.needs}."
+            and f"`theodolite evidence {one.kind}`" in one.needs
+        )
     said = str(found).splitlines()
     assert said[0].startswith("exists: ") and "Is the named concept in the input?" in said[0]
     (line,) = [line for line in said if line.startswith("located: ")]
     assert line == (
         "located: not asked; needs maps of where each concept is active and the concepts' places: "
-        "LocationEvidence, see docs/evidence.md"
+        "LocationEvidence, see `theodolite evidence location`"
     )
 
 

@@ -46,8 +46,8 @@ def audit(  # noqa: PLR0913  each is a way in
         dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
         preprocessing: How the network wants its pictures, ``{"size": (32, 32), "mean": (0.5, 0.5,
             0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
-        **arrays: Plain arrays instead of evidence, named as in docs/evidence.md; also ``ids`` and
-            ``clusters``, or ``samples=theodolite.Samples(...)``.
+        **arrays: Plain arrays instead of evidence, named as ``theodolite evidence`` says; also
+            ``ids`` and ``clusters``, or ``samples=theodolite.Samples(...)``.
 
     Example:
         >>> import theodolite

@@ -31,8 +31,8 @@ def audit(
         list[str] | None,
         typer.Argument(
             metavar="EVIDENCE...",
-            help="One or several of: a .npz or .safetensors file of arrays that are named as in "
-            "docs/evidence.md; a folder of stored evidence; a folder or address (s3://…) of "
+            help="One or several of: a .npz or .safetensors file of arrays, named as in "
+            "`theodolite evidence`; a folder of stored evidence; a folder or address (s3://…) of "
             "evidence in pieces; a run folder; the folder of an exported study.",
             show_default=False,
         ),

@@ -5,6 +5,7 @@ from theodolite.cli.app import accept_app, app, data_app, study_app
 from theodolite.cli.audit_command import audit
 from theodolite.cli.compare_commands import compare, leaderboard
 from theodolite.cli.data_commands import data_check, data_example, data_list, data_store
+from theodolite.cli.evidence_command import evidence
 from theodolite.cli.explain_command import explain
 from theodolite.cli.export_commands import export
 from theodolite.cli.folder_commands import report, verify
@@ -35,6 +36,7 @@ from theodolite.cli.study_results_commands import (
 __all__ = ["app"]
 
 app.command()(metrics)
+app.command()(evidence)
 app.command()(run)
 app.command()(dissect)
 app.command()(explain)

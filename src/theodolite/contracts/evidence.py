@@ -98,6 +98,7 @@ class LocationEvidence(Evidence):
     points: Float[np.ndarray, "samples parts places 2"] | None = array(
         "samples", "parts", "places", "2", optional=True, may_be_nan=True
     )
+    """Row and column of each place."""
     boxes: Float[np.ndarray, "samples parts boxes 4"] | None = array(
         "samples", "parts", "boxes", "4", optional=True, may_be_nan=True
     )
@@ -165,14 +166,16 @@ class UnitEvidence(Evidence):
     chance_unit_pixels: Int[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="index", optional=True
     )
-    """The same three counts for the unit's masks dealt out over other pictures, with the formula
-    that fits those best: what a search finds where there is nothing to find."""
+    """Pixels that the unit's masks mark when dealt out over other pictures: with the two below,
+    what a search finds where there is nothing to find."""
     chance_formula_pixels: Int[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="index", optional=True
     )
+    """Pixels at which the formula holds that fits those masks best."""
     chance_shared_pixels: Int[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="index", optional=True
     )
+    """Pixels in both of these."""
     fires: Bool[np.ndarray, "samples units"] | None = array(
         "samples", "units", content="flag", optional=True
     )

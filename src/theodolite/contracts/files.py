@@ -267,7 +267,7 @@ def from_arrays(given: Mapping[str, Any], what: str = "arrays") -> Evidence:
     if lacking:
         raise EvidenceError(
             what, f"no {lacking[0]!r}", f"it, beside {first!r}",
-            f"docs/evidence.md says what it holds, under {kind.kind} evidence.",
+            f"`theodolite evidence {kind.kind}` says what each array holds.",
         )  # fmt: skip
     own = any(np.ndim(arrays.get(name, 0)) == 3 for name in ("vectors", "projections"))
     make = SurrogateEvidence.per_class if kind is SurrogateEvidence and own else kind

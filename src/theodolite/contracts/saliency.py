@@ -45,12 +45,13 @@ class SaliencyEvidence(Evidence):
     chance_most_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
         "samples", "chances", "removals", "steps", optional=True
     )
-    """The same two with pixels in the order of maps that know nothing, and in the opposite order.
-    A way of removal that fills in scattered pixels is lenient with noise: so there should be a
-    smooth map and one of the middle as well."""
+    """As ``most_first``, with pixels in the order of maps that know nothing. A way of removal that
+    fills in scattered pixels is lenient with noise: so there should be a smooth map and one of the
+    middle as well."""
     chance_least_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
         "samples", "chances", "removals", "steps", optional=True
     )
+    """As ``least_first``, with pixels in the opposite order of those maps."""
     percents: Float[np.ndarray, " steps"] | None = array("steps", optional=True)
     """How many per cent of the pixels are removed in each step, rising."""
     norms: Float[np.ndarray, " samples"] | None = array("samples", optional=True)

@@ -86,7 +86,7 @@ def missing(question: Question, unanswered: Sequence[Lacking] = ()) -> Missing:
 
     >>> print(missing("accepted"))
     accepted: not asked; needs what people say of the explanations (`ratings`, `scale`), or an \
-exported study: RatingEvidence, see docs/evidence.md
+exported study: RatingEvidence, see `theodolite evidence rating`
     """
     order = list(WAYS[question])
     near = [
@@ -123,4 +123,4 @@ def _some(question: Question, entry: Entry, one: Lacking) -> Missing:
 
 
 def _see(kind: str) -> str:
-    return f"{kind.capitalize()}Evidence, see docs/evidence.md"
+    return f"{kind.capitalize()}Evidence, see `theodolite evidence {kind}`"
