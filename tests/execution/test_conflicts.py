@@ -13,14 +13,17 @@ from sklearn.metrics import cohen_kappa_score
 
 import theodolite
 from theodolite.contracts.score import Detail, Null, Score
+from theodolite.errors import VerificationFailed
 from theodolite.execution._conflict_counts import counted, most_extreme
 from theodolite.execution._conflict_judged import line_of
 from theodolite.execution._conflict_record import ConflictsFile
 from theodolite.execution._conflict_sentences import MEANS, SHORT, WORDS
 from theodolite.execution._request import Resampling
 from theodolite.execution.conflicts import conflicts, conflicts_between, folder_conflicts
+from theodolite.execution.recompute import recompute
 from theodolite.execution.record import IntervalRecord, NullRecord
 from theodolite.execution.run_record import MadeRecord, read_record
+from theodolite.execution.seal import seal
 from theodolite.execution.verdict import QUESTIONS, Verdict
 from two_questions import finished, opposite, picture
 
@@ -376,3 +379,16 @@ def test_a_run_of_one_question_writes_no_file(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run", metrics=("accepted",))
     assert not (folder / "conflicts.json").exists()
     assert folder_conflicts(folder) == ConflictsFile(verdicts=[], judged=[], conflicts=[])
+
+
+def test_they_are_computed_again_with_the_run(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "run")
+    seal(folder)
+    recompute(folder)
+    path = folder / "conflicts.json"
+    changed = path.read_text().replace("16", "17", 1)
+    assert changed != path.read_text()
+    path.write_text(changed)
+    seal(folder)
+    with pytest.raises(VerificationFailed, match="other scores when computed again"):
+        recompute(folder)

@@ -10,6 +10,7 @@ from theodolite.contracts.made import Compared, Progress, silent
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.execution._scored import requests_named, resampling_of, scores_file_of
 from theodolite.execution.audit import answer, by_kind, requests_for
+from theodolite.execution.conflicts import FILE as CONFLICTS
 from theodolite.execution.crew import Check, Crew
 from theodolite.execution.engine import PIECES
 from theodolite.execution.ledger import Ledger
@@ -20,7 +21,7 @@ from theodolite.execution.record import (
     ScoresFile,
     score_record,
 )
-from theodolite.execution.run import answer_made, compared_records
+from theodolite.execution.run import answer_made, compared_records, conflicts_of_run
 from theodolite.execution.run_record import MadeRecord, Record, RunRecord, read_record, write_record
 from theodolite.execution.seal import verify
 from theodolite.execution.spec import RunSpec
@@ -113,13 +114,17 @@ def _evidence(folder: Path, spec: RunSpec) -> list[list[Evidence]]:
 
 
 def _all_again(folder: Path, spec: RunSpec, progress: Progress) -> bool:
-    found = answer_made(spec, _evidence(folder, spec), progress)
+    evidence = _evidence(folder, spec)
+    found = answer_made(spec, evidence, progress)
     same = _same_bytes(folder / "scores.json", scores_file_of(spec, found))
     if (folder / "compared.json").is_file():
         stored_models = read_record(folder / "compared.json", ComparedFile).models
         others = [_load_compared(folder, record, spec) for record in stored_models[1:]]
         records = compared_records(spec, found, stored_models[0].about, others, progress)
         same = same and _same_bytes(folder / "compared.json", ComparedFile(models=records))
+    if (folder / CONFLICTS).is_file():
+        disagree = conflicts_of_run(spec, found, evidence[0])
+        same = same and _same_bytes(folder / CONFLICTS, disagree)
     return same
 
 

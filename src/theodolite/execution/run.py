@@ -138,7 +138,7 @@ def run_made(
         write_studies(out / "studies.json", spec, records, firsts)
     columns = per_sample(found.requests, evidence[0])
     write_parquet(out / "per_sample.parquet", columns)
-    disagree = _conflicts(spec, found, columns, evidence[0])
+    disagree = conflicts_of_run(spec, found, evidence[0], columns)
     if disagree.judged or disagree.verdicts:
         write_record(out / CONFLICTS, disagree)
     for name, table in made.tables.items():
@@ -160,10 +160,14 @@ def run_made(
     return found
 
 
-def _conflicts(
-    spec: RunSpec, found: Audit, columns: Mapping[str, Sequence[Any]], bundles: Sequence[Evidence]
+def conflicts_of_run(
+    spec: RunSpec,
+    found: Audit,
+    bundles: Sequence[Evidence],
+    columns: Mapping[str, Sequence[Any]] | None = None,
 ) -> ConflictsFile:
     """Where the questions of the run disagree, on the explanations of its first seed."""
+    columns = per_sample(found.requests, bundles) if columns is None else columns
     clusters = clusters_of_samples(bundles)
     answers = verdicts_of(spec, found.scores)
     return conflicts_between(answers, found.scores, columns, clusters, resampling_of(spec))
