@@ -1,6 +1,8 @@
 """Tables for a paper: they compile, and say what the run says."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,8 @@ KNOWN = {
     "bottomrule", "multicolumn", "cmidrule", "textbackslash", "textasciitilde", "textasciicircum",
     "textless", "textgreater", "textbar", "char", "texttt", "times", "textendash", "textemdash",
     "ldots", "pm", "leq", "geq", "approx", "to", "cdot", "infty", "circ", "texteuro",
-    *GREEK.values(),
+    "footnotesize", "scriptsize", "setlength", "tabcolsep", "raggedright", "arraybackslash",
+    "linewidth", "addlinespace", "smallskip", *GREEK.values(),
 }  # fmt: skip
 TOKEN = re.compile(r"\\([A-Za-z]+)|\\([^A-Za-z])|(.)", re.DOTALL)
 
@@ -61,12 +64,15 @@ def tables(latex: str) -> list[list[list[str]]]:
     """The rows of each tabular, cell by cell; all rows have as many cells as there are columns."""
     found = []
     for columns, body in re.findall(
-        r"\\begin\{tabular\}\{([lrc]+)\}(.*?)\\end\{tabular\}", latex, re.DOTALL
+        r"\\begin\{tabular\}\{@\{\}(.*?)@\{\}\}\n(.*?)\\end\{tabular\}", latex, re.DOTALL
     ):
+        columns = re.sub(r">\{[^{}]+\}p\{[^{}]+\}", "p", columns)
         rows = []
         for line in body.strip().splitlines():
             text = line.strip()
-            if text.startswith(("\\toprule", "\\midrule", "\\bottomrule", "\\cmidrule")):
+            if text.startswith(
+                ("\\toprule", "\\midrule", "\\bottomrule", "\\cmidrule", "\\addlinespace")
+            ):
                 continue
             assert text.endswith(" \\\\"), text
             cells = re.split(r"(?<!\\)&", text[:-3])
@@ -90,7 +96,7 @@ def test_a_table_per_question(tmp_path: Path) -> None:
     latex = latex_tables([finished(tmp_path / "run")])
     checked(latex)
     exists, accepted = tables(latex)
-    assert exists[0] == ["Score", "Options", "Value", "Hardest null", "$n$", "Undefined"]
+    assert exists[0] == ["Score", "Options", "Value", "Hardest null", "$n$", "Undef."]
     assert [row[1] for row in exists[1:]] == [
         "all samples, value, first named", "all samples, value, first 5 named",
     ]  # fmt: skip
@@ -173,3 +179,18 @@ def test_any_name_compiles(name: str) -> None:
     assert "--" not in latex
     assert "\n" not in latex
     assert not re.search(r"(?<!\{)\[", latex)  # it would be an option of the row before
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX here")
+def test_it_compiles_and_fits_the_page(tmp_path: Path) -> None:
+    write_latex(tmp_path / "tables.tex", [finished(tmp_path / "run")])
+    around = (
+        "\\documentclass{article}\\usepackage{array,booktabs}\\begin{document}",
+        "\\end{document}",
+    )
+    (tmp_path / "paper.tex").write_text("\\input{tables}".join(around))
+    made = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0 and "Overfull" not in made.stdout, made.stdout

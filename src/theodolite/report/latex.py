@@ -20,6 +20,8 @@ from theodolite.report.words import options_text, source_words, title
 NOTHING = "--"
 MARK = "% theodolite:"
 """How our files begin."""
+SIZES = ("footnotesize", "scriptsize")
+"""Of one run, and of several."""
 LEAST = 5e-7
 """What is nearer to zero is shown as zero."""
 Key = tuple[str, str]
@@ -44,12 +46,15 @@ def write_latex(path: Path, folders: Sequence[Path]) -> Path:
 
 
 def latex_tables(folders: Sequence[Path]) -> str:
-    r"""One ``table`` per question that any of the runs answers; they need ``booktabs``."""
+    r"""One ``table`` per question that any of the runs answers, as wide as the text.
+
+    They need the packages ``array`` and ``booktabs``. Several runs may be wider than a narrow text.
+    """
     if not folders:
         raise EvidenceError("runs", "none", "at least one run folder")
     runs = _named([_run(folder) for folder in folders], folders)
     known = ", ".join(f"{run.name} (theodolite {run.version})" for run in runs)
-    parts = [f"{MARK} needs \\usepackage{{booktabs}}; made from {printable(known, 1000)}"]
+    parts = [f"{MARK} needs \\usepackage{{array,booktabs}}; made from {printable(known, 1000)}"]
     for question in QUESTIONS:
         own = [[s for s in run.scores if s.question == question] for run in runs]
         if any(own):
@@ -106,8 +111,10 @@ def _table(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
         [
             "\\begin{table}",
             "  \\centering",
+            f"  \\{SIZES[len(runs) > 1]}\\setlength{{\\tabcolsep}}{{3pt}}",
             f"  \\caption{{{_caption(runs, own)}}}",
             f"  \\label{{tab:{label or 'run'}-{first.question}}}",
+            "  \\smallskip",
             *(f"  {line}" for line in body),
             "\\end{table}",
         ]
@@ -116,13 +123,14 @@ def _table(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
 
 def _alone(scores: Sequence[Score]) -> list[str]:
     """A row per score, with all that belongs to it."""
-    heads = ("Score", "Options", "Value", _null_head(scores), "$n$", "Undefined")
+    heads = ("Score", "Options", "Value", _null_head(scores), "$n$", "Undef.")
     rows = [
         (*map(latex_text, _key(score)), _value(score), _null(score),
          f"{score.n}", f"{score.n_undefined}")
         for score in scores
     ]  # fmt: skip
-    return ["\\begin{tabular}{llrlrr}", *_ruled([" & ".join(heads)], rows), "\\end{tabular}"]
+    columns = f"@{{}}{_wrapped(0.18)}{_wrapped(0.21)}l{_wrapped(0.16)}rr@{{}}"
+    return _tabular(columns, [" & ".join(heads)], rows)
 
 
 def _beside(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> list[str]:
@@ -138,7 +146,14 @@ def _beside(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> list[str]:
         for key in keys
     ]
     heads = [" & ".join(["", "", *over]), " ".join(rules), " & ".join(under)]
-    return [f"\\begin{{tabular}}{{ll{'rlr' * len(runs)}}}", *_ruled(heads, rows), "\\end{tabular}"]
+    of_run = f"l{_wrapped(0.11)}r"
+    columns = f"@{{}}{_wrapped(0.13)}{_wrapped(0.13)}{of_run * len(runs)}@{{}}"
+    return _tabular(columns, heads, rows)
+
+
+def _wrapped(share: float) -> str:
+    """A column of text that is so wide, by the width of all text."""
+    return f">{{\\raggedright\\arraybackslash}}p{{{share:g}\\linewidth}}"
 
 
 def _cells(score: Score | None) -> tuple[str, str, str]:
@@ -147,11 +162,20 @@ def _cells(score: Score | None) -> tuple[str, str, str]:
     return _value(score), _null(score), f"{score.n}"
 
 
-def _ruled(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _tabular(columns: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [head if head.startswith("\\cmidrule") else f"{head} \\\\" for head in heads]
-    body = [f"{' & '.join(row)} \\\\" for row in rows]
-    return ["  \\toprule", *(f"  {line}" for line in lines), "  \\midrule",
-            *(f"  {line}" for line in body), "  \\bottomrule"]  # fmt: skip
+    above = [""] + [row[0] for row in rows]  # a score that has several rows is named once
+    body = [
+        f"{' & '.join(('' if row[0] == before else row[0], *row[1:]))} \\\\"
+        for before, row in zip(above, rows, strict=False)
+    ]
+    apart = [part for line in body for part in (line, "\\addlinespace[2pt]")][:-1]
+    inside = ["\\toprule", *lines, "\\midrule", *apart, "\\bottomrule"]
+    return [
+        f"\\begin{{tabular}}{{{columns}}}",
+        *(f"  {line}" for line in inside),
+        "\\end{tabular}",
+    ]
 
 
 def _key(score: Score) -> Key:
