@@ -17,7 +17,7 @@ settings.register_profile(
 )
 settings.load_profile("theodolite")
 
-WHOLE_RUNS = {"auditing", "cli", "execution", "pipelines", "report"}
+WHOLE_RUNS = {"auditing", "cli", "execution", "pipelines", "report", "tests"}
 """Folders of tests that go through everything: shapes are checked in the tests of each part, and
 checking them again at every call takes a quarter of the time."""
 
