@@ -27,15 +27,15 @@ metrics:
   - name: concept_existence
     options: {rank_by: [contribution, value]}
   - name: concept_global_importance
-resampling: {resamples: 200}
+resampling: {resamples: 100}
 """
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Evidence in 80 pieces, and a spec that takes seconds."""
+    """Evidence in 40 pieces, and a spec that takes seconds."""
     root = tmp_path_factory.mktemp("interrupted")
-    evidence = planted_concepts(1280, n_concepts=24, n_classes=12, alignment=0.6)
+    evidence = planted_concepts(640, n_concepts=24, n_classes=12, alignment=0.6)
     with EvidenceWriter(root / "evidence", rows=16) as writer:
         writer.add(evidence)
     (root / "spec.yaml").write_text(SPEC)

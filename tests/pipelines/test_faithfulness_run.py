@@ -241,7 +241,7 @@ def test_strongest_patches_are_of_different_pictures() -> None:
 
 def test_cifar(shared_data: Path, tmp_path: Path) -> None:
     spec = short(
-        "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_pictures=8,
+        "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_pictures=4,
         layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_pictures=1, card_classes=1,
         curve_methods=["nmf", "pca"],
     )  # fmt: skip

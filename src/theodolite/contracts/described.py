@@ -46,8 +46,8 @@ def _words(kind: type[Evidence]) -> dict[str, str]:
     for field, text in zip(found.body, found.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             said = text.value if isinstance(text, ast.Expr) else None
-            there = isinstance(said, ast.Constant) and isinstance(said.value, str)
-            words[field.target.id] = _plain(str(said.value)) if there else ""
+            there = isinstance(said, ast.Constant)
+            words[field.target.id] = _plain(str(ast.literal_eval(said))) if said and there else ""
     return words
 
 
