@@ -28,6 +28,15 @@ def test_half_a_file_is_made_again(cache: Path, broken: bytes | None) -> None:
     assert kept_text("x", lambda: "not asked") == "again"
 
 
+def test_what_somebody_else_wrote_is_made_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_text("x", lambda: "theirs")
+    me = (cache / "x").stat().st_uid + 1
+    monkeypatch.setattr("theodolite.io.kept.os.getuid", lambda: me)
+    assert kept_text("x", lambda: "mine") == "mine"
+
+
 def test_where_nothing_can_be_written_it_is_made_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

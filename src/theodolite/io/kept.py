@@ -19,13 +19,14 @@ def default_cache() -> Path:
 def kept_text(name: str, make: Callable[[], str]) -> str:
     """What ``make`` gives, made once on this machine; ``name`` says all that it depends on.
 
-    Its digest comes first in the file: half a file, or one that was changed, is made again. Where
-    nothing can be written, it is made each time.
+    Its digest comes first in the file: half a file is made again. So is one that somebody else
+    wrote, as a cache may be shared and this ends up in reports. Where nothing can be written, it is
+    made each time.
     """
     path = default_cache() / "kept" / name
     try:
         digest, _, content = path.read_text("utf-8").partition("\n")
-        if digest == _digest(content):
+        if digest == _digest(content) and _is_own(path):
             return content
     except (OSError, UnicodeDecodeError):
         pass
@@ -37,6 +38,10 @@ def kept_text(name: str, make: Callable[[], str]) -> str:
     except OSError:
         pass
     return content
+
+
+def _is_own(path: Path) -> bool:
+    return not hasattr(os, "getuid") or path.stat().st_uid == os.getuid()
 
 
 def _digest(content: str) -> str:
