@@ -186,6 +186,7 @@ def test_how_networks_are_run_is_chosen() -> None:
         _inference("data", 1, 0)
 
 
+@pytest.mark.skipif("THEODOLITE_THREE_NODES" not in os.environ, reason="a minute of every core")
 def test_a_cluster_of_three_nodes_one_of_which_is_killed(tmp_path: Path) -> None:
     """In a process of its own: the driver is connected to another cluster there."""
     script = Path(__file__).parents[1] / "three_nodes.py"
