@@ -42,10 +42,8 @@ PAGES = [
         if "_made" not in page.parts
     ),
 ]
-FOLLOWED = [f"docs/{name}.md" for name in ("audit", "gate", "compare", "exports")]
-"""Pages whose commands are run for real; `.ci/transcript.py` runs those of start.md on a bare wheel.
-
-Commands of the others are held against the command line."""
+FOLLOWED = [f"docs/{name}.md" for name in ("start", "audit", "gate", "compare", "exports")]
+"""Pages whose commands are run for real; those of the others are held against the command line."""
 
 
 @pytest.mark.parametrize("page", PAGES)
