@@ -31,6 +31,7 @@ from theodolite.execution._written import per_sample
 from theodolite.execution.audit import Audit
 from theodolite.execution.record import IntervalRecord, NullRecord, read_scores, written
 from theodolite.execution.run_record import RunRecord, read_record
+from theodolite.execution.spec import RunSpec
 from theodolite.execution.verdict import Verdict
 from theodolite.io.tables import Words, read_coded
 from theodolite.metrics._catalogue import entry
@@ -69,13 +70,20 @@ def folder_conflicts(folder: Path) -> ConflictsFile:
     columns = read_coded(table) if table.is_file() else {}
     stored = folder / "evidence" / f"seed-{spec.seeds[0]}"
     bundles = [load(kind) for kind in sorted(stored.iterdir())] if stored.is_dir() else []
+    return conflicts_of_run(spec, scores, columns, bundles)
+
+
+def conflicts_of_run(
+    spec: RunSpec,
+    scores: Sequence[Score],
+    columns: Mapping[str, Sequence[Any] | Words | np.ndarray],
+    bundles: Sequence[Evidence],
+) -> ConflictsFile:
+    """The same from the scores, the table of samples and the evidence of a run's first seed."""
     return conflicts_between(
-        verdicts_of(spec, scores),
-        scores,
-        columns,
-        clusters_of_samples(bundles),
-        resampling_of(spec),
-    )
+        verdicts_of(spec, scores), scores, columns,
+        clusters_of_samples(bundles), resampling_of(spec),
+    )  # fmt: skip
 
 
 def conflicts_between(

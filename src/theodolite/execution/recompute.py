@@ -9,8 +9,10 @@ from theodolite.contracts.files import load
 from theodolite.contracts.made import Compared, Progress, silent
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.execution._scored import requests_named, resampling_of, scores_file_of
+from theodolite.execution._written import per_sample
 from theodolite.execution.audit import answer, by_kind, requests_for
 from theodolite.execution.conflicts import FILE as CONFLICTS
+from theodolite.execution.conflicts import conflicts_of_run
 from theodolite.execution.crew import Check, Crew
 from theodolite.execution.engine import PIECES
 from theodolite.execution.ledger import Ledger
@@ -21,7 +23,7 @@ from theodolite.execution.record import (
     ScoresFile,
     score_record,
 )
-from theodolite.execution.run import answer_made, compared_records, conflicts_of_run
+from theodolite.execution.run import answer_made, compared_records
 from theodolite.execution.run_record import MadeRecord, Record, RunRecord, read_record, write_record
 from theodolite.execution.seal import verify
 from theodolite.execution.spec import RunSpec
@@ -123,7 +125,8 @@ def _all_again(folder: Path, spec: RunSpec, progress: Progress) -> bool:
         records = compared_records(spec, found, stored_models[0].about, others, progress)
         same = same and _same_bytes(folder / "compared.json", ComparedFile(models=records))
     if (folder / CONFLICTS).is_file():
-        disagree = conflicts_of_run(spec, found, evidence[0])
+        columns = per_sample(found.requests, evidence[0])
+        disagree = conflicts_of_run(spec, found.scores, columns, evidence[0])
         same = same and _same_bytes(folder / CONFLICTS, disagree)
     return same
 

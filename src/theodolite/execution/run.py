@@ -12,7 +12,6 @@ from theodolite.contracts.files import save
 from theodolite.contracts.made import Compared, Made, Progress, silent
 from theodolite.contracts.shards import by_class
 from theodolite.execution._conflict_pictures import write_conflict_pictures
-from theodolite.execution._conflict_record import ConflictsFile
 from theodolite.execution._input import (
     Places,
     check_apart,
@@ -25,7 +24,6 @@ from theodolite.execution._scored import (
     requests_named,
     resampling_of,
     scores_file_of,
-    verdicts_of,
 )
 from theodolite.execution._written import (
     per_sample,
@@ -35,7 +33,7 @@ from theodolite.execution._written import (
 )
 from theodolite.execution.audit import Audit, answer
 from theodolite.execution.conflicts import FILE as CONFLICTS
-from theodolite.execution.conflicts import clusters_of_samples, conflicts_between
+from theodolite.execution.conflicts import conflicts_of_run
 from theodolite.execution.engine import Engine, crew
 from theodolite.execution.evaluate import Request, Resampling
 from theodolite.execution.record import (
@@ -138,7 +136,7 @@ def run_made(
         write_studies(out / "studies.json", spec, records, firsts)
     columns = per_sample(found.requests, evidence[0])
     write_parquet(out / "per_sample.parquet", columns)
-    disagree = conflicts_of_run(spec, found, evidence[0], columns)
+    disagree = conflicts_of_run(spec, found.scores, columns, evidence[0])
     if disagree.judged or disagree.verdicts:
         write_record(out / CONFLICTS, disagree)
     for name, table in made.tables.items():
@@ -158,19 +156,6 @@ def run_made(
     )
     write_record(out / "made.json", about)
     return found
-
-
-def conflicts_of_run(
-    spec: RunSpec,
-    found: Audit,
-    bundles: Sequence[Evidence],
-    columns: Mapping[str, Sequence[Any]] | None = None,
-) -> ConflictsFile:
-    """Where the questions of the run disagree, on the explanations of its first seed."""
-    columns = per_sample(found.requests, bundles) if columns is None else columns
-    clusters = clusters_of_samples(bundles)
-    answers = verdicts_of(spec, found.scores)
-    return conflicts_between(answers, found.scores, columns, clusters, resampling_of(spec))
 
 
 def answer_made(
