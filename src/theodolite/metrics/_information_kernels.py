@@ -365,32 +365,36 @@ def ross_vector_many_terms(points, labels, counts, k, psi, out):
     most = min(n - 1, 64)
     for i in numba.prange(n):
         away = np.empty(n)
+        near_ones, n_near = np.empty(most, np.int64), 0  # in order; np.partition compiles for 14 s
         for j in range(n):
             s = 0.0
             for a in range(d):
                 step = points[i, a] - points[j, a]
                 s += step * step
             away[j] = np.sqrt(s)
-        away[i] = np.inf  # not its own neighbour
-        limit = np.partition(away, most - 1)[most - 1]
-        near_ones = np.flatnonzero(away <= limit)
-        near_ones = near_ones[np.argsort(away[near_ones])]
-        away[i] = 0.0
+            if j == i or (n_near == most and away[j] >= away[near_ones[most - 1]]):
+                continue
+            at = n_near if n_near < most else most - 1
+            while at > 0 and away[near_ones[at - 1]] > away[j]:
+                near_ones[at] = near_ones[at - 1]
+                at -= 1
+            near_ones[at] = j
+            n_near = min(n_near + 1, most)
         for label in range(labels.shape[0]):
             own = labels[label, i]
             wanted = min(k, counts[label, own] - 1)
             found, reach = 0, np.inf
-            for at in range(near_ones.size):
+            for at in range(n_near):
                 if labels[label, near_ones[at]] == own:
                     found += 1
                     if found == wanted:
                         reach = away[near_ones[at]]
                         break
             m = 0
-            if found == wanted:
+            if found == wanted and reach > 0.0:  # of equal points there may be more
                 reach = np.nextafter(reach, 0.0)
                 m = 1
-                for at in range(near_ones.size):
+                for at in range(n_near):
                     if away[near_ones[at]] > reach:
                         break
                     m += 1

@@ -30,6 +30,14 @@ def _has(bits, atom):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
+def _copy(source, target):
+    """``target[:] = source``, which takes seconds to compile at each place where it stands."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
 def _apply(parent, operator, concept_atoms, bits):
     """The atoms of a formula with one step more."""
     one = np.uint64(1)
@@ -38,7 +46,7 @@ def _apply(parent, operator, concept_atoms, bits):
         for atom in concept_atoms:
             bits[atom >> 6] |= parent[atom >> 6] & (one << np.uint64(atom & 63))
         return
-    bits[:] = parent
+    _copy(parent, bits)
     if operator == OR:
         for atom in concept_atoms:
             bits[atom >> 6] |= one << np.uint64(atom & 63)
@@ -150,7 +158,7 @@ def _same_mask(a, b, entries, old_bits, tables, scratch):
     for side in range(2):
         e = a if side == 0 else b
         if operator[e] < 0:
-            scratch[side] = old_bits[parent[e]]
+            _copy(old_bits[parent[e]], scratch[side])
         else:
             c = concept[e]
             atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
@@ -234,18 +242,23 @@ def _grow(m, entries, state, bits, old_bits, tables, unit, last):
     parent, operator, concept, _, new_size, new_hit = entries
     pairs, concept_start, concept_atom = tables[0], tables[1], tables[2]
     n_concepts = len(pairs)
-    with_all, with_unit, alone_unit = np.empty((3, n_concepts), np.int64)
+    with_all, with_unit = np.empty(n_concepts, np.int64), np.empty(n_concepts, np.int64)
+    alone_unit = np.empty(n_concepts, np.int64)
     old_both, old_unit, old_seen = both.copy(), both_unit.copy(), seen.copy()
     old_chain, old_length = chain.copy(), length.copy()
     for e in range(m):
         p, c = parent[e], concept[e]
-        chain[e], length[e] = old_chain[p], old_length[p]
+        _copy(old_chain[p, 0], chain[e, 0])
+        _copy(old_chain[p, 1], chain[e, 1])
+        length[e] = old_length[p]
         size[e], hit[e] = new_size[e], new_hit[e]
         if operator[e] < 0:
-            bits[e], both[e], both_unit[e] = old_bits[p], old_both[p], old_unit[p]
-            seen[e] = old_seen[p]
+            _copy(old_bits[p], bits[e])
+            _copy(old_both[p], both[e])
+            _copy(old_unit[p], both_unit[e])
+            _copy(old_seen[p], seen[e])
             continue
-        seen[e] = -1
+        seen[e, 0] = -1
         chain[e, 0, length[e]], chain[e, 1, length[e]] = operator[e], c
         length[e] += 1
         atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
@@ -262,37 +275,23 @@ def _grow(m, entries, state, bits, old_bits, tables, unit, last):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _ranked(pairs, shared, unit_size, n_candidates):
-    """Concepts that meet the unit, best first; and those that formulas are extended with."""
-    n_concepts = len(pairs)
-    score = np.empty(n_concepts)
-    for c in range(n_concepts):
-        score[c] = overlap(shared[c], pairs[c, c], unit_size)
-    order = np.argsort(-score, kind="mergesort")
-    n = 0
-    while n < n_concepts and score[order[n]] > 0:
-        n += 1
-    leaves = order[:n].copy()
-    return leaves, np.arange(n_concepts) if n_candidates <= 0 else leaves[:n_candidates]
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, stop, found, picked):
+def search_unit(
+    tables, unit, shared, leaves, candidates, beam, lengths, distinct, stop, found, picked
+):
     """Search for one unit; writes the best of the beam after each length, by overlap and detection.
 
-    ``found[length - 1]`` and ``picked[length - 1]`` get FIELDS numbers, operators and concepts.
-    Returns how many lengths were searched: it ends when the beam no longer changes, or by the
-    published stopping rule where ``stop`` is set.
+    ``leaves`` are the concepts that meet the unit, best first; ``candidates`` those that formulas
+    are extended with. ``found[length - 1]`` and ``picked[length - 1]`` get FIELDS numbers,
+    operators and concepts. Returns how many lengths were searched: it ends when the beam no longer
+    changes, or by the published stopping rule where ``stop`` is set.
     """
     pairs, concept_start, concept_atom, weight = tables[0], tables[1], tables[2], tables[3]
     picture, unit_atom = tables[6], unit[0]
     n_concepts, n_words = len(pairs), (len(weight) + 63) // 64
     unit_size = unit[1].sum()
-    leaves, candidates = _ranked(pairs, shared, unit_size, n_candidates)
     if len(leaves) == 0:
         return 0
-    bits, old_bits = np.zeros((2, beam, n_words), np.uint64)
+    bits, old_bits = np.zeros((beam, n_words), np.uint64), np.zeros((beam, n_words), np.uint64)
     scratch, nothing = np.zeros((2, n_words), np.uint64), np.zeros(n_words, np.uint64)
     state = (
         np.zeros(beam, np.int64),  # size
@@ -304,12 +303,15 @@ def search_unit(tables, unit, shared, n_candidates, beam, lengths, distinct, sto
         np.zeros((beam, n_concepts), np.int64),  # and with the unit
     )
     n = _leaves(leaves, pairs, shared, beam, distinct, state)
-    with_all, with_unit, alone_unit = np.empty((3, n_concepts), np.int64)
+    with_all, with_unit = np.empty(n_concepts, np.int64), np.empty(n_concepts, np.int64)
+    alone_unit = np.empty(n_concepts, np.int64)
     for b in range(n):
         c = state[3][b, 1, 0]
-        _apply(nothing, OR, concept_atom[concept_start[c] : concept_start[c + 1]], bits[b])
+        atoms = concept_atom[concept_start[c] : concept_start[c + 1]]
+        _apply(nothing, np.int64(OR), atoms, bits[b])  # as a bare constant it compiles once more
         _triples(nothing, c, tables, unit, with_all, with_unit, alone_unit)
-        state[5][b], state[6][b] = pairs[c], alone_unit
+        _copy(pairs[c], state[5][b])
+        _copy(alone_unit, state[6][b])
     _report(n, state, bits, picture, unit_atom, found[0], picked[0])
     entries = (
         np.empty(beam + 1, np.int64),  # parent
@@ -347,8 +349,8 @@ def _report(n, state, bits, picture, unit_atom, found, picked):
     best = -1.0
     for b in range(n):
         if seen[b, 0] < 0:
-            seen[b] = _pictures(bits[b], picture, unit_atom)
-        shown, met = seen[b]
+            seen[b, 0], seen[b, 1] = _pictures(bits[b], picture, unit_atom)
+        shown, met = seen[b, 0], seen[b, 1]
         detected = met / shown if shown else 0.0
         if b == 0:
             _write(found, length[b], size[b], hit[b], shown, met, chain[b])
@@ -364,23 +366,3 @@ def _write(row, length, size, hit, shown, met, chain):
     lengths = chain.shape[1]
     for k in range(lengths):
         row[FIELDS + k], row[FIELDS + lengths + k] = chain[0, k], chain[1, k]
-
-
-@numba.njit(cache=True, nogil=True, parallel=True)
-@no_type_check
-def search_units(
-    tables, unit_start, unit_atom, unit_count, shared, n_candidates, beam, lengths, distinct, stop
-):
-    """All units; see ``search_unit``."""
-    n = len(unit_start) - 1
-    found = np.zeros((n, lengths, FIELDS + 2 * lengths), np.int64)
-    picked = np.zeros_like(found)
-    searched = np.zeros(n, np.int64)
-    for u in numba.prange(n):
-        rows = slice(unit_start[u], unit_start[u + 1])
-        unit = (unit_atom[rows], unit_count[rows])
-        searched[u] = search_unit(
-            tables, unit, shared[u], n_candidates, beam, lengths, distinct, stop, found[u],
-            picked[u],
-        )  # fmt: skip
-    return found, picked, searched

@@ -86,6 +86,7 @@ def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
     a = mine[i]
     u_a = shared[a]
     o_a = pairs[a, a] - u_a
+    # one type of number for concepts: try_triple is compiled anew for each mixture of them
     _order_outside(i, a, pairs, own, orders, n_order, n_concepts)
     by_own = np.argsort(-own_pairs[i], kind="mergesort")
     for r in range(len(by_own)):
@@ -114,7 +115,7 @@ def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
                 try_triple(a, x, y, state, tables, own, unit, shared, best, memory)
         # a AND x AND NOT y: y can only remove what lies outside
         for s in range(n_order[i]):
-            y = orders[i, s]
+            y = np.int64(orders[i, s])
             t, need = state[0], state[0] * state[2]
             if u_x <= need:
                 break
@@ -129,13 +130,13 @@ def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
             if y != x and u_x - lost - t * (o_x - covered) > need - SLACK:
                 try_triple(a, x, y, state, tables, own, unit, shared, best, memory)
     for r in range(n_order[i]):
-        x = orders[i, r]
+        x = np.int64(orders[i, r])
         o_x = outside(a, x, pairs, own_pairs, place)
         u_x = own_pairs[i, place[x]] if place[x] >= 0 else 0
         if u_a - state[0] * o_a + 2 * state[0] * o_x <= state[0] * state[2] - SLACK:
             break
         for s in range(r + 1, n_order[i]):
-            y = orders[i, s]
+            y = np.int64(orders[i, s])
             t, need = state[0], state[0] * state[2]
             o_y = outside(a, y, pairs, own_pairs, place)
             if u_a - t * o_a + t * (o_x + o_y) - u_x <= need - SLACK:
@@ -156,7 +157,7 @@ def _removals(i, j, pair_value, state, tables, own, unit, shared, best, memory, 
     a, b = mine[i], mine[j]
     _order_outside(i, a, pairs, own, orders, n_order, len(pairs))
     for r in range(n_order[i]):
-        c = orders[i, r]
+        c = np.int64(orders[i, r])
         t, need = state[0], state[0] * state[2]
         o_ac = outside(a, c, pairs, own_pairs, place)
         if pair_value + 2 * t * o_ac <= need - SLACK:
@@ -301,21 +302,3 @@ def best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best):
         _unions(state, tables, own, unit, shared, best, memory, orders, n_order)
         _meets_and_union(state, tables, own, unit, shared, best, memory)
     return int(state[1])
-
-
-@numba.njit(cache=True, nogil=True, parallel=True)
-@no_type_check
-def best_of_three_units(
-    tables, unit_start, unit_atom, unit_count, shared, sizes, incumbents, lengths
-):
-    """All units; see ``best_of_three``."""
-    n = len(unit_start) - 1
-    best = np.zeros((n, 8), np.int64)
-    counted = np.zeros(n, np.int64)
-    for u in numba.prange(n):
-        rows = slice(unit_start[u], unit_start[u + 1])
-        unit = (unit_atom[rows], unit_count[rows])
-        counted[u] = best_of_three(
-            tables, unit, shared[u], sizes[u], incumbents[u], lengths, best[u]
-        )
-    return best, counted

@@ -141,17 +141,21 @@ def try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     o_bc = outside(b, c, pairs, own_pairs, place)
     fewest, most = triple_bounds(o_a, o_b, o_c, o_ab, o_ac, o_bc)
     least, most = inside + fewest, inside + most
-    if not _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, False):
+    better = _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best)
+    if not better or least == most:
         return
     whole = _triple(a, b, c, concept_start, concept_atom, weight, label_start, label)
     state[1] += 1
-    _best_chain(a, b, c, inside, whole, whole, state, pairs, own, shared, best, True)
+    _best_chain(a, b, c, inside, whole, whole, state, pairs, own, shared, best)
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, keep):
-    """Whether a chain can beat the best overlap, its triple having ``least`` to ``most`` pixels."""
+def _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best):
+    """Whether a chain can beat the best overlap, its triple having ``least`` to ``most`` pixels.
+
+    Where that is one number, a chain that can does, and is kept.
+    """
     _, place, own_pairs, _, _ = own
     better = False
     for turn in range(6):
@@ -176,7 +180,7 @@ def _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best, k
                 v = overlap(hit, size, state[2])
                 if v > state[0]:
                     better = True
-                    if keep:
+                    if least == most:
                         state[0] = v
                         best[0], best[1], best[2] = 3, size, hit
                         best[3], best[4], best[5], best[6], best[7] = x, op1, y, op2, z

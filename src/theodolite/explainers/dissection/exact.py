@@ -13,9 +13,10 @@ from theodolite.explainers.dissection.search import (
     Beam,
     kernel_tables,
     search,
+    unit_rows,
 )
 from theodolite.explainers.dissection.units import Units
-from theodolite.threads import one_thread_if
+from theodolite.threads import for_each
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +49,18 @@ def optimum(atoms: Atoms, units: Units, lengths: int = 3, beam: Beam | None = No
     first = [start.best(u) for u in range(len(units))]
     known = np.array([0.0 if one is None else one.iou for one in first])
     shared, _ = units.with_concepts(atoms)
-    with one_thread_if(len(units) < UNITS_WORTH_THREADS):
-        best, counted = kernels.best_of_three_units(
-            kernel_tables(atoms), units.start, units.atom, units.count, shared, units.sizes(),
-            known, lengths,
+    tables, sizes = kernel_tables(atoms), units.sizes()
+    best, counted = np.zeros((len(units), 8), np.int64), np.zeros(len(units), np.int64)
+
+    def improve(unit: int) -> None:
+        counted[unit] = kernels.best_of_three(
+            tables, unit_rows(units, unit), shared[unit], sizes[unit], known[unit], lengths,
+            best[unit],
         )  # fmt: skip
+
+    for_each(len(units), improve, UNITS_WORTH_THREADS)
     formulas: list[Formula | None] = []
     iou = known.copy()
-    sizes = units.sizes()
     for u, row in enumerate(best):
         if row[0] == 0:
             formulas.append(None if first[u] is None else first[u].formula)  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.dissection.atoms import Atoms
 from theodolite.explainers.dissection.formula import OPERATORS, Formula
 from theodolite.explainers.dissection.units import Units
-from theodolite.threads import one_thread_if
+from theodolite.threads import for_each
 
 LONGEST = 24
 UNITS_WORTH_THREADS = 4
@@ -135,15 +135,32 @@ def kernel_tables(atoms: Atoms) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def unit_rows(units: Units, unit: int) -> tuple[np.ndarray, np.ndarray]:
+    """The atoms that a unit marks, and how many pixels of each."""
+    rows = slice(units.start[unit], units.start[unit + 1])
+    return units.atom[rows], units.count[rows]
+
+
 def search(atoms: Atoms, units: Units, beam: Beam | None = None) -> Searched:
     """Search for every unit, threaded over units."""
     from theodolite.explainers.dissection import _beam_kernels as kernels  # noqa: PLC0415
 
     beam = beam or Beam()
+    tables, sizes = kernel_tables(atoms), units.sizes()
     shared, _ = units.with_concepts(atoms)
-    with one_thread_if(len(units) < UNITS_WORTH_THREADS):
-        found, picked, searched = kernels.search_units(
-            kernel_tables(atoms), units.start, units.atom, units.count, shared, beam.candidates,
-            beam.size, beam.lengths, beam.distinct, beam.stop,
+    concept_sizes = atoms.pairs.diagonal()
+    found = np.zeros((len(units), beam.lengths, kernels.FIELDS + 2 * beam.lengths), np.int64)
+    picked, searched = np.zeros_like(found), np.zeros(len(units), np.int64)
+
+    def one(unit: int) -> None:
+        overlap = kernels.overlap.py_func(shared[unit], concept_sizes, sizes[unit])
+        order = np.argsort(-overlap, kind="stable")
+        leaves = order[: np.count_nonzero(overlap > 0)]
+        candidates = leaves[: beam.candidates] if beam.candidates else np.arange(len(overlap))
+        searched[unit] = kernels.search_unit(
+            tables, unit_rows(units, unit), shared[unit], leaves, candidates, beam.size,
+            beam.lengths, beam.distinct, beam.stop, found[unit], picked[unit],
         )  # fmt: skip
-    return Searched(beam, units.sizes(), found, picked, searched)
+
+    for_each(len(units), one, UNITS_WORTH_THREADS)
+    return Searched(beam, sizes, found, picked, searched)
