@@ -5,6 +5,7 @@ python examples/torch_model.py        (needs theodolite[torch])
 
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 from torchvision.transforms.functional import normalize
@@ -24,8 +25,8 @@ network = nn.Sequential(*layers, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(
 network.append(nn.Linear(32, len(data.classes)))
 
 train = (~data.is_test).nonzero()[0]
-shown = [torch.tensor(list(data.picture(i).resize((224, 224)).tobytes())) for i in train]
-pictures = torch.stack(shown).reshape(-1, 224, 224, 3).permute(0, 3, 1, 2) / 255
+shown = np.stack([data.picture(i).resize((224, 224)) for i in train])
+pictures = torch.from_numpy(shown).permute(0, 3, 1, 2) / 255
 pictures = normalize(pictures, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 labels = torch.tensor(data.labels[train])
 optimiser = torch.optim.Adam(network.parameters(), lr=0.01)

@@ -1,10 +1,12 @@
 """From pictures and a network to explanations, scores, the check of measures, and a report."""
 
 import json
+import shutil
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -30,6 +32,7 @@ from theodolite.models.backbones import Backbone
 from theodolite.models.features import Preprocessing
 from theodolite.models.patches import Patches
 from theodolite.models.rest_of_network import RestOfNetwork
+from theodolite.pipelines import _middle_layers
 from theodolite.pipelines._concept_cards import strongest
 from theodolite.pipelines._explained_layer import ClassPatches, ExplainedLayer, _head
 from theodolite.pipelines._explanations import (
@@ -239,14 +242,29 @@ def test_strongest_patches_are_of_different_pictures() -> None:
     assert strongest(strength, picture).tolist() == [1, 4, 0]
 
 
-def test_cifar(shared_data: Path, tmp_path: Path) -> None:
+def some_of_cifar(shared_data: Path, root: Path, each: int) -> Path:
+    """The weights, and the first pictures of every class."""
+    whole, some = shared_data / "cifar10_resnet20", root / "cifar10_resnet20"
+    some.mkdir(parents=True)
+    shutil.copy(whole / "resnet20_cifar10.safetensors", some)
+    name = "cifar10_test_4000_jpeg.zip"
+    with ZipFile(whole / name) as given, ZipFile(some / name, "w") as kept:
+        for member in given.namelist():
+            if int(Path(member).stem) < each:
+                kept.writestr(member, given.read(member))
+    return root
+
+
+def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_middle_layers, "SLOPES", 4)
     spec = short(
         "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_pictures=4,
         layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_pictures=1, card_classes=1,
         curve_methods=["nmf", "pca"],
     )  # fmt: skip
     out = tmp_path / "out"
-    found = run(spec, Places(shared_data, out, tmp_path / "cache"))
+    data = some_of_cifar(shared_data, tmp_path / "data", 60)
+    found = run(spec, Places(data, out, tmp_path / "cache"))
     by = {s.metric: s for s in found.scores if s.options.get("surrogate", "linear") == "linear"}
     assert 0 < by["surrogate_distance"].value < 1
     assert by["surrogate_distance"].interval is not None

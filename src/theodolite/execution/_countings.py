@@ -155,14 +155,16 @@ def counted(
     return found
 
 
-def state_of(counting: Counting, number: int, arrays: Arrays) -> Any:
-    """One of the states that ``counted`` gave."""
-    own = {
-        name.partition(":")[2]: array
-        for name, array in arrays.items()
-        if name.startswith(f"{number}:")
-    }
-    return state_from(counting.request.entry.state, own)
+def states_of(asked: Sequence[Counting], arrays: Arrays) -> list[Any]:
+    """The states that ``counted`` gave, in the order they were asked for."""
+    own: list[dict[str, np.ndarray]] = [{} for _ in asked]
+    for name, array in arrays.items():
+        number, _, field = name.partition(":")
+        own[int(number)][field] = array
+    return [
+        state_from(counting.request.entry.state, given)
+        for counting, given in zip(asked, own, strict=True)
+    ]
 
 
 def summed(asked: Sequence[Counting], piece: Any) -> dict[str, np.ndarray]:

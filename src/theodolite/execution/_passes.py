@@ -18,7 +18,7 @@ from theodolite.execution._countings import (
     in_blocks,
     read,
     state_bytes,
-    state_of,
+    states_of,
     summed,
     sums_name,
 )
@@ -39,6 +39,14 @@ class Wanted:
     request: int
     counting: Counting
     evidence: Shards
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """States of one source that are made in one pass, and how large they are together."""
+
+    wanted: list[Wanted]
+    bytes: int
 
 
 Sums = Mapping[str, Arrays]
@@ -73,7 +81,7 @@ Parts = dict[tuple[int, Slot], list[Values]]
 
 def _one_round(
     wanted: Sequence[Wanted],
-    groups: Sequence[list[Wanted]],
+    groups: Sequence[Group],
     left: Mapping[int, list[int]],
     workers: Workers,
     progress: Progress,
@@ -84,20 +92,20 @@ def _one_round(
     parts: Parts = {}
     for number, group in enumerate(groups):
         progress("scores", number, len(groups))
-        source = group[0].evidence
+        source = group.wanted[0].evidence
         some = _Some(source, left[id(source)], lost[id(source)], workers)
         if id(source) not in sums:
             sums[id(source)] = _sums(wanted, some)
         known = sums[id(source)]
-        asked = [one.counting for one in group]
+        asked = [one.counting for one in group.wanted]
         arrays = some.reduced(
             "pieces",
             partial(counted, asked, _needed(asked, known)),
             {"states": [counting.about(known) for counting in asked]},
-            _bytes(group),
+            group.bytes,
         )
-        for place, one in enumerate(group):
-            values = read(one.counting, state_of(one.counting, place, arrays))
+        for one, state in zip(group.wanted, states_of(asked, arrays), strict=True):
+            values = read(one.counting, state)
             parts.setdefault((one.request, one.counting.slot), []).append(values)
     return parts, lost
 
@@ -149,39 +157,33 @@ def of_several(do: Callable[[Any], Arrays], pieces: Sequence[Any]) -> Arrays:
     return found
 
 
-def _bytes(group: Sequence[Wanted]) -> int:
-    """The size of the states of one pass."""
-    first = group[0].evidence.first()
-    return sum(
-        state_bytes(one.counting, first) * (one.counting.rows.stop - one.counting.rows.start)
-        for one in group
-    )
-
-
 def _sources(wanted: Sequence[Wanted]) -> list[Shards]:
     return list({id(one.evidence): one.evidence for one in wanted}.values())
 
 
-def _groups(wanted: Sequence[Wanted], source: Shards) -> Iterator[list[Wanted]]:
+def _groups(wanted: Sequence[Wanted], source: Shards) -> Iterator[Group]:
     """The states of one source, as many at a time as fit into memory; those of one null next to
     each other, so that it is made once."""
     first = source.first()
     own = sorted(
         (one for one in wanted if one.evidence is source), key=lambda one: one.counting.change
     )
+    sizes: dict[tuple[int, str, str], int] = {}  # the draws of a null are alike
     group: list[Wanted] = []
     held = 0
     for one in own:
-        size = state_bytes(one.counting, first)
-        for block in in_blocks(one.counting, size, BLOCK_BYTES):
-            needs = size * (block.rows.stop - block.rows.start)
+        kind = one.request, one.counting.role, one.counting.null
+        if kind not in sizes:
+            sizes[kind] = state_bytes(one.counting, first)
+        for block in in_blocks(one.counting, sizes[kind], BLOCK_BYTES):
+            needs = sizes[kind] * (block.rows.stop - block.rows.start)
             if group and held + needs > BLOCK_BYTES:
-                yield group
+                yield Group(group, held)
                 group, held = [], 0
             group.append(Wanted(one.request, block, source))
             held += needs
     if group:
-        yield group
+        yield Group(group, held)
 
 
 def _sums(wanted: Sequence[Wanted], some: _Some) -> Sums:

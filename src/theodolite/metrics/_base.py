@@ -3,6 +3,8 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
 import numpy as np
@@ -331,19 +333,20 @@ class Entry:
 
     def options(self) -> dict[str, Any]:
         """All options with their defaults."""
-        return self.counting_options() | self._keywords(self.state.value)
+        return {**self.counting_options(), **_keywords(self.state.value)}
 
     def counting_options(self) -> dict[str, Any]:
         """The options that change what is counted; the others change only the finish."""
-        return self._keywords(self._counts())
+        return dict(_keywords(self._counts()))
 
-    @staticmethod
-    def _keywords(function: Callable[..., Any]) -> dict[str, Any]:
-        return {
-            parameter.name: parameter.default
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        }
+
+@cache
+def _keywords(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """Its options and their defaults; kept, as every resample asks for them."""
+    parameters = inspect.signature(function).parameters.values()
+    return MappingProxyType(
+        {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    )
 
 
 CATALOGUE: dict[str, Entry] = {}
