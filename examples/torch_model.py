@@ -21,18 +21,17 @@ data = folder(root=DATA)
 
 torch.manual_seed(0)
 layers = [nn.Conv2d(3, 16, 5, stride=4, padding=2), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=4)]
-network = nn.Sequential(*layers, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-network.append(nn.Linear(32, len(data.classes)))
+layers += [nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, len(data.classes))]
+network = nn.Sequential(*layers)
 
 train = (~data.is_test).nonzero()[0]
 shown = np.stack([data.picture(i).resize((224, 224)) for i in train])
 pictures = torch.from_numpy(shown).permute(0, 3, 1, 2) / 255
 pictures = normalize(pictures, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-labels = torch.tensor(data.labels[train])
 optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
 for _ in range(60):
     optimiser.zero_grad()
-    nn.functional.cross_entropy(network(pictures), labels).backward()
+    nn.functional.cross_entropy(network(pictures), torch.tensor(data.labels[train])).backward()
     optimiser.step()
 
 found = theodolite.audit(model=network.eval(), layer="3", data=DATA)

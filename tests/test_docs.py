@@ -130,53 +130,23 @@ def test_options_in_the_guide_of_location_are_the_defaults() -> None:
         assert f"`{location[name]}`" in row
 
 
-SITE = """
-import runpy, sys
-sys.path.insert(0, {extensions!r})
-globals().update(runpy.run_path({conf!r}))
-extensions = [name for name in extensions if "gallery" not in name]
-html_static_path = []
-html_css_files = []
-bibtex_bibfiles = [{references!r}]
-exclude_patterns = ["_made/bridges.rst", "_made/changelog.md", "_made/contributing.md"]
-"""
-
-
-def test_pages_fetch_nothing_and_have_their_formulas(tmp_path: Path) -> None:
-    """A small site made as the whole one is; `.ci/docs.sh` makes and checks that."""
-    source = tmp_path / "docs"
-    source.mkdir()
-    (source / "conf.py").write_text(
-        SITE.format(
-            extensions=str(ROOT / "docs/_ext"),
-            conf=str(ROOT / "docs/conf.py"),
-            references=str(ROOT / "src/theodolite/metrics/references.bib"),
-        )
-    )
-    (source / "index.md").write_text(
-        "# Small\n\n`concept_existence` is $\\frac{a}{b}$.\n\n"
-        "```{toctree}\n_made/metrics/index\nreferences\n```\n"
-    )
-    (source / "references.rst").write_text((ROOT / "docs/references.rst").read_text())
-    for name in ("exists", "located", "saliency", "leakage", "faithfulness", "detects"):
-        (source / f"{name}.md").write_text(f"---\norphan: true\n---\n\n# {name}\n")
-    (source / "acceptance.md").write_text("---\norphan: true\n---\n\n# acceptance\n")
-    site = tmp_path / "site"
-    program = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", source, site]
-    made = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    check = [sys.executable, ROOT / "docs/_ext/check_site.py", site]
-    checked = subprocess.run(check, capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stdout
-    index = (site / "index.html").read_text()
-    assert "<mfrac>" in index and "MathJax" not in index
-    assert 'href="_made/metrics/concept_existence.html"' in index
-    page = (site / "_made/metrics/concept_existence.html").read_text()
-    for said in ("When it misleads", "the most common concepts", "rank_by", "Aysel"):
-        assert said in page
-    bad = '<script src="https://example.org/x.js"></script><a href="nowhere.html">x</a>'
-    (site / "index.html").write_text(index + bad)
-    noticed = subprocess.run(check, capture_output=True, text=True, check=False)
-    assert noticed.returncode == 1
-    assert "fetches https://example.org/x.js" in noticed.stdout
-    assert "nowhere.html" in noticed.stdout
+@pytest.mark.parametrize(
+    ("added", "says"),
+    [
+        ('<a href="#here" id="here">x</a><img src="x.svg"><a href="https://example.org">x</a>', ""),
+        ('<script src="https://example.org/x.js"></script>', "fetches https://example.org/x.js"),
+        ('<link rel="stylesheet" href="//example.org/x.css">', "fetches //example.org/x.css"),
+        ('<a href="nowhere.html">x</a>', "nowhere.html, which is not there"),
+        ('<a href="#nowhere">x</a>', "#nowhere, which has no such place"),
+        ('<span class="math notranslate">x</span>', "mathematics that was not made"),
+    ],
+)
+def test_faults_of_a_site_are_noticed(tmp_path: Path, added: str, says: str) -> None:
+    """`.ci/docs.sh` makes the whole site and checks it so."""
+    (tmp_path / "index.html").write_text(f"<p>{added}</p>")
+    check = [sys.executable, ROOT / "docs/_ext/check_site.py", tmp_path]
+    found = subprocess.run(check, capture_output=True, text=True, check=False)
+    lines = [line for line in found.stdout.splitlines() if line.startswith("index.html")]
+    assert len(lines) == bool(says) and says in "".join(lines)
+    metrics = [line for line in found.stdout.splitlines() if line.startswith("no page explains")]
+    assert found.returncode == 1 and len(metrics) == len(catalogue())

@@ -58,7 +58,7 @@ with_clean_null = pytest.mark.parametrize(
 @every_metric
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @given(data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_law(law: Law, entry: Entry, data: st.DataObject) -> None:
     evidence = data.draw(FOR[entry.needs])
     law(entry, evidence, data.draw(options_of(entry)), data.draw(st.integers(0, 2**32 - 1)))

@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from theodolite.metrics._catalogue import catalogue
+
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 
 
@@ -64,7 +66,17 @@ def _nowhere(path: Path, pages: dict[Path, Page]) -> Iterator[str]:
             yield f"{link}, which has no such place"
 
 
+def unexplained(site: Path) -> Iterator[str]:
+    """Metrics of the catalogue without a page, or with one that leaves something out."""
+    for name in catalogue():
+        page = site / "_made" / "metrics" / f"{name}.html"
+        text = page.read_text("utf-8") if page.is_file() else ""
+        if not all(one in text for one in ("When it misleads", "<math", name)):
+            yield f"no page explains {name}"
+
+
 if __name__ == "__main__":
-    found = list(faults(Path(sys.argv[1])))
+    folder = Path(sys.argv[1])
+    found = [*faults(folder), *unexplained(folder)]
     sys.stdout.write("".join(f"{line}\n" for line in found))
     sys.exit(bool(found))

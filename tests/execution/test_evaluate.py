@@ -259,7 +259,7 @@ def test_an_annotation_at_random_is_rarely_called_better_than_chance(
     """The spread of the shuffles is what a score must stand out from: a permutation test."""
     request = Request(entry("concept_global_importance"), {"form": (1, 2)})
     few = Resampling(resamples=20, shuffles=200)
-    beaten = np.zeros((80, 2, 2), bool)
+    beaten = np.zeros((50, 2, 2), bool)
     for trial in range(len(beaten)):
         random = np.random.default_rng(trial)
         labels = np.arange(60) % 6
@@ -279,7 +279,7 @@ def test_an_annotation_at_random_is_rarely_called_better_than_chance(
             for number, name in enumerate(("shuffled classes", "shuffled concepts")):
                 difference = differences[name]
                 beaten[trial, form, number] = difference is not None and difference.low > 0
-    assert (beaten.mean(axis=0) <= 0.09).all(), beaten.mean(axis=0)  # 0.025 expected
+    assert (beaten.mean(axis=0) <= 0.1).all(), beaten.mean(axis=0)  # 0.025 expected
 
 
 def test_nulls_are_averaged_over_seeds_as_the_score_is() -> None:

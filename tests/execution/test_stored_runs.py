@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from theodolite.auditing.front import audit
+from theodolite.contracts import shards
 from theodolite.contracts.axes import Samples
 from theodolite.contracts.evidence import ConceptEvidence
 from theodolite.contracts.shards import evidence_digest, some_samples
@@ -66,17 +67,18 @@ def done(given: RunSpec, data: Path, out: Path, engine: Engine | None = None) ->
 @pytest.mark.parametrize(
     ("evidence", "metrics"),
     [
-        (planted_concepts(5000, alignment=0.6), ["concept_existence", "concept_global_importance"]),
-        (planted_locations(4500, alignment=0.6), ["concept_location", "pointing_game"]),
-        (planted_surrogates(5000, faithfulness=0.5), ["surrogate_distance", "surrogate_error"]),
+        (planted_concepts(1600, alignment=0.6), ["concept_existence", "concept_global_importance"]),
+        (planted_locations(1300, alignment=0.6), ["concept_location", "pointing_game"]),
+        (planted_surrogates(1600, faithfulness=0.5), ["surrogate_distance", "surrogate_error"]),
     ],
     ids=["concepts", "locations", "surrogates"],
 )
 def test_pieces_give_the_scores_of_the_whole(
-    tmp_path: Path, evidence: Any, metrics: list[str]
+    tmp_path: Path, evidence: Any, metrics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In memory, here, and in two processes: equal bytes."""
-    store(evidence, tmp_path / "evidence", 2048)
+    monkeypatch.setattr(shards, "SHARD", 512)
+    store(evidence, tmp_path / "evidence", 512)
     given = spec(metrics=[{"name": name} for name in metrics])
     runs = [
         done(given, tmp_path, tmp_path / "one", Engine("local", 1)),

@@ -140,7 +140,7 @@ def test_pieces_and_order_do_not_change_a_null(
     cut(10**6)
     expected = evaluate(Request(entry, {}), [whole], FEW)
     order = np.random.default_rng(1).permutation(len(whole))
-    for size in (100, 16, 2048):
+    for size in (100, 16):
         cut(size)
         same_nulls(expected, evaluate(Request(entry, {}), [whole], FEW))
         same_nulls(expected, evaluate(Request(entry, {}), [whole[order]], FEW))
@@ -170,7 +170,7 @@ def same_evidence(left: Any, right: Any) -> None:
 
 @pytest.mark.parametrize("entry", STREAMING, ids=lambda entry: entry.name)
 @given(data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_a_null_of_pieces_is_that_of_the_whole(entry: Entry, data: st.DataObject) -> None:
     whole = data.draw(FOR[entry.needs])
     if isinstance(whole, SurrogateEvidence) and data.draw(st.booleans()):
@@ -189,9 +189,9 @@ def test_a_null_of_pieces_is_that_of_the_whole(entry: Entry, data: st.DataObject
 def test_samples_stored_class_by_class_get_the_same_verdict(cut: Cut) -> None:
     whole = replace(by_class(800), known=None, weights=None)
     found = []
-    for size in (2048, 100, 16):
+    for size in (2048, 100):
         cut(size)
-        result = audit(whole, resampling=Resampling(100))
+        result = audit(whole, resampling=Resampling(60))
         score = next(s for s in result.scores if s.metric == "concept_existence")
         (verdict,) = (v for v in result.verdicts if v.question == "exists")
         found.append((nulls_of(score), verdict.answer))
