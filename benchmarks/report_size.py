@@ -27,11 +27,17 @@ SAMPLE_METRICS = ("concept_existence", "concept_location", "pointing_game")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
-def unit_score(metric: str, names: tuple[str, ...], random: np.random.Generator) -> Score:
-    """A made-up score of every unit, some undefined, with intervals and a null."""
+def drawn_values(rows: int, seed: int) -> np.ndarray:
+    """Made-up shares, one in fifty undefined."""
+    random = np.random.default_rng(seed)
+    values = random.beta(2, 8, rows)
+    values[random.random(rows) < 0.02] = np.nan
+    return values
+
+
+def unit_score(metric: str, names: tuple[str, ...], values: np.ndarray) -> Score:
+    """A score of every unit with intervals and a null."""
     entry = catalogue()[metric]
-    values = random.beta(2, 12, len(names))
-    values[random.random(len(names)) < 0.01] = np.nan
     low, high = np.maximum(values - 0.03, 0), np.minimum(values + 0.03, 1)
     mean = float(np.nanmean(values))
     undefined = int(np.isnan(values).sum())
@@ -51,7 +57,10 @@ def write_run(folder: Path, rows: int, names: tuple[str, ...] | None = None) -> 
     spec = RunSpec(name="many", title=f"{rows:,} units and samples", evidence=["x"])
     write_record(folder / "run.json", run_record(spec, "python benchmarks/report_size.py"))
     write_record(folder / "made.json", MadeRecord(seconds_scoring=0.0))
-    scores = [unit_score(metric, units, random) for metric in UNIT_METRICS]
+    scores = [
+        unit_score(metric, units, drawn_values(rows, seed))
+        for seed, metric in enumerate(UNIT_METRICS, start=1)
+    ]
     write_scores(folder / "scores.json", scores_file(scores, [], []))
     write_record(folder / "conflicts.json", ConflictsFile(verdicts=[], judged=[], conflicts=[]))
     samples = [f"images/{i:06d}.jpg" for i in range(rows)]

@@ -4,36 +4,13 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from report_size import drawn_values, unit_score
 
-from theodolite.contracts.score import Detail, Interval, Null, Score
 from theodolite.execution._conflict_record import ConflictsFile
 from theodolite.execution.record import scores_file, write_scores
 from theodolite.execution.run_record import MadeRecord, UnitCardRecord, run_record, write_record
 from theodolite.execution.spec import RunSpec
 from theodolite.io.tables import write_parquet
-from theodolite.metrics._catalogue import catalogue
-
-
-def unit_score(metric: str, names: tuple[str, ...], values: np.ndarray) -> Score:
-    """A score of every unit with intervals and a null."""
-    entry = catalogue()[metric]
-    mean = float(np.nanmean(values))
-    undefined = int(np.isnan(values).sum())
-    low, high = np.maximum(values - 0.03, 0), np.minimum(values + 0.03, 1)
-    return Score(
-        metric, entry.version, entry.question, mean, entry.better, entry.bounds, 1.0,
-        len(names) - undefined, undefined, "units", options=entry.options() | {"over": "units"},
-        intervals=(Interval(mean - 0.01, mean + 0.01, 0.95, "units", "percentile", 100),),
-        nulls=(Null("shuffled", 0.02, None),), detail=Detail("units", names, values, low, high),
-    )  # fmt: skip
-
-
-def drawn_values(rows: int, seed: int) -> np.ndarray:
-    """Shares, one in fifty undefined."""
-    random = np.random.default_rng(seed)
-    values = random.beta(2, 8, rows)
-    values[random.random(rows) < 0.02] = np.nan
-    return values
 
 
 def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:

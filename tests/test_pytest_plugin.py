@@ -1,8 +1,6 @@
 """The gate: as a command, as a fixture in a real run of pytest, and in the workflow to copy."""
 
-import contextlib
 import importlib.metadata
-import io
 import json
 import re
 import shutil
@@ -12,9 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import typer
 import yaml
 
+from command_line import Result, theodolite
 from gated import partial_run, small_run, write_arrays
 from theodolite.cli import gate_command
 from theodolite.errors import EvidenceError
@@ -31,21 +29,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_run(tmp_path_factory.mktemp("gate") / "run")
 
 
-def gate(run: Path, folder: Path, text: str, *more: str) -> subprocess.CompletedProcess[str]:
+def gate(run: Path, folder: Path, text: str, *more: str) -> Result:
     """The command without a process of its own: the workflow below starts the real one."""
     (folder / "thresholds.yaml").write_text(text)
-    junit = Path(more[more.index("--junit") + 1]) if "--junit" in more else None
-    code, wrong, said = 0, "", io.StringIO()
-    with contextlib.redirect_stdout(said):
-        try:
-            gate_command.gate(
-                run, folder / "thresholds.yaml", as_json="--json" in more, junit=junit
-            )
-        except typer.Exit as ended:
-            code = ended.exit_code
-        except EvidenceError as error:
-            code, wrong = error.exit_code, str(error)
-    return subprocess.CompletedProcess(more, code, said.getvalue(), wrong)
+    return theodolite("gate", run, folder / "thresholds.yaml", *more)
 
 
 def test_a_gate_opens_and_shuts(run: Path, tmp_path: Path) -> None:

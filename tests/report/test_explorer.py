@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from markupsafe import Markup
 from numpy.testing import assert_allclose, assert_array_equal
+from report_size import drawn_values
 
-from many_rows import drawn_values, write_many
+from many_rows import write_many
 from theodolite.execution.record import read_scores
 from theodolite.io.tables import Words, read_coded, read_parquet, write_parquet
 from theodolite.report import vega

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from report_size import drawn_values
 
-from many_rows import drawn_values, write_many
+from many_rows import write_many
 from study_browser import chromium
 from theodolite.report.explorer import SCRIPTS
 from theodolite.report.html import write_report
