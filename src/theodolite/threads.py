@@ -1,9 +1,13 @@
 """How many threads compiled loops and matrix products may use, put back afterwards."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from itertools import pairwise
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 
 @contextmanager
@@ -19,22 +23,33 @@ def one_thread_if(small: bool) -> Iterator[None]:  # noqa: FBT001  reads as a se
         numba.set_num_threads(threads)
 
 
-def for_each(count: int, work: Callable[[int], None], worth_threads: int) -> None:
-    """Call ``work`` with 0, 1, 2, …, in as many threads as compiled loops may use.
+def for_each(items: Sequence[Item], work: Callable[[Item], None], *, small: bool) -> None:
+    """Call ``work`` with each of them, in as many threads as compiled loops may use.
 
     For compiled functions that release Python's lock. A parallel loop around them would do the
     same, but compile each of them a second time: half a minute for the largest.
     """
-    import numba  # noqa: PLC0415  only when needed
-
-    threads = numba.get_num_threads() if count >= worth_threads else 1
+    threads = _threads(small)
     if threads == 1:
-        for i in range(count):
-            work(i)
+        for item in items:
+            work(item)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, range(count)):
+        for _ in pool.map(work, items):
             pass
+
+
+def in_slices(count: int, work: Callable[[slice], None], *, small: bool) -> None:
+    """The same for so many rows, each thread taking a few at a time."""
+    n = max(min(4 * _threads(small), count), 1)
+    cuts = [count * i // n for i in range(n + 1)]
+    for_each([slice(*part) for part in pairwise(cuts)], work, small=small)
+
+
+def _threads(small: bool) -> int:  # noqa: FBT001
+    import numba  # noqa: PLC0415  only when needed
+
+    return 1 if small else numba.get_num_threads()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from scipy.special import digamma, ndtri
 from theodolite.contracts.scatter import mixed
 from theodolite.errors import EvidenceError
 from theodolite.metrics import _information_of_few
-from theodolite.threads import one_thread_if
+from theodolite.threads import in_slices, one_thread_if
 
 NEIGHBOURS = 3
 MOST_NEIGHBOURS = 3  # what the compiled search keeps in registers
@@ -116,11 +116,14 @@ def _ross_columns(
         return _information_of_few.ross_column_terms(columns.values, labels, counts, k, _psi(n))
     from theodolite.metrics._information_kernels import ross_column_terms  # noqa: PLC0415
 
-    found = np.empty((n_columns, n))
-    with one_thread_if(found.size < SMALL):
-        ross_column_terms(
-            columns.ordered, columns.order, *columns.index(), labels, counts, k, _psi(n), found
-        )
+    found, psi = np.empty((n_columns, n)), _psi(n)
+    each = (columns.ordered, columns.order, *columns.index())
+
+    def of(some: slice) -> None:
+        own = (part[some] for part in each)
+        ross_column_terms(*own, labels, counts, k, psi, found[some])
+
+    in_slices(n_columns, of, small=found.size < SMALL)
     return found
 
 
@@ -223,9 +226,12 @@ class Columns:
             np.empty(n_columns),
             np.empty(n_columns),
         )
+
+        def of(some: slice) -> None:
+            bucket_tables(self.ordered[some], *(part[some] for part in index))
+
         if n:
-            with one_thread_if(self.values.size < SMALL):
-                bucket_tables(self.ordered, *index)
+            in_slices(n_columns, of, small=self.values.size < SMALL)
         return index
 
 
@@ -262,26 +268,31 @@ def _pair_blocks(
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
     from theodolite.metrics import _information_kernels as kernels  # noqa: PLC0415
 
-    n = columns.values.shape[1]
-    index = columns.index() if strata is None else ()
+    n, psi = columns.values.shape[1], _psi(columns.values.shape[1])
+    index: tuple[np.ndarray, ...] = ()
+    if strata is None:
+        index = columns.index()
+    else:
+        strata, n_strata = np.ascontiguousarray(strata, np.int64), int(strata.max(initial=0)) + 1
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
     for at in range(0, len(pairs), step):
         block = slice(at, min(at + step, len(pairs)))
         out = np.full((block.stop - at, n), np.nan)
         chosen = np.ascontiguousarray(pairs[block], np.int64)
-        with one_thread_if(out.size < SMALL):
-            if n <= k:
-                pass
-            elif strata is None:
+
+        def of(some: slice, chosen: np.ndarray = chosen, out: np.ndarray = out) -> None:
+            if strata is None:
                 kernels.ksg_pair_terms(
                     columns.values, columns.ordered, columns.order, columns.rank, *index,
-                    chosen, k, _psi(n), out,
+                    chosen[some], k, psi, out[some],
                 )  # fmt: skip
             else:
                 kernels.ksg_stratified_terms(
-                    columns.values, columns.order, np.ascontiguousarray(strata, np.int64),
-                    int(strata.max(initial=0)) + 1, chosen, k, _psi(n), out,
-                )  # fmt: skip
+                    columns.values, columns.order, strata, n_strata, chosen[some], k, psi, out[some]
+                )
+
+        if n > k:
+            in_slices(len(chosen), of, small=out.size < SMALL)
         yield block, out
 
 

@@ -1,4 +1,8 @@
-"""Compiled loops of the nearest-neighbour estimators of mutual information."""
+"""Compiled loops of the nearest-neighbour estimators of mutual information.
+
+Where there are columns or pairs to share out, callers do so with threads: a parallel loop inside
+takes as long to compile as what it calls, once more.
+"""
 
 from typing import no_type_check
 
@@ -8,11 +12,11 @@ import numpy as np
 STRIPS = 0.5  # strips per square root of the samples: the fastest seen
 
 
-@numba.njit(cache=True, nogil=True, parallel=True)
+@numba.njit(cache=True, nogil=True)
 @no_type_check
 def bucket_tables(ordered, tables, lowest, scale):
     """A table for each ordered column; see below."""
-    for c in numba.prange(ordered.shape[0]):
+    for c in range(ordered.shape[0]):
         lowest[c], scale[c] = _fill_table(ordered[c], tables[c])
 
 
@@ -144,8 +148,9 @@ def _one_pair(x, y, x_column, y_column, y_order, k, psi, out):
                 t -= 1
             reach = np.nextafter(far, 0.0)
             i = who[p]
-            n_x = _within(x_sorted, x_rank[i], reach, x_table, x_low, x_scale)
-            n_y = _within(y_sorted, y_rank[i], reach, y_table, y_low, y_scale)
+            # as int64: columns and labels then share what is compiled
+            n_x = _within(x_sorted, np.int64(x_rank[i]), reach, x_table, x_low, x_scale)
+            n_y = _within(y_sorted, np.int64(y_rank[i]), reach, y_table, y_low, y_scale)
             out[i] = psi[n] + psi[k] - psi[n_x] - psi[n_y]
 
 
@@ -184,11 +189,11 @@ def _insert(best, d, k):
     best[at] = d
 
 
-@numba.njit(cache=True, nogil=True, parallel=True)
+@numba.njit(cache=True, nogil=True)
 @no_type_check
 def ksg_pair_terms(columns, ordered, order, rank, tables, lowest, scale, pairs, k, psi, out):
     """psi(n) + psi(k) - psi(n_x) - psi(n_y) of every sample for each pair of columns."""
-    for p in numba.prange(pairs.shape[0]):
+    for p in range(pairs.shape[0]):
         i, j = pairs[p, 0], pairs[p, 1]
         _one_pair(
             columns[i], columns[j],
@@ -198,16 +203,17 @@ def ksg_pair_terms(columns, ordered, order, rank, tables, lowest, scale, pairs, 
         )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, parallel=True)
+@numba.njit(cache=True, nogil=True)
 @no_type_check
 def ksg_stratified_terms(columns, order, strata, n_strata, pairs, k, psi, out):
     """psi(n_s) + psi(k) - psi(n_x) - psi(n_y) with neighbours of the same strata only."""
     n = columns.shape[1]
-    for p in numba.prange(pairs.shape[0]):
+    for p in range(pairs.shape[0]):
         i, j = pairs[p, 0], pairs[p, 1]
-        group = strata[i] * n_strata + strata[j]
+        group = np.empty(n, np.int64)
         counts = np.zeros(n_strata * n_strata, np.int64)
         for a in range(n):
+            group[a] = strata[i, a] * n_strata + strata[j, a]
             counts[group[a]] += 1
         begin = np.zeros(n_strata * n_strata + 1, np.int64)
         for g in range(counts.size):
@@ -234,13 +240,14 @@ def ksg_stratified_terms(columns, order, strata, n_strata, pairs, k, psi, out):
             if m <= k:
                 continue
             people = member[begin[g] : begin[g + 1]]
-            x, y = columns[i][people], columns[j][people]
             by_y = y_order[begin[g] : begin[g + 1]]
-            x_rank = np.arange(m).astype(np.int32)
-            y_rank = np.empty(m, np.int32)
+            x, y, y_sorted = np.empty(m), np.empty(m), np.empty(m)
+            x_rank, y_rank = np.empty(m, np.int32), np.empty(m, np.int32)
             for at in range(m):
-                y_rank[by_y[at]] = at
-            y_sorted = y[by_y]
+                x[at], y[at] = columns[i, people[at]], columns[j, people[at]]
+                x_rank[at], y_rank[by_y[at]] = at, at
+            for at in range(m):
+                y_sorted[at] = y[by_y[at]]
             found = np.empty(m)
             _one_pair(
                 x, y, (x_rank, x, *_table(x)), (y_rank, y_sorted, *_table(y_sorted)), by_y, k, psi,
@@ -250,17 +257,17 @@ def ksg_stratified_terms(columns, order, strata, n_strata, pairs, k, psi, out):
                 out[p, people[at]] = found[at]
 
 
-@numba.njit(cache=True, nogil=True, parallel=True)
+@numba.njit(cache=True, nogil=True)
 @no_type_check
 def cell_terms(truth, pairs, cells, out):
     """For each pair and sample the number that belongs to its combination of two truths."""
-    for p in numba.prange(pairs.shape[0]):
+    for p in range(pairs.shape[0]):
         a, b = truth[pairs[p, 0]], truth[pairs[p, 1]]
         for i in range(a.size):
             out[p, i] = cells[p, 2 * a[i] + b[i]]
 
 
-@numba.njit(cache=True, nogil=True, parallel=True)
+@numba.njit(cache=True, nogil=True)
 @no_type_check
 def ross_column_terms(ordered, order, tables, lowest, scale, labels, counts, k, psi, out):
     """psi(k_i) - psi(N_y) - psi(m_i) of every sample for each column; NaN for a label of one.
@@ -272,7 +279,7 @@ def ross_column_terms(ordered, order, tables, lowest, scale, labels, counts, k, 
     begin = np.zeros(n_labels + 1, np.int64)
     for label in range(n_labels):
         begin[label + 1] = begin[label] + counts[label]
-    for c in numba.prange(ordered.shape[0]):
+    for c in range(ordered.shape[0]):
         fill = begin[:n_labels].copy()
         values = np.empty(n)
         place = np.empty(n, np.int64)

@@ -1,6 +1,6 @@
 """The compiled loops again in numpy, for few samples: a first score must not wait for a compiler.
 
-Compiling takes a quarter of a minute, once after the installation; a tree of neighbours for each of
+Compiling takes about ten seconds, once after the installation; a tree of neighbours for each of
 a few hundred pairs takes a tenth of a second. Both give the same bits.
 """
 

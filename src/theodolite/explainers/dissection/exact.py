@@ -58,7 +58,7 @@ def optimum(atoms: Atoms, units: Units, lengths: int = 3, beam: Beam | None = No
             best[unit],
         )  # fmt: skip
 
-    for_each(len(units), improve, UNITS_WORTH_THREADS)
+    for_each(range(len(units)), improve, small=len(units) < UNITS_WORTH_THREADS)
     formulas: list[Formula | None] = []
     iou = known.copy()
     for u, row in enumerate(best):

@@ -162,5 +162,5 @@ def search(atoms: Atoms, units: Units, beam: Beam | None = None) -> Searched:
             beam.lengths, beam.distinct, beam.stop, found[unit], picked[unit],
         )  # fmt: skip
 
-    for_each(len(units), one, UNITS_WORTH_THREADS)
+    for_each(range(len(units)), one, small=len(units) < UNITS_WORTH_THREADS)
     return Searched(beam, sizes, found, picked, searched)

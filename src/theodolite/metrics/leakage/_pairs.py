@@ -16,7 +16,7 @@ from theodolite.metrics._estimators import (
 )
 from theodolite.metrics._information_of_few import few
 from theodolite.metrics.leakage._terms import Said, rows_known
-from theodolite.threads import one_thread_if
+from theodolite.threads import in_slices
 
 Pairs = Int[np.ndarray, "pairs 2"]
 
@@ -113,6 +113,10 @@ def _terms_of_cells(
     from theodolite.metrics._information_kernels import cell_terms  # noqa: PLC0415
 
     terms = np.empty((len(pairs), truth.shape[1]))
-    with one_thread_if(terms.size < SMALL):
-        cell_terms(truth, np.ascontiguousarray(pairs), cells, terms)
+    pairs = np.ascontiguousarray(pairs)
+    in_slices(
+        len(pairs),
+        lambda some: cell_terms(truth, pairs[some], cells[some], terms[some]),
+        small=terms.size < SMALL,
+    )
     return terms

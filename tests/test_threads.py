@@ -1,0 +1,55 @@
+"""Work shared out to threads: all of it, once, and what goes wrong is said."""
+
+import threading
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theodolite.threads import for_each, in_slices
+
+several = pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core")
+
+
+@given(st.integers(0, 40), st.booleans())
+@settings(max_examples=30)
+def test_every_row_is_done_once(count: int, small: bool) -> None:
+    done = np.zeros(count, int)
+
+    def add(some: slice) -> None:
+        done[some] += 1
+
+    in_slices(count, add, small=small)
+    for_each(range(count), lambda i: add(slice(i, i + 1)), small=small)
+    assert (done == 2).all()
+
+
+@several
+def test_small_work_stays_in_its_thread_and_other_work_leaves_it() -> None:
+    used: set[int] = set()
+    for_each(range(9), lambda _: used.add(threading.get_ident()), small=True)
+    assert used == {threading.get_ident()}
+    for_each(range(9), lambda _: used.add(threading.get_ident()), small=False)
+    assert len(used) > 1
+
+
+@several
+def test_threads_that_numba_may_not_use_are_not_used() -> None:
+    before, used = numba.get_num_threads(), set()
+    numba.set_num_threads(1)
+    try:
+        for_each(range(9), lambda _: used.add(threading.get_ident()), small=False)
+    finally:
+        numba.set_num_threads(before)
+    assert used == {threading.get_ident()}
+
+
+def test_an_error_reaches_the_caller() -> None:
+    def fail(_: int) -> None:
+        raise ZeroDivisionError
+
+    for small in (True, False):
+        with pytest.raises(ZeroDivisionError):
+            for_each([1, 0], fail, small=small)
