@@ -25,13 +25,13 @@ layers += [nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, len(d
 network = nn.Sequential(*layers)
 
 train = (~data.is_test).nonzero()[0]
-shown = np.stack([data.picture(i).resize((224, 224)) for i in train])
-pictures = torch.from_numpy(shown).permute(0, 3, 1, 2) / 255
-pictures = normalize(pictures, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+shown = np.stack([data.picture(i).resize((224, 224)) for i in train]).transpose(0, 3, 1, 2)
+pictures = normalize(torch.tensor(shown) / 255, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+labels = torch.tensor(data.labels[train])
 optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
 for _ in range(60):
     optimiser.zero_grad()
-    nn.functional.cross_entropy(network(pictures), torch.tensor(data.labels[train])).backward()
+    nn.functional.cross_entropy(network(pictures), labels).backward()
     optimiser.step()
 
 found = theodolite.audit(model=network.eval(), layer="3", data=DATA)

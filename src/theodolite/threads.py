@@ -1,4 +1,4 @@
-"""How many threads compiled loops and matrix products may use, put back afterwards."""
+"""How many threads compiled loops and matrix products may use; work shared out among them."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,8 @@ def for_each(items: Sequence[Item], work: Callable[[Item], None], *, small: bool
 
 def in_slices(count: int, work: Callable[[slice], None], *, small: bool) -> None:
     """The same for so many rows, each thread taking a few at a time."""
-    n = max(min(4 * _threads(small), count), 1)
+    threads = _threads(small)
+    n = max(min(4 * threads if threads > 1 else 1, count), 1)
     cuts = [count * i // n for i in range(n + 1)]
     for_each([slice(*part) for part in pairwise(cuts)], work, small=small)
 
