@@ -1,3 +1,4 @@
+import json
 import os
 from collections.abc import Generator, Iterator
 from itertools import count
@@ -17,18 +18,53 @@ settings.register_profile(
 )
 settings.load_profile("theodolite")
 
-WHOLE_RUNS = {"auditing", "cli", "execution", "pipelines", "report", "tests"}
-"""Folders of tests that go through everything: shapes are checked in the tests of each part, and
-checking them again at every call takes a quarter of the time."""
+SHAPES_CHECKED = {"bridges", "contracts", "datasets", "explainers", "io", "metrics", "models"}
+"""Rooms whose tests check shapes and types at every call. The others go through everything: checking
+the same calls there again takes a quarter of their time."""
+CHECKED_PACKAGES = [
+    f"theodolite.{name}"
+    for name in (
+        "auditing", "bridges", "contracts", "datasets", "execution", "explainers", "io", "metrics",
+        "models", "pipelines", "report",
+    )
+]  # fmt: skip
+ROOT = Path(__file__).parents[1]
+
+
+def _room(path: Path) -> str:
+    """The room that a test or a doctest belongs to; none if it is a folder of all rooms."""
+    for base in (ROOT / "tests", ROOT / "src" / "theodolite"):
+        if path.is_relative_to(base):
+            return next(iter(path.relative_to(base).parts), "").removesuffix(".py")
+    return ""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where no room that was asked for checks shapes, what checks them is not even loaded."""
+    here = config.invocation_params.dir
+    rooms = {_room((here / argument.split("::")[0]).resolve()) for argument in config.args}
+    if rooms & {*SHAPES_CHECKED, ""}:
+        jaxtyping.install_import_hook(CHECKED_PACKAGES, "shape_checks.checked")
+
+
+def _cpu() -> float:
+    """Seconds of CPU of this process and of those that it waited for."""
+    return sum(os.times()[:4])
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
-    jaxtyping.config.update("jaxtyping_disable", item.path.parent.name in WHOLE_RUNS)
+    room = _room(item.path)
+    jaxtyping.config.update("jaxtyping_disable", room not in SHAPES_CHECKED)
+    before = _cpu()
     try:
         return (yield)
     finally:
         jaxtyping.config.update("jaxtyping_disable", False)
+        if times := os.environ.get("THEODOLITE_TEST_TIMES"):
+            record = {"room": room, "test": item.nodeid, "cpu": _cpu() - before}
+            with Path(times).open("a") as file:
+                file.write(json.dumps(record) + "\n")
 
 
 @pytest.fixture(scope="session")

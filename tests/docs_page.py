@@ -1,14 +1,19 @@
 """A page of the docs as something that can be followed: its code, commands and files, in order.
 
-``python tests/docs_page.py PAGE`` follows it in the folder it is started in, in one process.
+``python tests/docs_page.py`` follows pages one after the other, each in a folder of its own: loading
+libraries takes longer than most pages do. It reads a list of names, pages, folders and whether
+commands are run, and writes a line for each name: what went wrong, or nothing.
 """
 
 import json
+import os
 import re
 import shlex
 import sys
 import time
+import traceback
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,5 +132,16 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
+def _fault(page: str, folder: str, run_commands: bool) -> str:
+    os.chdir(folder)
+    try:
+        with redirect_stdout(sys.stderr):
+            follow(Path(page), run_commands=run_commands)
+    except BaseException:  # noqa: BLE001 - whatever a page does must not stop the others
+        return traceback.format_exc()
+    return ""
+
+
 if __name__ == "__main__":
-    follow(Path(sys.argv[1]), run_commands=json.loads(sys.argv[2]))
+    for name, *job in json.load(sys.stdin):
+        print(json.dumps([name, _fault(*job)]), flush=True)

@@ -83,12 +83,13 @@ def test_every_model_is_asked_about_the_same_samples(tmp_path: Path) -> None:
 
 
 def test_trainings_are_kept_and_the_same_in_any_process(tmp_path: Path) -> None:
-    first = made(tmp_path / "a")
+    short = {"epochs": 1, "head_epochs": 1}
+    first = made(tmp_path / "a", common=short)
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "a" / "bottlenecks").iterdir()}
     assert len(kept) == 8
-    again = made(tmp_path / "a")
+    again = made(tmp_path / "a", common=short)
     assert {p: p.stat().st_mtime_ns for p in kept} == kept
-    elsewhere = made(tmp_path / "b", workers=2)
+    elsewhere = made(tmp_path / "b", workers=2, common=short)
     for one, other in ((first, again), (first, elsewhere)):
         for a, b in zip(one.evidence, other.evidence, strict=True):
             assert (a[0].values == b[0].values).all()

@@ -145,7 +145,7 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     protocol = Path(__file__).parents[2] / "protocols" / "detection_pets_monumai_camvid.yaml"
     content = yaml.safe_load(protocol.read_text())
     content["pipeline"] |= {"units": 64, "min_pictures": 3, "cards": 2}
-    content["resampling"]["resamples"] = 50
+    content["resampling"]["resamples"] = 20
     out = tmp_path / "out"
     out.mkdir()
     found = run(RunSpec.model_validate(content), Places(tmp_path / "data", out, tmp_path / "cache"))

@@ -21,7 +21,7 @@ def short(name: str, **changes: Any) -> RunSpec:
     content = yaml.safe_load((PROTOCOLS / name).read_text())
     content["pipeline"] |= {"n_examples": [50], "regulariser": [0.1, 1]}
     content["seeds"] = [0, 1]
-    content["resampling"]["resamples"] = 50
+    content["resampling"]["resamples"] = 20
     content["report"]["examples"] = 2
     for key, value in changes.items():
         content[key] |= value

@@ -35,7 +35,7 @@ def goes_on() -> Iterator[None]:
 
 def main() -> NoReturn:
     """Run a command; whatever goes wrong ends in one line and a documented exit code."""
-    from theodolite.cli.commands import app
+    from theodolite.cli.commands import program
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise Interrupted(number)
@@ -43,7 +43,7 @@ def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     try:
-        app()
+        program()()
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:

@@ -1,5 +1,10 @@
 """All commands, in the order in which the help lists them."""
 
+from collections.abc import Callable
+from functools import cache
+
+import typer
+
 from theodolite.cli.accept_commands import accept_score, accept_train, accept_tune
 from theodolite.cli.app import accept_app, app, data_app, study_app
 from theodolite.cli.audit_command import audit
@@ -33,7 +38,7 @@ from theodolite.cli.study_results_commands import (
     study_verify,
 )
 
-__all__ = ["app"]
+__all__ = ["app", "program"]
 
 app.command()(metrics)
 app.command()(evidence)
@@ -68,3 +73,9 @@ study_app.command("invalidate")(study_invalidate)
 study_app.command("export")(study_export)
 study_app.command("verify")(study_verify)
 study_app.command("convert")(study_convert)
+
+
+@cache
+def program() -> Callable[[], object]:
+    """All of them, ready to be called. Reading their signatures takes as long as many a command."""
+    return typer.main.get_command(app)

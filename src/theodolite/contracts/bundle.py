@@ -47,6 +47,9 @@ class Evidence:
 
     kind: ClassVar[str]
     version: ClassVar[int]
+    # read from the declaration once: bundles are made by the thousand while scoring
+    _declared: ClassVar[tuple[Field[Any], ...]]
+    _layouts: ClassVar[tuple[tuple[str, Layout], ...]]
 
     samples: Samples = Samples()
 
@@ -72,7 +75,7 @@ class Evidence:
 
     def _name_axes(self) -> None:
         """A plain list of names is an axis too."""
-        for f in fields(self):
+        for f in self._fields():
             given = getattr(self, f.name)
             if isinstance(f.default, NamedAxis) and not isinstance(given, type(f.default)):
                 names = (given,) if isinstance(given, str) else tuple(given)
@@ -81,7 +84,7 @@ class Evidence:
                 raise EvidenceError(f.name, type(given).__name__, "Samples(ids=..., clusters=...)")
 
     def _adopt_inner_axes(self) -> None:
-        for f in fields(self):
+        for f in self._fields():
             wanted, given = f.metadata.get("inner"), getattr(self, f.name)
             if wanted is None:
                 continue
@@ -125,7 +128,7 @@ class Evidence:
         """The same bundle for some of its samples; nothing is checked again."""
         cut = object.__new__(type(self))
         layouts = dict(self.layouts())
-        for f in fields(self):
+        for f in self._fields():
             value = getattr(self, f.name)
             on_samples = f.name in layouts and layouts[f.name].axes[0] == "samples"
             if isinstance(value, Evidence | Samples) or (on_samples and value is not None):
@@ -138,7 +141,7 @@ class Evidence:
         """Shards of one bundle put together again; nothing is checked again."""
         whole = object.__new__(type(parts[0]))
         layouts = dict(parts[0].layouts())
-        for f in fields(parts[0]):
+        for f in parts[0]._fields():
             values = [getattr(part, f.name) for part in parts]
             value = values[0]
             if isinstance(value, Evidence | Samples):
@@ -150,14 +153,23 @@ class Evidence:
         return whole
 
     @classmethod
-    def layouts(cls) -> Iterator[tuple[str, Layout]]:
+    def layouts(cls) -> tuple[tuple[str, Layout], ...]:
         """The arrays of this kind of bundle."""
-        return ((f.name, f.metadata["layout"]) for f in fields(cls) if "layout" in f.metadata)
+        if "_layouts" not in vars(cls):
+            own = ((f.name, f.metadata.get("layout")) for f in cls._fields())
+            cls._layouts = tuple((name, layout) for name, layout in own if layout is not None)
+        return cls._layouts
+
+    @classmethod
+    def _fields(cls) -> tuple[Field[Any], ...]:
+        if "_declared" not in vars(cls):
+            cls._declared = fields(cls)
+        return cls._declared
 
     @classmethod
     def inner_kinds(cls) -> Iterator[tuple[str, type["Evidence"]]]:
         """The bundles inside this kind of bundle."""
-        return ((f.name, f.metadata["inner"]) for f in fields(cls) if "inner" in f.metadata)
+        return ((f.name, f.metadata["inner"]) for f in cls._fields() if "inner" in f.metadata)
 
     def has(self, name: str) -> bool:
         """Whether an array (``inner.name`` for one of an inner bundle) was given."""
@@ -172,5 +184,4 @@ class Evidence:
         return (pair for pair in self._members() if isinstance(pair[1], Evidence))
 
     def _members(self) -> Iterator[tuple[str, Any]]:
-        names: tuple[Field[Any], ...] = fields(self)
-        return ((f.name, getattr(self, f.name)) for f in names)
+        return ((f.name, getattr(self, f.name)) for f in self._fields())

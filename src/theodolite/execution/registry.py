@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import inspect
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -13,8 +14,9 @@ from theodolite.execution.spec import Named, first_fault
 from theodolite.io.paths import confined
 
 
+@cache
 def registered(group: str) -> dict[str, importlib.metadata.EntryPoint]:
-    """What is registered in a group (``datasets``, ``pipelines``)."""
+    """What is registered in a group (``datasets``, ``pipelines``); looked for once."""
     points = importlib.metadata.entry_points(group=f"theodolite.{group}")
     return {point.name: point for point in points}
 

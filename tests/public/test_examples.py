@@ -10,7 +10,7 @@ import pytest
 from theodolite.contracts.study_material import read_material
 from theodolite.study.protocol import read_protocol
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name: str, folder: Path) -> str:

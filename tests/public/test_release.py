@@ -5,7 +5,7 @@ from pathlib import Path
 
 import theodolite
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_changelog_citation_and_package_agree() -> None:

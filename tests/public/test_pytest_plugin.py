@@ -18,7 +18,7 @@ from theodolite.cli import gate_command
 from theodolite.errors import EvidenceError
 
 pytest_plugins = ["pytester"]
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "examples" / "github-actions.yml"
 LENIENT = "scores: [{metric: concept_existence, options: {top: 5}, at_least: 0.2}]"
 STRICT = "scores: [{metric: concept_existence, options: {top: 5}, at_least: 1}]"

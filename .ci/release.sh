@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# What is released: archives, the wheel in an empty environment of every Python at hand, the bridge to
+# MLflow, the first page followed with nothing but the wheel, and what the wheel brings along.
+#
+#   release.sh FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/.."
+home=$1
+install() { uv pip install -q --python "$1/bin/python" "${@:2}"; }
+
+pythons() {  # those that we support, each by a path that works
+  local version candidate
+  for version in 3.10 3.11 3.12 3.13; do
+    for candidate in "python$version" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python; do
+      "$candidate" -c "" 2>/dev/null && echo "$candidate" && break
+    done
+  done
+}
+
+rm -rf "$home/release" && mkdir "$home/release" && cd "$home/release"
+uv venv -q -p "$(command -v python)" build
+install "$PWD/build" hatchling
+(cd "$OLDPWD" && "$home/release/build/bin/python" .ci/distribution.py "$home/release/dist") | tee built
+wheel=$(tail -1 built)
+cd "$OLDPWD"
+for python in $(pythons); do
+  empty="$home/release/$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')"
+  uv venv -q -p "$python" "$empty"
+  install "$empty" "$wheel"
+  echo "== $empty"; "$empty/bin/python" .ci/base_install.py "$home/release/run"
+done
+# MLflow does not go with the lock (cachetools): the bridge is tried beside it
+uv venv -q -p "$(command -v python)" "$home/release/mlflow"
+install "$home/release/mlflow" mlflow-skinny==3.17.2 "$wheel"
+"$home/release/mlflow/bin/python" .ci/mlflow_sink.py "$home/release/run"
+python .ci/transcript.py "$wheel" docs/start.md "$home/release/transcript"
+python .ci/supply_chain.py "$empty/bin/python" "$home/release/dist"
