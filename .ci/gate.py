@@ -24,14 +24,20 @@ ROOT = Path(__file__).parents[1]
 LONG = 20.0
 """Seconds of CPU from which on a test is named at the end."""
 GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "study": (370, ("study",)),
-    "runs": (330, ("execution", "cli")),
-    "files": (120, ("contracts", "io")),
-    "networks": (290, ("models", "explainers", "datasets", "bridges")),
+    "study": (370, ("study", "study_material")),
+    "runs": (230, ("engine", "run_folder", "runs")),
+    "networks": (200, ("bridges", "explainers", "models")),
     "pipelines": (250, ("pipelines",)),
     "pages": (240, ("report", "public")),
-    "audits": (80, ("auditing",)),
-}
+    "audits": (
+        240,
+        (
+            "auditing", "cli", "comparison", "conflicts", "findings", "scoring", "thresholds",
+            "verdicts",
+        ),
+    ),
+    "data": (220, ("datasets", "dissection", "evidence", "io", "stats")),
+}  # fmt: skip
 """Rooms whose tests share a process, and the seconds of CPU that they take together."""
 BY_CONTRIBUTORS = ("laws", "metrics")
 """Rooms that CONTRIBUTING.md has everybody test: so they are tested, in what it sets up."""
@@ -40,9 +46,10 @@ UNUSED = ("anyio", "jaxtyping", "platformdirs", "pytest_cov", "schemathesis", "t
 
 
 def rooms() -> set[str]:
-    """The folders that hold tests."""
-    tests = ROOT / "tests"
-    return {path.relative_to(tests).parts[0] for path in tests.glob("*/**/test_*.py")}
+    """The folders that hold tests or doctests."""
+    tests, source = ROOT / "tests", ROOT / "src" / "theodolite"
+    tested = {path.relative_to(tests).parts[0] for path in tests.glob("*/**/test_*.py")}
+    return tested | {path.parent.name for path in source.glob("*/__init__.py")}
 
 
 def checks(*, background: bool) -> list[Step]:

@@ -18,7 +18,7 @@ from pathlib import Path
 os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from mlflow_checks import check_sink
+from support.runs.mlflow_checks import check_sink
 
 with tempfile.TemporaryDirectory() as folder:
     check_sink(Path(sys.argv[1]), Path(folder) / "mlruns")

@@ -9,8 +9,9 @@ import time
 
 import numpy as np
 
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
-from theodolite.metrics.alignment.concept_location import ConceptLocation
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.metrics.located.concept_location import ConceptLocation
 
 
 def evidence(n: int, k: int, seed: int = 0) -> LocationEvidence:

@@ -33,11 +33,11 @@ import torch
 from generated_masks import GRID, Generated
 from PIL import Image
 
-from theodolite.explainers.dissection.atoms import Atoms, pack
-from theodolite.explainers.dissection.exact import Optimum, optimum
-from theodolite.explainers.dissection.formula import OPERATORS, Formula
-from theodolite.explainers.dissection.search import Beam, search
-from theodolite.explainers.dissection.units import Units, mark, thresholds
+from theodolite.dissection.atoms import Atoms, pack
+from theodolite.dissection.exact import Optimum, optimum
+from theodolite.dissection.formula import OPERATORS, Formula
+from theodolite.dissection.search import Beam, search
+from theodolite.dissection.units import Units, mark, thresholds
 
 PACKAGE = "compositional_explanations"
 SAME = 1e-6
@@ -327,7 +327,7 @@ def against_package(made: Prepared, n_units: int, limit: float) -> float:
         text, iou, theirs = here.recv() if here.poll(limit) else ("not done", None, limit)
         print(f"  optimum, unit 0: {text} {iou} after {theirs:.1f} s")
         report(proved.formulas[0], proved.iou[0], ours, theirs / ours)
-        # the package's optimum can be too low: see tests/explainers/test_dissection_peers.py
+        # the package's optimum can be too low: see tests/dissection/test_dissection_peers.py
         assert iou is None or proved.iou[0] > iou - SAME
         process.kill()
         process.join()

@@ -23,19 +23,19 @@ from typing import Any
 
 from generated_evidence import written
 
-from theodolite.contracts.shards import evidence_digest
-from theodolite.contracts.stored import Stored, StoredPiece, _read, stored
-from theodolite.contracts.work import Alone, Merge, Tree, Work, Workers
-from theodolite.datasets.synthetic_maps import PlantedMaps
-from theodolite.execution.crew import Crew
-from theodolite.execution.evaluate import Asked, Request, Resampling, evaluate_all
-from theodolite.execution.ledger import Ledger
-from theodolite.execution.local import Here, Processes
-from theodolite.execution.pieces import Pool
-from theodolite.execution.ray import RayTasks, _settle
-from theodolite.explainers.dissection.sharded import dissect_shards
+from theodolite.datasets.planted.maps import PlantedMaps
+from theodolite.dissection.sharded import dissect_shards
+from theodolite.engine.ledger import Ledger
+from theodolite.engine.pieces import Pool
+from theodolite.engine.pool import Crew
+from theodolite.engine.processes import Here, Processes
+from theodolite.engine.ray import RayTasks, _settle
+from theodolite.evidence.shards import evidence_digest
+from theodolite.evidence.store import Stored, StoredPiece, _read, stored
+from theodolite.evidence.workers import Alone, Merge, Tree, Work, Workers
 from theodolite.io.stores import Store
-from theodolite.metrics._catalogue import entry
+from theodolite.metrics.catalogue import entry
+from theodolite.scoring.evaluate import Asked, Request, Resampling, evaluate_all
 
 QUICK = Resampling(resamples=200)
 METRICS = ("concept_existence", "concept_location", "surrogate_distance", "surrogate_error")

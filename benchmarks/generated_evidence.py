@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite.contracts.axes import Classes
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
-from theodolite.contracts.stored import Stored, is_stored, stored
-from theodolite.contracts.stored_writer import EvidenceWriter
-from theodolite.contracts.surrogate import SurrogateEvidence
+from theodolite.evidence.axes import Classes
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.store import Stored, is_stored, stored
+from theodolite.evidence.store_writer import EvidenceWriter
 
 BATCH = 2048
 PIECE = 512

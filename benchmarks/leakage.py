@@ -19,9 +19,9 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 from sklearn.metrics import mutual_info_score
 from sklearn.neighbors import KDTree, NearestNeighbors
 
-from theodolite.metrics._estimators import Columns, pair_terms, ross_columns
-from theodolite.metrics.leakage._pairs import all_pairs, true_counts, true_pair_terms
-from theodolite.metrics.leakage._terms import Said
+from theodolite.metrics.leak_free._pairs import all_pairs, true_counts, true_pair_terms
+from theodolite.metrics.leak_free._terms import Said
+from theodolite.stats.information import Columns, pair_terms, ross_columns
 
 
 def made(

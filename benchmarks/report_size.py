@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.score import Detail, Interval, Null, Score
-from theodolite.execution._conflict_record import ConflictsFile
-from theodolite.execution.record import scores_file, write_scores
-from theodolite.execution.run_record import MadeRecord, run_record, write_record
-from theodolite.execution.spec import RunSpec
+from theodolite.conflicts.record import ConflictsFile
 from theodolite.io.tables import write_parquet
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
 from theodolite.report.html import write_report
+from theodolite.results import Detail, Interval, Null, Score
+from theodolite.run_folder.run_file import MadeRecord, run_record, write_record
+from theodolite.run_folder.scores_file import scores_file, write_scores
+from theodolite.run_folder.spec import RunSpec
 
 UNIT_METRICS = ("unit_iou", "detection_accuracy")
 SAMPLE_METRICS = ("concept_existence", "concept_location", "pointing_game")

@@ -29,13 +29,6 @@ from PIL import Image
 from sqlalchemy import text
 from study_annotators import Annotator, Behaviour, Seen, alive, children, kill_one
 
-from theodolite.contracts.study_material import (
-    PICTURES,
-    Explained,
-    Instance,
-    Material,
-    write_material,
-)
 from theodolite.io.paths import sha256_of
 from theodolite.study.database import Database, migrate
 from theodolite.study.intake import load
@@ -44,6 +37,13 @@ from theodolite.study.keys import Keys
 from theodolite.study.lifecycle import become
 from theodolite.study.local_postgres import LocalPostgres, create
 from theodolite.study.new_study import Beginning, begin_study
+from theodolite.study_material.material import (
+    PICTURES,
+    Explained,
+    Instance,
+    Material,
+    write_material,
+)
 
 SLUG = "chaos"
 

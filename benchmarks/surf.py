@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.surrogate import SurrogateEvidence
-from theodolite.metrics.faithfulness.surrogate_distance import SurrogateDistance
-from theodolite.metrics.faithfulness.surrogate_error import SurrogateError
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.metrics.faithful.surrogate_distance import SurrogateDistance
+from theodolite.metrics.faithful.surrogate_error import SurrogateError
 
 
 def best_of(n: int, work: Callable[[], Any]) -> tuple[float, Any]:

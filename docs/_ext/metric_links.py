@@ -9,7 +9,7 @@ from docutils import nodes
 from metric_pages import FOLDER
 from sphinx.application import Sphinx
 
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
 
 
 def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import theodolite.bridges
-from theodolite.execution.verdict import QUESTIONS
-from theodolite.metrics._base import Entry
-from theodolite.metrics._cards import card
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.base import Entry
+from theodolite.metrics.cards import card
+from theodolite.metrics.catalogue import catalogue
+from theodolite.questions import QUESTIONS
 
 MADE = "_made"
 FOLDER = f"{MADE}/metrics"

@@ -10,12 +10,12 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from theodolite.datasets.synthetic_leakage import (
+from theodolite.datasets.planted.leakage import (
     planted_embeddings,
     planted_interventions,
     planted_leakage,
 )
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
 
 mpl.use("svg")
 import matplotlib.pyplot as plt

@@ -20,7 +20,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
 import theodolite
-from theodolite.execution.thresholds import judged, read_thresholds
+from theodolite.thresholds.judge import judged, read_thresholds
 
 wine = load_wine()
 named = [0, 6, 9, 11, 12]

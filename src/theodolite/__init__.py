@@ -7,7 +7,10 @@ import importlib
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from theodolite._moved import follow
+
 __version__ = version("theodolite")
+follow()
 __all__ = [
     "ConceptEvidence",
     "EmbeddingEvidence",
@@ -26,35 +29,33 @@ __all__ = [
 
 if TYPE_CHECKING:
     from theodolite.auditing.front import audit
-    from theodolite.contracts.axes import Samples
-    from theodolite.contracts.evidence import (
-        ConceptEvidence,
-        EmbeddingEvidence,
-        InterventionEvidence,
-        LocationEvidence,
-        UnitEvidence,
-    )
-    from theodolite.contracts.rating import RatingEvidence
-    from theodolite.contracts.saliency import SaliencyEvidence
-    from theodolite.contracts.score import Score
-    from theodolite.contracts.surrogate import SurrogateEvidence
+    from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
-    from theodolite.explainers.dissection.dissect import dissect
+    from theodolite.evidence.axes import Samples
+    from theodolite.evidence.kinds.concept import ConceptEvidence
+    from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+    from theodolite.evidence.kinds.intervention import InterventionEvidence
+    from theodolite.evidence.kinds.location import LocationEvidence
+    from theodolite.evidence.kinds.rating import RatingEvidence
+    from theodolite.evidence.kinds.saliency import SaliencyEvidence
+    from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+    from theodolite.evidence.kinds.unit import UnitEvidence
+    from theodolite.results import Score
 
 _HOMES = {
-    "ConceptEvidence": "theodolite.contracts.evidence",
-    "EmbeddingEvidence": "theodolite.contracts.evidence",
+    "ConceptEvidence": "theodolite.evidence.kinds.concept",
+    "EmbeddingEvidence": "theodolite.evidence.kinds.embedding",
     "EvidenceError": "theodolite.errors",
-    "InterventionEvidence": "theodolite.contracts.evidence",
-    "LocationEvidence": "theodolite.contracts.evidence",
-    "RatingEvidence": "theodolite.contracts.rating",
-    "Samples": "theodolite.contracts.axes",
-    "SaliencyEvidence": "theodolite.contracts.saliency",
-    "Score": "theodolite.contracts.score",
-    "SurrogateEvidence": "theodolite.contracts.surrogate",
-    "UnitEvidence": "theodolite.contracts.evidence",
+    "InterventionEvidence": "theodolite.evidence.kinds.intervention",
+    "LocationEvidence": "theodolite.evidence.kinds.location",
+    "RatingEvidence": "theodolite.evidence.kinds.rating",
+    "Samples": "theodolite.evidence.axes",
+    "SaliencyEvidence": "theodolite.evidence.kinds.saliency",
+    "Score": "theodolite.results",
+    "SurrogateEvidence": "theodolite.evidence.kinds.surrogate",
+    "UnitEvidence": "theodolite.evidence.kinds.unit",
     "audit": "theodolite.auditing.front",
-    "dissect": "theodolite.explainers.dissection.dissect",
+    "dissect": "theodolite.dissection.dissect",
 }
 
 

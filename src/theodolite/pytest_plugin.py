@@ -42,7 +42,7 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
             asked, found, report = _found(request, evidence, Path(thresholds), run, given)
         except EvidenceError as error:
             pytest.fail(f"theodolite: {error}", pytrace=False)
-        from theodolite.execution.thresholds import broken  # noqa: PLC0415
+        from theodolite.thresholds.judge import broken  # noqa: PLC0415
 
         missed = broken(asked, found.scores, found.verdicts, failed_pieces=found.failed_pieces)
         word = f"{len(missed)} not met" if missed else "met"
@@ -66,8 +66,8 @@ def _found(
     """The thresholds, what they are held against, and where its report is."""
     import theodolite  # noqa: PLC0415
     from theodolite.errors import EvidenceError  # noqa: PLC0415
-    from theodolite.execution.finished import read_finished  # noqa: PLC0415
-    from theodolite.execution.thresholds import read_thresholds  # noqa: PLC0415
+    from theodolite.runs.finished import read_finished  # noqa: PLC0415
+    from theodolite.thresholds.judge import read_thresholds  # noqa: PLC0415
 
     asked = read_thresholds(thresholds)
     if run is not None:

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import theodolite
-from theodolite.contracts.axes import Samples
-from theodolite.contracts.files import save
-from theodolite.contracts.stored_writer import EvidenceWriter
-from theodolite.datasets.synthetic import planted_concepts, planted_locations
-from theodolite.datasets.synthetic_ratings import planted_ratings
+from theodolite.datasets.planted.concepts import planted_concepts, planted_locations
+from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.errors import EvidenceError
-from theodolite.execution.audit import answer
-from theodolite.execution.evaluate import Resampling
-from theodolite.execution.recompute import recompute
-from theodolite.execution.verdict import QUESTIONS
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.files import save
+from theodolite.evidence.store_writer import EvidenceWriter
+from theodolite.questions import QUESTIONS
+from theodolite.runs.recompute import recompute
+from theodolite.scoring.evaluate import Resampling
+from theodolite.verdicts.answers import answer
 
 FEW = Resampling(resamples=20)
 audit = inspect.unwrap(theodolite.audit)

@@ -7,23 +7,23 @@ import numpy as np
 import pytest
 
 import theodolite
-from runs import write_inputs
+from support.runs.small_run import write_inputs
 from theodolite.auditing.network import _seen, network_evidence
-from theodolite.contracts.files import load
-from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.datasets.folder import folder
 from theodolite.datasets.shapes import write_shapes
 from theodolite.errors import EvidenceError
-from theodolite.execution.evaluate import Resampling
-from theodolite.execution.recompute import recompute
-from theodolite.execution.run import Places, run
-from theodolite.execution.run_record import MadeRecord, read_record
-from theodolite.execution.seal import seal
-from theodolite.execution.spec import read_spec
-from theodolite.metrics.faithfulness._frame import surrogate_outputs
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.models.backbones import live_backbone, timm_knows
-from theodolite.pipelines._posthoc_network import order_doubts
+from theodolite.pipelines.posthoc.network import order_doubts
 from theodolite.report.html import write_report
+from theodolite.run_folder.run_file import MadeRecord, read_record
+from theodolite.run_folder.seal import seal
+from theodolite.run_folder.spec import read_spec
+from theodolite.runs.recompute import recompute
+from theodolite.runs.run import Places, run
+from theodolite.scoring.evaluate import Resampling
 
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")

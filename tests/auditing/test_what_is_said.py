@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import theodolite
-from theodolite.datasets.synthetic import planted_concepts
-from theodolite.datasets.synthetic_ratings import planted_ratings
+from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.errors import EvidenceError
-from theodolite.execution.evaluate import Resampling
+from theodolite.scoring.evaluate import Resampling
 
 audit = inspect.unwrap(theodolite.audit)
 RANDOM = np.random.default_rng(0)

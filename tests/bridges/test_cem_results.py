@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from theodolite.bridges.cem_results import cem_arrays, cem_file, cem_run
-from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 
 N, K, WIDTH = 60, 4, 3
 RUN = "ConceptEmbeddingModel_resnet34_fold_1"

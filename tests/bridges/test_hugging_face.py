@@ -143,7 +143,7 @@ def test_names_of_ours_and_full_folders_are_refused(tmp_path: Path) -> None:
 
 def test_a_classifier_of_a_folder_runs_and_its_own_code_does_not(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    from tiny_networks import a_batch, tiny_transformers_vit  # noqa: PLC0415
+    from support.networks.tiny_networks import a_batch, tiny_transformers_vit  # noqa: PLC0415
 
     logits = tiny_transformers_vit(tmp_path, ["cat", "dog", "bird"])
     (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")

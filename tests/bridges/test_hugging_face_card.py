@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from support.evidence.two_questions import finished
 from theodolite.bridges import hugging_face_card
 from theodolite.bridges.hugging_face_card import eval_results, with_eval_results
 from theodolite.errors import EvidenceError, VerificationFailed
-from theodolite.execution.finished import read_finished
-from theodolite.execution.record import read_scores
-from theodolite.execution.seal import seal
-from two_questions import finished
+from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.seal import seal
+from theodolite.runs.finished import read_finished
 
 hub = pytest.importorskip("huggingface_hub")
 

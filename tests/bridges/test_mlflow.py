@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gated import small_run
-from mlflow_checks import check_sink
+from support.runs.gated import small_run
+from support.runs.mlflow_checks import check_sink
 from theodolite.bridges.mlflow import log_run
 from theodolite.errors import EvidenceError
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from theodolite.bridges.quantus import beside_votes, columns, table
-from theodolite.contracts.rating import RatingEvidence
 from theodolite.errors import EvidenceError
-from theodolite.metrics.acceptance.correlation_table import correlation_table
-from theodolite.metrics.saliency.relevance_mass import relevance_mass
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.metrics.accepted.correlation_table import correlation_table
+from theodolite.metrics.located.relevance_mass import relevance_mass
 
 
 @pytest.fixture(scope="module")

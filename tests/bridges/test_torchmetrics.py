@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from torchmetrics import MetricCollection
 
-from laws import same, scored
-from strategies import FOR
+from support.evidence.strategies import FOR
+from support.laws import same, scored
 from theodolite.bridges.torchmetrics import as_metric
-from theodolite.contracts.axes import NamedAxis
-from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.datasets.synthetic import planted_concepts
-from theodolite.datasets.synthetic_leakage import planted_leakage
+from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite.datasets.planted.leakage import planted_leakage
 from theodolite.errors import EvidenceError
-from theodolite.execution.evaluate import Request, Resampling, evaluate
-from theodolite.metrics._base import Entry
-from theodolite.metrics._catalogue import catalogue
+from theodolite.evidence.axes import NamedAxis
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.metrics.base import Entry
+from theodolite.metrics.catalogue import catalogue
+from theodolite.scoring.evaluate import Request, Resampling, evaluate
 
 
 def tensors(evidence: Evidence) -> dict[str, Any]:
@@ -333,7 +333,7 @@ SECOND = """
 import sys
 import torch
 from theodolite.bridges.torchmetrics import as_metric
-from theodolite.datasets.synthetic import planted_concepts
+from theodolite.datasets.planted.concepts import planted_concepts
 
 whole = planted_concepts(60, seed=3)
 torch.distributed.init_process_group(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gated import partial_run, small_run
+from support.runs.gated import partial_run, small_run
 from theodolite.bridges._logged import _named, logged
 from theodolite.bridges.wandb import log_run
 from theodolite.errors import VerificationFailed
-from theodolite.execution.finished import read_finished
+from theodolite.runs.finished import read_finished
 
 
 @pytest.fixture(scope="module")

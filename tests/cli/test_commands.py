@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import Result, as_process, theodolite
-from runs import write_inputs
-from theodolite.contracts.files import save
-from theodolite.datasets.synthetic import planted_concepts, planted_locations
-from theodolite.execution.record import ScoresFile
+from support.runs.command_line import Result, as_process, theodolite
+from support.runs.small_run import write_inputs
+from theodolite.datasets.planted.concepts import planted_concepts, planted_locations
+from theodolite.evidence.files import save
+from theodolite.run_folder.scores_file import ScoresFile
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_every_command_explains_itself(command: list[str]) -> None:
         "import theodolite.cli; import sys; sys.argv = ['theodolite', '--help']\n"
         "try: theodolite.cli.main()\nexcept SystemExit: pass",
         "import theodolite; theodolite.audit; theodolite.ConceptEvidence",
-        "from theodolite.metrics._catalogue import catalogue; catalogue()",
+        "from theodolite.metrics.catalogue import catalogue; catalogue()",
     ],
 )
 def test_the_light_things_load_nothing_heavy(code: str) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.contracts.axes import Classes, Concepts, Parts
 from theodolite.datasets import cub_bottleneck
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.cub_bottleneck import cub_features, spread_over_parts
 from theodolite.datasets.ham10k import CONCEPTS, KEPT_IF_INCOMPLETE, ham10k_concepts
 from theodolite.errors import RefusedInput
+from theodolite.evidence.axes import Classes, Concepts, Parts
 
 COLUMNS = ("lesion_id", "image_id", "age", "sex", "localization", "benign_malignant", *CONCEPTS,
            "None", "annotator", "split")  # fmt: skip

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.contracts.axes import Classes, Concepts
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.datasets.tabular_toy import normalised_information, tabular_toy
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Concepts
 
 MANY = 200_000
 

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from theodolite.datasets.ade20k import ade20k
-from theodolite.datasets.broden import broden, read_index
-from theodolite.datasets.camvid import camvid
-from theodolite.datasets.mask_data import MaskData, box_mask, layers_of_masks, sampled
-from theodolite.datasets.mask_folder import mask_folder
-from theodolite.datasets.monumai_masks import monumai_masks
+from theodolite.datasets.masks.ade20k import ade20k
+from theodolite.datasets.masks.broden import broden, read_index
+from theodolite.datasets.masks.camvid import camvid
+from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_masks, sampled
+from theodolite.datasets.masks.mask_folder import mask_folder
+from theodolite.datasets.masks.monumai_masks import monumai_masks
 from theodolite.datasets.pets import pets
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.text import read_csv, read_text

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from command_line import theodolite
-from s3_server import s3_server
-from theodolite.datasets.stored_maps import StoredMaps, open_maps, stored_maps
-from theodolite.datasets.stored_maps_writer import write_maps
-from theodolite.datasets.synthetic_maps import PlantedMaps, planted_maps
+from support.runs.command_line import theodolite
+from support.servers.s3_server import s3_server
+from theodolite.datasets.masks.stored_maps import StoredMaps, open_maps, stored_maps
+from theodolite.datasets.masks.stored_maps_writer import write_maps
+from theodolite.datasets.planted.maps import PlantedMaps, planted_maps
+from theodolite.dissection.shards import MapShards
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.explainers.dissection.shards import MapShards
 
 pytest.importorskip("zarr")
 NAMES = ("horn", "tusk", "tree")

@@ -10,17 +10,17 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
 
-from theodolite.contracts.rating_summary import by_group
-from theodolite.datasets.voted_rows import Vote, explanations_from
-from theodolite.datasets.votes_label_studio import label_studio_votes
-from theodolite.datasets.votes_pasta import pasta_votes
-from theodolite.datasets.votes_potato import potato_votes
-from theodolite.datasets.votes_saliency import saliency_ratings
-from theodolite.datasets.votes_table import vote_table
-from theodolite.datasets.votes_text import text_acceptability, text_quality
+from theodolite.datasets.votes.label_studio import label_studio_votes
+from theodolite.datasets.votes.pasta import pasta_votes
+from theodolite.datasets.votes.potato import potato_votes
+from theodolite.datasets.votes.rows import Vote, explanations_from
+from theodolite.datasets.votes.saliency import saliency_ratings
+from theodolite.datasets.votes.table import vote_table
+from theodolite.datasets.votes.text import text_acceptability, text_quality
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.rating_summary import by_group
 from theodolite.io.tables import write_parquet
-from theodolite.metrics.acceptance.rater_correlation import rater_correlation
+from theodolite.metrics.accepted.rater_correlation import rater_correlation
 
 NAN = float("nan")
 

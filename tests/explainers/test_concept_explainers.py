@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
-from theodolite.contracts.axes import Concepts
-from theodolite.contracts.concept_head import ConceptHead
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Concepts
+from theodolite.evidence.concept_head import ConceptHead
 from theodolite.explainers.concepts.heads import (
     GaussianHead,
     LinearHead,

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import subspace_angles
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._protocol import Discovery, offset_of
 from theodolite.explainers.discovery._self_representation import self_represented
 from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.explainers.discovery.kmeans import KMeansConcepts
@@ -19,6 +18,7 @@ from theodolite.explainers.discovery.mcd import SubspaceConcepts
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.explainers.discovery.nmf import NmfConcepts, non_negative_codes
 from theodolite.explainers.discovery.pca import PcaConcepts
+from theodolite.explainers.discovery.protocol import Discovery, offset_of
 from theodolite.explainers.discovery.random_directions import RandomConcepts
 from theodolite.explainers.discovery.sae import SparseAutoencoder
 from theodolite.explainers.discovery.svd import SvdConcepts

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 torch = pytest.importorskip("torch")
 pytest.importorskip("pytorch_grad_cam", reason="pip install 'theodolite[explain]'")
 
-from saliency_networks import SIDE, pictures, small_cnn, small_vit  # noqa: E402
+from support.networks.saliency_networks import SIDE, pictures, small_cnn, small_vit  # noqa: E402
 from theodolite.explainers.saliency._work import seeded  # noqa: E402
 from theodolite.explainers.saliency.methods import OPTIONS, TECHNIQUES, explainer  # noqa: E402
 

@@ -12,7 +12,7 @@ captum = pytest.importorskip("captum.attr", reason="pip install 'theodolite[expl
 
 from timm.layers import BatchNormAct2d  # noqa: E402
 
-from saliency_networks import (  # noqa: E402
+from support.networks.saliency_networks import (  # noqa: E402
     SIDE,
     Quadrant,
     QuadrantOfTokens,

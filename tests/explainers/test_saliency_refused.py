@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("pytorch_grad_cam", reason="pip install 'theodolite[explain]'")
 
-from saliency_networks import (  # noqa: E402
+from support.networks.saliency_networks import (  # noqa: E402
     Quadrant,
     QuadrantOfTokens,
     linear,

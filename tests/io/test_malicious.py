@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import malicious_runs
-import malicious_stores
-from malicious import CORPUS, PARQUET
-from malicious_zarr import ZARR, array
+from support.hostile import malicious_runs, malicious_stores
+from support.hostile.malicious import CORPUS, PARQUET
+from support.hostile.malicious_zarr import ZARR, array
 from theodolite.errors import RefusedInput
 from theodolite.io._parquet_checks import _names_types
 from theodolite.io.checkpoints import PROGRAMS, read_checkpoint, read_weights

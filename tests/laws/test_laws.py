@@ -5,29 +5,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws import LAWS, Law, scored, state, value
-from strategies import FOR, options_of
-from theodolite.contracts.evidence import (
-    ConceptEvidence,
-    EmbeddingEvidence,
-    InterventionEvidence,
-    LocationEvidence,
-    UnitEvidence,
+from support.evidence.strategies import FOR, options_of
+from support.laws import LAWS, Law, scored, state, value
+from theodolite.datasets.planted.concepts import (
+    planted_concepts,
+    planted_locations,
+    planted_units,
 )
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.contracts.saliency import SaliencyEvidence
-from theodolite.contracts.surrogate import SurrogateEvidence
-from theodolite.datasets.synthetic import planted_concepts, planted_locations, planted_units
-from theodolite.datasets.synthetic_leakage import (
+from theodolite.datasets.planted.leakage import (
     planted_embeddings,
     planted_interventions,
     planted_leakage,
 )
-from theodolite.datasets.synthetic_ratings import planted_ratings
-from theodolite.datasets.synthetic_saliency import planted_saliency
-from theodolite.datasets.synthetic_surrogates import planted_surrogates
-from theodolite.metrics._base import Entry
-from theodolite.metrics._catalogue import catalogue
+from theodolite.datasets.planted.ratings import planted_ratings
+from theodolite.datasets.planted.saliency import planted_saliency
+from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.metrics.base import Entry
+from theodolite.metrics.catalogue import catalogue
 
 every_metric = pytest.mark.parametrize("entry", catalogue().values(), ids=lambda e: e.name)
 PERFECT = {

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import laws
-from theodolite.contracts.evidence import ConceptEvidence
-from theodolite.metrics._base import (
+from support import laws
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.base import (
     Additive,
     Baseline,
     Entry,
@@ -17,7 +17,7 @@ from theodolite.metrics._base import (
     Weights,
     total,
 )
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
 
 RANDOM = np.random.default_rng(3)
 EVIDENCE = ConceptEvidence(

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import cosine_similarity
 
-from strategies import concept_evidence
-from theodolite.contracts.evidence import ConceptEvidence
-from theodolite.datasets.synthetic import planted_concepts
+from support.evidence.strategies import concept_evidence
+from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.errors import EvidenceError
-from theodolite.metrics.alignment.concept_global_importance import (
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.exists.concept_global_importance import (
     ConceptGlobalImportance,
     concept_global_importance,
 )

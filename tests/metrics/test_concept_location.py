@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
-from strategies import location_evidence
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
-from theodolite.datasets.synthetic import planted_locations
+from support.evidence.strategies import location_evidence
+from theodolite.datasets.planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
-from theodolite.metrics.alignment._nulls import IMAGE_CENTRE, RANDOM_POINT, UNIFORM_MAP
-from theodolite.metrics.alignment.concept_location import ConceptLocation, concept_location
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.metrics.located.concept_location import ConceptLocation, concept_location
+from theodolite.metrics.shared.nulls import IMAGE_CENTRE, RANDOM_POINT, UNIFORM_MAP
 
 
 def upsampled(grid: np.ndarray, rows: int, columns: int) -> np.ndarray:
@@ -160,7 +161,7 @@ def test_plain_upsampling_is_that_of_torch() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_kernel_counts_what_a_plain_upsampling_shows(dtype: Any) -> None:
-    from theodolite.metrics.alignment._places import pixel_counts  # noqa: PLC0415
+    from theodolite.metrics.shared.places import pixel_counts  # noqa: PLC0415
 
     random = np.random.default_rng(1)
     evidence = planted_locations(4, 6, size=(31, 17))

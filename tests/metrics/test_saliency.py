@@ -9,24 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from strategies import saliency_evidence
-from theodolite.contracts.axes import Chances
-from theodolite.contracts.saliency import SaliencyEvidence
-from theodolite.datasets.synthetic_saliency import planted_saliency
+from support.evidence.strategies import saliency_evidence
+from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.errors import EvidenceError
-from theodolite.metrics.saliency._nulls import CHANCES, SHUFFLED_PICTURES
-from theodolite.metrics.saliency.max_sensitivity import max_sensitivity
-from theodolite.metrics.saliency.randomisation_similarity import (
+from theodolite.evidence.axes import Chances
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.metrics.faithful.max_sensitivity import max_sensitivity
+from theodolite.metrics.faithful.randomisation_similarity import (
     RandomisationSimilarity,
     randomisation_similarity,
 )
-from theodolite.metrics.saliency.relevance_mass import relevance_mass
-from theodolite.metrics.saliency.relevance_peak import relevance_peak
-from theodolite.metrics.saliency.relevance_rank import relevance_rank
-from theodolite.metrics.saliency.removal_faithfulness import MOST, ideal, removal_faithfulness
-from theodolite.metrics.saliency.removal_necessity import removal_necessity
-from theodolite.metrics.saliency.removal_sufficiency import removal_sufficiency
-from theodolite.metrics.saliency.sparseness import sparseness
+from theodolite.metrics.faithful.removal_faithfulness import MOST, ideal, removal_faithfulness
+from theodolite.metrics.faithful.removal_necessity import removal_necessity
+from theodolite.metrics.faithful.removal_sufficiency import removal_sufficiency
+from theodolite.metrics.located.relevance_mass import relevance_mass
+from theodolite.metrics.located.relevance_peak import relevance_peak
+from theodolite.metrics.located.relevance_rank import relevance_rank
+from theodolite.metrics.located.sparseness import sparseness
+from theodolite.metrics.shared.map_nulls import CHANCES, SHUFFLED_PICTURES
 
 NAN = float("nan")
 

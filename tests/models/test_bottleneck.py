@@ -9,12 +9,17 @@ import torch
 from numpy.testing import assert_allclose
 from torch import nn
 
-from bottlenecks import untrained
+from support.networks.bottlenecks import untrained
 from theodolite.errors import EvidenceError
 from theodolite.io.arrays import write_safetensors
-from theodolite.models.bottleneck import ConceptBottleneck, ConceptEmbedding, build, concept_values
-from theodolite.models.bottleneck_settings import BottleneckSettings
-from theodolite.models.encoders import Dropout, encoder, head
+from theodolite.models.bottlenecks.model import (
+    ConceptBottleneck,
+    ConceptEmbedding,
+    build,
+    concept_values,
+)
+from theodolite.models.bottlenecks.settings import BottleneckSettings
+from theodolite.models.image_text.encoders import Dropout, encoder, head
 
 
 def noise(*shape: int) -> torch.Tensor:

@@ -15,14 +15,14 @@ import torch
 from numpy.testing import assert_allclose
 from scipy.special import expit, log_expit, log_softmax
 
-from bottlenecks import first_rows, majority
+from support.networks.bottlenecks import first_rows, majority
 from theodolite.errors import EvidenceError
 from theodolite.io.arrays import read_safetensors, write_safetensors
-from theodolite.models.bottleneck import build
-from theodolite.models.bottleneck_settings import BottleneckSettings, Labelled
-from theodolite.models.bottleneck_training import _loss, fit_bottleneck
-from theodolite.models.seeded_training import Batches, Schedule, train
-from theodolite.models.trained_bottleneck import Trained
+from theodolite.models.bottlenecks.model import build
+from theodolite.models.bottlenecks.seeded_training import Batches, Schedule, train
+from theodolite.models.bottlenecks.settings import BottleneckSettings, Labelled
+from theodolite.models.bottlenecks.trained import Trained
+from theodolite.models.bottlenecks.training import _loss, fit_bottleneck
 
 TRAIN, VALIDATION = majority(400, seed=0), majority(200, seed=1)
 QUICK = BottleneckSettings(epochs=6, batch=64, dropout=0.2)

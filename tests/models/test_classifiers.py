@@ -9,11 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from safetensors.numpy import save_file
 
-from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.models.classifiers import Classifier, load_classifier
-from theodolite.models.features import FeatureExtractor
-from theodolite.models.places import last_places
-from tiny_networks import (
+from support.networks.tiny_networks import (
     WORDS,
     a_batch,
     tiny_clip,
@@ -22,6 +18,11 @@ from tiny_networks import (
     tiny_transformers_resnet,
     tiny_transformers_vit,
 )
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.models.classifier import Classifier
+from theodolite.models.classifiers import load_classifier
+from theodolite.models.features import FeatureExtractor
+from theodolite.models.places import last_places
 
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")

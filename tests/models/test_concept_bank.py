@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.svm import SVC
 
-from theodolite.contracts.axes import Concepts
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Concepts
 from theodolite.models.concept_bank import ConceptBank, draw_examples, fit_concept_bank
 
 CONCEPTS = Concepts(("horn", "tail"))

@@ -9,12 +9,13 @@ import pytest
 from numpy.testing import assert_allclose
 from PIL import Image
 
+from support.networks.tiny_networks import tiny_clip, tiny_open_clip, tiny_siglip
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.models.classifiers import Classifier, load_classifier
+from theodolite.models.classifier import Classifier
+from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import Preprocessing
-from theodolite.models.image_text import ImageTextEmbedding, load_embedding
-from theodolite.models.text_embedding import MiniLM, load_minilm
-from tiny_networks import tiny_clip, tiny_open_clip, tiny_siglip
+from theodolite.models.image_text.pairs import ImageTextEmbedding, load_embedding
+from theodolite.models.image_text.text_embedding import MiniLM, load_minilm
 
 torch = pytest.importorskip("torch")
 

@@ -8,17 +8,17 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import softmax
 
-from bottlenecks import majority, untrained
+from support.networks.bottlenecks import majority, untrained
 from theodolite.errors import EvidenceError
-from theodolite.models.bottleneck_settings import BottleneckSettings, Labelled
-from theodolite.models.bottleneck_training import fit_bottleneck
-from theodolite.models.interventions import (
+from theodolite.models.bottlenecks.interventions import (
     Cooperative,
     Policy,
     intervention_curve,
     intervention_order,
     reference_head,
 )
+from theodolite.models.bottlenecks.settings import BottleneckSettings, Labelled
+from theodolite.models.bottlenecks.training import fit_bottleneck
 
 KINDS: list[dict[str, Any]] = [
     {},

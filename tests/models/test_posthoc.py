@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
-from theodolite.contracts.axes import Concepts
+from theodolite.evidence.axes import Concepts
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.posthoc import fit_posthoc
 

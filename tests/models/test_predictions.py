@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.models.predictions import of_pyc, read_cem
+from theodolite.models.bottlenecks.predictions import of_pyc, read_cem
 
 RNG = np.random.default_rng(0)
 TRUTH, LABELS = RNG.random((6, 3)) < 0.5, RNG.integers(0, 2, 6)

@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 from scipy.stats import spearmanr
 
-from theodolite.contracts.axes import Samples, Techniques
-from theodolite.contracts.made import Workshop
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.datasets.voted import Shown, VotedExplanations
-from theodolite.datasets.votes_text import text_acceptability
+from theodolite.datasets.votes.text import text_acceptability
+from theodolite.datasets.votes.voted import Shown, VotedExplanations
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.axes import Samples, Techniques
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.produced import Workshop
 from theodolite.models.acceptance.handcrafted import FEATURES, handcrafted, variance
 from theodolite.models.acceptance.score_file import (
     LearnedScore,
@@ -24,14 +24,14 @@ from theodolite.models.acceptance.score_file import (
     load_scorer,
     save_scorer,
 )
-from theodolite.pipelines import _acceptance_embedding
-from theodolite.pipelines._acceptance_embedding import Embedder
-from theodolite.pipelines._acceptance_features import Described, Explanations, common_labels
-from theodolite.pipelines._acceptance_models import AcceptanceModel, Parting, Rated
-from theodolite.pipelines._acceptance_rendering import Rendering, drawn, vectors_of
-from theodolite.pipelines._acceptance_scoring import load_learned, rated, read_explanations
-from theodolite.pipelines.acceptance import AcceptancePipeline
-from theodolite.pipelines.tuning import Range, space_from, tune
+from theodolite.pipelines.acceptance import embedding
+from theodolite.pipelines.acceptance.embedding import Embedder
+from theodolite.pipelines.acceptance.features import Described, Explanations, common_labels
+from theodolite.pipelines.acceptance.models import AcceptanceModel, Parting, Rated
+from theodolite.pipelines.acceptance.pipeline import AcceptancePipeline
+from theodolite.pipelines.acceptance.rendering import Rendering, drawn, vectors_of
+from theodolite.pipelines.acceptance.scoring import load_learned, rated, read_explanations
+from theodolite.pipelines.acceptance.tuning import Range, space_from, tune
 
 
 @dataclass
@@ -84,7 +84,7 @@ def voted(n: int = 60, *, chance: bool = False, each: int = 4) -> VotedExplanati
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Toy:
     made = Toy()
-    monkeypatch.setattr(_acceptance_embedding, "load_embedding", lambda *_, **__: made)
+    monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: made)
     return made
 
 
@@ -308,10 +308,8 @@ def test_what_is_said_of_the_test_is_true(toy: Toy, tmp_path: Path) -> None:
 
 def test_classes_of_the_stand_in_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
-    monkeypatch.setattr(
-        _acceptance_embedding, "load_classifier", lambda *_, classes: given.append(classes)
-    )
-    monkeypatch.setattr(_acceptance_embedding, "load_embedding", lambda *_, **__: Toy())
+    monkeypatch.setattr(embedding, "load_classifier", lambda *_, classes: given.append(classes))
+    monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Toy())
     names = tmp_path / "names.json"
     names.write_text('["cat", "dog"]')
     chosen = pipeline(classifier="resnet18", class_names=names, folds=2, embedding="stand_in")

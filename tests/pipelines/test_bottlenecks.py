@@ -10,17 +10,19 @@ import yaml
 
 pytest.importorskip("lightning")
 
-from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, InterventionEvidence
-from theodolite.contracts.made import Made, Workshop
 from theodolite.datasets.bottleneck_family import bottleneck_family
 from theodolite.errors import EvidenceError
-from theodolite.execution.recompute import recompute
-from theodolite.execution.run import Places, run
-from theodolite.execution.seal import seal
-from theodolite.execution.spec import RunSpec
-from theodolite.execution.studies import _answer
-from theodolite.pipelines.bottlenecks import BottleneckPipeline
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.produced import Made, Workshop
+from theodolite.findings.leakage import _answer
+from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
 from theodolite.report.html import write_report
+from theodolite.run_folder.seal import seal
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.recompute import recompute
+from theodolite.runs.run import Places, run
 
 PROTOCOLS = Path(__file__).parents[2] / "protocols"
 FORMS = {

@@ -8,16 +8,16 @@ import pytest
 import yaml
 from safetensors.numpy import save_file
 
-from command_line import Result, theodolite
-from theodolite.datasets.joined_masks import joined_masks
+from support.runs.command_line import Result, theodolite
+from theodolite.datasets.masks.joined_masks import joined_masks
 from theodolite.datasets.shapes import write_shapes
-from theodolite.execution.recompute import recompute
-from theodolite.execution.run import Places, run
-from theodolite.execution.seal import seal
-from theodolite.execution.spec import RunSpec
 from theodolite.io.tables import read_parquet
 from theodolite.io.text import read_csv
 from theodolite.report.html import write_report
+from theodolite.run_folder.seal import seal
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.recompute import recompute
+from theodolite.runs.run import Places, run
 
 torch = pytest.importorskip("torch")
 EVIL = "<script>alert(1)</script>"

@@ -16,34 +16,34 @@ pytest.importorskip("torch")
 
 import torch
 
-from theodolite.contracts.axes import Classes, Samples
-from theodolite.contracts.files import load
-from theodolite.contracts.surrogate import SurrogateEvidence
-from theodolite.contracts.surrogate_settings import outputs_of
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
-from theodolite.execution.recompute import recompute
-from theodolite.execution.run import Places, run
-from theodolite.execution.seal import seal
-from theodolite.execution.spec import RunSpec
-from theodolite.metrics.faithfulness._frame import surrogate_outputs
-from theodolite.metrics.faithfulness.surrogate_error import SurrogateError
+from theodolite.evidence.axes import Classes, Samples
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.surrogate_settings import outputs_of
+from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.metrics.faithful.surrogate_error import SurrogateError
 from theodolite.models.backbones import Backbone
 from theodolite.models.features import Preprocessing
 from theodolite.models.patches import Patches
 from theodolite.models.rest_of_network import RestOfNetwork
-from theodolite.pipelines import _middle_layers
-from theodolite.pipelines._concept_cards import strongest
-from theodolite.pipelines._explained_layer import ClassPatches, ExplainedLayer, _head
-from theodolite.pipelines._explanations import (
+from theodolite.pipelines.faithfulness import middle_layers
+from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer, _head
+from theodolite.pipelines.faithfulness.explanations import (
     Training,
     _some_of_each,
     evidence_of,
     explained,
 )
-from theodolite.pipelines._middle_layers import MiddlePictures, middle_evidence
-from theodolite.pipelines.faithfulness import FaithfulnessPipeline
+from theodolite.pipelines.faithfulness.middle_layers import MiddlePictures, middle_evidence
+from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
+from theodolite.pipelines.posthoc.concept_cards import strongest
 from theodolite.report.html import write_report
+from theodolite.run_folder.seal import seal
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.recompute import recompute
+from theodolite.runs.run import Places, run
 
 PROTOCOLS = Path(__file__).parents[2] / "protocols"
 EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}
@@ -256,7 +256,7 @@ def some_of_cifar(shared_data: Path, root: Path, each: int) -> Path:
 
 
 def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_middle_layers, "SLOPES", 4)
+    monkeypatch.setattr(middle_layers, "SLOPES", 4)
     spec = short(
         "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_pictures=4,
         layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_pictures=1, card_classes=1,

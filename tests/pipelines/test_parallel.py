@@ -6,8 +6,8 @@ import warnings
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from theodolite.pipelines import _parallel
-from theodolite.pipelines._parallel import in_parallel
+from theodolite.pipelines import parallel
+from theodolite.pipelines.parallel import in_parallel
 
 
 def test_results_come_in_order() -> None:
@@ -16,7 +16,7 @@ def test_results_come_in_order() -> None:
 
 def test_fits_beside_each_other_stay_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first ends while the second is at it, and the second ends last."""
-    monkeypatch.setattr(_parallel.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 2)
     first_in, second_in, first_out = (threading.Event() for _ in range(3))
     before = list(warnings.filters)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
-from theodolite.execution.recompute import recompute
-from theodolite.execution.run import Places, run
-from theodolite.execution.seal import seal, verify
-from theodolite.execution.spec import RunSpec
 from theodolite.report.html import write_report
+from theodolite.run_folder.seal import seal, verify
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.recompute import recompute
+from theodolite.runs.run import Places, run
 
 PROTOCOLS = Path(__file__).parents[2] / "protocols"
 

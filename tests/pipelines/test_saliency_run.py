@@ -16,18 +16,18 @@ pytest.importorskip("pytorch_grad_cam")
 import torch
 from safetensors.numpy import save_file
 
-from browser import looks_right
-from theodolite.contracts.files import load
+from support.servers.browser import looks_right
+from theodolite.engine.base import Engine
 from theodolite.errors import EvidenceError
-from theodolite.execution.engine import Engine
-from theodolite.execution.recompute import recompute
-from theodolite.execution.run import Places, run
-from theodolite.execution.seal import seal
-from theodolite.execution.spec import RunSpec
+from theodolite.evidence.files import load
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.models.classifiers import load_classifier
 from theodolite.report.html import write_report
+from theodolite.run_folder.seal import seal
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.recompute import recompute
+from theodolite.runs.run import Places, run
 
 PROTOCOL = Path(__file__).parents[2] / "protocols" / "saliency_pets.yaml"
 BREEDS = ("Beagle", "Birman", "Boxer")

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sharded import Failing
-from theodolite.contracts.made import Workshop
-from theodolite.contracts.work import Alone, Workers
-from theodolite.datasets.stored_maps import StoredMaps, stored_maps
-from theodolite.datasets.stored_maps_writer import write_maps
-from theodolite.datasets.synthetic_maps import PlantedMaps
+from support.evidence.sharded import Failing
+from theodolite.datasets.masks.stored_maps import StoredMaps, stored_maps
+from theodolite.datasets.masks.stored_maps_writer import write_maps
+from theodolite.datasets.planted.maps import PlantedMaps
+from theodolite.dissection.dissect import dissect
+from theodolite.dissection.exact import optimum
+from theodolite.dissection.search import Beam
 from theodolite.errors import EvidenceError
-from theodolite.execution.recompute import recompute
-from theodolite.execution.run import Places, run
-from theodolite.execution.seal import seal
-from theodolite.execution.spec import RunSpec
-from theodolite.explainers.dissection.dissect import dissect
-from theodolite.explainers.dissection.exact import optimum
-from theodolite.explainers.dissection.search import Beam
+from theodolite.evidence.produced import Workshop
+from theodolite.evidence.workers import Alone, Workers
 from theodolite.io.tables import read_parquet
-from theodolite.pipelines.stored_dissection import StoredDissectionPipeline
+from theodolite.pipelines.dissection.stored import StoredDissectionPipeline
 from theodolite.report.html import write_report
+from theodolite.run_folder.seal import seal
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.recompute import recompute
+from theodolite.runs.run import Places, run
 
 pytest.importorskip("zarr")
 EVIL = "<script>alert(1)</script>"

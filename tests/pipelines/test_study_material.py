@@ -17,17 +17,12 @@ import timm
 import torch
 from safetensors.numpy import save_file
 
-from theodolite.cli._study_material import material_of_run, seed_of_run
-from theodolite.contracts.explained_pictures import Looks
-from theodolite.contracts.files import load
-from theodolite.contracts.study_material import Material, picture_path, read_material
+from theodolite.cli.study.material import material_of_run, seed_of_run
 from theodolite.datasets.folder import folder as shapes_folder
 from theodolite.datasets.pets import pets
 from theodolite.datasets.shapes import write_shapes
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
-from theodolite.execution.run import Places, run
-from theodolite.execution.seal import seal
-from theodolite.execution.spec import RunSpec
+from theodolite.evidence.files import load
 from theodolite.explainers.perturbed_samples import PerturbedSample
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.io.map_colours import map_picture, scaled_map
@@ -35,12 +30,17 @@ from theodolite.models.backbones import load_backbone
 from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import FeatureExtractor
-from theodolite.pipelines import _study_twins
-from theodolite.pipelines._study_twins import Seen, Wanted, _remembering, _visible
-from theodolite.pipelines.posthoc import PosthocPipeline
-from theodolite.pipelines.saliency import SaliencyPipeline, _drawn
-from theodolite.pipelines.study_concepts import PosthocRun, material_from_posthoc_run
-from theodolite.pipelines.study_material import material_from_saliency_run
+from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
+from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _drawn
+from theodolite.pipelines.study import twins
+from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
+from theodolite.pipelines.study.material import material_from_saliency_run
+from theodolite.pipelines.study.twins import Seen, Wanted, _remembering, _visible
+from theodolite.run_folder.seal import seal
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.run import Places, run
+from theodolite.study_material.explained_pictures import Looks
+from theodolite.study_material.material import Material, picture_path, read_material
 
 CLASSES = [f"kind {letter}" for letter in "abcdefghij"]
 
@@ -94,7 +94,7 @@ def pipeline(root: Path, **more: Any) -> SaliencyPipeline:
 def few_draws() -> Iterator[None]:
     """A change that is not found is not looked for so long."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_study_twins, "DRAWS", 1)
+        patch.setattr(twins, "DRAWS", 1)
         yield
 
 
@@ -287,7 +287,7 @@ def test_changes_that_leave_nothing_to_see_are_not_taken(monkeypatch: pytest.Mon
         ]
     )
     asked: list[int] = []
-    monkeypatch.setattr(_study_twins, "DRAWS", 6)
+    monkeypatch.setattr(twins, "DRAWS", 6)
     sample = _visible(noise, 10, lambda seed: (asked.append(seed), next(found))[1])
     assert sample is not None and sample.picture is paler
     assert asked == [10, 11, 12, 13]

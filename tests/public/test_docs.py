@@ -12,12 +12,12 @@ import pytest
 import typer
 import yaml
 
-import docs_page
-from theodolite.cli.commands import app
-from theodolite.execution.spec import read_spec
-from theodolite.execution.thresholds import read_thresholds
+from support import docs_page
+from theodolite.cli.program import app
 from theodolite.metrics.__main__ import table
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
+from theodolite.run_folder.spec import read_spec
+from theodolite.thresholds.judge import read_thresholds
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,7 +78,7 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def followed(jobs: list[tuple[str, str, str, bool]]) -> dict[str, str]:
     """What went wrong on pages that are followed in one process."""
     done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "docs_page.py"],
+        [sys.executable, docs_page.__file__],
         input=json.dumps(jobs), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

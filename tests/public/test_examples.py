@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.contracts.study_material import read_material
 from theodolite.study.protocol import read_protocol
+from theodolite.study_material.material import read_material
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

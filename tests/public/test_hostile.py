@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from theodolite.auditing.front import audit
-from theodolite.contracts.files import load, save
-from theodolite.datasets.synthetic import planted_locations
+from theodolite.datasets.planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
-from theodolite.execution.evaluate import Resampling
-from theodolite.execution.recompute import recompute
-from theodolite.execution.run import Places, run
-from theodolite.execution.seal import SEAL, _seal_line, seal, verify
-from theodolite.execution.spec import RunSpec
+from theodolite.evidence.files import load, save
 from theodolite.report.html import write_report
+from theodolite.run_folder.seal import SEAL, _seal_line, seal, verify
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.recompute import recompute
+from theodolite.runs.run import Places, run
+from theodolite.scoring.evaluate import Resampling
 
 ODD = [None, True, -1, 0, 1e300, float("nan"), "", "../x", "/etc/passwd", [], {}, [1, 2], "a" * 300,
        10**30, {"a": 1}, [[1]], "uint8", "bits", "<b>", "\x00", -0.5]  # fmt: skip

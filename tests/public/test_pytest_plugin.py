@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from command_line import Result, theodolite
-from gated import partial_run, small_run, write_arrays
-from theodolite.cli import gate_command
+from support.runs.command_line import Result, theodolite
+from support.runs.gated import partial_run, small_run, write_arrays
+from theodolite.cli.commands import gate as gate_command
 from theodolite.errors import EvidenceError
 
 pytest_plugins = ["pytester"]

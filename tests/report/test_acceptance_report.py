@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from browser import looks_right
-from theodolite.contracts.axes import Measures
-from theodolite.contracts.made import Compared, Made
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.contracts.rating_summary import aggregated
-from theodolite.datasets.synthetic_ratings import planted_ratings
-from theodolite.execution.run import run_made
-from theodolite.execution.run_record import run_record, write_record
-from theodolite.execution.spec import RunSpec
-from theodolite.execution.vote_correlations import vote_correlations
+from support.servers.browser import looks_right
+from theodolite.datasets.planted.ratings import planted_ratings
+from theodolite.evidence.axes import Measures
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.produced import Compared, Made
+from theodolite.evidence.rating_summary import aggregated
+from theodolite.findings.vote_correlations import vote_correlations
 from theodolite.report.html import write_report
+from theodolite.run_folder.run_file import run_record, write_record
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.run import run_made
 
 HOSTILE = "<script>alert(1)</script>{{ 7*7 }}"
 METRICS = [

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from browser import axe_clean, chromium, fitting, opened
-from compared_runs import BY_CONCEPT, METRICS, spoilt, written
-from theodolite.execution.leaderboard import Board, leaderboard
-from theodolite.execution.leaderboard_runs import LeftOut
-from theodolite.execution.paired_compare import Pair, compare
-from theodolite.execution.paired_runs import read_runs
-from theodolite.report.compare_runs import write_comparison
-from theodolite.report.compare_runs_words import ends_of_line, sentence, signed
-from theodolite.report.leaderboard import write_leaderboard
+from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
+from support.servers.browser import axe_clean, chromium, fitting, opened
+from theodolite.comparison.compare_runs import Pair, compare
+from theodolite.comparison.leaderboard import Board, leaderboard
+from theodolite.comparison.leaderboard_runs import LeftOut
+from theodolite.comparison.runs import read_runs
+from theodolite.report.pages.compare_runs import write_comparison
+from theodolite.report.pages.compare_runs_words import ends_of_line, sentence, signed
+from theodolite.report.pages.leaderboard import write_leaderboard
 
 SMALL = {"resampling": {"resamples": 100}}
 EVIL = "<script>alert(1)</script>"

@@ -8,12 +8,12 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from browser import looks_right
-from theodolite.execution.run_record import MadeRecord, read_record
-from theodolite.report.conflicts import conflicts_chapter
+from support.evidence.two_questions import finished
+from support.servers.browser import looks_right
+from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.html import write_report
 from theodolite.report.page import TEMPLATES
-from two_questions import finished
+from theodolite.run_folder.run_file import MadeRecord, read_record
 
 
 @pytest.fixture(scope="module")

@@ -16,15 +16,15 @@ from markupsafe import Markup
 from numpy.testing import assert_allclose, assert_array_equal
 from report_size import drawn_values
 
-from many_rows import write_many
-from theodolite.execution.record import read_scores
+from support.evidence.many_rows import write_many
 from theodolite.io.tables import Words, read_coded, read_parquet, write_parquet
 from theodolite.report import vega
-from theodolite.report.explorer_pictures import key
-from theodolite.report.explorer_tables import item_tables
+from theodolite.report.explorer.packed_table import Column, PackedTable, packed
+from theodolite.report.explorer.pictures import key
+from theodolite.report.explorer.tables import item_tables
 from theodolite.report.html import write_report
-from theodolite.report.packed_table import Column, PackedTable, packed
 from theodolite.report.page import write_page
+from theodolite.run_folder.scores_file import read_scores
 
 SHARE, ANY = (0.0, 1.0), (-np.inf, np.inf)
 

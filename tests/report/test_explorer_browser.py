@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from report_size import drawn_values
 
-from many_rows import write_many
-from study_browser import chromium
-from theodolite.report.explorer import SCRIPTS
+from support.evidence.many_rows import write_many
+from support.study.study_browser import chromium
+from theodolite.report.explorer.page import SCRIPTS
 from theodolite.report.html import write_report
 from theodolite.report.page import TEMPLATES
 

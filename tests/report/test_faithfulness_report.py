@@ -19,15 +19,14 @@ from numpy.testing import assert_allclose
 from PIL import Image
 from scipy import stats
 
-from browser import looks_right
-from theodolite.contracts.axes import Classes
-from theodolite.contracts.files import load
-from theodolite.contracts.made import Compared, ConceptCard, Made
-from theodolite.contracts.score import Interval, Null, Score
-from theodolite.contracts.surrogate import SurrogateEvidence
-from theodolite.contracts.surrogate_settings import SETTINGS, outputs_of, perfect
-from theodolite.datasets.synthetic_surrogates import planted_surrogates
-from theodolite.execution.faithfulness_studies import (
+from support.servers.browser import looks_right
+from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite.evidence.axes import Classes
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.produced import Compared, ConceptCard, Made
+from theodolite.evidence.surrogate_settings import SETTINGS, outputs_of, perfect
+from theodolite.findings.faithfulness import (
     CurveLine,
     CurveRecord,
     LayersRecord,
@@ -36,20 +35,21 @@ from theodolite.execution.faithfulness_studies import (
     StepRecord,
     ValueRecord,
 )
-from theodolite.execution.run import run_made
-from theodolite.execution.run_record import run_record, write_record
-from theodolite.execution.spec import RunSpec
-from theodolite.execution.studies import StudiesFile
-from theodolite.metrics._catalogue import catalogue
-from theodolite.report.faithfulness import curve_part, knee_text
+from theodolite.findings.leakage import StudiesFile
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.faithfulness import curve_part, knee_text
+from theodolite.report.chapters.faithfulness_measures import sanity_table, tally
+from theodolite.report.chapters.faithfulness_samples import class_panels, scatter_panels
+from theodolite.report.chapters.faithfulness_tables import layers_table
 from theodolite.report.faithfulness_figures import Pairs, scatter
-from theodolite.report.faithfulness_measures import sanity_table, tally
-from theodolite.report.faithfulness_samples import class_panels, scatter_panels
-from theodolite.report.faithfulness_tables import layers_table
 from theodolite.report.figures import ends_of, strip
 from theodolite.report.html import write_report
 from theodolite.report.svg import Scale
 from theodolite.report.words import method_text, options_text
+from theodolite.results import Interval, Null, Score
+from theodolite.run_folder.run_file import run_record, write_record
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.run import run_made
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</svg><b>{{ 7*7 }}", "ok")
 PLAIN = ("auk", "bee", "cat", "dog")

@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
-from theodolite.contracts.score import Interval, Null, Question, Score
-from theodolite.execution.verdict import QUESTIONS, Answer, Verdict
+from theodolite.questions import QUESTIONS, Question
 from theodolite.report.head import BY_VOTES, FOR, bottom_line, card
+from theodolite.results import Answer, Interval, Null, Score, Verdict
 
 METRIC = {
     "exists": "concept_existence", "located": "concept_location", "leaks": "concept_task_leakage",

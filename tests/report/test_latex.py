@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite.contracts.score import Interval, Null, Score
+from support.evidence.two_questions import finished
 from theodolite.errors import EvidenceError
-from theodolite.metrics._catalogue import catalogue
-from theodolite.report import latex as latex_module
-from theodolite.report.latex import latex_tables, value_latex, write_latex
-from theodolite.report.latex_text import GREEK, latex_text
-from two_questions import finished
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.exports import latex as latex_module
+from theodolite.report.exports.latex import latex_tables, value_latex, write_latex
+from theodolite.report.exports.latex_text import GREEK, latex_text
+from theodolite.results import Interval, Null, Score
 
 KNOWN = {
     "usepackage", "begin", "end", "centering", "caption", "label", "toprule", "midrule",

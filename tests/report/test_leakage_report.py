@@ -13,31 +13,28 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from browser import looks_right
-from theodolite.contracts.axes import Classes, Concepts, Policies
-from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence, InterventionEvidence
-from theodolite.contracts.files import save
-from theodolite.contracts.made import Compared, Made
-from theodolite.contracts.score import Detail, Interval, Null, Score
-from theodolite.execution.run import run_made
-from theodolite.execution.run_record import run_record, write_record
-from theodolite.execution.spec import RunSpec
-from theodolite.execution.studies import (
-    CriterionRecord,
-    DifferenceRecord,
-    PairRecord,
-    StudiesFile,
-)
-from theodolite.metrics._catalogue import catalogue
-from theodolite.report.clean import lost
-from theodolite.report.compared import repeated
+from support.servers.browser import looks_right
+from theodolite.evidence.axes import Classes, Concepts, Policies
+from theodolite.evidence.files import save
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.produced import Compared, Made
+from theodolite.findings.leakage import CriterionRecord, DifferenceRecord, PairRecord, StudiesFile
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.clean import lost
+from theodolite.report.chapters.compared import repeated
+from theodolite.report.chapters.findings import findings, p_text
+from theodolite.report.chapters.leakage import leakage_chapter
 from theodolite.report.figures import strip
-from theodolite.report.findings import findings, p_text
 from theodolite.report.html import write_report
-from theodolite.report.leakage import leakage_chapter
 from theodolite.report.leakage_figures import Bars, concept_bars, triangle
 from theodolite.report.svg import drawing, mark, on_two_lines, round_scale, text
 from theodolite.report.words import options_text
+from theodolite.results import Detail, Interval, Null, Score
+from theodolite.run_folder.run_file import run_record, write_record
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.run import run_made
 
 EVIL = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</svg><b>{{ 7*7 }}")
 PLAIN = ("red body", "long horn", "wings folded over the back")

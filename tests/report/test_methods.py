@@ -5,7 +5,7 @@ import re
 import pytest
 
 from theodolite.errors import RefusedInput
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
 from theodolite.report.citations import BIBLIOGRAPHY, plain, read_references, references
 from theodolite.report.formulas import blocks, documented, formula, marked_up, with_code
 from theodolite.report.methods import anchor, note, notes_of

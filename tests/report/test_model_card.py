@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from command_line import theodolite
-from theodolite.cli.export_commands import export
+from support.evidence.two_questions import finished
+from support.runs.command_line import theodolite
+from theodolite.cli.commands.export import export
 from theodolite.errors import EvidenceError, VerificationFailed
-from theodolite.execution.seal import seal
-from theodolite.report.markdown_text import markdown_code, markdown_text
-from theodolite.report.model_card import (
+from theodolite.report.exports.markdown_text import markdown_code, markdown_text
+from theodolite.report.exports.model_card import (
     BEGIN,
     END,
     model_card_section,
     update_model_card,
     write_model_card,
 )
-from two_questions import finished
+from theodolite.run_folder.seal import seal
 
 
 @pytest.fixture(scope="module")

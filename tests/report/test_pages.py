@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from browser import axe_clean, chromium, opened
-from report_runs import evil_run, rated_run
+from support.runs.report_runs import evil_run, rated_run
+from support.servers.browser import axe_clean, chromium, opened
 
 OUT_OF_SIGHT = """() => [...document.querySelectorAll("table, svg, img, math, pre, p, dl")]
   .filter(e => e.getBoundingClientRect().width && e.getBoundingClientRect().right > innerWidth + 2)

@@ -14,14 +14,14 @@ import pytest
 from numpy.testing import assert_allclose
 from PIL import Image
 
-from report_runs import evil_run
-from runs import write_inputs
-from theodolite.contracts.score import Interval, Null, Score
-from theodolite.execution.run import Places, run
-from theodolite.execution.spec import read_spec
+from support.runs.report_runs import evil_run
+from support.runs.small_run import write_inputs
 from theodolite.report.figures import strip
 from theodolite.report.html import write_report
 from theodolite.report.overlays import data_address, jet, overlay
+from theodolite.results import Interval, Null, Score
+from theodolite.run_folder.spec import read_spec
+from theodolite.runs.run import Places, run
 
 
 class Tags(HTMLParser):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from kept_state import emptied
+from support.study.kept_state import emptied
 from theodolite.errors import EvidenceError
 from theodolite.study.database import Database, migrate
 from theodolite.study.local_postgres import LocalPostgres, binaries, cluster_has_database, create

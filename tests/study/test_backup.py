@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from played_study import Played, at_random, begun, few_resamples, taken_part
-from small_study import active, all_rated
+from support.study.played_study import Played, at_random, begun, few_resamples, taken_part
+from support.study.small_study import active, all_rated
 from theodolite.study.database import Database
 from theodolite.study.export import export
 from theodolite.study.invariants import violations

@@ -4,7 +4,15 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from small_study import active, all_rated, answers_for, opened, rated, said, study_folder
+from support.study.small_study import (
+    active,
+    all_rated,
+    answers_for,
+    opened,
+    rated,
+    said,
+    study_folder,
+)
 from theodolite.study.answers import Ratings
 from theodolite.study.assignments import (
     asset,

@@ -17,15 +17,15 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from small_study import active, all_rated, opened, study_folder
-from study_player import local_client
-from theodolite.cli.commands import study_app
-from theodolite.contracts.study_material import read_material
+from support.study.small_study import active, all_rated, opened, study_folder
+from support.study.study_player import local_client
+from theodolite.cli.program import study_app
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.io.tables import read_parquet
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
 from theodolite.study.protocol import read_protocol
+from theodolite.study_material.material import read_material
 
 
 def told(*words: object) -> str:

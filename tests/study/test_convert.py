@@ -10,18 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.contracts.study_material import (
-    Check,
-    Explained,
-    Instance,
-    Material,
-    keep_picture,
-)
-from theodolite.contracts.vote_columns import names
-from theodolite.datasets.voted_rows import plain_text
-from theodolite.datasets.votes_label_studio import label_studio_votes
-from theodolite.datasets.votes_potato import potato_votes
+from theodolite.datasets.votes.label_studio import label_studio_votes
+from theodolite.datasets.votes.potato import potato_votes
+from theodolite.datasets.votes.rows import plain_text
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.vote_columns import names
 from theodolite.io.pictures import read_picture
 from theodolite.io.text import read_json, read_yaml, write_yaml
 from theodolite.study.convert.answered import Answered, converted, frame_of
@@ -29,6 +22,7 @@ from theodolite.study.convert.label_studio import read_label_studio, write_label
 from theodolite.study.convert.potato import BOXES, TEXT, identifier, read_potato, write_potato
 from theodolite.study.protocol import Protocol, Question
 from theodolite.study.vote_tables import rating_evidence
+from theodolite.study_material.material import Check, Explained, Instance, Material, keep_picture
 
 HOSTILE = [
     "<script>alert(1)</script>", "]]></View><Image name='x'/>", '" onload="x', "a & b", "$image",

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.contracts.explained_pictures import Looks, material_from_arrays
-from theodolite.contracts.study_material import Material, picture_path, read_material
 from theodolite.study._demo_scenes import SCENES, scene
 from theodolite.study.demo_material import MAPS, TECHNIQUES, _items, demo_material
+from theodolite.study_material.explained_pictures import Looks, material_from_arrays
+from theodolite.study_material.material import Material, picture_path, read_material
 
 
 @pytest.fixture(scope="module")

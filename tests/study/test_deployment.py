@@ -22,8 +22,8 @@ import yaml
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
-from played_study import Played, at_random, few_resamples, taken_part
-from small_study import study_folder
+from support.study.played_study import Played, at_random, few_resamples, taken_part
+from support.study.small_study import study_folder
 from theodolite.errors import EvidenceError
 from theodolite.study.database import Database, migrate
 from theodolite.study.export import export, verify_export
@@ -327,7 +327,7 @@ def test_the_guide_names_commands_that_exist() -> None:
     guide = (ROOT / "docs" / "deployment.md").read_text()
     asked = set(re.findall(r"theodolite study (\w+)", guide))
     assert {"serve", "staff", "verify", "export", "set"} <= asked
-    from theodolite.cli.commands import study_app  # noqa: PLC0415
+    from theodolite.cli.program import study_app  # noqa: PLC0415
 
     known = {command.name for command in study_app.registered_commands}
     assert asked <= known

@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy import text
 
-from small_study import read_protocol
-from theodolite.contracts.study_material import PICTURES, read_material
+from support.study.small_study import read_protocol
+from support.study.web_study import asked, browser, person, web_app
 from theodolite.study.assignments import AFTER_ROLES, assignment
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
 from theodolite.study.participants import participant
 from theodolite.study.web.item_views import item_view
-from web_study import asked, browser, person, web_app
+from theodolite.study_material.material import PICTURES, read_material
 
 ADDRESS = re.compile(r'(?:href|src|action|data-[a-z]+)\s*=\s*["\']([^"\']+)["\']')
 

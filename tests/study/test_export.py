@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from played_study import (
+from support.study.played_study import (
     Played,
     arrived,
     at_random,
@@ -25,9 +25,7 @@ from played_study import (
     rated_by,
     taken_part,
 )
-from small_study import said
-from theodolite.contracts.study_material import read_material
-from theodolite.contracts.voting_design import image_exposure_index
+from support.study.small_study import said
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.tables import read_parquet, write_parquet
 from theodolite.io.text import read_csv, read_json, read_yaml
@@ -45,6 +43,8 @@ from theodolite.study.protocol import Protocol, read_protocol
 from theodolite.study.rankings import store_rankings
 from theodolite.study.votes import submit
 from theodolite.study.withdrawal import withdraw
+from theodolite.study_material.material import read_material
+from theodolite.study_material.voting_design import image_exposure_index
 
 CODES = {"finished": "C0DE-FINISHED", "no_consent": "C0DE-NONE", "screened_out": "C0DE-OUT"}
 ABOUT = {"age_band": "25–34", "gender": "woman", "country": "FR"}

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.contracts.vote_columns import QUESTIONS
-from theodolite.execution.evaluate import Request, Resampling, evaluate
-from theodolite.metrics._catalogue import entry
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.vote_columns import QUESTIONS
+from theodolite.metrics.catalogue import entry
+from theodolite.scoring.evaluate import Request, Resampling, evaluate
 from theodolite.study import export_agreement
 from theodolite.study.export_aggregates import _summed
 from theodolite.study.export_agreement import HEADLINE, SCORES, agreement, scored

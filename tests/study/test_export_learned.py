@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from played_study import Played, begun, few_resamples, taken_part
-from theodolite.contracts.made import Workshop
-from theodolite.datasets.votes_study import study_votes
-from theodolite.execution import registry
-from theodolite.execution._input import Places
-from theodolite.execution.run import run
-from theodolite.execution.spec import read_spec
+from support.study.played_study import Played, begun, few_resamples, taken_part
+from theodolite.datasets.votes.study import study_votes
+from theodolite.evidence.produced import Workshop
 from theodolite.io.text import read_json
-from theodolite.pipelines._acceptance_models import AcceptanceModel
-from theodolite.pipelines.acceptance import AcceptancePipeline
+from theodolite.pipelines.acceptance.models import AcceptanceModel
+from theodolite.pipelines.acceptance.pipeline import AcceptancePipeline
+from theodolite.run_folder import registry
+from theodolite.run_folder.spec import read_spec
+from theodolite.runs.inputs import Places
+from theodolite.runs.run import run
 from theodolite.study.assignments import Assignment
 from theodolite.study.database import Database
 from theodolite.study.export import export, verify_export
@@ -41,7 +41,7 @@ metrics:
   - name: krippendorff_alpha
 """
 ENTRY = EntryPoint(
-    "study_votes", "theodolite.datasets.votes_study:study_votes", "theodolite.datasets"
+    "study_votes", "theodolite.datasets.votes.study:study_votes", "theodolite.datasets"
 )
 
 

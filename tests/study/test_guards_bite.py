@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from kept_state import emptied
-from played_races import played
-from small_study import active, opened, rated, said, study_folder
-from stepped import stepped
-from study_guards import GUARDS
-from study_mutations import MUTATIONS, mutated, prepared
+from support.study.kept_state import emptied
+from support.study.played_races import played
+from support.study.small_study import active, opened, rated, said, study_folder
+from support.study.stepped import stepped
+from support.study.study_guards import GUARDS
+from support.study.study_mutations import MUTATIONS, mutated, prepared
 from theodolite.study.assignments import save_draft, store_baseline
 from theodolite.study.claims import next_assignment
 from theodolite.study.database import Database

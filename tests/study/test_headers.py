@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from study_player import Player, forms_of
+from support.study.study_player import Player, forms_of
+from support.study.web_study import ORIGIN, address, asked, browser, person, routes_of, web_app
 from theodolite.errors import EvidenceError
 from theodolite.study import sessions
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
 from theodolite.study.web.cookies import BEFORE, SESSION
 from theodolite.study.web.settings import Settings
-from web_study import ORIGIN, address, asked, browser, person, routes_of, web_app
 
 ALWAYS = {
     "content-security-policy": (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from small_study import study_folder
+from support.study.small_study import study_folder
 from theodolite.errors import EvidenceError
 from theodolite.study import intake, local_postgres
 from theodolite.study.database import Database

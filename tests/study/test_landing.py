@@ -10,9 +10,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from sqlalchemy import insert, text
 
-from small_study import opened, study_folder
-from study_player import Player, forms_of, links_of, play
-from theodolite.contracts.study_material import read_material
+from support.study.small_study import opened, study_folder
+from support.study.study_player import Player, forms_of, links_of, play
+from support.study.web_study import ORIGIN, browser, web_app
 from theodolite.study import sessions, tables
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
@@ -22,7 +22,7 @@ from theodolite.study.platforms.prolific_events import signature
 from theodolite.study.web.app import create_app
 from theodolite.study.web.cookies import SESSION
 from theodolite.study.web.settings import Limits, Settings
-from web_study import ORIGIN, browser, web_app
+from theodolite.study_material.material import read_material
 
 PERSON, STUDY, SESSION_ID = "5f00aa11bb22cc33dd44ee55", "60ffaa11bb22cc33dd44ee66", "7e00bb"
 SIGNED = {"kind": "prolific", "signed": True, "audience": STUDY, "codes": {"finished": "C1DONE"}}

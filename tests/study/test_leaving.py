@@ -6,7 +6,15 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from small_study import active, all_rated, answers_for, opened, rated, said, study_folder
+from support.study.small_study import (
+    active,
+    all_rated,
+    answers_for,
+    opened,
+    rated,
+    said,
+    study_folder,
+)
 from theodolite.study.admission import by_invitation
 from theodolite.study.answers import Baseline, Ratings
 from theodolite.study.assignments import (

@@ -11,13 +11,13 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from small_study import rated
+from support.study.small_study import rated
+from support.study.web_study import ORIGIN, Person, asked, browser, outcome, person, web_app
 from theodolite.study.claims import next_assignment
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
 from theodolite.study.lifecycle import become
 from theodolite.study.web.settings import Limits
-from web_study import ORIGIN, Person, asked, browser, outcome, person, web_app
 
 LIMITS = Limits(pool=3, in_flight=4, body_seconds=0.5, readers=3, fields=50)
 

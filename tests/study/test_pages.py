@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from study_browser import Person, World, small_world, somebody
+from support.study.study_browser import Person, World, small_world, somebody
 from theodolite.study import tables
 from theodolite.study.database import Database
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from study_browser import Person, World, small_world, somebody
+from support.study.study_browser import Person, World, small_world, somebody
 from theodolite.study.database import Database
 
 LOOKS = [(1280, "light", True), (1280, "dark", False), (360, "light", False), (360, "dark", True)]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from study_browser import World, small_world, somebody
+from support.study.study_browser import World, small_world, somebody
 from theodolite.study import tables
 from theodolite.study.database import Database
 

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from played_study import Played, arrived, at_random, begun, taken_part
-from theodolite.cli.commands import study_app
+from support.study.played_study import Played, arrived, at_random, begun, taken_part
+from theodolite.cli.program import study_app
 from theodolite.errors import EvidenceError
 from theodolite.study.database import Database
 from theodolite.study.lifecycle import become

@@ -1,12 +1,12 @@
 from pathlib import Path
 
-from small_study import active
-from study_player import Player, forms_of, play
+from support.study.small_study import active
+from support.study.study_player import Player, forms_of, play
+from support.study.web_study import browser, web_app
 from theodolite.study.claims import next_assignment
 from theodolite.study.database import Database
 from theodolite.study.invariants import violations
 from theodolite.study.keys import Keys
-from web_study import browser, web_app
 
 
 def test_one_person_goes_through_everything(database: Database, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from played_study import Played, arrived, at_random, begun, few_resamples, taken_part
+from support.study.played_study import Played, arrived, at_random, begun, few_resamples, taken_part
 from theodolite.io.tables import read_parquet
 from theodolite.study.codes import code_digest
 from theodolite.study.database import Database

@@ -11,8 +11,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import text
 
-from small_study import active, opened, picture, said
-from theodolite.contracts.study_material import Explained, Instance, Material, write_material
+from support.study.small_study import active, opened, picture, said
 from theodolite.io.text import write_json
 from theodolite.study.answers import Ratings
 from theodolite.study.assignments import reveal, store_baseline
@@ -22,6 +21,7 @@ from theodolite.study.invariants import violations
 from theodolite.study.keys import Keys
 from theodolite.study.protocol import STUDY, Protocol
 from theodolite.study.votes import submit
+from theodolite.study_material.material import Explained, Instance, Material, write_material
 
 INSTANCES = int(os.environ.get("THEODOLITE_STUDY_INSTANCES", "30"))
 """2,200 is a study of full size; it takes minutes."""

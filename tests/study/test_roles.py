@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ProgrammingError
 
-from small_study import active, all_rated, opened, rated, study_folder
+from support.study.small_study import active, all_rated, opened, rated, study_folder
 from theodolite.errors import EvidenceError
 from theodolite.study.claims import Done, next_assignment
 from theodolite.study.database import Database, address, migrate

@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from theodolite.study import sessions
-from theodolite.study.database import Database
-from theodolite.study.keys import Keys
-from theodolite.study.lifecycle import become
-from theodolite.study.staff import invite_staff
-from theodolite.study.web import cookies
-from theodolite.study.web.staff_asking import SESSION
-from web_study import (
+from support.study.web_study import (
     ORIGIN,
     STAGES,
     Person,
@@ -28,6 +21,13 @@ from web_study import (
     rows,
     web_app,
 )
+from theodolite.study import sessions
+from theodolite.study.database import Database
+from theodolite.study.keys import Keys
+from theodolite.study.lifecycle import become
+from theodolite.study.staff import invite_staff
+from theodolite.study.web import cookies
+from theodolite.study.web.staff_asking import SESSION
 
 STEPS = {
     "H": ">/s/small", "C": ">/consent", "K": ">/code", "D": ">/demographics", "T": ">/training",

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+from support.study.web_study import ORIGIN, Person, browser, person, web_app
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
 from theodolite.study.sessions import begin, digest_of
 from theodolite.study.staff import invite_staff
 from theodolite.study.web.settings import Limits
 from theodolite.study.web.staff_asking import SESSION
-from web_study import ORIGIN, Person, browser, person, web_app
 
 SOME = settings(
     max_examples=3, deadline=None, phases=[Phase.generate], derandomize=True,

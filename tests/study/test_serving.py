@@ -14,8 +14,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from small_study import opened, study_folder
-from study_player import local_client, play
+from support.study.small_study import opened, study_folder
+from support.study.study_player import local_client, play
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.study.database import Database
 from theodolite.study.invariants import violations

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from small_study import opened, study_folder
+from support.study.small_study import opened, study_folder
 from theodolite.study import sessions, staff
 from theodolite.study.database import Database
 

@@ -5,7 +5,7 @@ import pyotp
 import pytest
 from sqlalchemy import text
 
-from small_study import opened, study_folder
+from support.study.small_study import opened, study_folder
 from theodolite.errors import EvidenceError
 from theodolite.study import staff
 from theodolite.study.database import Database

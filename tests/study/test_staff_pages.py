@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from small_study import active, all_rated, opened, study_folder
+from support.study.small_study import active, all_rated, opened, study_folder
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
 from theodolite.study.staff import enrolling, invite_staff

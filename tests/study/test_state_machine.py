@@ -19,9 +19,9 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import text
 
-from kept_state import NAMES, bring_back, keep_state
-from small_study import ANSWERS, TWINS, opened, said, study_folder
-from study_model import Item, Model, Person, Seat
+from support.study.kept_state import NAMES, bring_back, keep_state
+from support.study.small_study import ANSWERS, TWINS, opened, said, study_folder
+from support.study.study_model import Item, Model, Person, Seat
 from theodolite.study.answers import Ratings
 from theodolite.study.assignments import (
     AFTER_ROLES,

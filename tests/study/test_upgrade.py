@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from played_study import at_random, begun, few_resamples, taken_part
+from support.study.played_study import at_random, begun, few_resamples, taken_part
 from theodolite.errors import RefusedInput
 from theodolite.study.database import Database, migrate, migrate_down, revision
 from theodolite.study.export import export

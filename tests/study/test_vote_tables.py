@@ -14,9 +14,10 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 from scipy.stats import spearmanr
 
-from theodolite.contracts.made import Workshop
-from theodolite.contracts.study_material import Explained, Instance, keep_picture
-from theodolite.contracts.vote_columns import (
+from theodolite.datasets.votes.study import study_votes
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.produced import Workshop
+from theodolite.evidence.vote_columns import (
     TABLES,
     TableName,
     checked,
@@ -26,16 +27,15 @@ from theodolite.contracts.vote_columns import (
     concepts_text,
     names,
 )
-from theodolite.datasets.votes_study import study_votes
-from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.execution import registry
-from theodolite.execution.run import Places, run
-from theodolite.execution.spec import RunSpec
 from theodolite.io.tables import read_parquet, write_parquet
-from theodolite.pipelines import _acceptance_embedding
-from theodolite.pipelines._acceptance_models import AcceptanceModel
-from theodolite.pipelines.acceptance import AcceptancePipeline
+from theodolite.pipelines.acceptance import embedding
+from theodolite.pipelines.acceptance.models import AcceptanceModel
+from theodolite.pipelines.acceptance.pipeline import AcceptancePipeline
+from theodolite.run_folder import registry
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.run import Places, run
 from theodolite.study.vote_tables import instance_rows, rating_evidence
+from theodolite.study_material.material import Explained, Instance, keep_picture
 
 NAN = float("nan")
 Tables = dict[TableName, dict[str, list[Any]]]
@@ -279,7 +279,7 @@ class Colours:
 def test_the_learned_score_sees_maps_over_their_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_acceptance_embedding, "load_embedding", lambda *_, **__: Colours())
+    monkeypatch.setattr(embedding, "load_embedding", lambda *_, **__: Colours())
     seen: list[np.ndarray] = []
     pictures = Colours.pictures
 

@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 
-import small_study
-from study_browser import World, chromium, served, somebody
-from theodolite.contracts.study_material import Check, Explained, Instance, Material, write_material
+from support.study import small_study
+from support.study.study_browser import World, chromium, served, somebody
 from theodolite.io.text import write_json
 from theodolite.study.database import Database
 from theodolite.study.protocol import STUDY, Protocol, read_protocol
+from theodolite.study_material.material import (
+    Check,
+    Explained,
+    Instance,
+    Material,
+    write_material,
+)
 
 PAYLOADS = (
     "<script>alert({n})</script>",

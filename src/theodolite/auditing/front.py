@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, no_type_check
 
-from theodolite.auditing.audited import Audited, answered, spec_of
-from theodolite.auditing.given import Given, read_given, together
-from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.files import from_arrays
-from theodolite.contracts.made import Progress, silent
+from theodolite.auditing.result import Audited, answered, spec_of
+from theodolite.auditing.sources import Given, read_given, together
 from theodolite.errors import EvidenceError
-from theodolite.execution.evaluate import Resampling
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import from_arrays
+from theodolite.evidence.produced import Progress, silent
+from theodolite.scoring.evaluate import Resampling
 
 Source = Evidence | str | Path
 
@@ -51,7 +51,7 @@ def audit(  # noqa: PLR0913  each is a way in
 
     Example:
         >>> import theodolite
-        >>> from theodolite.datasets.synthetic import planted_concepts
+        >>> from theodolite.datasets.planted.concepts import planted_concepts
         >>> found = theodolite.audit(planted_concepts())
         >>> [(v.question, v.answer) for v in found.verdicts if v.answer != "not asked"]
         [('exists', 'yes'), ('leaks', 'yes')]
@@ -123,8 +123,8 @@ def _network(
 
 def _pieces(given: Given, resampling: Resampling, progress: Progress) -> Audited:
     """Evidence in pieces is never held as a whole."""
-    from theodolite.contracts.work import Alone  # noqa: PLC0415
-    from theodolite.execution.stored_run import answer_stored  # noqa: PLC0415
+    from theodolite.evidence.workers import Alone  # noqa: PLC0415
+    from theodolite.runs.stored import answer_stored  # noqa: PLC0415
 
     spec = spec_of(given, resampling)
     found = answer_stored(spec, given.stored, Alone(), progress)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.auditing.given import Given
-from theodolite.contracts.made import Progress, Workshop, silent
+from theodolite.auditing.sources import Given
 from theodolite.errors import EvidenceError
-from theodolite.execution.registry import build
-from theodolite.execution.spec import Named
+from theodolite.evidence.produced import Progress, Workshop, silent
+from theodolite.run_folder.registry import build
+from theodolite.run_folder.spec import Named
 
 if TYPE_CHECKING:
     from theodolite.datasets.concept_data import ConceptData
@@ -35,7 +35,7 @@ def network_evidence(
     The network is only looked at: it stays in its mode, on its device, and keeps no hook.
     """
     from theodolite.models.backbones import live_backbone, load_backbone, timm_knows  # noqa: PLC0415
-    from theodolite.pipelines.posthoc import PosthocPipeline  # noqa: PLC0415
+    from theodolite.pipelines.posthoc.pipeline import PosthocPipeline  # noqa: PLC0415
 
     pictures = concept_data(data, dataset)
     _check_torch()

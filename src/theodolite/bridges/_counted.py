@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from theodolite.contracts.axes import NamedAxis, Samples
-from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.files import AXES, axis_from
 from theodolite.errors import EvidenceError
-from theodolite.execution._values import mean_of_defined
+from theodolite.evidence.axes import NamedAxis, Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import AXES, axis_from
 from theodolite.io.packed import packed, unpacked
-from theodolite.metrics._base import SAME, Entry, added, arrays_of, state_from
-from theodolite.metrics._catalogue import entry
+from theodolite.metrics.base import SAME, Entry, added, arrays_of, state_from
+from theodolite.metrics.catalogue import entry
+from theodolite.scoring.values import mean_of_defined
 
 Block = UInt8[np.ndarray, " _bytes"]
 Arrays = dict[str, np.ndarray]

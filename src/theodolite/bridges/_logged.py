@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite.contracts.score import Score
 from theodolite.errors import printable
-from theodolite.execution.finished import read_finished
+from theodolite.results import Score
+from theodolite.runs.finished import read_finished
 
 LONGEST = 200
 """Characters of a name; MLflow takes 250, with room for what tells numbers of a score apart."""

@@ -8,10 +8,10 @@ import torch
 import torchmetrics
 
 from theodolite.bridges._counted import Counted
-from theodolite.contracts.axes import Samples
-from theodolite.contracts.bundle import Evidence
-from theodolite.contracts.files import AXES, KINDS
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import AXES, KINDS
 
 
 class TheodoliteMetric(torchmetrics.Metric):

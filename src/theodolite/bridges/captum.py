@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from theodolite.bridges._tensors import flags, numbers, whole
-from theodolite.contracts.axes import Classes, Concepts, Samples
-from theodolite.contracts.saliency import SaliencyEvidence
-from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Concepts, Samples
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 
 Channels = Literal["sum", "largest"]
 TcavScore = Literal["magnitude", "sign_count"]

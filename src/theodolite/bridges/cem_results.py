@@ -20,9 +20,10 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Shaped
 
-from theodolite.contracts.axes import Classes, Concepts
-from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence
 from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.evidence.axes import Classes, Concepts
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.io.arrays import read_npy, read_npz
 from theodolite.io.paths import confined
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from theodolite.bridges._tensors import flags, numbers, whole
-from theodolite.contracts.axes import Classes, Samples
-from theodolite.contracts.saliency import SaliencyEvidence
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Samples
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
 
 BEYOND = 1e-6
 

@@ -22,7 +22,7 @@ from theodolite.io.pictures import picture_from, read_picture
 from theodolite.io.tables import write_parquet
 
 if TYPE_CHECKING:
-    from theodolite.models.classifiers import Classifier
+    from theodolite.models.classifier import Classifier
 
 SPLITS = {"train": "train", "test": "test", "validation": "test"}
 MARKS = {None: "", 0: "0", 1: "1"}

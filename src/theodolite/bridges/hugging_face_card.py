@@ -4,11 +4,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite.contracts.score import Interval, Score
 from theodolite.errors import EvidenceError
-from theodolite.execution.finished import read_finished
-from theodolite.execution.spec import RunSpec
 from theodolite.report.words import full_title
+from theodolite.results import Interval, Score
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.finished import read_finished
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, ModelCard

@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.bridges._tensors import numbers
-from theodolite.contracts.axes import Classes, Concepts
-from theodolite.contracts.evidence import ConceptEvidence, EmbeddingEvidence
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Concepts
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 
 
 def concept_evidence(

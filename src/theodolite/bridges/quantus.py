@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.bridges._tensors import numbers
-from theodolite.contracts.axes import Measures
-from theodolite.contracts.rating import RatingEvidence
 from theodolite.errors import EvidenceError, printable
+from theodolite.evidence.axes import Measures
+from theodolite.evidence.kinds.rating import RatingEvidence
 
 Curves = Literal["mean", "last", "refuse"]
 Results = Mapping[str, Any]

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from theodolite.bridges._tensors import numbers, numbers_or_none, whole
-from theodolite.contracts.axes import Concepts
-from theodolite.contracts.surrogate import SurrogateEvidence
 from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.evidence.axes import Concepts
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.explainers.discovery.importance import gradient_importance
 from theodolite.io.arrays import read_safetensors
 from theodolite.io.paths import confined

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.bridges._counted import Counted
 from theodolite.errors import EvidenceError
-from theodolite.execution._request import expand
-from theodolite.metrics._catalogue import entry
+from theodolite.metrics.catalogue import entry
+from theodolite.scoring.request import expand
 
 if TYPE_CHECKING:
     import torchmetrics

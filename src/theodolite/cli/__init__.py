@@ -4,38 +4,16 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
+from theodolite.cli.interrupts import Interrupted
 from theodolite.errors import EvidenceError, printable
-
-
-class Interrupted(BaseException):
-    """Ctrl-C or a polite kill."""
-
-    goes_on = False
-    """Whether what was finished is on disk, for the same command to go on with."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.exit_code = 128 + number
-
-
-@contextmanager
-def goes_on() -> Iterator[None]:
-    """Work that goes on where it was if it is interrupted and begun again."""
-    try:
-        yield
-    except Interrupted as interrupted:
-        interrupted.goes_on = True
-        raise
 
 
 def main() -> NoReturn:
     """Run a command; whatever goes wrong ends in one line and a documented exit code."""
-    from theodolite.cli.commands import program
+    from theodolite.cli.program import program
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise Interrupted(number)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from theodolite.auditing.audited import (
+from theodolite.auditing.result import (
     answered,
     begin_folder,
     check_any,
@@ -15,16 +15,16 @@ from theodolite.auditing.audited import (
     spec_of,
     write_audited,
 )
-from theodolite.auditing.given import Given, read_given, together
-from theodolite.contracts.made import Progress
-from theodolite.execution import stored_run
-from theodolite.execution.audit import Audit
-from theodolite.execution.engine import Engine
-from theodolite.execution.evaluate import Resampling
-from theodolite.execution.run import Places, run
-from theodolite.execution.run_folder import apart_from, check_folder
-from theodolite.execution.spec import RunSpec
+from theodolite.auditing.sources import Given, read_given, together
+from theodolite.engine.base import Engine
+from theodolite.evidence.produced import Progress
 from theodolite.io.stores import Store
+from theodolite.run_folder.folder import apart_from, check_folder
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs import stored as stored_run
+from theodolite.runs.run import Places, run
+from theodolite.scoring.evaluate import Resampling
+from theodolite.verdicts.answers import Audit
 
 
 @dataclass(frozen=True)

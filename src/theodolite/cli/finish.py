@@ -5,11 +5,11 @@ from pathlib import Path
 import typer
 
 from theodolite.cli.tables import print_verdicts
-from theodolite.execution._scored import verdicts_of
-from theodolite.execution.record import read_scores
-from theodolite.execution.run_record import MadeRecord, RunRecord, read_record
-from theodolite.execution.seal import seal
 from theodolite.report.html import write_report
+from theodolite.run_folder.headlines import verdicts_of
+from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.seal import seal
 
 PARTIAL = 4
 """Exit code of a run that is usable, but not whole."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 if TYPE_CHECKING:
-    from theodolite.execution.engine import Engine
+    from theodolite.engine.base import Engine
 
 Cache = Annotated[Path | None, typer.Option(help="Where features are kept for the next run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
@@ -46,9 +46,9 @@ def chosen_engine(
     name: str, workers: int | None, ray_address: str | None, pieces: str | None, inference: str
 ) -> "Engine":
     """Where work is done, as asked for."""
+    from theodolite.engine.base import Engine, EngineName
+    from theodolite.engine.ray import Inference as HowNetworks
     from theodolite.errors import EvidenceError
-    from theodolite.execution.engine import Engine, EngineName
-    from theodolite.execution.ray import Inference as HowNetworks
 
     for option, given, known in (
         ("engine", name, get_args(EngineName)),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from theodolite.contracts.made import Progress, silent
+from theodolite.evidence.produced import Progress, silent
 
 EVERY_SECONDS = 30.0
 

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from theodolite.contracts.score import Score
 from theodolite.errors import printable
-from theodolite.execution.verdict import Verdict, interval_text, percent
+from theodolite.results import Score, Verdict
+from theodolite.verdicts.rules import interval_text, percent
 
 
 def console() -> Console:

@@ -7,8 +7,8 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
-from theodolite.contracts.axes import Classes, Concepts
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Concepts
 
 
 @no_type_check  # the door checks, and says what is wrong

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from PIL import Image
 
-from theodolite.contracts.axes import Classes, Concepts, Parts
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Concepts, Parts
 from theodolite.io.paths import confined, sha256_of
 from theodolite.io.pictures import picture_size, read_mask, read_picture
 

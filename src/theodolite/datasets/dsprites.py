@@ -6,11 +6,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from theodolite.contracts.axes import Classes, Concepts
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.datasets.dsprites_pictures import SIDE, SIZES, dsprites_pictures
 from theodolite.datasets.latent_grid import Link, checked_gamma, grid, linked, some_rows
 from theodolite.errors import RefusedInput
+from theodolite.evidence.axes import Classes, Concepts
 from theodolite.io.npz_rows import read_npz_rows
 from theodolite.io.paths import sha256_of
 

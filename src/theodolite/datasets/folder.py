@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float
 
-from theodolite.contracts.axes import Classes, Concepts, Parts
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.evidence.axes import Classes, Concepts, Parts
 from theodolite.io.tables import read_parquet
 from theodolite.io.text import read_csv
 

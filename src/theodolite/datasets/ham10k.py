@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from theodolite.contracts.axes import Classes, Concepts
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.errors import RefusedInput
+from theodolite.evidence.axes import Classes, Concepts
 from theodolite.io.paths import confined, sha256_of
 from theodolite.io.text import read_csv
 

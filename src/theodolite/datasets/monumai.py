@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.axes import Classes, Concepts, Parts
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import RefusedInput
+from theodolite.evidence.axes import Classes, Concepts, Parts
 from theodolite.io.paths import confined
 from theodolite.io.pictures import picture_size
 from theodolite.io.text import read_json

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.datasets.mask_data import (
+from theodolite.datasets.masks.mask_data import (
     Grid,
     Layers,
     MaskData,

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.contracts.axes import Classes, Concepts
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Concepts
 
 CONCEPTS = ("z1 > 0", "z2 > 0", "z3 > 0")
 PUBLISHED_SPLIT = 42

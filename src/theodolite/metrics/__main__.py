@@ -2,7 +2,7 @@
 
 import sys
 
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
 
 
 def table() -> str:

@@ -1,17 +1,15 @@
 """Classifiers by name, from timm, torchvision, transformers or open_clip, in one form."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
-from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
 from theodolite.io.checkpoints import read_weights
 from theodolite.models.backbones import _load, load_backbone
-from theodolite.models.features import Preprocessing, evaluating
+from theodolite.models.classifier import Classifier
+from theodolite.models.features import Preprocessing
 from theodolite.models.places import last_places
 
 if TYPE_CHECKING:
@@ -19,41 +17,6 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("timm", "torchvision", "transformers", "open_clip", "transformers_clip")
 ZERO_SHOT = ("open_clip", "transformers_clip")
-BATCH = 32
-
-
-@dataclass(frozen=True, eq=False)
-class Classifier:
-    """A network from pictures to classes, and how it wants its pictures."""
-
-    name: str
-    network: "torch.nn.Module"
-    """A batch of prepared pictures to logits (samples, classes), a plain tensor."""
-    preprocessing: Preprocessing
-    layer: str
-    """The last layer with places that the output still looks at; "" if not known."""
-    classes: tuple[str, ...] = ()
-    """Their names in the order of the logits; () if not known."""
-    grid: tuple[int, int] | None = None
-    """Rows and columns of a transformer's patches, where known."""
-
-    def probabilities(
-        self, batch: Float[np.ndarray, "samples 3 rows columns"]
-    ) -> Float[np.ndarray, "samples classes"]:
-        """A softmax over the logits. No more than 32 pictures go through at once."""
-        import torch  # noqa: PLC0415
-
-        if not len(batch):
-            raise EvidenceError("batch", "no pictures", "at least one")
-        first = next(self.network.parameters(), None)
-        device = "cpu" if first is None else first.device
-        found = []
-        with evaluating(self.network), torch.inference_mode():
-            for start in range(0, len(batch), BATCH):
-                part = np.ascontiguousarray(batch[start : start + BATCH], np.float32)
-                logits = self.network(torch.from_numpy(part).to(device))
-                found.append(torch.softmax(logits.double(), dim=1).cpu().numpy())
-        return np.concatenate(found)
 
 
 def load_classifier(
@@ -84,8 +47,8 @@ def load_classifier(
     if library not in LIBRARIES:
         raise EvidenceError("classifier", repr(name), f"a library of {', '.join(LIBRARIES)}")
     if library in ZERO_SHOT:
-        from theodolite.models.towers import load_towers  # noqa: PLC0415
-        from theodolite.models.zero_shot import zero_shot  # noqa: PLC0415
+        from theodolite.models.image_text.loading import load_towers  # noqa: PLC0415
+        from theodolite.models.image_text.zero_shot import zero_shot  # noqa: PLC0415
 
         return zero_shot(load_towers(name, weights), classes, prompt)
     made = _of_library(library, model, weights)
@@ -97,7 +60,7 @@ def _of_library(library: str, model: str, weights: Path | None) -> Classifier:
         return _of_timm(model, weights)
     if library == "torchvision":
         return _of_torchvision(model, weights)
-    from theodolite.models.transformers_classifier import transformers_classifier  # noqa: PLC0415
+    from theodolite.models.image_text.transformers_classifier import transformers_classifier  # noqa: PLC0415
 
     return transformers_classifier(str(weights or model))
 

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 from sklearn.svm import SVC
 
-from theodolite.contracts.axes import Concepts
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Concepts
 
 Projection = Literal["dot", "margin"]
 

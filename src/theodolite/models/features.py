@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
-from theodolite.contracts.tokens import token_grid
 from theodolite.errors import EvidenceError
+from theodolite.evidence.token_grid import token_grid
 
 if TYPE_CHECKING:
     import torch

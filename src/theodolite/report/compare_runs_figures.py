@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from theodolite.contracts.score import Score
-from theodolite.execution.verdict import enough_line, percent
 from theodolite.report.figures import ends_of
 from theodolite.report.svg import Scale, drawing, line, mark, px, text
+from theodolite.results import Score
+from theodolite.verdicts.rules import enough_line, percent
 
 WIDTH, LANE, TOP = 340, 18, 16
 Place = Callable[[float], float]

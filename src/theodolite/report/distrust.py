@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.execution.run_record import MadeRecord
-from theodolite.execution.spec import RunSpec
-from theodolite.execution.verdict import Verdict
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
 from theodolite.report.methods import anchor
 from theodolite.report.words import title
+from theodolite.results import Verdict
+from theodolite.run_folder.run_file import MadeRecord
+from theodolite.run_folder.spec import RunSpec
 
 
 def distrust(

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.evidence import ConceptEvidence, LocationEvidence
-from theodolite.contracts.files import load
 from theodolite.errors import RefusedInput
-from theodolite.execution.run_record import ExampleRecord
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.io.paths import confined
 from theodolite.io.pictures import read_picture
-from theodolite.metrics.alignment._ranking import RankBy, importance, ranked
-from theodolite.metrics.alignment.concept_location import inside_regions
+from theodolite.metrics.located.concept_location import inside_regions
+from theodolite.metrics.shared.ranking import RankBy, importance, ranked
 from theodolite.report.overlays import data_address, overlay
+from theodolite.run_folder.run_file import ExampleRecord
 
 NAMED = 5
 

@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float
 from markupsafe import Markup, escape
 
-from theodolite.contracts.score import Detail, Score
-from theodolite.execution.verdict import enough_line, percent
-from theodolite.report.clean import accepted_line, looks_for_a_fault
+from theodolite.report.chapters.clean import accepted_line, looks_for_a_fault
 from theodolite.report.svg import Number, line, px, round_scale, shortened
+from theodolite.results import Detail, Score
+from theodolite.verdicts.rules import enough_line, percent
 
 FAR = 3.0
 """A null that lies so many times farther out than what must be seen is a tip at the end."""

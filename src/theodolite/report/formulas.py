@@ -14,7 +14,7 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from theodolite.metrics._base import Entry
+from theodolite.metrics.base import Entry
 from theodolite.report.citations import references
 
 MATH = ".. math::"

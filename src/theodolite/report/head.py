@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.contracts.saliency import SaliencyEvidence
-from theodolite.contracts.score import Score
-from theodolite.execution.run_record import MadeRecord, RunRecord
-from theodolite.execution.spec import RunSpec
-from theodolite.execution.verdict import Answer, Verdict, enough_line
-from theodolite.metrics._catalogue import catalogue
-from theodolite.report.clean import accepted_line, looks_for_a_fault
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.clean import accepted_line, looks_for_a_fault
 from theodolite.report.figures import strip
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
 from theodolite.report.words import full_title, method_text, source_words
+from theodolite.results import Answer, Score, Verdict
+from theodolite.run_folder.run_file import MadeRecord, RunRecord
+from theodolite.run_folder.spec import RunSpec
+from theodolite.verdicts.rules import enough_line
 
 WORDS = {
     "yes": "Yes",

@@ -4,27 +4,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from theodolite.execution._scored import verdicts_of
-from theodolite.execution.record import read_scores
-from theodolite.execution.run_record import MadeRecord, RunRecord, read_record
-from theodolite.execution.verdict import QUESTIONS
-from theodolite.report.acceptance import acceptance_chapter
-from theodolite.report.chapters import SHORT, chapter
-from theodolite.report.compared import compared_chapter, compared_models
-from theodolite.report.conflicts import conflicts_chapter
+from theodolite.questions import QUESTIONS
+from theodolite.report.chapters.acceptance import acceptance_chapter
+from theodolite.report.chapters.compared import compared_chapter, compared_models
+from theodolite.report.chapters.conflicts import conflicts_chapter
+from theodolite.report.chapters.faithfulness import faithfulness_chapter
+from theodolite.report.chapters.findings import findings
+from theodolite.report.chapters.leakage import leakage_chapter
+from theodolite.report.chapters.saliency import saliency_chapter
+from theodolite.report.chapters.units import units_chapter
+from theodolite.report.contents import SHORT, chapter
 from theodolite.report.distrust import distrust
 from theodolite.report.examples import examples
-from theodolite.report.explorer import explorer_chapter
-from theodolite.report.faithfulness import faithfulness_chapter
-from theodolite.report.findings import findings
+from theodolite.report.explorer.page import explorer_chapter
 from theodolite.report.head import head
-from theodolite.report.leakage import leakage_chapter
 from theodolite.report.methods import notes_of
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
-from theodolite.report.saliency import saliency_chapter
 from theodolite.report.tables import grid_table
-from theodolite.report.units import units_chapter
+from theodolite.run_folder.headlines import verdicts_of
+from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.scores_file import read_scores
 
 
 def write_report(folder: Path) -> Path:

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from theodolite.contracts.score import Score
-from theodolite.execution.verdict import QUESTIONS
-from theodolite.metrics._base import Entry
-from theodolite.metrics._cards import card
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.base import Entry
+from theodolite.metrics.cards import card
+from theodolite.metrics.catalogue import catalogue
+from theodolite.questions import QUESTIONS
 from theodolite.report.citations import references
 from theodolite.report.formulas import blocks, documented, formula, marked_up
 from theodolite.report.words import option_text, options_text
+from theodolite.results import Score
 
 ASIDE = "``given``"
 """How a paragraph begins that is for those who call the function."""

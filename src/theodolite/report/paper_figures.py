@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite.contracts.score import Score
 from theodolite.errors import EvidenceError
-from theodolite.execution.record import read_scores
-from theodolite.report.chapters import ANNOTATED
+from theodolite.report.contents import ANNOTATED
 from theodolite.report.svg import round_scale
 from theodolite.report.words import full_title, option_text
+from theodolite.results import Score
+from theodolite.run_folder.scores_file import read_scores
 
 
 def write_figures(folder: Path, out: Path) -> Iterator[Path]:

@@ -2,10 +2,10 @@
 
 import math
 
-from theodolite.contracts.score import Interval, Score
-from theodolite.execution.spec import RunSpec
-from theodolite.execution.verdict import percent
-from theodolite.metrics._catalogue import catalogue
+from theodolite.metrics.catalogue import catalogue
+from theodolite.results import Interval, Score
+from theodolite.run_folder.spec import RunSpec
+from theodolite.verdicts.rules import percent
 
 OPTION = {
     "rank_by": {

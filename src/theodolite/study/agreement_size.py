@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import norm
 
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.contracts.vote_columns import SCALE
-from theodolite.contracts.voting_design import votes_needed
 from theodolite.errors import EvidenceError
-from theodolite.metrics.acceptance.krippendorff_alpha import KrippendorffAlpha
-from theodolite.metrics.acceptance.pairwise_agreement import PairwiseAgreement
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.vote_columns import SCALE
+from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
+from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
 from theodolite.study.sample_size import people_for
+from theodolite.study_material.voting_design import votes_needed
 
 Agreement: TypeAlias = Literal["alpha", "kappa"]
 EVEN = (0.2, 0.2, 0.2, 0.2, 0.2)

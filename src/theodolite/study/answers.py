@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from theodolite.contracts.study_material import Box, Check, Instance
 from theodolite.study.protocol import Protocol
 from theodolite.study.refusals import Invalid
+from theodolite.study_material.material import Box, Check, Instance
 
 MOST_BOXES = 50
 LONGEST_TEXT = 4000

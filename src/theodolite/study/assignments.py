@@ -9,7 +9,6 @@ from uuid import UUID
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_change
 
-from theodolite.contracts.study_material import Instance
 from theodolite.study import tables
 from theodolite.study.answers import Baseline, storable
 from theodolite.study.database import Database
@@ -25,6 +24,7 @@ from theodolite.study.shown import (
     picture_size,
     served_before,
 )
+from theodolite.study_material.material import Instance
 
 __all__ = [
     "AFTER_ROLES", "AT_ONCE", "BEFORE_ROLES", "LIVE", "AssetFile", "Assignment", "asset",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from theodolite.contracts.vote_columns import TABLES, Table
+from theodolite.evidence.vote_columns import TABLES, Table
 from theodolite.study.export_agreement import HEADLINE
 from theodolite.study.export_rows import Snapshot
 

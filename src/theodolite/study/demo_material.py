@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image, ImageEnhance, ImageFilter
 
-from theodolite.contracts.explained_pictures import Answer, Item, Looks, material_from_arrays
-from theodolite.contracts.study_checks import PRACTICE, frame_of, planned_checks
-from theodolite.contracts.study_material import Material
 from theodolite.study._demo_canvas import HEIGHT, WIDTH
 from theodolite.study._demo_scenes import SCENES, Scene, scene
+from theodolite.study_material.checks import PRACTICE, frame_of, planned_checks
+from theodolite.study_material.explained_pictures import Answer, Item, Looks, material_from_arrays
+from theodolite.study_material.material import Material
 
 Map = Float[np.ndarray, "rows columns"]
 MAPS = ("on the object", "beside the object", "all over")

@@ -9,9 +9,8 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from theodolite.contracts.study_material import INSTANCES, PICTURES, Material, picture_path
-from theodolite.contracts.vote_columns import Table, checked_together
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.vote_columns import Table, checked_together
 from theodolite.io.paths import existing, sha256_of
 from theodolite.io.tables import write_parquet
 from theodolite.io.text import write_json, write_yaml
@@ -41,6 +40,7 @@ from theodolite.study.export_tables import (
     order_table,
     rankings_table,
 )
+from theodolite.study_material.material import INSTANCES, PICTURES, Material, picture_path
 
 __all__ = ["Manifest", "export", "verify_export"]
 

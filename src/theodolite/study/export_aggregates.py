@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.contracts.rating_summary import summary
-from theodolite.contracts.vote_columns import SCALE, Table
 from theodolite.errors import EvidenceError
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.rating_summary import summary
+from theodolite.evidence.vote_columns import SCALE, Table
 from theodolite.study.answers import questions_of
 from theodolite.study.export_rows import Snapshot
 from theodolite.study.vote_tables import rating_evidence

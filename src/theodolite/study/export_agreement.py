@@ -9,16 +9,16 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.contracts.rating_summary import by_group, summary
-from theodolite.contracts.score import Interval, Source
-from theodolite.contracts.vote_columns import Table
-from theodolite.metrics._base import CATALOGUE, Entry
-from theodolite.metrics._resample import percentile_interval, poisson_weights
-from theodolite.metrics.acceptance.intraclass_correlation import IntraclassCorrelation
-from theodolite.metrics.acceptance.krippendorff_alpha import KrippendorffAlpha
-from theodolite.metrics.acceptance.pairwise_agreement import PairwiseAgreement
-from theodolite.metrics.acceptance.rater_agreement import RaterAgreement
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.rating_summary import by_group, summary
+from theodolite.evidence.vote_columns import Table
+from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
+from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
+from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
+from theodolite.metrics.accepted.rater_agreement import RaterAgreement
+from theodolite.metrics.base import CATALOGUE, Entry
+from theodolite.results import Interval, Source
+from theodolite.stats.resampling import percentile_interval, poisson_weights
 from theodolite.study.export_aggregates import evidence_of
 from theodolite.study.export_people import FEWEST, Bands
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
-from theodolite.contracts.study_material import PICTURES, read_material
-from theodolite.contracts.vote_columns import QUESTIONS, SCALE, checked_together
 from theodolite.errors import EvidenceError
+from theodolite.evidence.vote_columns import QUESTIONS, SCALE, checked_together
 from theodolite.io.paths import confined, sha256_of
 from theodolite.io.tables import read_parquet
 from theodolite.io.text import read_json, read_yaml
@@ -16,6 +15,7 @@ from theodolite.study.answers import questions_of
 from theodolite.study.export_manifest import FORMAT, MANIFEST
 from theodolite.study.export_order import Moments, Tables, listed, order_faults
 from theodolite.study.protocol import Protocol
+from theodolite.study_material.material import PICTURES, read_material
 
 TABLES = (
     "votes", "baselines", "boxes", "instances", "participants", "checks", "rankings", "aggregates",

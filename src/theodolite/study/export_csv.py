@@ -4,7 +4,7 @@ import csv
 import io
 from typing import Any
 
-from theodolite.contracts.vote_columns import Table
+from theodolite.evidence.vote_columns import Table
 
 STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 PREFIX = "'"

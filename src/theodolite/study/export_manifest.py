@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from alembic.script import ScriptDirectory
 
-from theodolite.contracts.vote_columns import Table
+from theodolite.evidence.vote_columns import Table
 from theodolite.study.export_agreement import SEED
 from theodolite.study.export_people import FEWEST, Bands
 from theodolite.study.export_rows import Snapshot

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, select, text
 
-from theodolite.contracts.study_material import Instance
 from theodolite.errors import EvidenceError
 from theodolite.study import tables
 from theodolite.study.database import Database
 from theodolite.study.protocol import Protocol
 from theodolite.study.rows import Found
+from theodolite.study_material.material import Instance
 
 SHOWN_AND_GIVEN = ("revealed", "explanation served", "vote", "surplus vote")
 """What the log says about the order of things. Other lines may come later, such as a new export."""

@@ -5,11 +5,17 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from theodolite.contracts.study_material import Instance
-from theodolite.contracts.vote_columns import QUESTIONS, Table, TableName, columns_of, concepts_text
+from theodolite.evidence.vote_columns import (
+    QUESTIONS,
+    Table,
+    TableName,
+    columns_of,
+    concepts_text,
+)
 from theodolite.study.export_order import Moments
 from theodolite.study.export_rows import Snapshot
 from theodolite.study.rows import Found
+from theodolite.study_material.material import Instance
 
 Rows = list[dict[str, Any]]
 Key = TypeVar("Key", bound=Hashable)

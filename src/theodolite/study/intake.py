@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 import numpy as np
 from sqlalchemy import Connection, insert, select, text
 
-from theodolite.contracts.study_material import Instance, Material, picture_path, read_material
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.paths import sha256_of
 from theodolite.io.pictures import picture_size
@@ -19,6 +18,7 @@ from theodolite.study.keys import Keys
 from theodolite.study.planned import Seat, planned
 from theodolite.study.protocol import Protocol, as_agreed, freeze, read_protocol
 from theodolite.study.rows import Found
+from theodolite.study_material.material import Instance, Material, picture_path, read_material
 
 MIME = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 

@@ -5,12 +5,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite.contracts.study_material import Material
 from theodolite.errors import EvidenceError
 from theodolite.io.paths import all_or_nothing
 from theodolite.study.codes import new_code
 from theodolite.study.keys import KEYS, Keys
 from theodolite.study.protocol import STUDY, Protocol, read_protocol
+from theodolite.study_material.material import Material
 
 TEMPLATE = """\
 # A study of theodolite. It is frozen when it is served for the first time.

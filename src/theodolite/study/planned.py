@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.contracts.voting_design import VotesNeeded, votes_needed
 from theodolite.errors import EvidenceError
 from theodolite.study._plan_order import fits, largest_gap, ordered
 from theodolite.study._plan_search import Limits, found_shares
 from theodolite.study._plan_shares import even_shares
+from theodolite.study_material.voting_design import VotesNeeded, votes_needed
 
 __all__ = ["Plan", "Seat", "planned"]
 

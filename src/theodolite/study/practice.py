@@ -7,7 +7,6 @@ from uuid import UUID
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from theodolite.contracts.study_material import Box, Instance
 from theodolite.study import tables
 from theodolite.study.answers import Baseline, Ratings, right
 from theodolite.study.assignments import AFTER_ROLES, AT_ONCE, BEFORE_ROLES
@@ -18,6 +17,7 @@ from theodolite.study.people import Present, present
 from theodolite.study.refusals import Conflict, NotHere, WrongStage
 from theodolite.study.rows import Found
 from theodolite.study.shown import AssetFile, asset_of, picture_size
+from theodolite.study_material.material import Box, Instance
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
-from theodolite.contracts.study_material import Record
 from theodolite.errors import EvidenceError
 from theodolite.io.text import read_json, read_yaml, write_json
 from theodolite.study import wording
+from theodolite.study_material.material import Record
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from scipy.stats import nct, t
 
-from theodolite.contracts.voting_design import votes_needed
 from theodolite.errors import EvidenceError
+from theodolite.study_material.voting_design import votes_needed
 
 Quantity: TypeAlias = Literal["mean rating", "one explanation", "difference"]
 CONFIDENCE = 0.95

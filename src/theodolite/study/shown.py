@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from theodolite.contracts.study_material import Explained, Instance
 from theodolite.study import tables
 from theodolite.study.refusals import NotHere
+from theodolite.study_material.material import Explained, Instance
 
 SERVED = "explanation served"
 LOOKED_BACK = 5000

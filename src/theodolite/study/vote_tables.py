@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from theodolite.contracts.rating import RatingEvidence
-from theodolite.contracts.study_material import Instance
-from theodolite.contracts.vote_columns import (
+from theodolite.datasets.votes.rows import Vote, explanations_from
+from theodolite.errors import EvidenceError
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.vote_columns import (
     QUESTIONS,
     SCALE,
     Table,
@@ -13,8 +14,7 @@ from theodolite.contracts.vote_columns import (
     columns_of,
     concepts_text,
 )
-from theodolite.datasets.voted_rows import Vote, explanations_from
-from theodolite.errors import EvidenceError
+from theodolite.study_material.material import Instance
 
 
 def rating_evidence(

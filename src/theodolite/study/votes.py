@@ -6,7 +6,6 @@ from uuid import UUID
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from theodolite.contracts.study_material import Box, Instance
 from theodolite.study import tables
 from theodolite.study.answers import Ratings, right, storable
 from theodolite.study.assignments import LIVE, owned
@@ -17,6 +16,7 @@ from theodolite.study.people import Present, present
 from theodolite.study.refusals import Conflict, WrongStage
 from theodolite.study.rows import Found
 from theodolite.study.shown import instance_of
+from theodolite.study_material.material import Box, Instance
 
 TAKING_PART = ("active", "finished")
 """Whoever was taken out may still send what they had begun. It is kept, and fills no seat."""

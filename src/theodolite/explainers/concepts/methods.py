@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.contracts.concept_head import ConceptHead
 from theodolite.errors import EvidenceError
+from theodolite.evidence.concept_head import ConceptHead
 from theodolite.explainers.concepts.counterfactual import smallest_changes
 from theodolite.explainers.concepts.heads import GaussianHead
 from theodolite.explainers.concepts.perturbed import lime_values, rise_values, shap_values

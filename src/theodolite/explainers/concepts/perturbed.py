@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.contracts.concept_head import ConceptHead
 from theodolite.errors import EvidenceError
+from theodolite.evidence.concept_head import ConceptHead
 
 Values = Float[np.ndarray, "samples concepts"]
 Labels = Int[np.ndarray, " samples"]

@@ -13,7 +13,7 @@ from theodolite.explainers.discovery._concept_shap_training import (
     Training,
     trained,
 )
-from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)

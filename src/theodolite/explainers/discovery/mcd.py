@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
-from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
 from theodolite.explainers.discovery._self_representation import self_represented
 from theodolite.explainers.discovery._spectral import spectral_groups
+from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 DEPENDENT = 1e-6
 """A direction of length 1 with less than this beside the earlier ones adds nothing."""

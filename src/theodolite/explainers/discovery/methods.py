@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from theodolite.explainers.discovery._protocol import Discovery
 from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.explainers.discovery.kmeans import KMeansConcepts
 from theodolite.explainers.discovery.mcd import SubspaceConcepts
 from theodolite.explainers.discovery.nmf import NmfConcepts
 from theodolite.explainers.discovery.pca import PcaConcepts
+from theodolite.explainers.discovery.protocol import Discovery
 from theodolite.explainers.discovery.random_directions import RandomConcepts
 from theodolite.explainers.discovery.sae import SparseAutoencoder
 from theodolite.explainers.discovery.svd import SvdConcepts

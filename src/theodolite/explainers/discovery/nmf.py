@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
-from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
-from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)

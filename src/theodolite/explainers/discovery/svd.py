@@ -12,7 +12,7 @@ from theodolite.explainers.discovery._checks import (
     towards_the_mean,
     unit_rows,
 )
-from theodolite.explainers.discovery._protocol import Codes, Directions, Embeddings
+from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
 @dataclass(frozen=True, eq=False)

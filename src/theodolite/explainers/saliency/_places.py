@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from theodolite.contracts.tokens import MOST_LEADING, token_grid
 from theodolite.errors import EvidenceError
+from theodolite.evidence.token_grid import MOST_LEADING, token_grid
 from theodolite.explainers.saliency._work import Work, fits
 
 if TYPE_CHECKING:

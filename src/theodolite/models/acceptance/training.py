@@ -42,7 +42,7 @@ def train_layers(
         import torch  # noqa: PLC0415
     except ImportError as error:
         raise EvidenceError("training", "no torch", "it", INSTALL) from error
-    from theodolite.models.training_manners import one_thread_if  # noqa: PLC0415
+    from theodolite.models.bottlenecks.schedules import one_thread_if  # noqa: PLC0415
 
     if not (0 < validation.sum() < len(validation)):
         raise EvidenceError("validation", f"{validation.sum()} rows", "some, but not all")

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from theodolite.contracts.study_material import Instance, Material
-from theodolite.contracts.vote_columns import TableName, checked_together, columns_of
-from theodolite.contracts.voting_design import image_exposure_index
-from theodolite.datasets.voted_rows import plain_text
+from theodolite.datasets.votes.rows import plain_text
 from theodolite.errors import RefusedInput
+from theodolite.evidence.vote_columns import TableName, checked_together, columns_of
 from theodolite.study.convert.project_pages import asked_of
 from theodolite.study.protocol import Protocol
 from theodolite.study.vote_tables import instance_rows
+from theodolite.study_material.material import Instance, Material
+from theodolite.study_material.voting_design import image_exposure_index
 
 Frame = tuple[float, float, float, float]
 """x, y, width, height in pixels."""

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from theodolite.contracts.study_material import Material
-from theodolite.datasets.voted_rows import plain_text
-from theodolite.datasets.votes_label_studio import (
+from theodolite.datasets.votes.label_studio import (
     annotations_of,
     data_of,
     number_in,
     results_of,
     tasks_in,
 )
+from theodolite.datasets.votes.rows import plain_text
 from theodolite.io.paths import all_or_nothing, existing
 from theodolite.io.text import write_json
 from theodolite.study.convert.answered import Answered, Converted, Frame, converted, frame_of
 from theodolite.study.convert.project_pages import PICTURES, Page, always_asked, pages
 from theodolite.study.protocol import QUESTIONS, Protocol
+from theodolite.study_material.material import Material
 
 CONFIG, TASKS = "labeling_config.xml", "tasks.json"
 LOCAL = f"/data/local-files/?d={PICTURES}/"

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from theodolite.contracts.study_material import Material, picture_path
-from theodolite.datasets.voted_rows import plain_text
-from theodolite.datasets.votes_potato import STATE, by_question, files_in, number_in, said_in
+from theodolite.datasets.votes.potato import STATE, by_question, files_in, number_in, said_in
+from theodolite.datasets.votes.rows import plain_text
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import all_or_nothing
 from theodolite.io.pictures import picture_size
@@ -24,6 +23,7 @@ from theodolite.io.text import json_from, read_json, write_yaml
 from theodolite.study.convert.answered import Answered, Converted, Frame, converted, frame_of
 from theodolite.study.convert.project_pages import PICTURES, Page, always_asked, pages
 from theodolite.study.protocol import QUESTIONS, Protocol
+from theodolite.study_material.material import Material, picture_path
 
 CONFIG, DATA = "config.yaml", "data/instances.json"
 TEXT, BOXES = "before_text", "before_boxes"

@@ -6,7 +6,12 @@ from pathlib import Path
 
 from PIL import Image
 
-from theodolite.contracts.study_material import (
+from theodolite.datasets.votes.rows import plain_text
+from theodolite.errors import RefusedInput
+from theodolite.io.pictures import read_picture
+from theodolite.io.shown_pictures import shown_from
+from theodolite.study.protocol import Protocol
+from theodolite.study_material.material import (
     PICTURES,
     Explained,
     Instance,
@@ -14,11 +19,6 @@ from theodolite.contracts.study_material import (
     keep_picture,
     picture_path,
 )
-from theodolite.datasets.voted_rows import plain_text
-from theodolite.errors import RefusedInput
-from theodolite.io.pictures import read_picture
-from theodolite.io.shown_pictures import shown_from
-from theodolite.study.protocol import Protocol
 
 OPACITY = 0.5
 """Of a map over its picture: these tools cannot lay one over the other."""

@@ -6,7 +6,6 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from theodolite.contracts.study_material import picture_path
 from theodolite.io.paths import size_within
 from theodolite.study.assignments import AFTER_ROLES, AssetFile, asset, assignment
 from theodolite.study.practice import practice_asset, practice_item
@@ -15,6 +14,7 @@ from theodolite.study.web.asking import LOOK, ASite, AVisitor
 from theodolite.study.web.rendering import StaticFile
 from theodolite.study.web.site import Site, Visitor
 from theodolite.study.web.steps import NobodyKnown
+from theodolite.study_material.material import picture_path
 
 router = APIRouter()
 KEPT = "public, max-age=600"

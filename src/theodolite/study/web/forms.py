@@ -17,9 +17,9 @@ from pydantic import (
     model_validator,
 )
 
-from theodolite.contracts.study_material import Box
 from theodolite.study.answers import LONGEST_TEXT, MOST_BOXES
 from theodolite.study.refusals import Invalid
+from theodolite.study_material.material import Box
 
 BOX_FIELD = re.compile(r"box_(x|y|width|height)_([0-9]{1,2})")
 PLACE_FIELD = re.compile(r"(.{1,60})_([0-9]{1,2})", re.DOTALL)

@@ -6,13 +6,13 @@ from datetime import datetime, timezone
 from typing import Any
 from uuid import uuid4
 
-from theodolite.contracts.study_material import Check, Explained, Instance
 from theodolite.study.answers import questions_of
 from theodolite.study.assignments import Assignment
 from theodolite.study.people import Participant
 from theodolite.study.practice import PracticeItem
 from theodolite.study.web.site import Site
 from theodolite.study.web.views import ExplanationView, ItemView, QuestionView
+from theodolite.study_material.material import Check, Explained, Instance
 
 TWINS = {"q5": "same", "q6": "different"}
 

@@ -7,7 +7,6 @@ from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from theodolite.contracts.study_material import read_material
 from theodolite.study.database import Database
 from theodolite.study.keys import Keys
 from theodolite.study.people import Participant
@@ -20,6 +19,7 @@ from theodolite.study.web.rendering import Pages
 from theodolite.study.web.security import wants_json
 from theodolite.study.web.settings import Settings
 from theodolite.study.web.views import Everywhere, Legend, MessageView, View
+from theodolite.study_material.material import read_material
 
 Errors: TypeAlias = "list[str] | tuple[str, ...]"
 

@@ -1,0 +1,175 @@
+"""The answers of an audit, and ways to keep them."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from theodolite.auditing.run_sources import KeptRun
+from theodolite.auditing.sources import Given, one_class
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.produced import Made, Progress, silent
+from theodolite.results import Verdict
+from theodolite.run_folder.folder import apart_from, check_folder, claimed, prepare_folder
+from theodolite.run_folder.headlines import headline_scores
+from theodolite.run_folder.run_file import begin, run_record
+from theodolite.run_folder.spec import ResamplingSpec, RunSpec
+from theodolite.runs.run import Places, run, run_made
+from theodolite.scoring.evaluate import Resampling
+from theodolite.verdicts.answers import Audit, answer, by_kind, requests_for, verdicts
+
+FROM_PYTHON = "arrays from Python"
+
+
+@dataclass(frozen=True, repr=False)
+class Audited(Audit):
+    """Scores, six verdicts, what could not be asked, and what that would need.
+
+    ``print`` it to read the answers; ``save`` and ``report`` keep them.
+    """
+
+    given: Given = field(default_factory=lambda: Given(""), repr=False, compare=False)
+    resampling: Resampling = field(default_factory=Resampling, repr=False)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One per question, always six."""
+        run = self.given.run
+        wanted = headline_scores(run.spec, self.scores) if run is not None else ()
+        return verdicts(self.scores, wanted, self.unanswered)
+
+    def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
+        """Write a run folder with a report, and seal it; where the report is.
+
+        Evidence in pieces is scored again, piece by piece, so that the run can be verified.
+        """
+        from theodolite.report.html import write_report  # noqa: PLC0415
+        from theodolite.run_folder.seal import seal  # noqa: PLC0415  most only want the answers
+
+        out = Path(folder)
+        with claimed(out):
+            _check_folder(out, overwrite=overwrite)
+            spec = spec_of(self.given, self.resampling)
+            if self.given.stored:
+                _run_pieces(self.given, spec, out, overwrite=overwrite)
+            else:
+                begin_folder(self.given, spec, out, "", overwrite=overwrite)
+                write_audited(self, spec, out)
+            path = write_report(out)
+            seal(out)
+        return path
+
+    def report(self, path: Path | str) -> Path:
+        """Write the report alone: one HTML file."""
+        path = Path(path)
+        if path.suffix not in (".html", ".htm") or path.is_dir():
+            raise EvidenceError("report", repr(str(path)), "the name of an .html file")
+        with tempfile.TemporaryDirectory() as folder:
+            made = self.save(Path(folder) / "run")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(made, path)
+        return path
+
+
+def spec_of(given: Given, resampling: Resampling) -> RunSpec:
+    """The spec that an audit can be done again by: all that the evidence allows."""
+    usual = Resampling(
+        resampling.resamples, resampling.level, resampling.seed,
+        most_pooled=resampling.most_pooled,
+    )  # fmt: skip
+    if resampling != usual:
+        raise EvidenceError(
+            "resampling", f"{resampling}", "only resamples, level, seed and most_pooled changed",
+            "A run folder keeps no others.",
+        )  # fmt: skip
+    names = [path.name for path in given.local] or [FROM_PYTHON]
+    chance = ResamplingSpec(
+        resamples=resampling.resamples,
+        level=resampling.level,
+        seed=resampling.seed,
+        most_pooled=resampling.most_pooled,
+    )
+    spec = RunSpec(
+        name="audit",
+        title=f"Audit of {given.name}",
+        evidence=given.stored_names if given.stored else names,
+        seeds=list(range(max(len(given.evidence), 1))),
+        resampling=chance,
+    )
+    return spec if given.run is None else spec.model_copy(update=_kept(given.run, chance))
+
+
+def _kept(run: KeptRun, chance: ResamplingSpec) -> dict[str, Any]:
+    """What the spec of an audit takes over from that of the run."""
+    kept = run.spec
+    found: dict[str, Any] = {"headlines": kept.headlines, "report": kept.report}
+    if run.alone:
+        clusters = chance.model_copy(update={"clusters": kept.resampling.clusters})
+        title = f"Audit of {kept.title or run.folder.name}"
+        found |= {"seeds": run.seeds(), "resampling": clusters, "title": title}
+    return found
+
+
+def _check_folder(out: Path, *, overwrite: bool) -> None:
+    """Refuse a folder in the words of Python, not of the command line."""
+    try:
+        check_folder(out, overwrite=overwrite)
+    except EvidenceError as error:
+        do = error.do.replace("--overwrite", "overwrite=True")
+        raise type(error)(error.what, error.came, error.needed, do) from error
+
+
+def check_any(given: Given) -> None:
+    """Refuse evidence that allows no score at all."""
+    nothing_scored(given.name, by_kind(given.first))
+
+
+def nothing_scored(name: str, kinds: Mapping[type[Evidence], Evidence]) -> None:
+    """Refuse bundles, by kind, that allow no score."""
+    requests, unanswered = requests_for(kinds)
+    if not requests:
+        needs = "; ".join(f"{one.metric}: {', '.join(one.needs)}" for one in unanswered)
+        raise EvidenceError(f"{name!r}", "nothing that can be scored", needs)
+
+
+def answered(given: Given, resampling: Resampling, progress: Progress = silent) -> Audited:
+    """Put every question to evidence in memory that it can answer."""
+    found = answer(given.evidence, None, resampling, progress)
+    notes = (*given.notes, *one_class(given.first), *found.notes)
+    return Audited(
+        found.scores, found.unanswered, found.requests, notes, seconds=found.seconds,
+        given=given, resampling=resampling,
+    )  # fmt: skip
+
+
+def begin_folder(given: Given, spec: RunSpec, out: Path, command: str, *, overwrite: bool) -> None:
+    """Make room for a run, and say in it what is about to be done."""
+    check_folder(out, overwrite=overwrite)
+    for path in given.local:
+        apart_from(out, "evidence", path)
+    prepare_folder(out, overwrite=overwrite)
+    begin(out / "run.json", run_record(spec, command, inputs=given.inputs))
+
+
+def write_audited(found: Audited, spec: RunSpec, out: Path) -> None:
+    """All files of the run but ``run.json``, report and seal."""
+    given = found.given
+    made = Made(
+        given.evidence, notes=given.notes, facts=given.facts, inputs=given.inputs,
+        tables=given.tables, picture=given.picture,
+    )  # fmt: skip
+    own = found.notes[len(given.notes) :]
+    scored = Audit(found.scores, found.unanswered, found.requests, own, seconds=found.seconds)
+    run_made(spec, made, out, scored=scored)
+    if given.run is not None:
+        given.run.carry_over(out)
+
+
+def _run_pieces(given: Given, spec: RunSpec, out: Path, *, overwrite: bool) -> None:
+    run(spec, Places(given.root, out, out), overwrite=overwrite)

@@ -1,0 +1,92 @@
+"""A finished run as the source of an audit: its evidence, and what its report showed."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load
+from theodolite.io.paths import confined
+from theodolite.run_folder.folder import RUN, SHOWN
+from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record, write_record
+from theodolite.run_folder.seal import verify
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.stored import BUCKETS
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRun:
+    """A run folder that was read."""
+
+    folder: Path
+    spec: RunSpec
+    made: MadeRecord
+    alone: bool = True
+    """Whether nothing else is audited with it."""
+
+    def evidence(self) -> list[list[Evidence]]:
+        """All bundles of all seeds."""
+        seeds = [self.folder / "evidence" / f"seed-{seed}" for seed in self.spec.seeds]
+        stored = [path for path in seeds if path.is_dir()]
+        if not stored:
+            raise RefusedInput(f"run {self.folder.name!r}", "no evidence of its seeds", "some")
+        return [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
+
+    def addresses(self) -> tuple[str, ...]:
+        """Where its evidence in pieces lies. Buckets are asked with your keys, so never unasked."""
+        for address in self.made.stored:
+            if address.startswith(BUCKETS):
+                raise EvidenceError(
+                    f"run {self.folder.name!r}", f"evidence at {address}", "evidence at hand",
+                    "Give that address instead of the run, if you trust it.",
+                )  # fmt: skip
+        return tuple(self.made.stored)
+
+    def left_out(self) -> list[str]:
+        """What the run has, and this audit does not look at."""
+        compared = self.folder / "compared"
+        n = sum(path.is_dir() for path in compared.iterdir()) if compared.is_dir() else 0
+        if not n:
+            return []
+        return [f"The run compares {n} further models. This audit is of the one of its verdicts."]
+
+    def seeds(self) -> list[int]:
+        """Those seeds whose evidence is there."""
+        root = self.folder / "evidence"
+        return [seed for seed in self.spec.seeds if (root / f"seed-{seed}").is_dir()]
+
+    def carry_over(self, out: Path) -> None:
+        """Pictures, cards and tables of the run, into the folder of its audit."""
+        made = read_record(out / "made.json", MadeRecord)
+        kept = self.made
+        shown = [e.file for e in (*kept.examples, *kept.conflict_examples)]
+        shown += [file for card in kept.cards for file in card.files]
+        shown += [file for card in kept.concept_cards for file in card.files]
+        for file in dict.fromkeys(shown):
+            if file.partition("/")[0] not in SHOWN:
+                raise RefusedInput("picture", repr(file), f"a file in one of {', '.join(SHOWN)}")
+            _copy(confined(self.folder, file), confined(out, file))
+        for table in sorted((self.folder / "tables").glob("*.parquet")):
+            _copy(confined(self.folder, f"tables/{table.name}"), out / "tables" / table.name)
+        names = ("examples", "conflict_examples", "cards", "concept_cards")
+        write_record(
+            out / "made.json", made.model_copy(update={n: getattr(kept, n) for n in names})
+        )
+
+
+def is_run(path: Path) -> bool:
+    """Whether a run was written there."""
+    return (path / RUN).is_file()
+
+
+def read_run(folder: Path) -> KeptRun:
+    """Read a finished run, whose bytes are still those that were sealed."""
+    verify(folder)
+    spec = read_record(folder / RUN, RunRecord).spec
+    return KeptRun(folder, spec, read_record(folder / "made.json", MadeRecord))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)

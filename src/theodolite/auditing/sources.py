@@ -1,0 +1,197 @@
+"""What is to be audited: bundles of evidence, wherever they came from."""
+
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from theodolite.auditing.run_sources import KeptRun, is_run, read_run
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load, load_arrays
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.store import is_stored
+from theodolite.io.paths import sha256_of
+from theodolite.io.stores import Store
+from theodolite.runs.stored import BUCKETS, digests_of, no_pieces_at
+from theodolite.verdicts.answers import by_kind
+
+Fact = tuple[str, float | int | str]
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Evidence by seed, and what is known about it."""
+
+    name: str
+    evidence: Sequence[Sequence[Evidence]] = ()
+    """A set of bundles per seed; a kind that has fewer seeds is only in the first sets."""
+    stored: tuple[str, ...] = ()
+    """Addresses of evidence in pieces, which stays where it is."""
+    local: tuple[Path, ...] = ()
+    """Where it was read from."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what was read."""
+    notes: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    tables: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=dict)
+    picture: Callable[[str], bytes] | None = None
+    """A sample's picture as JPEG, by its id, where pictures are at hand."""
+    run: KeptRun | None = None
+    """The run that it was made by."""
+
+    @property
+    def first(self) -> Sequence[Evidence]:
+        """The bundles of the first seed: every kind that there is."""
+        return self.evidence[0] if self.evidence else ()
+
+    @property
+    def root(self) -> Path:
+        """The folder that all evidence in pieces lies below, but for that in buckets."""
+        folders = [Path(a).parent for a in self.stored if not a.startswith(BUCKETS)]
+        return Path(os.path.commonpath(folders)) if folders else Path()
+
+    @property
+    def stored_names(self) -> list[str]:
+        """Evidence in pieces as a spec names it: by its path below the root, or its address."""
+        return [
+            a if a.startswith(BUCKETS) else Path(a).relative_to(self.root).as_posix()
+            for a in self.stored
+        ]
+
+
+def read_given(place: str | Path) -> Given:
+    """Read evidence from a file, a folder of any of the known forms, or an address."""
+    text = str(place)
+    local = Store.at(text).local
+    address = text.rstrip("/") if local is None else str(local.resolve())
+    if is_stored(address):
+        name = Path(address).name
+        return Given(name, stored=(address,), local=() if local is None else (local.resolve(),))
+    if local is None or "://" in text:
+        raise no_pieces_at(text)
+    path = local.resolve()
+    if is_run(path):
+        return _of_run(path)
+    if (path / "votes.parquet").is_file() and (path / "instances.parquet").is_file():
+        return _of_study(path)
+    evidence = load(path) if path.is_dir() else load_arrays(path)
+    return Given(path.name, [[evidence]], local=(path,), inputs=_digests(path))
+
+
+def _of_run(path: Path) -> Given:
+    run = read_run(path)
+    if run.made.stored:
+        return Given(path.name, stored=run.addresses(), local=(path,))
+    return Given(
+        path.name,
+        run.evidence(),
+        local=(path,),
+        inputs={**run.made.inputs, f"{path.name}/manifest.json": sha256_of(path / "manifest.json")},
+        notes=(*run.made.notes, *run.left_out()),
+        facts=tuple(run.made.facts),
+        run=run,
+    )
+
+
+def _of_study(path: Path) -> Given:
+    """Votes on the first question of a study that was exported."""
+    from theodolite.datasets.votes.study import study_votes  # noqa: PLC0415  few have one
+
+    found = study_votes(path)
+    question = next(iter(found.questions))
+    evidence: RatingEvidence = found.questions[question]
+    note = f"Accepted: the votes on {question} of the study {path.name!r}."
+    return Given(
+        path.name, [[evidence]], local=(path,), inputs=found.digests(),
+        notes=(*found.notes, note),
+    )  # fmt: skip
+
+
+def together(parts: Sequence[Given]) -> Given:
+    """Several sources as one. A kind of evidence may come from one of them only."""
+    if not parts:
+        raise EvidenceError("evidence", "none", "some", "docs/audit.md says what can be given.")
+    if len(parts) == 1:
+        by_kind(parts[0].first)
+        return parts[0]
+    if any(part.stored for part in parts):
+        return _pieces_together(parts)
+    n = max(len(part.evidence) for part in parts)
+    seeds = [[b for p in parts for b in (p.evidence[s : s + 1] or [[]])[0]] for s in range(n)]
+    by_kind(seeds[0])
+    return Given(
+        ", ".join(part.name for part in parts),
+        seeds,
+        local=tuple(path for part in parts for path in part.local),
+        inputs={name: digest for part in parts for name, digest in part.inputs.items()},
+        notes=(*dict.fromkeys(n for part in parts for n in part.notes), *_unlike(seeds[0])),
+        facts=tuple(fact for part in parts for fact in part.facts),
+        run=_only_run(parts),
+    )
+
+
+def _only_run(parts: Sequence[Given]) -> KeptRun | None:
+    """The run whose pictures the report can show: its rows must be those of the evidence."""
+    others = [part for part in parts if part.run is None]
+    runs = [part.run for part in parts if part.run is not None]
+    said = any(isinstance(b, ConceptEvidence | LocationEvidence) for p in others for b in p.first)
+    return replace(runs[0], alone=False) if len(runs) == 1 and not said else None
+
+
+def _pieces_together(parts: Sequence[Given]) -> Given:
+    others = [part.name for part in parts if not part.stored]
+    if others:
+        raise EvidenceError(
+            "evidence", f"evidence in pieces, and {others[0]!r} in memory", "all of one sort",
+            "`theodolite data store` writes evidence in pieces.",
+        )  # fmt: skip
+    return Given(
+        ", ".join(part.name for part in parts),
+        stored=tuple(address for part in parts for address in part.stored),
+        local=tuple(path for part in parts for path in part.local),
+        inputs=digests_of([address for part in parts for address in part.stored]),
+    )
+
+
+def _unlike(bundles: Sequence[Evidence]) -> list[str]:
+    """Bundles that do not seem to be of the same samples, or of which that is only taken so."""
+    found = []
+    for one, other in itertools.pairwise(bundles):
+        pair = f"The {one.kind} evidence and the {other.kind} evidence"
+        if one.samples.ids is not None and other.samples.ids is not None:
+            votes = any(isinstance(b, RatingEvidence) for b in (one, other))  # of explanations
+            if not votes and not set(map(str, one.samples.ids)) & set(map(str, other.samples.ids)):
+                found.append(f"{pair} have no sample in common: are they of the same data?")
+        elif len(one) != len(other):
+            found.append(
+                f"{pair} have {len(one):,} and {len(other):,} samples, and no names tell which are "
+                "the same: give `ids`."
+            )
+        else:
+            found.append(
+                f"{pair} are taken to be of the same samples, row by row, for no names tell which "
+                "are the same: give `ids`."
+            )
+    return found
+
+
+def one_class(bundles: Sequence[Evidence]) -> list[str]:
+    """Labels that are all the same: nothing can be learnt about classes from them."""
+    for bundle in by_kind(bundles).values():
+        labels = getattr(bundle, "labels", None)
+        if labels is not None and len(labels) > 1 and len(set(labels.tolist())) == 1:
+            return [
+                f"All labels are one class ({int(labels[0])}): scores that need classes say "
+                "nothing. Were they counted, or cut, wrongly?"
+            ]
+    return []
+
+
+def _digests(path: Path) -> dict[str, str]:
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    named = ((file.relative_to(path.parent).as_posix(), file) for file in files)
+    return {name: sha256_of(file) for name, file in named if file.is_file()}

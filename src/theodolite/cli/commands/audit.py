@@ -1,0 +1,169 @@
+"""The command that scores whatever it is given."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from theodolite.cli.options import (
+    Cache,
+    EngineOption,
+    Json,
+    Overwrite,
+    Pieces,
+    Quiet,
+    RayAddress,
+    WorkersOption,
+    chosen_engine,
+    command_line,
+)
+from theodolite.io.atomic import default_cache
+
+if TYPE_CHECKING:
+    from theodolite.cli.audits import Network
+    from theodolite.thresholds.judge import Thresholds
+    from theodolite.verdicts.answers import Audit
+
+
+def audit(
+    evidence: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="EVIDENCE...",
+            help="One or several of: a .npz or .safetensors file of arrays, named as in "
+            "`theodolite evidence`; a folder of stored evidence; a folder or address (s3://…) of "
+            "evidence in pieces; a run folder; the folder of an exported study.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write a run folder with a report.")] = None,
+    overwrite: Overwrite = False,
+    model: Annotated[
+        str | None, typer.Option(help="Instead of evidence: a network of timm, such as resnet18.")
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="Its weights (.safetensors); else timm fetches them.")
+    ] = None,
+    layer: Annotated[
+        str | None, typer.Option(help="Its layer to look at; else the last with places.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The folder of a data set of pictures with concepts.")
+    ] = None,
+    dataset: Annotated[
+        str, typer.Option(help="How that folder is laid out: folder, cub, monumai, …")
+    ] = "folder",
+    cache: Cache = None,
+    thresholds: Annotated[
+        Path | None,
+        typer.Option(help="The least that is good enough (YAML); if it is not met, exit code 6."),
+    ] = None,
+    as_json: Json = False,
+    seed: Annotated[int, typer.Option(help="Seed of intervals and nulls.", min=0)] = 0,
+    resamples: Annotated[
+        int, typer.Option(help="Resamples for intervals.", min=0, max=100_000)
+    ] = 1000,
+    engine: EngineOption = "auto",
+    workers: WorkersOption = None,
+    ray_address: RayAddress = None,
+    pieces: Pieces = None,
+    quiet: Quiet = False,
+) -> None:
+    """Ask everything that the evidence allows, and say what would be needed for the rest."""
+    from theodolite.cli.audits import Auditing, audit_files, audit_network, audit_pieces, read_all
+    from theodolite.cli.interrupts import goes_on
+    from theodolite.cli.progress import shown
+    from theodolite.run_folder.folder import claimed
+    from theodolite.scoring.evaluate import Resampling
+    from theodolite.thresholds.judge import read_thresholds
+
+    chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
+    wanted = None if thresholds is None else read_thresholds(thresholds)
+    asked = Auditing(Resampling(resamples, seed=seed), out, overwrite, command_line())
+    network = _network(evidence, (model, weights, layer), (data, dataset, cache))
+    with ExitStack() as stack:
+        if out is not None:
+            stack.enter_context(claimed(out))
+        given = None if network else read_all(evidence or [], asked)
+        if (network or (given and given.stored)) and (out is not None or pieces is not None):
+            stack.enter_context(goes_on())
+        with shown(quiet=quiet) as progress:
+            if network:
+                found = audit_network(network, asked, chosen, progress)
+            elif given and given.stored:
+                found = audit_pieces(given, asked, chosen, progress)
+            elif given:
+                found = audit_files(given, asked, progress)
+        _print(found, as_json=as_json)
+        _end(found, out, wanted, quiet=as_json)
+
+
+def _network(
+    evidence: list[str] | None,
+    about: tuple[str | None, Path | None, str | None],
+    pictures: tuple[Path | None, str, Path | None],
+) -> "Network | None":
+    """The network to look at, if one was named."""
+    from theodolite.cli.audits import Network
+    from theodolite.errors import EvidenceError
+
+    (model, weights, layer), (data, dataset, cache) = about, pictures
+    if model is None:
+        for option, value in (("--weights", weights), ("--layer", layer), ("--data", data)):
+            if value is not None:
+                raise EvidenceError(option, f"{str(value)!r} without a network", "--model as well")
+        if not evidence:
+            raise EvidenceError("audit", "nothing", "evidence, or --model and --data",
+                                "`theodolite audit --help` says what can be given.")  # fmt: skip
+        return None
+    if evidence:
+        raise EvidenceError("audit", f"{evidence[0]!r} and --model", "evidence or a network")
+    if data is None:
+        raise EvidenceError("--data", "none", "the folder of a data set with concepts")
+    return Network(model, weights, layer, data, dataset, cache or default_cache())
+
+
+def _print(found: "Audit", *, as_json: bool) -> None:
+    from theodolite.cli.tables import print_scores, print_verdicts
+    from theodolite.run_folder.scores_file import scores_file
+
+    if as_json:
+        content = scores_file(found.scores, found.verdicts, found.unanswered)
+        typer.echo(content.model_dump_json(indent=1))
+        return
+    print_scores(found.scores)
+    typer.echo("")
+    print_verdicts(found.verdicts)
+    for one in found.missing:
+        typer.echo(str(one))
+    needing: dict[str, list[str]] = {}
+    for lacking in found.unanswered:
+        if not lacking.needs[0].endswith(" evidence"):  # of a kind that came
+            needing.setdefault(", ".join(lacking.needs), []).append(lacking.metric)
+    for needs, metrics in needing.items():
+        typer.echo(f"not scored, for lack of {needs}: {', '.join(metrics)}")
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+
+
+def _end(found: "Audit", out: Path | None, wanted: "Thresholds | None", *, quiet: bool) -> None:
+    """Report and seal; then say which thresholds are not met."""
+    from theodolite.cli.finish import PARTIAL, finish
+    from theodolite.errors import printable
+    from theodolite.thresholds.judge import NOT_MET, fails, judged
+
+    code = PARTIAL if found.failed_pieces else 0
+    if out is not None:
+        try:
+            finish(out, verdicts_too=False, quiet=quiet)
+        except typer.Exit as partial:  # thresholds are looked at all the same
+            code = partial.exit_code
+    if wanted is not None:
+        each = judged(wanted, found.scores, found.verdicts, failed_pieces=found.failed_pieces)
+        failing = [one for one in each if fails(one, wanted)]
+        for one in failing:
+            typer.echo(printable(f"{one.outcome}: {one.sentence}", 1000), err=True)
+        code = NOT_MET if failing else code
+    if code:
+        raise typer.Exit(code)

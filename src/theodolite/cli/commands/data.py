@@ -1,0 +1,80 @@
+"""Commands about data sets, and about evidence as data."""
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from theodolite.cli.options import check_there
+
+
+def data_list() -> None:
+    """Data sets that specs can name."""
+    from theodolite.cli.tables import print_table
+    from theodolite.run_folder.registry import registered
+
+    rows = []
+    for name, point in sorted(registered("datasets").items()):
+        lines = (inspect.getdoc(inspect.getmodule(point.load())) or "").splitlines()
+        rows.append((name, lines[0] if lines else ""))
+    print_table(("name", "what it reads"), rows)
+
+
+def data_check(
+    name: Annotated[
+        str, typer.Argument(help="A data set, as 'data list' has it.", show_default=False)
+    ],
+    folder: Annotated[Path, typer.Argument(help="Its folder.", show_default=False)],
+) -> None:
+    """Read a data set and say what is in it."""
+    import numpy as np
+
+    from theodolite.cli.tables import print_table
+    from theodolite.run_folder.registry import build
+    from theodolite.run_folder.spec import Named
+
+    check_there(folder)
+    resolved = folder.resolve()
+    found: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
+    notes = [("note", note) for note in found.notes]
+    if not hasattr(found, "at_hand"):  # tables and features: all there is has been read
+        print_table(("", found.name), [*found.summary(), *notes])
+        return
+    at_hand = found.at_hand(np.arange(len(found)))
+    facts = [("pictures", f"{len(found):,} listed, {len(at_hand):,} at hand"), *found.summary()]
+    print_table(("", found.name), [*facts, *notes])
+    found.check_pictures(at_hand)
+
+
+def data_example(
+    folder: Annotated[Path, typer.Argument(help="A new folder.", show_default=False)],
+    n: Annotated[int, typer.Option(help="How many pictures.", min=6, max=10_000)] = 60,
+) -> None:
+    """Write a small data set of drawn shapes: the format of your own, by example."""
+    from theodolite.datasets.shapes import write_shapes
+    from theodolite.run_folder.folder import new_folder
+
+    new_folder(folder)
+    write_shapes(folder, n)
+    typer.echo(f"wrote {folder}: read it with 'theodolite data check folder {folder}'")
+
+
+def data_store(
+    evidence: Annotated[
+        Path, typer.Argument(help="Stored evidence, .npz or .safetensors.", show_default=False)
+    ],
+    address: Annotated[
+        str, typer.Argument(help="A new folder, or an address such as s3://bucket/evidence.")
+    ],
+    rows: Annotated[int | None, typer.Option(help="Samples of a piece.", min=16)] = None,
+) -> None:
+    """Write evidence in pieces, to be audited by many processes in constant memory."""
+    from theodolite.evidence.files import load, load_arrays
+    from theodolite.evidence.store import stored
+    from theodolite.evidence.store_writer import EvidenceWriter
+
+    with EvidenceWriter(address, rows) as writer:
+        writer.add(load(evidence) if evidence.is_dir() else load_arrays(evidence))
+    found = stored(address)
+    typer.echo(f"wrote {len(found):,} samples in {len(found.cuts)} pieces: {address}")

@@ -1,0 +1,58 @@
+"""Commands about run folders that are there."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.options import Quiet
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    figures: Annotated[
+        Path | None, typer.Option(help="Also write the figures for a paper (PDF) into this folder.")
+    ] = None,
+) -> None:
+    """Build the report of a run again."""
+    from theodolite.report.html import write_report
+    from theodolite.run_folder.seal import seal, verify
+
+    # a report of changed numbers would be sealed as if they were the run's
+    verify(folder, but="report.html")
+    path = write_report(folder)
+    seal(folder)
+    typer.echo(f"report: {path}")
+    if figures is not None:
+        from theodolite.report.paper_figures import write_figures
+
+        for written in write_figures(folder, figures):
+            typer.echo(f"figure: {written}")
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    recompute: Annotated[
+        str | None,
+        typer.Option(help="Also compute again: a share of the work, such as 1%, or all."),
+    ] = None,
+    buckets: Annotated[
+        bool,
+        typer.Option("--buckets", help="Read from the buckets that the folder names, to do so."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check that a run folder is what it was; exit code 5 if a byte was changed."""
+    from theodolite.cli.progress import shown
+    from theodolite.run_folder.seal import verify as check
+    from theodolite.runs.recompute import recompute as again
+    from theodolite.runs.recompute import share_of
+
+    if recompute is not None:
+        share = share_of(recompute)
+        with shown(quiet=quiet) as progress:
+            n = again(folder, progress, share, buckets=buckets)
+        much = "all" if share == 1 else f"{100 * share:g} % of the"
+        typer.echo(f"ok: {n} files unchanged, {much} scores or pieces the same when computed again")
+    else:
+        typer.echo(f"ok: {check(folder)} files unchanged")

@@ -1,0 +1,31 @@
+"""Commands about the scores that there are."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.options import Json
+
+
+def metrics(
+    name: Annotated[str | None, typer.Argument(help="Show this metric's card.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the scores, or show the card of one."""
+    from theodolite.cli.tables import print_table
+    from theodolite.metrics.cards import card
+    from theodolite.metrics.catalogue import catalogue, entry
+
+    chosen = [entry(name)] if name else list(catalogue().values())
+    if as_json:
+        typer.echo(json.dumps([card(one) for one in chosen], indent=1, default=str))
+        return
+    if name:
+        print_table(("", ""), [(key, str(value)) for key, value in card(chosen[0]).items()])
+        return
+    rows = [
+        (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.asks)
+        for e in chosen
+    ]
+    print_table(("question", "score", "better", "range", "asks"), rows)

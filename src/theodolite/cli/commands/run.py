@@ -1,0 +1,132 @@
+"""Commands that make evidence and score it."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from theodolite.cli.options import (
+    Cache,
+    EngineOption,
+    Inference,
+    Overwrite,
+    Pieces,
+    Quiet,
+    RayAddress,
+    WorkersOption,
+    check_there,
+    chosen_engine,
+    command_line,
+)
+from theodolite.io.atomic import default_cache
+
+if TYPE_CHECKING:
+    from theodolite.engine.base import Engine
+    from theodolite.run_folder.spec import RunSpec
+    from theodolite.runs.run import Places
+
+
+def run(
+    spec: Annotated[Path, typer.Argument(help="A run spec in YAML.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")] = Path(),
+    cache: Cache = None,
+    engine: EngineOption = "auto",
+    workers: WorkersOption = None,
+    ray_address: RayAddress = None,
+    pieces: Pieces = None,
+    inference: Inference = "auto",
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a spec: make evidence, score it, write a run folder with a report.
+
+    A run that was cut off goes on with what is missing: give the same command again.
+    """
+    from theodolite.run_folder.spec import read_spec
+    from theodolite.runs.run import Places
+
+    chosen = chosen_engine(engine, workers, ray_address, pieces, inference)
+    checked = read_spec(spec)
+    check_there(data)
+    at = Places(data, out, cache or default_cache())
+    _run(checked, at, chosen, overwrite=overwrite, quiet=quiet)
+
+
+def dissect(
+    concepts: Annotated[
+        str,
+        typer.Argument(
+            help="How the masks are stored: camvid, pets, monumai_masks, broden, ade20k "
+            "or mask_folder, the format for your own."
+        ),
+    ],
+    folder: Annotated[Path, typer.Argument(help="The folder with pictures and masks.")],
+    model: Annotated[str, typer.Option(help="A network of timm, such as resnet18.")],
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    weights: Annotated[
+        Path | None, typer.Option(help="Its weights (.safetensors); else timm fetches them.")
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(help="The layer whose units to dissect; else the last with places."),
+    ] = None,
+    units: Annotated[int | None, typer.Option(help="Only the first so many units.", min=1)] = None,
+    length: Annotated[int, typer.Option(help="Concepts in a formula.", min=1, max=10)] = 3,
+    exact: Annotated[
+        bool, typer.Option(help="The best of all formulas of three, proved; not the beam's.")
+    ] = False,
+    quantile: Annotated[float, typer.Option(help="A unit is active above this quantile.")] = 0.995,
+    min_pictures: Annotated[
+        int, typer.Option(help="Leave out concepts in fewer pictures.", min=1)
+    ] = 5,
+    cache: Cache = None,
+    engine: EngineOption = "auto",
+    workers: WorkersOption = None,
+    ray_address: RayAddress = None,
+    inference: Inference = "auto",
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find out which concepts the units of a layer detect. A run that was stopped goes on."""
+    from theodolite.run_folder.spec import RunSpec
+    from theodolite.runs.run import Places
+
+    check_there(folder)
+    given = [folder.resolve(), *([weights.resolve()] if weights else [])]
+    data = Path(os.path.commonpath([path.parent for path in given]))
+    places = [path.relative_to(data).as_posix() for path in given]
+    pipeline: dict[str, Any] = {
+        "name": "dissection", "backbone": model, "layer": layer, "units": units, "length": length,
+        "lengths": max(length, 10), "search": "exact" if exact else "beam", "quantile": quantile,
+        "min_pictures": min_pictures,
+    }  # fmt: skip
+    if weights:
+        pipeline["weights"] = places[1]
+    spec = RunSpec.model_validate(
+        {
+            "name": "dissection",
+            "title": f"What the units of {model} detect",
+            "dataset": {"name": concepts, "root": places[0]},
+            "pipeline": pipeline,
+            "resampling": {"resamples": 200},
+        }
+    )
+    at = Places(data, out, cache or default_cache())
+    chosen = chosen_engine(engine, workers, ray_address, None, inference)
+    _run(spec, at, chosen, overwrite=overwrite, quiet=quiet)
+
+
+def _run(spec: "RunSpec", at: "Places", engine: "Engine", *, overwrite: bool, quiet: bool) -> None:
+    """Do a spec into its folder, then report and seal."""
+    from theodolite.cli.finish import finish
+    from theodolite.cli.interrupts import goes_on
+    from theodolite.cli.progress import shown
+    from theodolite.run_folder.folder import claimed
+    from theodolite.runs.run import run
+
+    with goes_on(), claimed(at.out):
+        with shown(quiet=quiet) as progress:
+            run(spec, at, progress, command_line(), engine, overwrite=overwrite)
+        finish(at.out)

@@ -1,0 +1,72 @@
+"""All commands, in the order in which the help lists them."""
+
+from collections.abc import Callable
+from functools import cache
+
+import typer
+
+from theodolite.cli.app import accept_app, app, data_app, study_app
+from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
+from theodolite.cli.commands.audit import audit
+from theodolite.cli.commands.compare import compare, leaderboard
+from theodolite.cli.commands.data import data_check, data_example, data_list, data_store
+from theodolite.cli.commands.evidence import evidence
+from theodolite.cli.commands.explain import explain
+from theodolite.cli.commands.export import export
+from theodolite.cli.commands.folders import report, verify
+from theodolite.cli.commands.gate import gate
+from theodolite.cli.commands.metrics import metrics
+from theodolite.cli.commands.run import dissect, run
+from theodolite.cli.study.commands import (
+    study_demo,
+    study_init,
+    study_invite,
+    study_serve,
+    study_set,
+    study_staff,
+    study_status,
+)
+from theodolite.cli.study.people import study_invalidate, study_payments, study_withdraw
+from theodolite.cli.study.results import study_convert, study_export, study_plan, study_verify
+
+__all__ = ["app", "program"]
+
+app.command()(metrics)
+app.command()(evidence)
+app.command()(run)
+app.command()(dissect)
+app.command()(explain)
+app.command()(audit)
+app.command()(report)
+app.command()(verify)
+app.command()(export)
+app.command()(compare)
+app.command()(leaderboard)
+app.command()(gate)
+data_app.command("list")(data_list)
+data_app.command("check")(data_check)
+data_app.command("example")(data_example)
+data_app.command("store")(data_store)
+accept_app.command("train")(accept_train)
+accept_app.command("score")(accept_score)
+accept_app.command("tune")(accept_tune)
+study_app.command("demo")(study_demo)
+study_app.command("plan")(study_plan)
+study_app.command("init")(study_init)
+study_app.command("serve")(study_serve)
+study_app.command("status")(study_status)
+study_app.command("set")(study_set)
+study_app.command("staff")(study_staff)
+study_app.command("invite")(study_invite)
+study_app.command("payments")(study_payments)
+study_app.command("withdraw")(study_withdraw)
+study_app.command("invalidate")(study_invalidate)
+study_app.command("export")(study_export)
+study_app.command("verify")(study_verify)
+study_app.command("convert")(study_convert)
+
+
+@cache
+def program() -> Callable[[], object]:
+    """All of them, ready to be called. Reading their signatures takes as long as many a command."""
+    return typer.main.get_command(app)

@@ -1,0 +1,1 @@
+"""Two runs paired, many runs ranked."""

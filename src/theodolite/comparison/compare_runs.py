@@ -1,0 +1,109 @@
+"""Two runs held against each other, score by score."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from theodolite.comparison.rows import Line, lines_of, settled
+from theodolite.comparison.runs import Key, RunRead, key_of
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Progress, silent
+from theodolite.questions import QUESTIONS, Question
+from theodolite.results import Score
+from theodolite.scoring.request import Resampling
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """A question, what both runs answered, and the score behind it."""
+
+    question: Question
+    asks: str
+    before: str
+    after: str
+    line: Line
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A run against the one that others are held against."""
+
+    first: RunRead
+    second: RunRead
+    questions: tuple[Answered, ...]
+    lines: tuple[Line, ...]
+    only_first: tuple[Score, ...]
+    only_second: tuple[Score, ...]
+    n: int
+    dropped: tuple[int, int]
+    """Samples of the first and of the second run that the other lacks."""
+
+
+def resampling_for(run: RunRead, resamples: int | None = None) -> Resampling:
+    """How the reference run drew chance; its weights serve for all."""
+    given = run.record.spec.resampling
+    n = given.resamples if resamples is None else resamples
+    return Resampling(n, given.level, given.seed, most_pooled=given.most_pooled)
+
+
+def compare(
+    runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = silent
+) -> list[Pair]:
+    """Every further run against the first. P-values are corrected over all scores of all pairs
+    (Holm)."""
+    if len(runs) < 2:
+        raise EvidenceError("runs", f"{len(runs)}", "two or more")
+    resampling = resampling_for(runs[0], resamples)
+    pairs = [_pair((runs[0], other), resampling, progress) for other in runs[1:]]
+    lines = iter(settled([line for pair in pairs for line in pair.lines], resampling.level))
+    pairs = [replace(pair, lines=tuple(next(lines) for _ in pair.lines)) for pair in pairs]
+    return [replace(pair, questions=tuple(_said_alike(pair))) for pair in pairs]
+
+
+def _said_alike(pair: Pair) -> Iterator[Answered]:
+    """Questions as their scores were settled: one score is not sure here and unsure there."""
+    for one in pair.questions:
+        told = one.line.difference
+        line = next((x for x in pair.lines if told is not None and x.difference is told), None)
+        same = one.line if line is None else replace(one.line, p=line.p, outcome=line.outcome)
+        yield replace(one, line=same)
+
+
+def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Pair:
+    first, second = runs
+    shared = [key for key in first.by_key if key in second.by_key]
+    found, samples = lines_of(runs, shared, resampling, progress)
+    second.forget()
+    lines = tuple(found[key] for key in shared)
+    return Pair(
+        first,
+        second,
+        tuple(_questions(runs, found)),
+        lines,
+        tuple(s for key, s in first.by_key.items() if key not in second.by_key),
+        tuple(s for key, s in second.by_key.items() if key not in first.by_key),
+        samples.n,
+        samples.dropped,
+    )
+
+
+def _questions(runs: tuple[RunRead, RunRead], found: dict[Key, Line]) -> Iterator[Answered]:
+    for question, asks in QUESTIONS.items():
+        heads = [run.headline(question) for run in runs]
+        if heads == [None, None]:
+            continue
+        given = [run.verdicts.get(question) for run in runs]
+        before, after = ("not asked" if one is None else one.answer for one in given)
+        yield Answered(question, asks, before, after, _head_line(heads[0], heads[1], found))
+
+
+def _head_line(first: Score | None, second: Score | None, found: dict[Key, Line]) -> Line:
+    """The line of the score that the first run's verdict was read from, where both have it."""
+    if first is None or second is None:
+        return Line(first, second, None, "asked in one of the runs only")
+    line = found.get(key_of(first)) or found.get(key_of(second))
+    if line is None:
+        return Line(first, second, None, "answered by another score, version or options")
+    if key_of(first) != key_of(second):
+        note = "the verdicts were read from different scores; this one both have"
+        return replace(line, why="; ".join(part for part in (line.why, note) if part))
+    return line

@@ -1,0 +1,76 @@
+"""What differs between two runs beside their scores: spec, inputs, software, in words."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from theodolite.comparison.runs import RunRead
+from theodolite.errors import printable
+
+ABSENT = "–"
+IGNORED = ("name", "title", "report")
+"""Parts of a spec that change no number."""
+
+
+@dataclass(frozen=True)
+class Differs:
+    """One thing that is not the same in both runs."""
+
+    group: str
+    what: str
+    first: str
+    second: str
+
+
+def differs(first: RunRead, second: RunRead) -> list[Differs]:
+    """All that could be why two runs score differently; nothing if they should be the same."""
+    specs = [_flat(_spec(run)) for run in (first, second)]
+    records = [run.record for run in (first, second)]
+    packages = [record.packages for record in records]
+    other = [
+        ("Python", records[0].python, records[1].python),
+        ("machine", records[0].machine, records[1].machine),
+    ]
+    inputs = [_inputs(run) for run in (first, second)]
+    return [
+        *_told("What was asked", specs[0], specs[1]),
+        *_told("What was read", inputs[0], inputs[1]),
+        *_told("Software", packages[0], packages[1]),
+        *(Differs("Software", what, a, b) for what, a, b in other if a != b),
+    ]
+
+
+def _told(group: str, first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[Differs]:
+    for name in dict.fromkeys([*first, *second]):
+        one, other = first.get(name, ABSENT), second.get(name, ABSENT)
+        if one != other:
+            yield Differs(group, printable(name, 120), printable(one, 160), printable(other, 160))
+
+
+def _spec(run: RunRead) -> dict[str, Any]:
+    given = run.record.spec.model_dump(mode="json")
+    return {name: part for name, part in given.items() if name not in IGNORED}
+
+
+def _flat(part: Any, before: str = "") -> dict[str, str]:
+    """Nested names joined by dots; a list that is not of names and values is one thing."""
+    if isinstance(part, dict) and part:
+        inside = [
+            _flat(value, f"{before} · {name}".removeprefix(" · ")) for name, value in part.items()
+        ]
+        return {name: text for one in inside for name, text in one.items()}
+    if isinstance(part, list) and part and all(isinstance(one, dict) for one in part):
+        named = {f"{one.get('name', number)} {number + 1}": one for number, one in enumerate(part)}
+        return _flat(named, before)
+    return {before.replace("_", " "): _said(part)}
+
+
+def _said(value: Any) -> str:
+    if value is None or value in ([], {}, ""):
+        return ABSENT
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _inputs(run: RunRead) -> dict[str, str]:
+    """Files by name, each with the beginning of its digest."""
+    return {name: digest[:12] for name, digest in sorted(run.made.inputs.items())}

@@ -1,0 +1,113 @@
+"""The interval of a difference between two runs, and how likely chance alone would make it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import stdtr, stdtrit
+
+from theodolite.results import Interval, Score, Source
+from theodolite.stats.resampling import mean_interval
+
+PAIRED = "Student t, spread of paired resamples"
+SAME = "the same evidence in both"
+NOTHING_VARIED = "exact, nothing varied"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was drawn anew: which things, how many there are, and how sure we want to be."""
+
+    over: Source
+    n: int
+    level: float
+    span: float
+    """The largest difference that is possible; infinite where there is no limit."""
+    identical: bool = False
+    """Whether both runs hold the very same evidence."""
+    limits: tuple[float, float] | None = None
+    """The least and the largest difference that can be; else all within the span."""
+
+    def cut(self, low: float, high: float) -> tuple[float, float]:
+        """The part of an interval that can be."""
+        least, most = (-self.span, self.span) if self.limits is None else self.limits
+        return min(max(low, least), most), max(min(high, most), least)
+
+
+def paired_interval(
+    resampled: Float[np.ndarray, " resamples"], value: float, drawn: Drawn
+) -> tuple[Interval | None, float]:
+    """Interval and p-value of a difference that was resampled with the same weights in both runs.
+
+    The spread of the resampled differences is their standard error, and the interval is Student's
+    around the difference with as many degrees of freedom as there are things drawn, less one: it
+    lies beside 0 just where the p-value is small. Percentiles would not do: where a single sample
+    differs, many resamples miss it, and their median is not the difference.
+
+    Where no resample differs the data cannot show a spread: the interval is as wide as if one more
+    sample could have differed by all that is possible. The very same evidence differs by nothing.
+    """
+    if np.isnan(value):
+        return None, float("nan")
+    if drawn.identical:
+        exact = Interval(0.0, 0.0, drawn.level, drawn.over, SAME, drawn.n)
+        return exact, 1.0
+    defined = resampled[~np.isnan(resampled)]
+    if len(defined) < 2 or drawn.n < 2:
+        return None, float("nan")
+    if np.ptp(defined) <= 1e-14:
+        return _nothing_varied(value, drawn)
+    # a bootstrap's variance is too small by (n - 1) / n
+    error = float(defined.std()) * np.sqrt(drawn.n / (drawn.n - 1))
+    half = float(stdtrit(drawn.n - 1, (1 + drawn.level) / 2)) * error
+    ends = drawn.cut(value - half, value + half)
+    interval = Interval(*ends, drawn.level, drawn.over, PAIRED, len(defined))
+    return interval, float(min(2 * stdtr(drawn.n - 1, -abs(value) / error), 1.0))
+
+
+def _nothing_varied(value: float, drawn: Drawn) -> tuple[Interval | None, float]:
+    if not np.isfinite(drawn.span):
+        return None, float("nan")
+    reach = drawn.span * (1 - ((1 - drawn.level) / 2) ** (1 / drawn.n))
+    ends = drawn.cut(value - reach, value + reach)
+    interval = Interval(*ends, drawn.level, drawn.over, NOTHING_VARIED, drawn.n)
+    share = min(abs(value) / drawn.span, 1.0)
+    return interval, min(2 * (1 - share) ** drawn.n, 1.0)
+
+
+def possible(scores: tuple[Score, Score], values: tuple[float, float]) -> tuple[float, float]:
+    """What the bounds of a score allow of a difference, given what each run scored.
+
+    Each run lies within its own widest interval, and the other within the bounds: a run at 94 %
+    [90, 97] cannot be beaten by more than 10 points. It holds 0 and the difference itself.
+    """
+    bottom, top = (float(end) for end in scores[0].bounds)
+    ends = []
+    for score, value in zip(scores, values, strict=True):
+        low = min([value, *(one.low for one in score.intervals)])
+        high = max([value, *(one.high for one in score.intervals)])
+        known = bool(score.intervals)
+        ends.append((max(low, bottom), min(high, top)) if known else (bottom, top))
+    (low, high), (other_low, other_high) = ends
+    return max(bottom - high, other_low - top), min(top - low, other_high - bottom)
+
+
+def seeds_interval(
+    moved: Float[np.ndarray, " seeds"], level: float
+) -> tuple[Interval | None, float]:
+    """Student's interval over seeds, each seed's difference by itself, and its p-value."""
+    interval = mean_interval(moved, level, "seeds")
+    if interval is None:
+        return None, float("nan")
+    known = moved[~np.isnan(moved)]
+    error = float(known.std(ddof=1)) / np.sqrt(len(known))
+    return interval, float(min(2 * stdtr(len(known) - 1, -abs(known.mean()) / error), 1.0))
+
+
+def item_draws(
+    differences: Float[np.ndarray, " items"], resamples: int, seed: int
+) -> Float[np.ndarray, " resamples"]:
+    """Means of concepts, classes or units drawn anew: of each the difference between the runs."""
+    random = np.random.default_rng(seed)
+    picks = random.integers(0, len(differences), (resamples, len(differences)))
+    return np.asarray(differences[picks].mean(axis=1))

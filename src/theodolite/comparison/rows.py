@@ -1,0 +1,214 @@
+"""Scores of two runs on the same samples, one line each: what differs, and how surely."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from theodolite.comparison.intervals import NOTHING_VARIED, SAME
+from theodolite.comparison.pairing import Difference, Side, difference, rows_of
+from theodolite.comparison.runs import Key, RunRead, key_of
+from theodolite.comparison.samples import Aligned, NotComparable, aligned
+from theodolite.comparison.table import table_difference
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.produced import Progress
+from theodolite.metrics.accepted.correlation_table import corrected
+from theodolite.metrics.catalogue import catalogue
+from theodolite.results import Score
+from theodolite.scoring.request import Request, Resampling
+
+Outcome = Literal["better", "worse", "undecided", "the same", "not comparable"]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One score of two runs, and what can be said of their difference."""
+
+    first: Score | None
+    second: Score | None
+    difference: Difference | None
+    why: str = ""
+    """Why there is no difference; or, with one, what a reader must know of it."""
+    p: float = float("nan")
+    """The p-value, corrected for how many lines were looked at."""
+    outcome: Outcome = "not comparable"
+
+    @property
+    def score(self) -> Score:
+        """Either of them."""
+        found = self.first if self.first is not None else self.second
+        assert found is not None  # noqa: S101  a line has at least one
+        return found
+
+
+def settled(lines: Sequence[Line], level: float) -> list[Line]:
+    """What each line comes to, given that all of them were looked at (Holm's correction)."""
+    known = np.array(
+        [np.nan if line.difference is None else line.difference.p for line in lines], float
+    )
+    adjusted = corrected(known, "holm")
+    return [
+        replace(line, p=float(p), outcome=_outcome(line, float(p), level))
+        for line, p in zip(lines, adjusted, strict=True)
+    ]
+
+
+def _outcome(line: Line, p: float, level: float) -> Outcome:
+    """Sure is a difference whose intervals all lie beside 0, whatever is drawn anew (samples,
+    clusters, concepts, seeds), and that would be rare among so many comparisons."""
+    found = line.difference
+    if found is None or np.isnan(found.value):
+        return "not comparable"
+    if found.interval is not None and found.interval.method == SAME:
+        return "the same"
+    beside = all(one.low > 0 or one.high < 0 for one in found.intervals)
+    same_way = len({one.low > 0 for one in found.intervals}) == 1
+    if not (beside and same_way and p <= 1 - level):
+        return "undecided"
+    return "better" if (found.value > 0) == (line.score.better == "higher") else "worse"
+
+
+def lines_of(
+    runs: tuple[RunRead, RunRead], keys: Sequence[Key], resampling: Resampling, progress: Progress
+) -> tuple[dict[Key, Line], "BothSamples"]:
+    """Scores that both runs have, by what they mean; and the samples that both have."""
+    samples = BothSamples(runs)
+    found: dict[Key, Line] = {}
+    groups = list(_groups([runs[0].by_key[key] for key in keys]))
+    what = f"{runs[0].name} and {runs[1].name}"
+    for number, (request, cells) in enumerate(groups):
+        progress(what, number, len(groups))
+        found |= _lines(runs, request, cells, (samples, resampling))
+    progress(what, len(groups), len(groups))
+    return found, samples
+
+
+class BothSamples:
+    """The evidence of two runs, cut to the same samples kind by kind, when it is asked for."""
+
+    def __init__(self, runs: tuple[RunRead, RunRead]) -> None:
+        self.runs = runs
+        self.n = 0
+        self.dropped = (0, 0)
+        self._known: dict[type[Evidence], Aligned] = {}
+
+    def of(self, kind: type[Evidence]) -> Aligned:
+        """Both runs' bundles of a kind."""
+        if kind not in self._known:
+            bundles = [
+                [kinds[kind] for kinds in run.evidence if kind in kinds] for run in self.runs
+            ]
+            if not all(bundles):
+                raise NotComparable(f"no {kind.kind} evidence in one of the runs")
+            self._known[kind] = found = aligned(bundles, same_data=same_data(*self.runs))
+            if found.n >= self.n:
+                self.n, self.dropped = found.n, (found.dropped[0], found.dropped[1])
+        return self._known[kind]
+
+
+def same_data(first: RunRead, second: RunRead) -> bool:
+    """Whether both runs name the same data set and read the same bytes of it."""
+    one, other = first.record.spec.dataset, second.record.spec.dataset
+    both = set(first.made.inputs) & set(second.made.inputs)
+    same = all(first.made.inputs[name] == second.made.inputs[name] for name in both)
+    return one is not None and one == other and bool(both) and same
+
+
+def _groups(scores: Sequence[Score]) -> Iterator[tuple[Request | str, dict[Key, tuple[int, ...]]]]:
+    """Scores that one request gives, each with its place among the swept options.
+
+    A score that this version would not compute as it was comes with the reason.
+    """
+    together: dict[tuple[str, int, str], list[Score]] = {}
+    for score in scores:
+        sweeps = catalogue()[score.metric].sweeps if score.metric in catalogue() else ()
+        plain = {k: v for k, v in score.options.items() if k not in sweeps}
+        name = (score.metric, score.version, repr(sorted(plain.items())))
+        together.setdefault(name, []).append(score)
+    for (metric, version, _), own in together.items():
+        entry = catalogue().get(metric)
+        if entry is None or entry.version != version:
+            yield f"this version has no {metric} {version}", {key_of(s): () for s in own}
+            continue
+        plain = {k: v for k, v in own[0].options.items() if k not in entry.sweeps}
+        swept = [tuple(dict.fromkeys(s.options[name] for s in own)) for name in entry.sweeps]
+        places = {
+            key_of(s): tuple(
+                choices.index(s.options[name])
+                for name, choices in zip(entry.sweeps, swept, strict=True)
+            )
+            for s in own
+        }
+        try:
+            options = plain | dict(zip(entry.sweeps, swept, strict=True))
+            yield Request(entry, options), places
+        except EvidenceError as error:
+            yield str(error), places
+
+
+def _lines(
+    runs: tuple[RunRead, RunRead],
+    request: Request | str,
+    cells: dict[Key, tuple[int, ...]],
+    how: tuple[BothSamples, Resampling],
+) -> dict[Key, Line]:
+    """The lines of one request."""
+    scores = {key: (runs[0].by_key[key], runs[1].by_key[key]) for key in cells}
+    samples, resampling = how
+    try:
+        if isinstance(request, str):
+            raise NotComparable(request)
+        both = samples.of(request.entry.needs)
+        rows = [rows_of(request, bundles, resampling) for bundles in both.bundles]
+    except NotComparable as reason:
+        return {key: Line(*pair, None, str(reason)) for key, pair in scores.items()}
+    except RefusedInput:  # the evidence lies elsewhere
+        return {key: _from_tables(runs, pair, resampling) for key, pair in scores.items()}
+    except EvidenceError as error:
+        return {key: Line(*pair, None, str(error)) for key, pair in scores.items()}
+    found = {}
+    for key, pair in scores.items():
+        first, second = (
+            Side(one, cells[key], score, tuple(run.record.spec.seeds))
+            for one, score, run in zip(rows, pair, runs, strict=True)
+        )
+        told = difference(first, second, identical=both.identical)
+        found[key] = Line(*pair, told, _remark(pair, told, both))
+    return found
+
+
+def _from_tables(
+    runs: tuple[RunRead, RunRead], scores: tuple[Score, Score], resampling: Resampling
+) -> Line:
+    try:
+        told = table_difference(runs, scores, resampling)
+    except NotComparable as reason:
+        return Line(*scores, None, str(reason))
+    return Line(*scores, told, "from what each sample gave, not from the evidence")
+
+
+def _remark(scores: tuple[Score, Score], told: Difference, both: Aligned) -> str:
+    """What a reader must know of a difference."""
+    if np.isnan(told.value):
+        return "undefined in one of the runs, or nothing that both have"
+    remarks = []
+    if any(both.dropped):
+        remarks.append(f"on the {both.n} samples that both have")
+    if told.items is not None and told.items.dropped:
+        remarks.append(f"over the {len(told.items.names)} {told.items.over} that both have")
+    again = zip((told.first, told.second), scores, strict=True)
+    if not remarks and any(abs(value - score.value) > 1e-6 for value, score in again):
+        remarks.append("computed again, a score comes out otherwise than it was stored")
+    return "; ".join([*remarks, *_alike(told)])
+
+
+def _alike(told: Difference) -> Iterator[str]:
+    """Where nothing varied the interval is a bound, not a spread: say what it stands on."""
+    if told.interval is None or told.interval.method != NOTHING_VARIED:
+        return
+    items = told.items
+    what = "every sample" if items is None else f"each of the {len(items.names)} {items.over}"
+    same = "scores the same in both" if abs(told.value) <= 1e-12 else "differs by the same"
+    yield f"{what} {same}: the interval is what one not met could change"

@@ -1,0 +1,140 @@
+"""Run folders that are to be compared: what they say, and the evidence behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load
+from theodolite.evidence.shards import some_samples
+from theodolite.questions import Question
+from theodolite.results import Score
+from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.scores_file import ScoresFile, VerdictRecord, score_of
+from theodolite.run_folder.seal import MANIFEST, verify
+from theodolite.runs.stored import BUCKETS, digests_of
+from theodolite.runs.stored import by_kind as stored_by_kind
+from theodolite.verdicts.answers import by_kind
+
+MOST_STORED = 50_000
+"""Samples of evidence in pieces that are brought into memory to be compared."""
+
+Kinds = dict[type[Evidence], Evidence]
+Key = tuple[str, int, str]
+"""A metric, its version, its options: scores with the same key mean the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunRead:
+    """A run folder that was read and checked."""
+
+    folder: Path
+    name: str
+    """What it is called beside other runs."""
+    record: RunRecord
+    made: MadeRecord
+    scores: tuple[Score, ...]
+    verdicts: dict[Question, VerdictRecord]
+    sealed: bool
+
+    @property
+    def title(self) -> str:
+        """What the run calls itself."""
+        return self.record.spec.title or self.record.spec.name
+
+    @cached_property
+    def by_key(self) -> dict[Key, Score]:
+        """Its scores by what they mean."""
+        return {key_of(score): score for score in self.scores}
+
+    def headline(self, question: Question) -> Score | None:
+        """The score that the verdict was read from."""
+        given = self.verdicts.get(question)
+        if given is None:
+            return None
+        wanted = (given.metric, _canonical(given.options))
+        return next((s for s in self.scores if (s.metric, _canonical(s.options)) == wanted), None)
+
+    @cached_property
+    def evidence(self) -> list[Kinds]:
+        """Of each seed the bundles by kind; refused where they cannot be had."""
+        if self.made.stored:
+            return [self._stored()]
+        root = self.folder / "evidence"
+        seeds = [root / f"seed-{seed}" for seed in self.record.spec.seeds]
+        there = [path for path in seeds if path.is_dir()]
+        if not there:
+            raise RefusedInput(f"run {self.name!r}", "no evidence in its folder", "evidence/seed-…")
+        return [by_kind([load(kind) for kind in sorted(seed.iterdir())]) for seed in there]
+
+    def forget(self) -> None:
+        """Free the evidence; it is read anew if it is asked for again."""
+        self.__dict__.pop("evidence", None)
+
+    def _stored(self) -> Kinds:
+        """Evidence in pieces, if it is on this machine, unchanged, and fits into memory."""
+        what, addresses = f"run {self.name!r}", self.made.stored
+        if any(address.startswith(BUCKETS) for address in addresses):
+            raise RefusedInput(what, "evidence in a bucket", "evidence on this machine")
+        try:
+            digests = digests_of(addresses)
+        except EvidenceError as error:
+            raise RefusedInput(what, "no evidence where it was", "evidence as it was") from error
+        if any(self.made.inputs.get(address) != digest for address, digest in digests.items()):
+            raise RefusedInput(what, "evidence that was changed since", "evidence as it was")
+        kinds = stored_by_kind(self.record.spec, addresses)
+        most = max(len(shards) for shards in kinds.values())
+        if most > MOST_STORED:
+            raise RefusedInput(what, f"evidence of {most:,} samples", f"at most {MOST_STORED:,}")
+        return {kind: some_samples(shards, MOST_STORED, 0) for kind, shards in kinds.items()}
+
+
+def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
+    """Read a finished run; one whose bytes were changed since is refused."""
+    if not (folder / "run.json").is_file():
+        raise RefusedInput(f"run {folder.name!r}", "no run.json", "a run folder")
+    sealed = (folder / MANIFEST).is_file()
+    if sealed or must_be_sealed:
+        verify(folder)
+    content = read_record(folder / "scores.json", ScoresFile)
+    return RunRead(
+        folder,
+        folder.resolve().name,
+        read_record(folder / "run.json", RunRecord),
+        read_record(folder / "made.json", MadeRecord),
+        tuple(score_of(one) for one in content.scores),
+        {one.question: one for one in content.verdicts},
+        sealed,
+    )
+
+
+def read_runs(folders: Sequence[Path]) -> list[RunRead]:
+    """Several runs, each under a name of its own."""
+    runs = [read_run(folder) for folder in folders]
+    names = [run.name for run in runs]
+    if len({run.folder.resolve() for run in runs}) < len(runs):
+        raise EvidenceError("runs", "a folder twice", "different run folders")
+    named = []
+    for run in runs:
+        clash = names.count(run.name) > 1
+        shown = f"{run.folder.resolve().parent.name}/{run.name}" if clash else run.name
+        named.append(_renamed(run, shown))
+    return named
+
+
+def _renamed(run: RunRead, name: str) -> RunRead:
+    fields = (run.record, run.made, run.scores, run.verdicts, run.sealed)
+    return RunRead(run.folder, name, *fields)
+
+
+def key_of(score: Score) -> Key:
+    """What a score means."""
+    return score.metric, score.version, _canonical(score.options)
+
+
+def _canonical(options: dict[str, Any]) -> str:
+    plain = {k: list(v) if isinstance(v, list | tuple) else v for k, v in options.items()}
+    return repr(sorted(plain.items()))

@@ -1,0 +1,135 @@
+"""The same samples in two or more runs: found by name, put into one order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from theodolite.evidence.axes import NamedAxis, Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.shards import evidence_digest
+
+FEWEST = 2
+OTHER_ROWS = (
+    "the %s at the same rows differ: perhaps the same samples in another order; "
+    "save `ids` with both runs"
+)
+
+
+class NotComparable(Exception):
+    """Why a score of one run cannot be held against that of another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Bundles of one kind, by run and seed, cut to the samples that all have, in one order."""
+
+    bundles: tuple[tuple[Evidence, ...], ...]
+    n: int
+    dropped: tuple[int, ...]
+    """Of each run, how many samples the others do not have."""
+    identical: bool
+    """Whether all runs hold the very same evidence."""
+
+
+def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> Aligned:
+    """Cut the bundles of each run (one per seed) to the samples that all runs have.
+
+    Samples are the same where their ids are. Without ids their numbers must do: then labels or
+    annotations must be there and agree, or ``same_data`` says that the runs read the same data.
+    """
+    firsts = [seeds[0] for seeds in runs]
+    by_ids = all(one.samples.ids is not None for seeds in runs for one in seeds)
+    keys = [[_keys(one.samples, by_ids=by_ids) for one in seeds] for seeds in runs]
+    common = _common([key for seeds in keys for key in seeds])
+    if len(common) < FEWEST:
+        raise NotComparable("other samples")
+    if not by_ids and any(len(own[0]) != len(common) for own in keys):
+        raise NotComparable("samples have numbers only, and there are not as many in each run")
+    cut = [
+        [one[_rows(key, common)] for one, key in zip(seeds, own, strict=True)]
+        for seeds, own in zip(runs, keys, strict=True)
+    ]
+    proofs = [_agree(cut[0][0], seeds[0], by_ids=by_ids) for seeds in cut[1:]]
+    if not by_ids and not same_data and not all(proofs):
+        raise NotComparable("samples have numbers only, and no labels that show they are the same")
+    samples = Samples(
+        index=np.asarray(cut[0][0].samples.index),
+        ids=cut[0][0].samples.ids if by_ids else None,
+        clusters=_clusters([seeds[0].samples for seeds in cut]),
+    )
+    placed = tuple(tuple(_with_samples(one, samples) for one in seeds) for seeds in cut)
+    digests = {tuple(evidence_digest(one) for one in seeds) for seeds in placed}
+    dropped = tuple(len(first) - len(common) for first in firsts)
+    return Aligned(placed, len(common), dropped, len(digests) == 1)
+
+
+def _keys(samples: Samples, *, by_ids: bool) -> np.ndarray:
+    return np.asarray(samples.ids if by_ids else samples.index)
+
+
+def _common(keys: Sequence[np.ndarray]) -> np.ndarray:
+    """What all have, in the order of the first."""
+    shared = set(keys[0].tolist())
+    for other in keys[1:]:
+        shared &= set(other.tolist())
+    return np.array([key for key in keys[0].tolist() if key in shared], keys[0].dtype)
+
+
+def _rows(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    place = {key: row for row, key in enumerate(keys.tolist())}
+    return np.array([place[key] for key in wanted.tolist()], np.int64)
+
+
+def _agree(one: Any, other: Any, *, by_ids: bool) -> bool:
+    """Whether labels or annotations show that samples are the same; refused where they differ."""
+    shown = False
+    for name, bundle in one._inner():
+        shown = _agree(bundle, getattr(other, name), by_ids=by_ids) or shown
+    for name in ("labels", "truth", "objects", "ratings"):
+        mine, yours = getattr(one, name, None), getattr(other, name, None)
+        if mine is None or yours is None:
+            continue
+        mine, yours = _on_same_names(name, (one, np.asarray(mine)), (other, np.asarray(yours)))
+        if mine.shape != yours.shape or not mine.size:
+            continue
+        if not np.array_equal(mine, yours, equal_nan=mine.dtype.kind == "f"):
+            raise NotComparable(
+                f"other {name} of the same samples" if by_ids else OTHER_ROWS % name
+            )
+        shown = True
+    return shown
+
+
+def _on_same_names(
+    name: str, one: tuple[Any, np.ndarray], other: tuple[Any, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Classes and concepts may be in another order, or be others: only shared names can differ."""
+    (a, mine), (b, yours) = one, other
+    if name == "labels":
+        names = [np.array(_names(bundle, "classes")) for bundle in (a, b)]
+        if len(names[0]) and set(names[0].tolist()) == set(names[1].tolist()):
+            return names[0][mine], names[1][yours]
+        return mine, yours
+    if name != "truth":
+        return mine, yours
+    shared = [n for n in _names(a, "concepts") if n in set(_names(b, "concepts"))]
+    columns = [[_names(bundle, "concepts").index(n) for n in shared] for bundle in (a, b)]
+    return mine[:, columns[0]], yours[:, columns[1]]
+
+
+def _names(bundle: Any, axis: str) -> tuple[str, ...]:
+    found = getattr(bundle, axis, None)
+    return found.names if isinstance(found, NamedAxis) else ()
+
+
+def _clusters(samples: Sequence[Samples]) -> np.ndarray | None:
+    """The first run's that has any: what belongs together in one belongs together in all."""
+    return next((s.clusters for s in samples if s.clusters is not None), None)
+
+
+def _with_samples(evidence: Any, samples: Samples) -> Any:
+    """The same evidence, about these samples."""
+    inside = {name: _with_samples(bundle, samples) for name, bundle in evidence._inner()}
+    return replace(evidence, samples=samples, **inside)

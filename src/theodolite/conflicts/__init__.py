@@ -1,0 +1,1 @@
+"""Where the answers to different questions disagree."""

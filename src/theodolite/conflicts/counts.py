@@ -1,0 +1,206 @@
+"""Counting where two questions disagree, and what to expect if they were unrelated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import gammaln
+
+from theodolite.metrics.base import ratio
+from theodolite.results import Interval, Source
+from theodolite.scoring.request import Resampling
+from theodolite.stats.resampling import (
+    boundary_interval,
+    percentile_interval,
+    poisson_weights,
+    shuffle_interval,
+)
+
+DRAWN_AT_ONCE = 4096
+"""Clusters whose weights are held at a time."""
+SHUFFLES = 10_000
+FEWEST = 5
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How often a first question says good and a second bad of the same items."""
+
+    n: int
+    n_conflicts: int
+    share: float
+    interval: Interval | None
+    expected: float
+    """The share if the two questions had nothing to do with each other: product of margins."""
+    excess: Interval | None
+    """Interval of share minus what shuffled judgements give; of clusters, not narrower than if
+    whole clusters are drawn anew, and None if there are fewer than five or drawing them anew
+    changes nothing: shuffles of single items know nothing of clusters."""
+    p: float
+    """How often shuffled judgements lie as far out, on either side; NaN without items."""
+    kappa: float
+    """Cohen's kappa: 1 if they always agree, 0 as unrelated questions; NaN if both never vary."""
+    kappa_interval: Interval | None
+    """None where fewer than five are good, or bad, for one of the questions: resampling five items
+    does not tell how others would be."""
+
+
+def counted(
+    first: Bool[np.ndarray, " items"],
+    second: Bool[np.ndarray, " items"],
+    clusters: Int[np.ndarray, " items"] | None,
+    resampling: Resampling,
+    over: Source = "samples",
+) -> Counted:
+    """Conflicts between two judgements of the same items, with bootstrap intervals.
+
+    >>> good = np.array([True, True, False, False])
+    >>> found = counted(good, ~good, None, Resampling())
+    >>> found.share, found.expected, found.kappa
+    (0.5, 0.25, -1.0)
+    """
+    cells = _cells(first, second)
+    table = cells.sum(axis=0)
+    share, expected, kappa = (float(v[0]) for v in _numbers(table[None]))
+    drawn = _resampled(cells, clusters, resampling)
+    shares, expectations, kappas = _numbers(drawn)
+    over = over if clusters is None else "clusters"
+    level, n = resampling.level, int(table.sum())
+    units = n if clusters is None else len(np.unique(clusters))
+    within = percentile_interval(shares, share, level, over)
+    if within is None:
+        within = boundary_interval(share, (0.0, 1.0), units, level, over)
+    excess = _shuffled(table, share, resampling)
+    if clusters is not None:
+        beyond = percentile_interval(shares - expectations, share - expected, level, over)
+        excess = _wider(excess, beyond) if units >= FEWEST else None
+    around = percentile_interval(kappas, kappa, level, over)
+    few = min(table[:2].sum(), table[2:].sum(), table[::2].sum(), table[1::2].sum()) < FEWEST
+    return Counted(
+        n=n,
+        n_conflicts=int(table[1]),
+        share=share,
+        interval=_cut(within, 0.0),
+        expected=expected,
+        excess=_cut(excess, -1.0),
+        p=_shuffle_p(table),
+        kappa=kappa,
+        kappa_interval=None if np.isnan(kappa) or few else _cut(around, -1.0),
+    )
+
+
+def _cells(
+    first: Bool[np.ndarray, " items"], second: Bool[np.ndarray, " items"]
+) -> Float[np.ndarray, "items 4"]:
+    """Which of the four each item is: both good, only the first, only the second, neither."""
+    both = (first & second, first & ~second, ~first & second, ~first & ~second)
+    return np.stack(both, axis=1).astype(np.float64)
+
+
+def _numbers(tables: Float[np.ndarray, "resamples 4"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Share of conflicts, the share to expect, and kappa, of each table of four counts."""
+    whole = tables.sum(axis=1)
+    both, one, other, neither = ratio(tables, whole[:, None]).T
+    expected = (both + one) * (one + neither)
+    by_chance = (both + one) * (both + other) + (other + neither) * (one + neither)
+    kappa = ratio(both + neither - by_chance, np.where(1 - by_chance > 1e-12, 1 - by_chance, 0.0))
+    return one, expected, kappa
+
+
+def _resampled(
+    cells: Float[np.ndarray, "items 4"],
+    clusters: Int[np.ndarray, " items"] | None,
+    resampling: Resampling,
+) -> Float[np.ndarray, "resamples 4"]:
+    """The four counts when each item, or each whole cluster, counts a Poisson(1) number of times.
+
+    Items on their own need no weights: the sum of k such numbers is a Poisson(k) number.
+    """
+    if clusters is None:
+        rng = np.random.default_rng(resampling.seed)
+        return rng.poisson(cells.sum(axis=0), (resampling.resamples, 4)).astype(np.float64)
+    keys, rows = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((len(keys), 4))
+    np.add.at(sums, rows, cells)
+    drawn = np.zeros((resampling.resamples, 4))
+    for start in range(0, len(keys), DRAWN_AT_ONCE):
+        some = slice(start, start + DRAWN_AT_ONCE)
+        drawn += poisson_weights(keys[some], resampling.resamples, resampling.seed) @ sums[some]
+    return drawn
+
+
+def _shuffled(
+    table: Float[np.ndarray, " 4"], share: float, resampling: Resampling
+) -> Interval | None:
+    """How far the share is from those of one judgement shuffled among the items.
+
+    Shuffled, the number of conflicts is hypergeometric: it is drawn without shuffling anything.
+    """
+    n = int(table.sum())
+    if not n:
+        return None
+    good, bad = int(table[0] + table[1]), int(table[1] + table[3])
+    rng = np.random.default_rng(resampling.seed)
+    drawn = rng.hypergeometric(bad, n - bad, good, SHUFFLES) / n
+    return shuffle_interval(drawn, share, resampling.level)
+
+
+def _shuffle_p(table: Float[np.ndarray, " 4"]) -> float:
+    """Twice the smaller tail of the hypergeometric numbers that shuffles give, without drawing."""
+    n = int(table.sum())
+    if not n:
+        return float("nan")
+    good, bad = int(table[0] + table[1]), int(table[1] + table[3])
+    possible = np.arange(max(0, good + bad - n), min(good, bad) + 1)
+    ways = -sum(
+        gammaln(k + 1.0)
+        for k in (possible, good - possible, bad - possible, n - good - bad + possible)
+    )
+    shares = np.exp(ways - ways.max())
+    shares /= shares.sum()
+    seen = possible - table[1]
+    return min(1.0, 2 * float(min(shares[seen <= 0].sum(), shares[seen >= 0].sum())))
+
+
+def _wider(one: Interval | None, other: Interval | None) -> Interval | None:
+    """From the lowest to the highest end: it leaves out zero only where both do."""
+    if one is None or other is None:
+        return None
+    low, high = min(one.low, other.low), max(one.high, other.high)
+    return replace(other, low=low, high=high, method=f"{other.method}, and shuffles")
+
+
+def _cut(interval: Interval | None, low: float) -> Interval | None:
+    """Cut at what is possible."""
+    if interval is None:
+        return None
+    ends = np.clip([interval.low, interval.high], low, 1.0)
+    return replace(interval, low=float(ends[0]), high=float(ends[1]))
+
+
+def most_extreme(
+    better: Float[np.ndarray, " items"],
+    worse: Float[np.ndarray, " items"],
+    names: Sequence[str],
+    n: int,
+) -> list[int]:
+    """The items that are among the best in the first and among the worst in the second.
+
+    Both goodness values rise with how good the item is. Items are ordered by the lesser of their
+    two ranks, so that none is chosen for one question alone; ties go by name.
+    """
+    high, low = _places(better), _places(-worse)
+    order = sorted(
+        range(len(names)),
+        key=lambda i: (-min(high[i], low[i]), -(high[i] + low[i]), names[i]),
+    )
+    return order[:n]
+
+
+def _places(values: Float[np.ndarray, " items"]) -> Float[np.ndarray, " items"]:
+    """The share of items below each, equal ones counted half."""
+    ranked = np.sort(values)
+    below = np.searchsorted(ranked, values, side="left")
+    up_to = np.searchsorted(ranked, values, side="right")
+    return np.asarray((below + up_to) / (2 * max(len(values), 1)))

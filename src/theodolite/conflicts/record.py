@@ -1,0 +1,132 @@
+"""The file ``conflicts.json``: where the questions disagree on one model."""
+
+from typing import Literal
+
+from theodolite.conflicts.sentences import MEANS, WORDS, Level
+from theodolite.questions import Question
+from theodolite.results import Answer
+from theodolite.run_folder.run_file import Record
+from theodolite.run_folder.scores_file import IntervalRecord, NullRecord
+
+
+class JudgedRecord(Record):
+    """A question, the score that judges explanations or concepts by it, and its line."""
+
+    question: Question
+    of: Level
+    metric: str
+    options: dict[str, object]
+    better: Literal["higher", "lower"]
+    line: float
+    """An item is good if its value reaches it."""
+    line_is: Literal["enough", "null", "accepted"]
+    """``enough``: the card's convention; ``null``: the null's value, where the card has none;
+    ``accepted``: a clean null and what we accept above it."""
+    n: int
+    n_undefined: int
+    n_good: int
+
+
+class ConflictExampleRecord(Record):
+    """An explanation or concept, with its values on both questions."""
+
+    name: str
+    good_value: float
+    bad_value: float
+
+
+class ConflictRecord(Record):
+    """How many explanations or concepts are good for one question and bad for another."""
+
+    good: Question
+    bad: Question
+    of: Level
+    n: int
+    """Judged by both."""
+    n_conflicts: int
+    n_undefined: int
+    """Asked by both, but undefined for at least one."""
+    n_unmatched: int
+    """Known to only one of the two."""
+    share: float | None
+    interval: IntervalRecord | None
+    null: NullRecord
+    """The share if the two questions had nothing to do with each other."""
+    p: float | None = None
+    """How often shuffled judgements lie as far from it, corrected (Holm) for all pairs of questions
+    of the level; older files have none."""
+    by_number: bool = False
+    """Whether two kinds of evidence were matched by the numbers of their rows, for want of ids."""
+    kappa: float | None
+    """Agreement beyond chance: 1 always, 0 as unrelated; null where neither ever varies."""
+    kappa_interval: IntervalRecord | None
+    """Null also where too few are good, or bad, for one of the questions."""
+    examples: list[ConflictExampleRecord]
+
+    @property
+    def stands_out(self) -> Literal["more", "less", "as"]:
+        """Whether it is surely more or less often than of unrelated questions.
+
+        Its interval must say so, and shuffles, when all pairs of questions are looked at together.
+        """
+        between = self.null.difference
+        if between is None or (self.p is not None and self.p > 1 - between.level + 1e-12):
+            return "as"
+        return "more" if between.low > 0 else "less" if between.high < 0 else "as"
+
+    @property
+    def means(self) -> str:
+        """What such a conflict means for a reader."""
+        return MEANS[self.good, self.bad]
+
+    @property
+    def cause(self) -> str:
+        """The same, if there is more to it than chance: else nothing."""
+        return "" if self.stands_out == "as" else self.means
+
+    @property
+    def claim(self) -> str:
+        """What they are and are not, to follow "the explanations that"."""
+        return f"{WORDS[self.of][self.good][0]} but {WORDS[self.of][self.bad][1]}"
+
+    @property
+    def statement(self) -> str:
+        """The finding in one sentence."""
+        if self.share is None or self.null.value is None:
+            return f"None of the {self.of} could be judged by both."
+        interval = self.interval
+        ends = "" if interval is None else f" [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+        return (
+            f"{100 * self.share:.1f} % of the {self.of}{ends} {self.claim}; "
+            f"{100 * self.null.value:.1f} % if the two had nothing to do with each other."
+        )
+
+
+class VerdictConflictRecord(Record):
+    """Two verdicts on the model as a whole that point in different directions."""
+
+    good: Question
+    bad: Question
+    good_answer: Answer
+    bad_answer: Answer
+
+    @property
+    def means(self) -> str:
+        """What that means for a reader."""
+        return MEANS[self.good, self.bad]
+
+
+class ConflictsFile(Record):
+    """The file ``conflicts.json``."""
+
+    format: Literal["theodolite-conflicts"] = "theodolite-conflicts"
+    format_version: Literal[1] = 1
+    verdicts: list[VerdictConflictRecord]
+    judged: list[JudgedRecord]
+    conflicts: list[ConflictRecord]
+
+    @property
+    def strongest(self) -> list[ConflictRecord]:
+        """Conflicts that there are: those that stand out first, then the more frequent."""
+        there = [one for one in self.conflicts if one.n_conflicts]
+        return sorted(there, key=lambda one: (one.stands_out != "more", -(one.share or 0.0)))

@@ -1,0 +1,101 @@
+"""What it means for a reader that one question is answered well and another badly."""
+
+from typing import Literal
+
+from theodolite.questions import Question
+
+Level = Literal["explanations", "concepts"]
+
+WORDS: dict[Level, dict[Question, tuple[str, str]]] = {
+    "explanations": {
+        "exists": ("name what is there", "name what is not there"),
+        "located": ("look at the right place", "look elsewhere"),
+        "leaks": ("carry no more than they say", "leak"),
+        "faithful": ("are faithful to the network", "are unfaithful to the network"),
+        "detects": ("come from units that detect", "come from units that do not detect"),
+        "accepted": ("are accepted by people", "are not accepted by people"),
+    },
+    "concepts": {
+        "exists": ("stand for what is there", "do not stand for what is there"),
+        "located": ("are looked at where they are", "are looked at elsewhere"),
+        "leaks": ("are free of leaks", "leak"),
+        "faithful": ("are used as said", "are not used as said"),
+        "detects": ("are detected", "are not detected"),
+        "accepted": ("are accepted by people", "are not accepted by people"),
+    },
+}
+"""What is said of explanations or concepts that are good or bad for a question."""
+
+SHORT: dict[Question, tuple[str, str]] = {
+    "exists": ("concepts are there", "concepts are not there"),
+    "located": ("looks at the right place", "looks elsewhere"),
+    "leaks": ("free of leaks", "leaks"),
+    "faithful": ("faithful", "unfaithful"),
+    "detects": ("units detect", "units do not detect"),
+    "accepted": ("accepted", "not accepted"),
+}
+"""The same for the heads of a table."""
+
+MEANS: dict[tuple[Question, Question], str] = {
+    ("exists", "located"): "The concepts are in the picture, but the model looks elsewhere: it may "
+    "have guessed them from the surroundings.",
+    ("located", "exists"): "The model looks at the right place and names concepts that are not "
+    "there: the place is right, the name is not.",
+    ("exists", "leaks"): "The concepts are there, but they carry more than they say: part of the "
+    "answer travels beside the words you read.",
+    ("leaks", "exists"): "The concepts carry nothing else, but they are not there: clean words for "
+    "the wrong things.",
+    ("exists", "faithful"): "The explanation names true things that did not make the output: a "
+    "description of the input, not of the network's reasons.",
+    ("faithful", "exists"): "The network does go by these concepts, though they are not there: the "
+    "explanation is honest, and the network is mistaken.",
+    ("exists", "detects"): "The named concepts are there, but no unit detects them: the names do "
+    "not come from where they are said to come from.",
+    ("detects", "exists"): "Units detect their concepts, yet explanations name ones that are not "
+    "there: what is detected is not what gets named.",
+    ("exists", "accepted"): "What is named is there, and people still do not agree: true, but not "
+    "what they were looking for.",
+    ("accepted", "exists"): "People accept explanations that name what is not there: they sound "
+    "right and are wrong.",
+    ("located", "leaks"): "The model looks where the concepts are, but the concepts carry more "
+    "than they say: looking at the right place does not keep them clean.",
+    ("leaks", "located"): "The concepts carry nothing else, but the model looks elsewhere for "
+    "them: clean words with the wrong place.",
+    ("located", "faithful"): "The right place is marked, but it did not decide: a good picture of "
+    "the object, not of the network's reasons.",
+    ("faithful", "located"): "The marked places did decide, and they are not where they should be: "
+    "the network goes by something else, and the explanation says so.",
+    ("located", "detects"): "The model looks where the concept is, but no unit detects it: the map "
+    "is right and the unit's name is not.",
+    ("detects", "located"): "Units detect their concepts, but the explanation looks elsewhere: the "
+    "knowledge is there and is not what is shown.",
+    ("located", "accepted"): "The model looks at the right place, and people still do not agree: "
+    "being right is not yet being convincing.",
+    ("accepted", "located"): "People accept explanations that look at the wrong place: do not take "
+    "their agreement for a check of the place.",
+    ("leaks", "faithful"): "The concepts carry nothing else, but they do not make up the output: "
+    "clean words that do not decide.",
+    ("faithful", "leaks"): "The concepts make up the output, but with more than they say: the sum "
+    "is right and the words are not.",
+    ("leaks", "detects"): "The concepts carry nothing else, but no unit detects them: they are "
+    "clean and not found in the network.",
+    ("detects", "leaks"): "Units detect their concepts and carry other things beside them: the "
+    "name tells only part of it.",
+    ("leaks", "accepted"): "The concepts carry nothing else, and people do not accept them: clean, "
+    "but not what people would say.",
+    ("accepted", "leaks"): "People accept concepts that carry more than they say: what convinces "
+    "them is not all that decides.",
+    ("faithful", "detects"): "The concepts make up the output, but no unit detects them: they are "
+    "used under names that do not fit.",
+    ("detects", "faithful"): "Units detect their concepts, but these do not make up the output: "
+    "knowledge that the network has and does not use.",
+    ("faithful", "accepted"): "The explanation says what the network did, and people do not accept "
+    "it: the network's reasons may be the trouble, not the explanation.",
+    ("accepted", "faithful"): "People accept explanations that the network did not follow: "
+    "persuasion, not evidence.",
+    ("detects", "accepted"): "Units detect their concepts, and people do not accept what is made "
+    "of them: right parts, unconvincing whole.",
+    ("accepted", "detects"): "People accept explanations from units that do not detect what they "
+    "are named after: the names please, the units do not fit.",
+}  # fmt: skip
+"""(answered well, answered badly): what that means."""

@@ -1,1 +1,0 @@
-"""What evidence is: arrays on named axes, checked once when made."""

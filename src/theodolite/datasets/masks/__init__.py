@@ -1,0 +1,1 @@
+"""Pictures with a mask for each concept."""

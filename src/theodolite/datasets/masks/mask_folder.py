@@ -1,0 +1,166 @@
+"""Your own data set of masks: tables, pictures, and masks or label maps.
+
+``samples.csv`` has a row per picture: ``picture`` (a path below the folder), perhaps ``class``, and
+a column per concept that holds for the whole picture, with 1 or 0 (``split`` and ``group`` are
+left out). Then one or both of:
+
+- ``masks.csv`` (picture, concept, file, and perhaps category): a mask each, there where it is not
+  black; masks may overlap.
+- ``labels.csv`` (picture, file) with ``concepts.csv`` (number, name, category): label maps whose
+  grey values, 1 to 254, are the numbers; 0 is no label. A picture may have several.
+
+A category is ``object`` if nothing is said, and ``scene`` for a column of ``samples.csv``. What
+``concepts.csv`` says goes first; there, a concept without label maps has an empty number.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from theodolite.datasets.masks.mask_data import (
+    Grid,
+    Layers,
+    MaskData,
+    as_layer,
+    grey_numbers,
+    layers_of_masks,
+    sampled,
+)
+from theodolite.errors import EvidenceError
+from theodolite.io.paths import confined
+from theodolite.io.pictures import read_picture
+from theodolite.io.text import read_csv
+
+OWN_COLUMNS = ("picture", "class", "split", "group")
+Rows = list[dict[str, str]]
+
+
+def mask_folder(root: Path) -> MaskData:
+    """Read a folder laid out as above."""
+    samples = _rows(root, "samples", ("picture",))
+    masks = _rows(root, "masks", ("picture", "concept", "file"))
+    maps = _rows(root, "labels", ("picture", "file"))
+    listed = _rows(root, "concepts", ("number", "name", "category"))
+    pictures = [row["picture"] for row in samples]
+    if not pictures or len(set(pictures)) < len(pictures):
+        raise EvidenceError("samples.csv", "none or a picture twice", "one row per picture")
+    if not masks and not maps:
+        raise EvidenceError(f"folder {root.name!r}", "no masks", "masks.csv or labels.csv")
+    columns = [name for name in samples[0] if name not in OWN_COLUMNS]
+    categories = _categories(listed, columns, masks)
+    concepts = list(categories)
+    mask_files: list[list[tuple[str, int]]] = [[] for _ in pictures]
+    for at, row in _placed(masks, pictures, "masks.csv"):
+        mask_files[at].append((row["file"], concepts.index(row["concept"])))
+    map_files: list[list[str]] = [[] for _ in pictures]
+    for at, row in _placed(maps, pictures, "labels.csv"):
+        map_files[at].append(row["file"])
+    entry = _entries(listed, concepts)
+    labels, classes = _classes(samples)
+    return MaskData(
+        name=root.name,
+        folder=root,
+        pictures=tuple(pictures),
+        concepts=tuple(concepts),
+        categories=tuple(categories.values()),
+        scenes=tuple(
+            tuple(concepts.index(name) for name in columns if _marked(row, name)) for row in samples
+        ),
+        read_layers=partial(_layers, root, map_files, entry, mask_files),
+        labels=labels,
+        classes=classes,
+        tables=tuple(sorted(path for path in root.iterdir() if path.suffix == ".csv")),
+    )
+
+
+def _rows(root: Path, name: str, columns: tuple[str, ...]) -> Rows:
+    path = confined(root, f"{name}.csv")
+    rows = list(read_csv(path)) if path.is_file() else []
+    if rows and not set(columns) <= set(rows[0]):
+        raise EvidenceError(f"{name}.csv", f"columns {list(rows[0])}", f"{list(columns)}")
+    return rows
+
+
+def _placed(rows: Rows, pictures: list[str], table: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows, each with the number of its picture."""
+    of = {picture: i for i, picture in enumerate(pictures)}
+    for row in rows:
+        if row["picture"] not in of:
+            raise EvidenceError(table, f"picture {row['picture']!r}", "one of samples.csv")
+        yield of[row["picture"]], row
+
+
+def _categories(listed: Rows, columns: list[str], masks: Rows) -> dict[str, str]:
+    """Each concept with its category, in the order in which the tables name them."""
+    found: dict[str, str] = {}
+    for row in listed:
+        if not row["name"] or row["name"] in found:
+            raise EvidenceError("concepts.csv", f"name {row['name']!r}", "one row per concept")
+        found[row["name"]] = row["category"] or "object"
+    first = dict(found)
+    for name in columns:
+        found.setdefault(name, "scene")
+    for row in masks:
+        name, category = row["concept"], row.get("category", "")
+        found.setdefault(name, category or "object")
+        if not name or (category and name not in first and found[name] != category):
+            raise EvidenceError(
+                f"masks.csv, concept {name!r}",
+                f"category {category!r} after {found[name]!r}",
+                "a name, and one category for each",
+            )
+    return found
+
+
+def _entries(listed: Rows, concepts: list[str]) -> dict[int, int]:
+    """What a number in a label map stands for."""
+    entry = {0: 0}
+    for row in listed:
+        text = row["number"].strip()
+        number = int(text) if text.isdecimal() and text.isascii() and len(text) <= 3 else 0
+        if text and (number in entry or number > 254):
+            raise EvidenceError(
+                f"concepts.csv, {row['name']!r}", f"number {text!r}", "1 to 254, each once"
+            )
+        if text:
+            entry[number] = concepts.index(row["name"]) + 1
+    return entry
+
+
+def _marked(row: dict[str, str], name: str) -> bool:
+    if row[name].strip() not in ("0", "1"):
+        raise EvidenceError(
+            f"samples.csv, {name!r} of {row['picture']!r}", repr(row[name]), "1 or 0"
+        )
+    return row[name].strip() == "1"
+
+
+def _classes(samples: Rows) -> tuple[Int[np.ndarray, " n"] | None, tuple[str, ...]]:
+    if "class" not in samples[0]:
+        return None, ()
+    classes, labels = np.unique([row["class"] for row in samples], return_inverse=True)
+    return labels.astype(np.int64), tuple(classes.tolist())
+
+
+def _layers(
+    root: Path,
+    maps: list[list[str]],
+    entry: dict[int, int],
+    masks: list[list[tuple[str, int]]],
+    row: int,
+    grid: Grid,
+) -> Layers:
+    layers = [
+        as_layer(grey_numbers(confined(root, file), grid), entry, f"label map {file!r}")[None]
+        for file in maps[row]
+    ]
+    drawn = []
+    for file, concept in masks[row]:
+        grey = np.asarray(read_picture(confined(root, file))).max(axis=-1)
+        drawn.append((concept, sampled(grey, grid) > 0))
+    if drawn or not layers:
+        layers.append(layers_of_masks(drawn, grid))
+    return np.concatenate(layers)

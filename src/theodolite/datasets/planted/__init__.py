@@ -1,0 +1,1 @@
+"""Planted truth: evidence whose scores are known."""

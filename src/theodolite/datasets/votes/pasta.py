@@ -1,0 +1,202 @@
+"""PASTA: votes of five people on explanations of pictures, from 1 to 5, on six questions."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from theodolite.datasets.votes.rows import plain_text
+from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.errors import RefusedInput
+from theodolite.evidence.axes import Samples, Techniques
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.io.paths import confined
+from theodolite.io.text import read_json
+
+QUESTIONS = ("Q1", "Q2", "Q3", "Q4", "Q5", "Q6")
+SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
+MOST_VOTES = 1000
+NAMED = {
+    39: "CLIP-QDA-sample", 40: "CLIP-Linear-sample", 41: "LIME-CBM on CLIP-QDA",
+    42: "SHAP-CBM on CLIP-QDA", 43: "LIME-CBM on CBM-logistic", 44: "SHAP-CBM on CBM-logistic",
+    45: "X-NeSyL", 46: "B-cos", 47: "B-cos", 48: "RISE-CBM", 49: "RISE-CBM",
+}  # fmt: skip
+"""What is known of the numbers of techniques; the others are maps over the picture."""
+_PICTURE = re.compile(r"(?P<data>[^_]+)_(?P<image>\d{1,9})_(?P<label>.+)\.(?:png|jpe?g)")
+_EXPLANATION = re.compile(
+    r"(?P<data>[^_]+)_(?P<image>\d{1,9})_(?P<technique>\d{1,9})_(?P<label>.+)\.(?:png|jpe?g)"
+)
+
+
+@dataclass
+class _Entry:
+    """One explanation and its votes."""
+
+    id: str
+    data: str
+    image: int
+    technique: int
+    shown: Shown
+    votes: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExplanations:
+    """Read the annotations, and point to pictures and maps of the folder that are there.
+
+    Of the paths in the file only what follows the last ``imgs/`` and ``expl/`` counts: pictures are
+    looked for in ``imgs``, explanations in ``expl`` and ``activations`` of the folder. Maps are
+    ``.npy``, concepts ``.json``; what is not there is None.
+
+    Args:
+        root: The folder.
+        file: The file of annotations in it; those of the batches have other names.
+    """
+    path = confined(Path(root), file)
+    entries, without = _entries(path, Path(root))
+    techniques = sorted({entry.technique for entry in entries.values()})
+    pictures = {
+        key: i for i, key in enumerate(dict.fromkeys(_picture(e) for e in entries.values()))
+    }
+    found = list(entries.values())
+    raters = max((len(entry.votes) for entry in found), default=0)
+    if not raters:
+        raise RefusedInput(f"file {path.name!r}", "no annotations", "some in `Annotation`")
+    about: dict[str, Any] = {
+        "scale": np.array(SCALE),
+        "samples": Samples(
+            ids=np.array([entry.id for entry in found]),
+            clusters=np.array([pictures[_picture(entry)] for entry in found]),
+        ),
+        "technique": np.array([techniques.index(entry.technique) for entry in found]),
+        "techniques": Techniques(tuple(_technique(number) for number in techniques)),
+        "raters": tuple(f"vote {i + 1}" for i in range(raters)),
+    }
+    tables = {question: _table(found, question, raters) for question in QUESTIONS}
+    return VotedExplanations(
+        name=f"PASTA {path.stem}",
+        questions={
+            question: RatingEvidence(ratings=table, **about)
+            for question, table in tables.items()
+            if not np.isnan(table).all()
+        },
+        shown=tuple(entry.shown for entry in found),
+        notes=_notes(found, without),
+        tables=(path,),
+    )
+
+
+def _entries(path: Path, root: Path) -> tuple[dict[str, _Entry], int]:
+    content = read_json(path, "file of annotations")
+    if not isinstance(content, list):
+        raise RefusedInput(f"file {path.name!r}", type(content).__name__, "a list of entries")
+    entries: dict[str, _Entry] = {}
+    without = 0
+    for number, raw in enumerate(content):
+        where = f"entry {number} of {path.name!r}"
+        if not isinstance(raw, dict):
+            raise RefusedInput(where, type(raw).__name__, "an object")
+        if raw.get("Annotation") is None:
+            without += 1
+            continue
+        entry = _entry(raw, where, root)
+        votes = raw["Annotation"]
+        if not isinstance(votes, list) or not all(isinstance(vote, dict) for vote in votes):
+            raise RefusedInput(where, "other votes", "a list of one object per annotator")
+        known = entries.setdefault(entry.id, entry)
+        known.votes.extend({q: _rating(v, q, where) for q in QUESTIONS if q in v} for v in votes)
+        if len(known.votes) > MOST_VOTES:
+            raise RefusedInput(where, "more votes", f"at most {MOST_VOTES}")
+    return entries, without
+
+
+def _entry(raw: Mapping[str, Any], where: str, root: Path) -> _Entry:
+    picture = _below(raw.get("img"), "imgs", where)
+    explanation = _below(raw.get("explication"), "expl", where)
+    of_picture = _PICTURE.fullmatch(PurePosixPath(picture).name)
+    said = _EXPLANATION.fullmatch(PurePosixPath(explanation).name)
+    if said is None or of_picture is None:
+        came = f"paths {picture!r} and {explanation!r}"
+        needed = "imgs/{data}_{image}_{label}.png, expl/{data}_{image}_{technique}_{class}.png"
+        raise RefusedInput(where, came, needed)
+    if (said["data"], said["image"]) != (of_picture["data"], of_picture["image"]):
+        raise RefusedInput(where, f"{explanation!r} of {picture!r}", "one and the same picture")
+    predicted, true = (plain_text(raw.get(k, ""), 300) for k in ("predictedclass", "GTclass"))
+    shown = _shown(root, picture, explanation, predicted, true or said["label"])
+    name = PurePosixPath(explanation).stem
+    return _Entry(name, said["data"], int(said["image"]), int(said["technique"]), shown)
+
+
+def _shown(root: Path, picture: str, explanation: str, predicted: str, true: str) -> Shown:
+    stem = f"activations/{PurePosixPath(explanation).with_suffix('')}"
+    values = _there(root, f"{stem}.json")
+    return Shown(
+        context=f"predicted: {predicted}; true class: {true}",
+        picture=_there(root, f"imgs/{picture}"),
+        map=_there(root, f"{stem}.npy") or _there(root, f"expl/{explanation}"),
+        concepts=None if values is None else _concepts(values),
+        label=predicted,
+    )
+
+
+def _below(given: Any, folder: str, where: str) -> str:
+    """What follows the last folder of this name in a path that somebody else wrote."""
+    if not isinstance(given, str) or f"{folder}/" not in given:
+        raise RefusedInput(where, f"path {given!r}"[:200], f"one with {folder}/ in it")
+    return given.rpartition(f"{folder}/")[2]
+
+
+def _there(root: Path, relative: str) -> Path | None:
+    path = confined(root, relative)
+    return path if path.is_file() else None
+
+
+def _concepts(path: Path) -> dict[str, float]:
+    content = read_json(path, "file of concepts")
+    if not isinstance(content, dict):
+        raise RefusedInput(f"file {path.name!r}", type(content).__name__, "concept: value")
+    values = {}
+    for name, value in content.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise RefusedInput(f"file {path.name!r}", f"{value!r}"[:60], "a number per concept")
+        values[plain_text(name, 300)] = float(value)
+    return values
+
+
+def _rating(vote: Mapping[str, Any], question: str, where: str) -> float:
+    value = vote[question]
+    if value is None:
+        return float("nan")
+    if isinstance(value, bool) or not isinstance(value, int | float) or value not in SCALE:
+        raise RefusedInput(where, f"{question} = {value!r}"[:60], "a whole number from 1 to 5")
+    return float(value)
+
+
+def _table(entries: Sequence[_Entry], question: str, raters: int) -> np.ndarray:
+    table = np.full((len(entries), raters), np.nan)
+    for row, entry in enumerate(entries):
+        for column, vote in enumerate(entry.votes):
+            table[row, column] = vote.get(question, np.nan)
+    return table
+
+
+def _picture(entry: _Entry) -> tuple[str, int]:
+    return entry.data, entry.image
+
+
+def _technique(number: int) -> str:
+    return f"{number} {NAMED[number]}" if number in NAMED else f"{number}"
+
+
+def _notes(entries: Sequence[_Entry], without: int) -> tuple[str, ...]:
+    pictures = sum(entry.shown.picture is not None for entry in entries)
+    maps = sum(entry.shown.map is not None for entry in entries)
+    return (
+        "Raters are not identified: vote 1 of two explanations is of two people. Only what does "
+        "not change when an explanation's votes change places means something; agreement by pairs "
+        "of columns is over positions.",
+        f"{len(entries):,} explanations; {pictures:,} pictures and {maps:,} maps are at hand.",
+        *([f"{without:,} entries without votes are left out."] if without else []),
+    )

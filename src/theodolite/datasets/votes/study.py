@@ -1,0 +1,104 @@
+"""Votes of our own studies, from the folder that a study is exported to."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
+from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.errors import RefusedInput
+from theodolite.evidence.vote_columns import (
+    PICTURES,
+    QUESTIONS,
+    SCALE,
+    TABLES,
+    Table,
+    TableName,
+    checked_together,
+    concepts_from,
+)
+from theodolite.io.paths import confined, existing
+from theodolite.io.tables import read_parquet
+
+Seen = Literal["all", "first"]
+
+
+def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
+    """Read ``votes.parquet``, ``instances.parquet`` and the rest of an export, and its pictures.
+
+    Only counted votes enter. Questions are ``q1`` to ``q6``, raters are pseudonyms, explanations of
+    one picture belong together. A map's colours lie over its picture, as they were shown. Pictures
+    that are not in the folder are None: agreement can be had without.
+
+    Args:
+        root: The folder of the export.
+        seen: ``first``: only votes of people who had not met the picture before, whose own answer
+            was therefore given blindly.
+    """
+    root = Path(root)
+    tables = checked_together(
+        {name: read_parquet(_file(root, name), f"table {name}") for name in TABLES}
+    )
+    rows = list(_rows(tables["votes"]))
+    counted = [row for row in rows if row["counted"]]
+    used = [row for row in counted if seen == "all" or row["image_exposure_index"] == 1]
+    if not used:
+        raise RefusedInput(f"export {root.name!r}", "no counted vote", "at least one")
+    explained = {row["instance"]: row for row in _rows(tables["instances"])}
+    order = {key: i for i, key in enumerate(explained)}
+    used.sort(key=lambda row: (order[row["instance"]], row["at_order"]))
+    found = explanations_from(
+        (vote for row in used for vote in _votes(row)),
+        name=root.name,
+        shown={row["instance"]: _shown(explained[row["instance"]], root) for row in used},
+        scale=[float(level) for level in SCALE],
+        tables=[_file(root, name) for name in TABLES],
+    )
+    without = len(explained) - len(found)
+    said = [
+        (len(rows) - len(counted), "votes were given beyond those that count."),
+        (len(counted) - len(used), "votes of people who had met the picture before are left out."),
+        (without, "explanations have no vote that counts and are left out."),
+    ]
+    missing = sum(one.picture is None or (one.overlay and one.map is None) for one in found.shown)
+    said.append((missing, "explanations have no picture in the folder."))
+    notes = [f"{number:,} {text}" for number, text in said if number]
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _file(root: Path, table: TableName) -> Path:
+    return existing(confined(root, f"{table}.parquet"), f"table {table}")
+
+
+def _rows(table: Table) -> Iterator[dict[str, Any]]:
+    for values in zip(*table.values(), strict=True):
+        yield dict(zip(table, values, strict=True))
+
+
+def _votes(row: Mapping[str, Any]) -> Iterator[Vote]:
+    for question in QUESTIONS:
+        rating = float("nan") if row[question] is None else float(row[question])
+        yield Vote(
+            row["instance"],
+            row["participant"],
+            question,
+            rating,
+            technique=row["technique"],
+            picture=row["picture_key"],
+        )
+
+
+def _shown(row: Mapping[str, Any], root: Path) -> Shown:
+    def file(name: str | None) -> Path | None:
+        path = None if name is None else confined(root / PICTURES, name)
+        return path if path is not None and path.is_file() else None
+
+    concepts = row["concepts"]
+    return Shown(
+        picture=file(row["picture"]),
+        map=file(row["map"]),
+        overlay=row["map"] is not None,
+        concepts=None if concepts is None else concepts_from(concepts, "concepts"),
+        label=plain_text(row["predicted"]),
+    )

@@ -1,0 +1,1 @@
+"""Which concept, or combination of concepts, a unit detects."""

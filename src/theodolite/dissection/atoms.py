@@ -1,0 +1,200 @@
+"""Concept masks, packed: pixels of one picture that carry the same labels are one atom.
+
+A picture of 112 x 112 has tens of atoms instead of 12,544 pixels, and every count stays exact.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from jaxtyping import Integer, Shaped
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Progress, silent
+
+CHUNK = 64
+MOST_NUMBERS = 1 << 16
+Layers = Shaped[np.ndarray, "_layers _rows _columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """The concept masks of a data set."""
+
+    concepts: tuple[str, ...]
+    categories: tuple[str, ...]
+    grid: tuple[int, int]
+    start: Integer[np.ndarray, " picture_starts"]
+    """Where each picture's atoms begin."""
+    weight: Integer[np.ndarray, " atoms"]
+    """Pixels of each atom."""
+    label_start: Integer[np.ndarray, " atom_starts"]
+    label: Integer[np.ndarray, " labels"]
+    """The concepts of each atom, in order."""
+    number: Integer[np.ndarray, "pictures pixels"]
+    """Each pixel's atom, counted from the picture's first."""
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def picture(self) -> Integer[np.ndarray, " atoms"]:
+        """The picture of each atom."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
+
+    @cached_property
+    def by_concept(
+        self,
+    ) -> tuple[Integer[np.ndarray, " concept_starts"], Integer[np.ndarray, " labels"]]:
+        """For each concept where its atoms begin, and the atoms that carry it."""
+        from theodolite.dissection import _atom_kernels as kernels  # noqa: PLC0415
+
+        start, atom = kernels.atoms_by_concept(self.label_start, self.label, len(self.concepts))
+        return start, atom
+
+    @cached_property
+    def pairs(self) -> Integer[np.ndarray, "concepts concepts"]:
+        """Pixels that each pair of concepts shares; on the diagonal, the pixels of each."""
+        from theodolite.dissection import _atom_kernels as kernels  # noqa: PLC0415
+
+        shared: np.ndarray = kernels.pair_table(
+            self.weight, self.label_start, self.label, len(self.concepts)
+        )
+        return shared
+
+    @cached_property
+    def pictures_with(self) -> Integer[np.ndarray, " concepts"]:
+        """Pictures that show each concept."""
+        owner = np.repeat(self.picture, np.diff(self.label_start)).astype(np.int64)
+        both = np.unique(owner * len(self.concepts) + self.label)
+        return np.bincount(both % len(self.concepts), minlength=len(self.concepts))
+
+    def digest(self) -> str:
+        """A digest of every mask, and so of the files that they came from."""
+        found = hashlib.sha256("\n".join(self.concepts).encode())
+        for array in (self.start, self.weight, self.label_start, self.label, self.number):
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()
+
+    def without_rare(self, least: int) -> "Atoms":
+        """Without the concepts that fewer pictures show."""
+        kept = self.pictures_with >= least
+        if not kept.any():
+            raise EvidenceError(
+                "concepts", f"none in at least {least} pictures", "some", "Lower the minimum."
+            )
+        new = np.cumsum(kept) - 1
+        stays = kept[self.label]
+        owner = np.repeat(np.arange(len(self.weight)), np.diff(self.label_start))[stays]
+        counts = np.bincount(owner, minlength=len(self.weight))
+        names = [i for i, k in enumerate(kept) if k]
+        return Atoms(
+            tuple(self.concepts[i] for i in names),
+            tuple(self.categories[i] for i in names),
+            self.grid,
+            self.start,
+            self.weight,
+            np.concatenate([[0], np.cumsum(counts)]),
+            new[self.label[stays]].astype(np.int32),
+            self.number,
+        )
+
+    def mask(self, picture: int, concept: int) -> np.ndarray:
+        """A concept's mask in one picture."""
+        first, last = self.start[picture], self.start[picture + 1]
+        has = [
+            concept in self.label[self.label_start[a] : self.label_start[a + 1]]
+            for a in range(first, last)
+        ]
+        return np.asarray(np.asarray(has)[self.number[picture]].reshape(self.grid))
+
+
+def pack(
+    layers: Iterable[Layers],
+    scenes: Sequence[Sequence[Any]],
+    concepts: Sequence[str],
+    categories: Sequence[str] | None = None,
+    *,
+    grid: tuple[int, int] = (112, 112),
+    progress: Progress = silent,
+) -> Atoms:
+    """Pack label maps, a picture at a time.
+
+    Args:
+        layers: For each picture its label maps: 0 for nothing, c + 1 for concept c.
+        scenes: For each picture the concepts that cover it whole.
+        concepts: Their names.
+        categories: What kind of concept each is.
+        grid: Rows and columns of the maps.
+        progress: Told how far it is.
+    """
+    from theodolite.dissection import _atom_kernels as kernels  # noqa: PLC0415
+
+    n_pixels = grid[0] * grid[1]
+    if not 0 < n_pixels <= MOST_NUMBERS:
+        raise EvidenceError("grid", f"{grid}", f"1 to {MOST_NUMBERS:,} places in all")
+    _check_names(concepts, scenes)
+    number = np.empty((len(scenes), n_pixels), np.uint16)
+    parts: tuple[list[np.ndarray], ...] = ([], [], [], [])
+    done = 0
+    for chunk in _chunks(layers):
+        if done + len(chunk) > len(scenes):
+            raise EvidenceError("label maps", "more pictures", f"{len(scenes)}, as in `scenes`")
+        stacked = _stacked(chunk, grid, len(concepts))
+        some = scenes[done : done + len(chunk)]
+        starts = np.concatenate([[0], np.cumsum([len(one) for one in some])]).astype(np.int64)
+        scene = np.array([c for one in some for c in one], np.int32)
+        found = kernels.group_pictures(stacked, starts, scene, number[done : done + len(chunk)])
+        for column, part in zip(parts, found, strict=True):
+            column.append(part)
+        done += len(chunk)
+        progress("masks", done, len(scenes))
+    if done != len(scenes):
+        raise EvidenceError("label maps", f"{done} pictures", f"{len(scenes)}, as in `scenes`")
+    per_picture, weights, n_labels, labels = (np.concatenate(column) for column in parts)
+    return Atoms(
+        tuple(concepts),
+        tuple(categories or ["object"] * len(concepts)),
+        grid,
+        np.concatenate([[0], np.cumsum(per_picture)]),
+        weights,
+        np.concatenate([[0], np.cumsum(n_labels, dtype=np.int64)]),
+        labels,
+        number,
+    )
+
+
+def _chunks(layers: Iterable[Layers]) -> Iterator[list[Layers]]:
+    iterator = iter(layers)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk
+
+
+def _check_names(concepts: Sequence[str], scenes: Sequence[Sequence[Any]]) -> None:
+    n = len(concepts)
+    if isinstance(concepts, str) or not 0 < n < MOST_NUMBERS or len(set(concepts)) < n:
+        raise EvidenceError("concepts", f"{n} names", f"1 to {MOST_NUMBERS - 1:,} distinct names")
+    for row in scenes:
+        for c in row:
+            if not isinstance(c, int | np.integer) or not 0 <= c < n:
+                raise EvidenceError("scenes", f"{c!r}", f"numbers of concepts, 0 to {n - 1}")
+
+
+def _stacked(chunk: list[Layers], grid: tuple[int, int], n_concepts: int) -> np.ndarray:
+    """Pictures with different numbers of layers, as one block."""
+    most = max(len(one) for one in chunk)
+    stacked = np.zeros((len(chunk), most, grid[0] * grid[1]), np.uint16)
+    for i, one in enumerate(chunk):
+        if one.shape[1:] != grid:
+            raise EvidenceError(
+                "label map", f"shape {one.shape}", f"layers of {grid[0]} rows and {grid[1]} columns"
+            )
+        if one.dtype.kind not in "iub" or one.min(initial=0) < 0 or one.max(initial=0) > n_concepts:
+            came = f"{one.dtype}, {one.min(initial=0)} to {one.max(initial=0)}"
+            raise EvidenceError("label map", came, f"whole numbers from 0 to {n_concepts}")
+        stacked[i, : len(one)] = one.reshape(len(one), -1)
+    return stacked

@@ -1,0 +1,115 @@
+"""Pixel counts of units and their formulas, picture by picture: what the scores are made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Bool, Integer
+
+from theodolite.dissection.atoms import Atoms
+from theodolite.dissection.formula import Formula
+from theodolite.dissection.units import Units
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Pixels of the unit, of the formula and of both, for each picture and unit."""
+
+    unit: Integer[np.ndarray, "pictures units"]
+    formula: Integer[np.ndarray, "pictures units"]
+    shared: Integer[np.ndarray, "pictures units"]
+
+
+class Members:
+    """Which atoms a formula holds in."""
+
+    def __init__(self, atoms: Atoms) -> None:
+        self.atoms = atoms
+        self._of = lru_cache(maxsize=256)(self._carriers)
+
+    def _carriers(self, concept: int) -> Bool[np.ndarray, " atoms"]:
+        start, atom = self.atoms.by_concept
+        found = np.zeros(len(self.atoms.weight), bool)
+        found[atom[start[concept] : start[concept + 1]]] = True
+        return found
+
+    def __call__(self, formula: Formula) -> Bool[np.ndarray, " atoms"]:
+        return formula.holds(self._of)
+
+    def literal(self, concept: int, *, meant: bool) -> Bool[np.ndarray, " atoms"]:
+        """Where one concept is, or is not."""
+        return self._of(concept) if meant else ~self._of(concept)
+
+
+def count(atoms: Atoms, units: Units, formulas: Sequence[Formula | None]) -> Counts:
+    """Count for each unit with its own formula; a unit without one has an empty formula."""
+    holds = Members(atoms)
+    shape = (len(atoms), len(units))
+    found = Counts(*(np.zeros(shape, np.int32) for _ in range(3)))
+    for u, formula in enumerate(formulas):
+        where = np.zeros(len(atoms.weight), bool) if formula is None else holds(formula)
+        found.unit[:, u], found.formula[:, u], found.shared[:, u] = per_picture(
+            atoms, units, u, where
+        )
+    return found
+
+
+def per_picture(
+    atoms: Atoms, units: Units, unit: int, where: Bool[np.ndarray, " atoms"]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pixels of a unit, of a mask given by its atoms, and of both, picture by picture."""
+    rows = slice(units.start[unit], units.start[unit + 1])
+    atom, active = units.atom[rows], units.count[rows]
+    picture, n = atoms.picture[atom], len(atoms)
+    inside = where[atom]
+    return (
+        np.bincount(picture, active, n).astype(np.int32),
+        np.add.reduceat(np.where(where, atoms.weight, 0), atoms.start[:-1]).astype(np.int32),
+        np.bincount(picture[inside], active[inside], n).astype(np.int32),
+    )
+
+
+@dataclass(frozen=True)
+class LiteralScores:
+    """One concept of a formula on its own; where it is negated, where it is not."""
+
+    concept: int
+    meant: bool
+    iou: float
+    detection_accuracy: float
+    pixel_recall: float
+
+
+def literal_scores(atoms: Atoms, units: Units, unit: int, formula: Formula) -> list[LiteralScores]:
+    """Each literal of a unit's formula, scored like a formula of its own."""
+    holds = Members(atoms)
+    found = []
+    for concept, meant in formula.literals():
+        own, mask, both = per_picture(atoms, units, unit, holds.literal(concept, meant=meant))
+        shared, area = int(both.sum()), int(mask.sum())
+        shown = int((mask > 0).sum())
+        found.append(
+            LiteralScores(
+                concept,
+                meant,
+                shared / max(int(own.sum()) + area - shared, 1),
+                int((both > 0).sum()) / shown if shown else float("nan"),
+                shared / area if area else float("nan"),
+            )
+        )
+    return found
+
+
+def annotated(atoms: Atoms, formulas: Sequence[Formula | None]) -> Bool[np.ndarray, "p units"]:
+    """Whether each picture has any concept of the categories that a formula speaks of."""
+    names = sorted(set(atoms.categories))
+    has = np.zeros((len(atoms), len(names)), bool)
+    owner = np.repeat(atoms.picture, np.diff(atoms.label_start))
+    has[owner, np.array([names.index(c) for c in atoms.categories])[atoms.label]] = True
+    found = np.zeros((len(atoms), len(formulas)), bool)
+    for u, formula in enumerate(formulas):
+        if formula is not None:
+            kinds = sorted({names.index(atoms.categories[c]) for c in formula.concepts})
+            found[:, u] = has[:, kinds].any(axis=1)
+    return found

@@ -1,0 +1,164 @@
+"""From activations and label maps to formulas for units, and to evidence for their scores."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Integer
+
+from theodolite.dissection.atoms import Atoms, pack
+from theodolite.dissection.counts import annotated, count
+from theodolite.dissection.formula import Formula
+from theodolite.dissection.quantiles import Maps
+from theodolite.dissection.search import Beam, Searched, search
+from theodolite.dissection.units import PAPER, Units, mark, thresholds
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.axes import Units as UnitNames
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.evidence.produced import Progress, silent
+
+Explain = Callable[[Units], list[Formula | None]]
+BATCH = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Dissection:
+    """What was found out about the units of a layer."""
+
+    atoms: Atoms
+    limits: Float[np.ndarray, " units"]
+    units: Units
+    found: Searched
+    evidence: UnitEvidence
+    """For ``theodolite.audit``."""
+
+    def formulas(self) -> list[str]:
+        """The best formula of each unit, in words; empty for a unit that meets no concept."""
+        best = [self.found.best(u) for u in range(len(self.units))]
+        return ["" if one is None else one.formula.text(self.atoms.concepts) for one in best]
+
+
+def dissect(
+    activations: Any,
+    label_maps: Sequence[Any],
+    concepts: Sequence[str],
+    *,
+    scenes: Sequence[Any] | None = None,
+    quantile: float = PAPER,
+    beam: Beam | None = None,
+    min_pictures: int = 1,
+    seed: int = 0,
+) -> Dissection:
+    """Find the formula of concepts that each unit detects, from arrays alone.
+
+    Args:
+        activations: A map per picture and unit, at any resolution; may be memory-mapped.
+        label_maps: For each picture one or several maps of one grid: 0 for nothing, c + 1 for
+            concept c. Several, where concepts overlap.
+        concepts: Their names.
+        scenes: For each picture the concepts that cover it whole.
+        quantile: A unit is active above this quantile of its own values.
+        beam: How to search.
+        min_pictures: Concepts in fewer pictures are left out.
+        seed: Of the null, which deals masks out over other pictures.
+    """
+    layers = [_layers(one) for one in label_maps]
+    activations = _activations(activations, len(layers))
+    grid = (int(layers[0].shape[1]), int(layers[0].shape[2]))
+    covering = [()] * len(layers) if scenes is None else [tuple(row) for row in scenes]
+    if len(covering) != len(layers):
+        raise EvidenceError("scenes", f"{len(covering)} rows", f"{len(layers)}, one per picture")
+    atoms = pack(layers, covering, concepts, grid=grid).without_rare(min_pictures)
+
+    def read(first: int, last: int) -> Maps:
+        return np.asarray(activations[first:last], np.float32)
+
+    n = len(activations)
+    batches = (read(at, at + BATCH) for at in range(0, n, BATCH))
+    n_values = n * activations.shape[2] * activations.shape[3]
+    limits = thresholds(batches, n_values, quantile=quantile)
+    units = mark(read, atoms, limits)
+    found = search(atoms, units, beam)
+    evidence = unit_evidence(
+        read, atoms, limits, (units, best_formulas(found)),
+        lambda dealt: best_formulas(search(atoms, dealt, beam)), seed=seed,
+    )  # fmt: skip
+    return Dissection(atoms, limits, units, found, evidence)
+
+
+def _layers(given: Any) -> np.ndarray:
+    """A single map is a single layer."""
+    layers = np.asarray(given)
+    layers = layers[None] if layers.ndim == 2 else layers
+    if layers.ndim != 3 or not layers.size:
+        raise EvidenceError(
+            "label map", f"shape {layers.shape}", "(rows, columns) or (layers, rows, columns)"
+        )
+    return layers
+
+
+def _activations(given: Any, n: int) -> np.ndarray:
+    activations = given.detach().cpu().numpy() if hasattr(given, "detach") else np.asanyarray(given)
+    fits = activations.ndim == 4 and len(activations) == n and activations.size > 0
+    if not fits or activations.dtype.kind not in "fiub":
+        raise EvidenceError(
+            "activations", f"{activations.dtype} of shape {activations.shape}",
+            f"numbers, (pictures, units, height, width), for {n} pictures as in `label_maps`",
+        )  # fmt: skip
+    return np.asarray(activations)
+
+
+def best_formulas(found: Searched, length: int | None = None) -> list[Formula | None]:
+    """The best formula of each unit, up to a length."""
+    best = [found.best(u, length) for u in range(len(found.searched))]
+    return [None if one is None else one.formula for one in best]
+
+
+def dealt_out(n: int, seed: int | tuple[int, int]) -> Integer[np.ndarray, " n"]:
+    """For each picture another one, never its own, and each once."""
+    ring = np.random.default_rng(seed).permutation(n)
+    other = np.empty_like(ring)
+    other[ring] = np.roll(ring, 1)
+    return other
+
+
+def unit_evidence(
+    read: Callable[[int, int], Maps],
+    atoms: Atoms,
+    limits: Float[np.ndarray, " units"],
+    explained: tuple[Units, Sequence[Formula | None]],
+    explain: Explain,
+    *,
+    seed: int,
+    chunk: int = 128,
+    progress: Progress = silent,
+) -> UnitEvidence:
+    """Counts for every unit with its formula.
+
+    And the same with its masks dealt out over other pictures, and the formula that ``explain``
+    finds for those: what a search finds where there is little to find. Little, not nothing: what is
+    always in the same place, as a road at the bottom, is there in the other picture too.
+    """
+    if len(atoms) < 2:
+        raise EvidenceError("pictures", "one", "at least two, to deal masks out over others")
+    units, formulas = explained
+    own = count(atoms, units, formulas)
+    other = dealt_out(len(atoms), seed)
+    dealt = mark(read, atoms, limits, pictures=other, chunk=chunk, progress=progress)
+    dealt = dealt.by_picture(atoms)
+    by_chance = explain(dealt)
+    chance = count(atoms, dealt, by_chance)
+    return UnitEvidence(
+        unit_pixels=own.unit,
+        formula_pixels=own.formula,
+        shared_pixels=own.shared,
+        chance_unit_pixels=chance.unit,
+        chance_formula_pixels=chance.formula,
+        chance_shared_pixels=chance.shared,
+        annotated=annotated(atoms, formulas),
+        chance_annotated=annotated(atoms, by_chance),
+        units=UnitNames(tuple(f"unit {u}" for u in range(len(limits)))),
+        samples=Samples.numbered(len(atoms)),
+    )

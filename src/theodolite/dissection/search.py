@@ -1,0 +1,166 @@
+"""The formula that a unit detects: beam search as published, or without its repeats."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Integer
+
+from theodolite.dissection.atoms import Atoms
+from theodolite.dissection.formula import OPERATORS, Formula
+from theodolite.dissection.units import Units
+from theodolite.errors import EvidenceError
+from theodolite.threads import for_each
+
+LONGEST = 24
+UNITS_WORTH_THREADS = 4
+
+
+@dataclass(frozen=True)
+class Beam:
+    """How to search.
+
+    The published settings are ``Beam(size=5, candidates=50, distinct=False)``.
+    """
+
+    size: int = 5
+    lengths: int = 3
+    candidates: int = 0
+    """Concepts to extend formulas with: the best this many on their own; 0 for all."""
+    distinct: bool = True
+    """Leave out formulas with the mask of another in the beam. The published code keeps them, so
+    that "A OR A" can crowd out better ones."""
+    stop: bool = False
+    """End as soon as a longer formula is detected less often, or no more often and with a NOT (the
+    published stopping rule)."""
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or not 1 <= self.lengths <= LONGEST or self.candidates < 0:
+            raise EvidenceError(
+                "beam", f"{self}", f"size of at least 1 and lengths of 1 to {LONGEST}"
+            )
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A formula for a unit, with the counts that scores are made of."""
+
+    formula: Formula
+    unit_pixels: int
+    formula_pixels: int
+    shared_pixels: int
+    pictures: int
+    """Pictures that show the formula."""
+    shared_pictures: int
+    """Pictures in which unit and formula share a pixel."""
+
+    @property
+    def iou(self) -> float:
+        """Intersection over union of the masks."""
+        union = self.unit_pixels + self.formula_pixels - self.shared_pixels
+        return self.shared_pixels / (union + 1e-10)
+
+    @property
+    def detection_accuracy(self) -> float:
+        """Of the pictures that show the formula, the share in which the unit meets it."""
+        return self.shared_pictures / self.pictures if self.pictures else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What was found for every unit, length by length."""
+
+    beam: Beam
+    unit_pixels: Integer[np.ndarray, " units"]
+    found: Integer[np.ndarray, "units lengths fields"]
+    picked: Integer[np.ndarray, "units lengths fields"]
+    searched: Integer[np.ndarray, " units"]
+
+    def best(self, unit: int, length: int | None = None) -> Explained | None:
+        """The highest overlap among formulas of up to this length; None if nothing overlaps."""
+        return self._at(self.found, unit, self.beam.lengths if length is None else length)
+
+    def _at(self, rows: np.ndarray, unit: int, length: int) -> Explained | None:
+        searched = int(self.searched[unit])
+        if not searched:
+            return None
+        return self._explained(rows[unit, min(length, searched) - 1], int(self.unit_pixels[unit]))
+
+    def _explained(self, row: np.ndarray, unit_pixels: int) -> Explained:
+        length, size, hit, shown, met = (int(n) for n in row[:5])
+        operators, concepts = row[5:].reshape(2, -1)[:, :length]
+        steps = tuple(
+            (OPERATORS[int(op)], int(c)) for op, c in zip(operators[1:], concepts[1:], strict=True)
+        )
+        return Explained(Formula(int(concepts[0]), steps), unit_pixels, size, hit, shown, met)
+
+    def stopped(self, unit: int) -> Explained | None:
+        """By the paper's stopping rule: go on while the best formula is detected more often.
+
+        Equally often (to four digits) is enough if nothing in it is negated. The published code
+        never ends where its best formula stops changing; here a beam that stops changing ends it,
+        and so does the longest length.
+        """
+        best = self.best(unit, 1)
+        if best is None:
+            return None
+        for length in range(2, int(self.searched[unit]) + 1):
+            longer = self.best(unit, length)
+            assert longer is not None  # noqa: S101  it was searched
+            now, before = (round(e.detection_accuracy, 4) for e in (longer, best))
+            if not (now > before or (now == before and not longer.formula.negated)):
+                break
+            best = longer
+        return best
+
+    def selected(self, unit: int) -> Explained | None:
+        """By detection: in each step the formula of the beam that is detected most often."""
+        best = self._at(self.picked, unit, 1)
+        if best is None:
+            return None
+        for length in range(2, int(self.searched[unit]) + 1):
+            longer = self._at(self.picked, unit, length)
+            assert longer is not None  # noqa: S101
+            if longer.detection_accuracy <= best.detection_accuracy:
+                break
+            best = longer
+        return best
+
+
+def kernel_tables(atoms: Atoms) -> tuple[Any, ...]:
+    """What the kernels share over all units."""
+    start, atom = atoms.by_concept
+    return (
+        atoms.pairs, start, atom, atoms.weight, atoms.label_start, atoms.label, atoms.picture,
+    )  # fmt: skip
+
+
+def unit_rows(units: Units, unit: int) -> tuple[np.ndarray, np.ndarray]:
+    """The atoms that a unit marks, and how many pixels of each."""
+    rows = slice(units.start[unit], units.start[unit + 1])
+    return units.atom[rows], units.count[rows]
+
+
+def search(atoms: Atoms, units: Units, beam: Beam | None = None) -> Searched:
+    """Search for every unit, threaded over units."""
+    from theodolite.dissection import _beam_kernels as kernels  # noqa: PLC0415
+
+    beam = beam or Beam()
+    tables, sizes = kernel_tables(atoms), units.sizes()
+    shared, _ = units.with_concepts(atoms)
+    concept_sizes = atoms.pairs.diagonal()
+    found = np.zeros((len(units), beam.lengths, kernels.FIELDS + 2 * beam.lengths), np.int64)
+    picked, searched = np.zeros_like(found), np.zeros(len(units), np.int64)
+
+    def one(unit: int) -> None:
+        overlap = kernels.overlap.py_func(shared[unit], concept_sizes, sizes[unit])
+        order = np.argsort(-overlap, kind="stable")
+        leaves = order[: np.count_nonzero(overlap > 0)]
+        candidates = leaves[: beam.candidates] if beam.candidates else np.arange(len(overlap))
+        searched[unit] = kernels.search_unit(
+            tables, unit_rows(units, unit), shared[unit], leaves, candidates, beam.size,
+            beam.lengths, beam.distinct, beam.stop, found[unit], picked[unit],
+        )  # fmt: skip
+
+    for_each(range(len(units)), one, small=len(units) < UNITS_WORTH_THREADS)
+    return Searched(beam, sizes, found, picked, searched)

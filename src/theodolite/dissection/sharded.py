@@ -1,0 +1,143 @@
+"""Dissect activations that do not fit into memory: shard by shard, on any number of workers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.dissection.atoms import Atoms
+from theodolite.dissection.quantiles import Method
+from theodolite.dissection.search import Beam, Searched
+from theodolite.dissection.shard_counts import counting
+from theodolite.dissection.shard_limits import Thresholds, shard_limits
+from theodolite.dissection.shard_marks import Marks, join_marks, mark_shard
+from theodolite.dissection.shard_search import Found, search_blocks
+from theodolite.dissection.shards import MapShards, digest_of, shard_work
+from theodolite.dissection.units import PAPER, Units
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.axes import Units as UnitNames
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.evidence.produced import Progress, silent
+from theodolite.evidence.workers import Workers
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedDissection:
+    """What was found out about the units of a layer; counts come shard by shard."""
+
+    source: MapShards
+    workers: Workers
+    limits: Float[np.ndarray, " units"]
+    marks: Marks
+    found: Found
+    chance: Found
+    """What the same search finds for masks that were dealt out over other pictures."""
+
+    @property
+    def atoms(self) -> Atoms:
+        """The label maps of all pictures, without their pixels."""
+        return self.marks.atoms
+
+    @property
+    def units(self) -> Units:
+        """The masks of the units in all pictures."""
+        return self.marks.own.units
+
+    @property
+    def searched(self) -> Searched:
+        """What the beam found, length by length."""
+        return self.found.searched
+
+    def formulas(self) -> list[str]:
+        """The best formula of each unit, in words; empty for a unit that meets no concept."""
+        names = self.atoms.concepts
+        return ["" if one is None else one.text(names) for one in self.found.formulas]
+
+    def evidence(self, progress: Progress = silent) -> Iterator[UnitEvidence]:
+        """Counts of one shard after the other; a shard that fails is left out.
+
+        Samples keep the numbers that their pictures have in the whole.
+        """
+        marks = self.marks
+        work = counting(marks, self.found.formulas, self.chance.formulas)
+        names = UnitNames(tuple(f"unit {u}" for u in range(len(self.limits))))
+        for at, counted in enumerate(self.workers.each(work)):
+            progress("counts", at + 1, len(work.items))
+            if counted is not None:
+                first = marks.numbers[at] * self.source.shard_rows
+                yield UnitEvidence(
+                    **counted,
+                    fires=marks.fires[at],
+                    units=names,
+                    samples=Samples(index=np.arange(first, first + len(marks.fires[at]))),
+                )
+
+
+def dissect_shards(
+    source: MapShards,
+    workers: Workers,
+    *,
+    quantile: float = PAPER,
+    method: Method = "linear",
+    thresholds: Thresholds = "exact",
+    beam: Beam | None = None,
+    length: int | None = None,
+    exact: bool = False,
+    min_pictures: int = 1,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> ShardedDissection:
+    """Find the formula of concepts that each unit detects, as ``dissect`` does, piece by piece.
+
+    Args:
+        source: Where the shards are.
+        workers: Who does the pieces.
+        quantile: A unit is active above this quantile of its own values.
+        method: How it lies between two values.
+        thresholds: How they are found: ``exact``, ``binned`` or ``refined``.
+        beam: How to search.
+        length: The length of formula that units are scored with; as long as the beam if not given.
+        exact: Score units with the best of all formulas of up to three concepts.
+        min_pictures: Concepts in fewer pictures are left out.
+        seed: Of the null, which deals masks out over other pictures of the same shard.
+        progress: Told how far it is.
+    """
+    if source.shape[0] < 2:
+        raise EvidenceError("pictures", "one", "at least two, to deal masks out over others")
+    beam = beam or Beam()
+    limits, numbers = shard_limits(
+        source, workers, quantile=quantile, method=method, how=thresholds
+    )
+    marks = _marked(source, workers, limits, numbers, seed, progress)
+    marks = replace(marks, atoms=marks.atoms.without_rare(min_pictures))
+    search = partial(search_blocks, workers, marks.atoms, length=length, exact=exact)
+    found = search(marks.own.units, beam=beam, progress=progress)
+    short = replace(beam, lengths=length or beam.lengths)
+    chance = search(marks.dealt.units, beam=short, progress=progress)
+    return ShardedDissection(source, workers, limits, marks, found, chance)
+
+
+def _marked(
+    source: MapShards,
+    workers: Workers,
+    limits: Float[np.ndarray, " units"],
+    numbers: Sequence[int],
+    seed: int,
+    progress: Progress,
+) -> Marks:
+    do = partial(mark_shard, source=source, limits=limits, seed=seed)
+    about = {
+        "limits": digest_of(limits), "seed": seed, "concepts": len(source.concepts),
+        "grid": list(source.grid),
+    }  # fmt: skip
+    kept, parts = [], []
+    marked = workers.each(shard_work("marks", do, source, numbers, about))
+    for done, (number, part) in enumerate(zip(numbers, marked, strict=True), start=1):
+        progress("marks", done, len(numbers))
+        if part is not None:
+            kept.append(number)
+            parts.append(part)
+    return join_marks(source, kept, parts)

@@ -1,0 +1,1 @@
+"""Pieces of work here, in processes, on Ray; the ledger."""

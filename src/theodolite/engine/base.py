@@ -1,0 +1,77 @@
+"""Where work happens: chosen once, and said why."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from theodolite.engine.ledger import Ledger
+from theodolite.engine.pieces import Pool
+from theodolite.engine.pool import Crew
+from theodolite.engine.processes import Here, Processes, cores
+from theodolite.engine.ray import Inference, RayTasks
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Progress, silent
+from theodolite.io.stores import Store
+
+EngineName = Literal["auto", "local", "ray"]
+PIECES = "pieces"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What was asked for."""
+
+    name: EngineName = "auto"
+    workers: int | None = None
+    """How many processes; as many as there are cores if not given."""
+    ray_address: str | None = None
+    """A Ray cluster that runs already. Without it nothing is ever attached to."""
+    pieces: str | None = None
+    """Where finished pieces are kept, if not in the run folder: machines of a cluster must all
+    reach it."""
+    inference: Inference = "auto"
+    """How networks are run on Ray."""
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise EvidenceError("workers", f"{self.workers}", "at least 1")
+        if self.ray_address is not None and self.name == "local":
+            raise EvidenceError("ray address", "engine local", "engine ray, or auto")
+
+    def chosen(self) -> tuple[Literal["local", "ray"], str]:
+        """The engine, and why it is this one."""
+        if self.name == "ray":
+            return "ray", "Ray, as asked for"
+        if self.name == "auto" and self.ray_address is not None:
+            return "ray", "Ray, because the address of a cluster was given"
+        n = self.workers or cores()
+        if self.name == "auto":
+            why = "one machine, where Ray takes seconds to start and gives the same bytes"
+            return "local", f"local, {n} processes: {why}"
+        return "local", f"local, {n} processes, as asked for"
+
+
+@contextmanager
+def crew(engine: Engine, out: Path, progress: Progress = silent) -> Iterator[Crew]:
+    """A crew for the time of a run; however it ends, its processes end too."""
+    store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
+    pool = _pool(engine, out.name)
+    try:
+        yield Crew(pool, Ledger(store), progress)
+    finally:
+        pool.close()
+
+
+def _pool(engine: Engine, run: str) -> Pool:
+    name, _ = engine.chosen()
+    if name == "ray":
+        return RayTasks(
+            address=engine.ray_address,
+            workers=engine.workers,
+            run=run or "theodolite",
+            inference=engine.inference,
+        )
+    workers = engine.workers or cores()
+    return Here() if workers == 1 else Processes(workers)

@@ -1,0 +1,166 @@
+"""A block of pieces, done in some process: found in the ledger, or computed and kept there."""
+
+import errno
+import hashlib
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from theodolite.engine.ledger import Ledger
+from theodolite.errors import EvidenceError, VerificationFailed, printable
+from theodolite.evidence.workers import Arrays, Merge, Tree
+from theodolite.io.packed import digest_of
+from theodolite.threads import one_thread
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+TRIES = 3
+"""After so many failures a piece is given up."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A piece that was given up."""
+
+    piece: str
+    key: str
+    error: str
+    message: str
+    traceback_sha256: str
+    tries: int = TRIES
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a process is given: a few pieces of one work, in order."""
+
+    do: Callable[..., Arrays]
+    items: Sequence[Any]
+    keys: Sequence[str]
+    names: Sequence[str]
+    ledger: Ledger | None
+    merge: Merge | None = None
+    """If given, what the pieces gave is merged before it is sent back."""
+    tool: Callable[[], Any] | None = None
+    tool_key: str = ""
+    network: bool = False
+    recheck: frozenset[str] | None = None
+    """If given, all pieces must be in the ledger; these are computed again, and must come out the
+    same."""
+    given_up: frozenset[str] = frozenset()
+
+
+@dataclass
+class Done:
+    """What came of it."""
+
+    parts: list[Any] = field(default_factory=list)
+    """Of each piece, or of all of them merged."""
+    failed: list[Failed] = field(default_factory=list)
+    computed: int = 0
+    """Pieces that were not in the ledger."""
+    seconds: float = 0.0
+
+
+@runtime_checkable
+class Pool(Protocol):
+    """Processes that do tasks, here or elsewhere."""
+
+    size: int
+    """How many at once."""
+    name: str
+
+    def submit(self, task: Task) -> Any:
+        """Begin a task; what comes back stands for it."""
+
+    def wait(self) -> tuple[Any, Done | None]:
+        """The next task that ended; nothing came of it if its process died.
+
+        Faults that we understand (evidence refused, a full disk) are raised.
+        """
+
+    def drop(self) -> None:
+        """Forget all tasks, also those that are going on."""
+
+    def close(self) -> None:
+        """Stop, whatever is going on."""
+
+
+_tools: dict[str, Any] = {}
+
+
+def perform(task: Task, *, alone: bool = False) -> Done:
+    """Do a task, in whatever process this is: on one core, unless it is the only process."""
+    started, done = time.perf_counter(), Done()
+    parts: list[Arrays | None] = []
+    with nullcontext() if alone else one_thread():
+        for item, key, name in zip(task.items, task.keys, task.names, strict=True):
+            arrays: Arrays | None = None if task.ledger is None else task.ledger.read(key)
+            if task.recheck is not None:
+                _check(task, item, key, arrays, name)
+            elif arrays is None:
+                arrays = _computed(task, item, key, name, done)
+            parts.append(arrays)
+        if task.merge is None:
+            done.parts = list(parts)
+        else:
+            tree = Tree(task.merge)
+            for part in parts:
+                tree.add(part, 1)
+            done.parts = [tree.whole()]
+    done.seconds = time.perf_counter() - started
+    return done
+
+
+def _computed(task: Task, item: Any, key: str, name: str, done: Done) -> Arrays | None:
+    for attempt in range(TRIES):
+        try:
+            arrays = task.do(item, *_tool(task))
+        except EvidenceError:
+            raise  # it would be the same with every piece, or must not be passed over
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
+            if attempt == TRIES - 1:
+                done.failed.append(failure(name, key, error))
+            continue
+        done.computed += 1
+        if task.ledger is not None:
+            task.ledger.write(key, arrays)
+        return arrays
+    return None
+
+
+def _check(task: Task, item: Any, key: str, arrays: Arrays | None, name: str) -> None:
+    if arrays is None:
+        if key not in task.given_up:
+            raise VerificationFailed(name, "no such piece in the ledger", "all that the run did")
+    elif key in (task.recheck or ()) and digest_of(task.do(item, *_tool(task))) != digest_of(
+        arrays
+    ):
+        raise VerificationFailed(name, "other numbers when computed again", "those in the ledger")
+
+
+def _tool(task: Task) -> tuple[Any, ...]:
+    """What is slow to make is made once in a process."""
+    if not task.tool_key:
+        return ()
+    if task.tool_key not in _tools:
+        assert task.tool is not None  # noqa: S101  it comes with the first task
+        _tools.clear()
+        _tools[task.tool_key] = task.tool()
+    return (_tools[task.tool_key],)
+
+
+def failure(name: str, key: str, error: BaseException) -> Failed:
+    """A failure in one line; where it happened is told apart by a digest."""
+    where = hashlib.sha256("".join(traceback.format_exception(error)).encode()).hexdigest()
+    return Failed(
+        name,
+        key,
+        type(error).__name__,
+        printable(error),
+        hashlib.sha256(where.encode()).hexdigest(),
+    )

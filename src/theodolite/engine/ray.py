@@ -1,0 +1,233 @@
+"""Processes of a Ray cluster: our own on this machine, or one that was named."""
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from theodolite.engine.pieces import Done, Task, perform
+from theodolite.engine.ray_data import by_ray_data
+from theodolite.errors import EvidenceError
+
+OLDEST = (2, 56)
+STOPS = (signal.SIGTERM, signal.SIGINT)
+Inference = Literal["auto", "tasks", "data"]
+
+
+READ_ONCE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE")
+_ours: dict[str, str] = {}
+"""The settings that Ray was loaded with in this process: it reads them once."""
+
+
+def own_settings() -> dict[str, str]:
+    """Settings of a cluster of our own: on loopback alone, with a token of its own."""
+    settings = {
+        # Ray replaces 127.0.0.1 by an address that others reach, except where clusters are off
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    }
+    return settings | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+def _settle() -> None:
+    """Put the settings into the environment, before Ray is loaded."""
+    if not _ours:
+        wanted = own_settings()
+        if "ray" in sys.modules and any(os.environ.get(name) != wanted[name] for name in READ_ONCE):
+            raise EvidenceError(
+                "engine ray", "ray, loaded with settings of its own", "it not to be loaded yet",
+                "Use the command line, or begin with theodolite.",
+            )  # fmt: skip
+        _ours.update(wanted)
+    os.environ.update(_ours)
+
+
+def start(address: str | None, workers: int | None, run: str) -> Any:
+    """The ray module, connected.
+
+    Without an address a cluster of our own is started, without dashboard. Ray would attach to any
+    cluster that it finds; here it does not.
+    """
+    ray = _ray()
+    common: dict[str, Any] = {
+        "log_to_driver": False,
+        "namespace": run,
+        "logging_level": "ERROR",
+        # there is a process for each core
+        "runtime_env": {"env_vars": {"NUMBA_NUM_THREADS": "1"}},
+    }
+    if ray.is_initialized():
+        if address is not None and address == ray.get_runtime_context().gcs_address:
+            return ray
+        raise EvidenceError(
+            "engine ray", "a connection that this process has already", "none",
+            "Call ray.shutdown() first, or pass the cluster's address.",
+        )  # fmt: skip
+    if address is not None:
+        _check_answers(address)
+        ray.init(address=address, **common)
+        return ray
+    ray.init(
+        address="local",
+        num_cpus=workers,
+        include_dashboard=False,
+        dashboard_host="127.0.0.1",
+        _node_ip_address="127.0.0.1",
+        **common,
+    )
+    return ray
+
+
+def _check_answers(address: str) -> None:
+    """Whether somebody listens there: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].partition(":")
+    if not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        needed = "the address of a Ray cluster, such as 10.0.0.1:6379"
+        raise EvidenceError("ray address", f"{address}, where nobody answers", needed) from error
+
+
+def _ray() -> Any:
+    try:
+        import ray  # noqa: PLC0415  a second, and optional
+    except ModuleNotFoundError as error:
+        raise EvidenceError(
+            "engine ray", "no ray here", "that package", 'pip install "theodolite[ray]"'
+        ) from error
+    if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST:
+        needed = f"at least {OLDEST[0]}.{OLDEST[1]}, for safety's sake"
+        raise EvidenceError("engine ray", f"ray {ray.__version__}", needed, "Update ray.")
+    return ray
+
+
+def _without_token(address: str | None) -> list[str]:
+    """What must be said of a cluster that lets anybody in."""
+    if address is None or os.environ.get("RAY_AUTH_MODE") == "token":
+        return []
+    return [
+        f"The Ray cluster at {address} answers without a token: whoever reaches it can run code on "
+        "it. Start it with RAY_AUTH_MODE=token."
+    ]
+
+
+def _inference(asked: Inference, cores: int, gpus: int) -> tuple[bool, str]:
+    """Whether networks are run by Ray Data, and why."""
+    if asked == "data":
+        if cores < 2:
+            raise EvidenceError("inference", "one core", "two: one to work, one to feed it")
+        return True, "Networks were run by Ray Data, as asked for."
+    if asked == "tasks":
+        return False, "Networks were run by tasks, as asked for."
+    if gpus > 1:
+        return True, f"Networks were run by Ray Data: {gpus} GPUs, each fed as fast as it works."
+    why = "without several GPUs Ray Data only adds to the work"
+    return False, f"Networks were run by tasks of Ray: {why}."
+
+
+def _perform(task: Task, tool: Any) -> Done:
+    return perform(replace(task, tool=tool))
+
+
+class RayTasks:
+    """Tasks without memory: a node that dies costs what it was at, and no more."""
+
+    name = "ray"
+
+    def __init__(
+        self,
+        *,
+        address: str | None = None,
+        workers: int | None = None,
+        run: str = "theodolite",
+        inference: Inference = "auto",
+    ) -> None:
+        self._own = address is None
+        self._connected = "ray" not in sys.modules or not sys.modules["ray"].is_initialized()
+        before, signals = dict(os.environ), [signal.getsignal(n) for n in STOPS]
+        try:
+            if self._own:
+                _settle()
+            self._ray = start(address, workers, run)
+        finally:
+            for name in _ours:  # what the user starts next is the user's
+                os.environ.pop(name, None)
+                if name in before:
+                    os.environ[name] = before[name]
+            if threading.current_thread() is threading.main_thread():
+                for number, handler in zip(STOPS, signals, strict=True):  # Ray takes them
+                    signal.signal(number, handler)
+        self.notes = _without_token(address)
+        resources = self._ray.cluster_resources()
+        self.size = workers or max(int(resources.get("CPU", 1)), 1)
+        self.gpus = int(resources.get("GPU", 0))
+        self.uses_ray_data, self.why = _inference(inference, self.size, self.gpus)
+        self._running: dict[Any, int] = {}
+        self._submitted = 0
+        # a lost task is given out again by the crew, which counts how often
+        self._perform = self._ray.remote(_perform).options(num_cpus=1, max_retries=0)
+        self._on_gpu = self._ray.remote(_perform).options(num_gpus=1, max_retries=0)
+        self._tool: tuple[str, Any] = ("", None)
+
+    def submit(self, task: Task) -> int:
+        if task.tool_key and task.tool_key != self._tool[0]:
+            self._tool = (task.tool_key, self._ray.put(task.tool))  # sent once, not with each task
+        tool = self._tool[1] if task.tool_key else None
+        if task.network:
+            self._say_why()
+        remote = self._on_gpu if self.gpus and task.network else self._perform
+        self._running[remote.remote(replace(task, tool=None), tool)] = self._submitted
+        self._submitted += 1
+        return self._submitted - 1
+
+    def _say_why(self) -> None:
+        """The run's notes say how networks were run, and why so."""
+        if self.why not in self.notes:
+            self.notes.append(self.why)
+
+    def wait(self) -> tuple[int, Done | None]:
+        ended: list[Any] = []
+        while not ended:  # a signal is only seen in between
+            ended = self._asked(lambda: self._ray.wait(list(self._running), timeout=0.5)[0])
+        number = self._running.pop(ended[0])
+        try:
+            done: Done = self._asked(lambda: self._ray.get(ended[0]))
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.RayError:  # the worker, the node or the result was lost
+            return number, None
+        return number, done
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        """Ray wraps what a signal raises while it waits: that is what is meant."""
+        try:
+            return ask()
+        except SystemError as error:
+            raise error.__cause__ or error from None
+
+    def drop(self) -> None:
+        # they end by themselves, and what they did is kept; to cancel a task that is just ending
+        # can bring Ray's own process down
+        self._running = {}
+
+    def infer(
+        self, task: Task, items: Sequence[tuple[Any, str, str]]
+    ) -> Iterator[tuple[int, Done]]:
+        """Pieces that need a network, by actors that hold one each."""
+        self._say_why()
+        # actors that took every core would leave none for feeding them, and wait for ever
+        actors = self.gpus or max(self.size - 1, 1)
+        return by_ray_data(self._ray, task, items, actors=actors, gpus=self.gpus)
+
+    def close(self) -> None:
+        self.drop()
+        if self._connected:
+            self._ray.shutdown()

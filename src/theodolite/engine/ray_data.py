@@ -1,0 +1,78 @@
+"""Networks on a Ray cluster by Ray Data: actors that each hold one, fed no faster than they work.
+
+What the pieces give goes into the ledger, by their keys; through Ray Data goes only which piece is
+done. So neither its order nor rows that it might lose or repeat can change a result: a piece is
+there or it is not.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from theodolite.engine.pieces import Done, Failed, Task, perform
+from theodolite.errors import EvidenceError, RefusedInput
+
+
+class Holds:
+    """An actor: it makes the network once, then does one piece after the other."""
+
+    def __init__(self, task: Task, items: Any) -> None:
+        self._task, self._items = task, items
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        said = [self._done(int(number)) for number in batch["id"]]
+        return {"number": [int(n) for n in batch["id"]], "said": said}
+
+    def _done(self, number: int) -> str:
+        item, key, name = self._items[number]
+        try:
+            done = perform(replace(self._task, items=[item], keys=[key], names=[name]))
+        except EvidenceError as error:
+            return json.dumps({"refused": [type(error).__name__, *error.args]})
+        failed = [asdict(one) for one in done.failed]
+        return json.dumps({"computed": done.computed, "failed": failed, "seconds": done.seconds})
+
+
+def by_ray_data(
+    ray: Any, task: Task, items: Sequence[tuple[Any, str, str]], *, actors: int, gpus: int
+) -> Iterator[tuple[int, Done]]:
+    """Do pieces (item, key, name): the number of each, and what came of it without its parts, for
+    these are in the ledger."""
+    # slow, and only for this; no file is read by it, and ours refuse types that it would unpickle
+    import ray.data as data  # noqa: PLC0415, TID251
+
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    context = data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.execution_options.verbose_progress = False
+    numbers = data.range(len(items), override_num_blocks=len(items))
+    found = numbers.map_batches(
+        Holds,
+        fn_constructor_args=(task, list(items)),
+        batch_size=1,
+        compute=data.ActorPoolStrategy(min_size=1, max_size=actors),
+        num_cpus=None if gpus else 1,
+        num_gpus=1 if gpus else None,
+    )
+    seen: set[int] = set()
+    for row in found.iter_rows():
+        number, said = int(row["number"]), json.loads(row["said"])
+        if number in seen:
+            continue
+        seen.add(number)
+        if "refused" in said:
+            raise _refusal(said["refused"])
+        failed = [Failed(**one) for one in said["failed"]]
+        yield number, Done([], failed, said["computed"], said["seconds"])
+    if len(seen) != len(items):
+        raise EvidenceError(
+            "Ray Data", f"{len(seen)} of {len(items)} pieces", "each once",
+            "Run it again: what is done is kept. Or pass --inference tasks.",
+        )  # fmt: skip
+
+
+def _refusal(said: list[str]) -> EvidenceError:
+    kind = {"RefusedInput": RefusedInput}.get(said[0], EvidenceError)
+    return kind(*said[1:])

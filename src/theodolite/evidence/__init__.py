@@ -1,0 +1,1 @@
+"""Kinds of evidence, their axes, checks, pieces and files."""

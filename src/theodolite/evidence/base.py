@@ -1,0 +1,187 @@
+"""The mechanism of evidence: frozen bundles of arrays on named axes, checked when made.
+
+A kind of evidence is a frozen dataclass whose fields say, through ``array(...)``, which axes they
+lie on. From that alone follow the checks, cutting into shards and the files on disk.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import NamedAxis, Rows, Samples
+from theodolite.evidence.checks import Content, Layout, Lengths, check_pointers, checked_array
+
+MAX_UNNAMED = 1_000_000  # positions that get stand-in names; more is a mistake, not a class
+Bundle = TypeVar("Bundle", bound="Evidence")
+
+
+def array(
+    *axes: str,
+    content: Content = "real",
+    optional: bool = False,
+    points_to: str | None = None,
+    none_is: int | None = None,
+    may_be_nan: bool = False,
+) -> Any:
+    """A field of a bundle that holds an array on the named axes.
+
+    A number as an axis name ("2") is a fixed length.
+    """
+    layout = Layout(axes, content, points_to, none_is, may_be_nan)
+    if optional:
+        return field(default=None, metadata={"layout": layout})
+    return field(metadata={"layout": layout})
+
+
+def inner(kind: type["Evidence"]) -> Any:
+    """A field of a bundle that holds another bundle of the same samples."""
+    return field(metadata={"inner": kind})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Evidence:
+    """Base of all bundles. Checks are made here, once; whoever receives a bundle trusts it."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+    # read from the declaration once: bundles are made by the thousand while scoring
+    _declared: ClassVar[tuple[Field[Any], ...]]
+    _layouts: ClassVar[tuple[tuple[str, Layout], ...]]
+
+    samples: Samples = Samples()
+
+    def __post_init__(self) -> None:
+        lengths: Lengths = {}
+        self._name_axes()
+        self._adopt_inner_axes()
+        for name, axis in self._axes():
+            if len(axis):
+                lengths[name] = (len(axis), f"`{name}`")
+        for name, layout in self.layouts():
+            if getattr(self, name) is not None:
+                checked = checked_array(name, getattr(self, name), layout, lengths)
+                object.__setattr__(self, name, checked)
+        self._count_what_is_only_pointed_to(lengths)
+        for name, axis in self._axes():
+            if not len(axis) and name in lengths:
+                object.__setattr__(self, name, type(axis).numbered(lengths[name][0]))
+        for name, layout in self.layouts():
+            if layout.points_to and getattr(self, name) is not None:
+                check_pointers(name, getattr(self, name), layout, lengths)
+        self.check()
+
+    def _name_axes(self) -> None:
+        """A plain list of names is an axis too."""
+        for f in self._fields():
+            given = getattr(self, f.name)
+            if isinstance(f.default, NamedAxis) and not isinstance(given, type(f.default)):
+                names = (given,) if isinstance(given, str) else tuple(given)
+                object.__setattr__(self, f.name, type(f.default)(names))
+            if f.name == "samples" and not isinstance(given, Samples):
+                raise EvidenceError(f.name, type(given).__name__, "Samples(ids=..., clusters=...)")
+
+    def _adopt_inner_axes(self) -> None:
+        for f in self._fields():
+            wanted, given = f.metadata.get("inner"), getattr(self, f.name)
+            if wanted is None:
+                continue
+            if not isinstance(given, wanted):
+                raise EvidenceError(f.name, type(given).__name__, f"a {wanted.__name__}")
+            for name, axis in given._axes():
+                own = getattr(self, name, None)
+                if isinstance(own, NamedAxis) and len(own) and own != axis:
+                    raise EvidenceError(
+                        name, f"other names than in `{f.name}`", "the same", "Give them only there."
+                    )
+                if own is not None:
+                    object.__setattr__(self, name, axis)
+
+    def _count_what_is_only_pointed_to(self, lengths: Lengths) -> None:
+        """Labels alone, without names or weights, still say how many classes there are."""
+        highest: dict[str, int] = {}
+        for name, layout in self.layouts():
+            values, axis = getattr(self, name), layout.points_to
+            if axis and axis not in lengths and values is not None:
+                top = int(values.max(initial=0))
+                if top >= MAX_UNNAMED:
+                    raise EvidenceError(name, f"{top}", f"numbers of {axis}, counted from 0")
+                highest[axis] = max(highest.get(axis, 0), top)
+        lengths.update(
+            {axis: (top + 1, "the highest number given") for axis, top in highest.items()}
+        )
+
+    def check(self) -> None:
+        """What must hold between arrays; a kind of evidence adds its own."""
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __repr__(self) -> str:
+        sizes = [f"{len(axis)} {name}" for name, axis in self._axes() if len(axis)]
+        given = [name for name, _ in self.layouts() if self.has(name)]
+        return f"<{type(self).__name__}: {', '.join(sizes)}; {', '.join(given)}>"
+
+    def __getitem__(self: Bundle, rows: Rows) -> Bundle:
+        """The same bundle for some of its samples; nothing is checked again."""
+        cut = object.__new__(type(self))
+        layouts = dict(self.layouts())
+        for f in self._fields():
+            value = getattr(self, f.name)
+            on_samples = f.name in layouts and layouts[f.name].axes[0] == "samples"
+            if isinstance(value, Evidence | Samples) or (on_samples and value is not None):
+                value = value[rows]
+            object.__setattr__(cut, f.name, value)
+        return cut
+
+    @classmethod
+    def joined(cls: type[Bundle], parts: Sequence[Bundle]) -> Bundle:
+        """Shards of one bundle put together again; nothing is checked again."""
+        whole = object.__new__(type(parts[0]))
+        layouts = dict(parts[0].layouts())
+        for f in parts[0]._fields():
+            values = [getattr(part, f.name) for part in parts]
+            value = values[0]
+            if isinstance(value, Evidence | Samples):
+                value = type(value).joined(values)
+            elif value is not None and f.name in layouts and layouts[f.name].axes[0] == "samples":
+                value = np.concatenate(values)
+                value.flags.writeable = False
+            object.__setattr__(whole, f.name, value)
+        return whole
+
+    @classmethod
+    def layouts(cls) -> tuple[tuple[str, Layout], ...]:
+        """The arrays of this kind of bundle."""
+        if "_layouts" not in vars(cls):
+            own = ((f.name, f.metadata.get("layout")) for f in cls._fields())
+            cls._layouts = tuple((name, layout) for name, layout in own if layout is not None)
+        return cls._layouts
+
+    @classmethod
+    def _fields(cls) -> tuple[Field[Any], ...]:
+        if "_declared" not in vars(cls):
+            cls._declared = fields(cls)
+        return cls._declared
+
+    @classmethod
+    def inner_kinds(cls) -> Iterator[tuple[str, type["Evidence"]]]:
+        """The bundles inside this kind of bundle."""
+        return ((f.name, f.metadata["inner"]) for f in cls._fields() if "inner" in f.metadata)
+
+    def has(self, name: str) -> bool:
+        """Whether an array (``inner.name`` for one of an inner bundle) was given."""
+        inner, _, rest = name.partition(".")
+        value = getattr(self, inner)
+        return value.has(rest) if rest else value is not None
+
+    def _axes(self) -> Iterator[tuple[str, NamedAxis | Samples]]:
+        return (pair for pair in self._members() if isinstance(pair[1], NamedAxis | Samples))
+
+    def _inner(self) -> Iterator[tuple[str, "Evidence"]]:
+        return (pair for pair in self._members() if isinstance(pair[1], Evidence))
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        return ((f.name, getattr(self, f.name)) for f in self._fields())

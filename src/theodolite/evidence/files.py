@@ -1,0 +1,309 @@
+"""Evidence on disk: a folder with ``header.json`` and one ``.npy`` file per array.
+
+The header names the format, its version, the kind of evidence and its version, the axes, and for
+each array its type, shape and encoding. Flags are packed to bits. See docs/file-format.md.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.axes import (
+    Chances,
+    Classes,
+    Concepts,
+    Groups,
+    Measures,
+    NamedAxis,
+    Noises,
+    Parts,
+    Policies,
+    Raters,
+    Removals,
+    Samples,
+    Techniques,
+    Units,
+)
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.io.arrays import read_npy, read_npz, read_safetensors, write_npy
+from theodolite.io.tables import read_parquet, write_parquet
+from theodolite.io.text import read_json, write_json
+
+FORMAT = "theodolite-evidence"
+FORMAT_VERSION = 1
+KINDS: dict[str, type[Evidence]] = {
+    k.kind: k
+    for k in (
+        ConceptEvidence,
+        LocationEvidence,
+        UnitEvidence,
+        EmbeddingEvidence,
+        InterventionEvidence,
+        SurrogateEvidence,
+        SaliencyEvidence,
+        RatingEvidence,
+    )
+}
+EXPLAINS = (LocationEvidence, EmbeddingEvidence)
+"""Kinds that hold concept evidence of the same samples."""
+FROM_ARRAYS: dict[str, type[Evidence]] = {
+    "values": ConceptEvidence,
+    "unit_pixels": UnitEvidence,
+    "right_after": InterventionEvidence,
+    "importances": SurrogateEvidence,
+    "maps": SaliencyEvidence,
+    "ratings": RatingEvidence,
+}
+"""The array that tells which kind of evidence a file of plain arrays is."""
+AXES: dict[str, type[NamedAxis]] = {
+    "concepts": Concepts,
+    "classes": Classes,
+    "parts": Parts,
+    "units": Units,
+    "policies": Policies,
+    "removals": Removals,
+    "chances": Chances,
+    "noises": Noises,
+    "raters": Raters,
+    "techniques": Techniques,
+    "measures": Measures,
+    "groups": Groups,
+}
+
+
+def save(evidence: Evidence, folder: Path | str) -> None:
+    """Write a bundle into a folder of its own; the header comes last, so half a bundle has none."""
+    folder = Path(folder)
+    arrays: dict[str, Any] = {}
+    for name, layout in evidence.layouts():
+        values = getattr(evidence, name)
+        if values is None:
+            continue
+        packed = layout.content == "flag"
+        stored = np.packbits(values, axis=-1) if packed else values
+        write_npy(folder / f"{name}.npy", stored)
+        arrays[name] = {
+            "encoding": "bits" if packed else "dense",
+            "dtype": stored.dtype.str,
+            "shape": list(values.shape),
+        }
+    inner = {}
+    for name, bundle in evidence._inner():
+        save(bundle, folder / name)
+        inner[name] = bundle.kind
+    axes = {n: a.header() for n, a in evidence._axes() if isinstance(a, NamedAxis)}
+    if not inner:
+        _save_samples(evidence.samples, folder / "samples.parquet")
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "kind": evidence.kind,
+        "kind_version": evidence.version,
+        "samples": len(evidence),
+        "axes": axes,
+        "arrays": arrays,
+        "inner": inner,
+    }
+    write_json(folder / "header.json", header)
+
+
+def _save_samples(samples: Samples, path: Path) -> None:
+    columns = {"index": samples.index, "id": samples.ids, "cluster": samples.clusters}
+    write_parquet(path, {n: v.tolist() for n, v in columns.items() if v is not None})
+
+
+def load(folder: Path | str) -> Evidence:
+    """Read a bundle. It is checked like any other evidence; arrays stay on disk until used."""
+    folder = Path(folder)
+    header = _header(folder)
+    kind = KINDS[header["kind"]]
+    given: dict[str, Any] = {}
+    layouts = dict(kind.layouts())
+    for name, entry in header["arrays"].items():
+        if name not in layouts:
+            raise RefusedInput(f"header of {folder.name!r}", f"array {name!r}", f"{list(layouts)}")
+        given[name] = _stored(folder, name, entry)
+    for name, axis in header["axes"].items():
+        if name not in AXES or not isinstance(axis, dict):
+            raise RefusedInput(f"header of {folder.name!r}", f"axis {name!r}", f"{list(AXES)}")
+        given[name] = axis_from(AXES[name], axis, folder.name)
+    if header["inner"]:
+        if header["inner"] != {"explained": "concept"} or kind not in EXPLAINS:
+            raise RefusedInput(f"header of {folder.name!r}", "inner bundles", "`explained`")
+        given["explained"] = load(folder / "explained")
+        given.pop("concepts", None)
+    else:
+        given["samples"] = _load_samples(folder / "samples.parquet")
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise RefusedInput(f"bundle {folder.name!r}", str(error), "all its arrays") from error
+
+
+def _header(folder: Path) -> dict[str, Any]:
+    header = read_json(folder / "header.json", "evidence header")
+    what = f"header of {folder.name!r}"
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise RefusedInput(what, "another format", f"format {FORMAT!r}")
+    if header.get("format_version") != FORMAT_VERSION:
+        raise RefusedInput(
+            what, f"format version {header.get('format_version')}", f"{FORMAT_VERSION}",
+            "Read it with the version of theodolite that wrote it.",
+        )  # fmt: skip
+    kind = KINDS.get(str(header.get("kind")))
+    if kind is None or header.get("kind_version") != kind.version:
+        came = f"{header.get('kind')!r} version {header.get('kind_version')}"
+        raise RefusedInput(what, came, f"one of {[(k.kind, k.version) for k in KINDS.values()]}")
+    for key in ("arrays", "axes", "inner"):
+        if not isinstance(header.get(key), dict):
+            raise RefusedInput(what, f"{key!r} is {type(header.get(key)).__name__}", "an object")
+    return header
+
+
+def _stored(folder: Path, name: str, entry: Any) -> np.ndarray:
+    values = read_npy(folder / f"{name}.npy", mapped=True)
+    try:
+        shape = tuple(int(n) for n in entry["shape"])
+        encoding, dtype = entry["encoding"], entry["dtype"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise RefusedInput(f"header of {folder.name!r}", f"{entry!r}", "dtype, shape") from error
+    expected = (*shape[:-1], math.ceil(shape[-1] / 8)) if encoding == "bits" and shape else shape
+    if values.shape != expected or values.dtype.str != dtype:
+        raise RefusedInput(
+            f"array {name!r}",
+            f"{values.dtype.str} {values.shape}",
+            f"{dtype} {expected}, as the header says",
+        )
+    if encoding == "bits" and values.dtype == np.uint8:
+        return np.unpackbits(values, axis=-1, count=shape[-1]).view(bool)
+    return values
+
+
+def axis_from(kind: type[NamedAxis], entry: dict[str, Any], where: str) -> NamedAxis:
+    """An axis as a header describes it."""
+    try:
+        return kind(**{key: tuple(value) for key, value in entry.items()})
+    except TypeError as error:
+        raise RefusedInput(f"header of {where!r}", f"{error}", "a plain axis") from error
+
+
+def _load_samples(path: Path) -> Samples:
+    columns = read_parquet(path)
+    given = {
+        field: np.asarray(columns[column])
+        for field, column in (("index", "index"), ("ids", "id"), ("clusters", "cluster"))
+        if column in columns
+    }
+    return Samples(**given)
+
+
+def _most_like(arrays: dict[str, Any]) -> str:
+    """The array by which the kind of evidence is known; if it is not there, of the nearest kind."""
+    there = next((name for name in FROM_ARRAYS if name in arrays), None)
+    if there is not None:
+        return there
+    shared = {
+        first: len(set(arrays) & {name for name, _ in kind.layouts()})
+        for first, kind in FROM_ARRAYS.items()
+    }
+    return max(shared, key=lambda first: shared[first])
+
+
+def _needed(kind: type[Evidence]) -> list[str]:
+    """The arrays that a kind of evidence cannot do without."""
+    bare = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
+    return [name for name, _ in kind.layouts() if name in bare]
+
+
+def load_arrays(path: Path | str) -> Evidence:
+    """Evidence from one .npz or .safetensors file whose arrays are named like the fields.
+
+    ``concepts``, ``classes`` and ``units`` may give names, ``ids`` and ``clusters`` say which
+    samples are which and which belong together. Vectors or projections with an axis for classes
+    are those of ``SurrogateEvidence.per_class``.
+    """
+    path = Path(path)
+    read = {".npz": read_npz, ".safetensors": read_safetensors}.get(path.suffix)
+    if read is None and path.exists():
+        raise EvidenceError(f"{path.name!r}", f"a file {path.suffix!r}", ".npz or .safetensors")
+    return from_arrays((read or read_npz)(path), repr(path.name))
+
+
+def from_arrays(given: Mapping[str, Any], what: str = "arrays") -> Evidence:
+    """Evidence from arrays named like the fields; one of them tells which kind it is.
+
+    >>> from_arrays({"values": np.eye(3), "truth": np.eye(3)})
+    <ConceptEvidence: 3 samples, 3 concepts; values, truth>
+    """
+    arrays = dict(given)
+    first = _most_like(arrays)
+    kind = FROM_ARRAYS[first]
+    known = {name for name, _ in kind.layouts()}
+    axes = [name for name in AXES if name != "parts" and hasattr(kind, name)]
+    unknown = sorted(set(arrays) - known - {*axes, "ids", "clusters", "samples"})
+    if unknown or first not in arrays:
+        _refuse(unknown, first, sorted(arrays), [*sorted(known - {first}), *axes], what)
+    for axis in axes:
+        if axis in arrays and not isinstance(arrays[axis], NamedAxis):
+            arrays[axis] = tuple(str(name) for name in np.atleast_1d(arrays[axis]))
+    samples = _samples_of(arrays)
+    lacking = [name for name in _needed(kind) if name not in arrays]
+    if lacking:
+        raise EvidenceError(
+            what, f"no {lacking[0]!r}", f"it, beside {first!r}",
+            f"`theodolite evidence {kind.kind}` says what each array holds.",
+        )  # fmt: skip
+    own = any(np.ndim(arrays.get(name, 0)) == 3 for name in ("vectors", "projections"))
+    make = SurrogateEvidence.per_class if kind is SurrogateEvidence and own else kind
+    try:
+        return make(**arrays, samples=samples)
+    except TypeError as error:
+        raise EvidenceError(what, str(error), "all the arrays of its kind") from error
+
+
+def _samples_of(arrays: dict[str, Any]) -> Samples:
+    """Which samples there are, taken out of the arrays."""
+    rows = {name: np.asarray(arrays.pop(name)) for name in ("ids", "clusters") if name in arrays}
+    samples = arrays.pop("samples", None)
+    if samples is None:
+        return Samples(**rows)
+    if not isinstance(samples, Samples):
+        raise EvidenceError("samples", type(samples).__name__, "Samples(ids=..., clusters=...)")
+    if rows:
+        raise EvidenceError("samples", f"`samples` and `{next(iter(rows))}`", "`samples` alone")
+    return samples
+
+
+def _refuse(
+    unknown: Sequence[str], first: str, came: Sequence[str], others: Sequence[str], what: str
+) -> None:
+    """Arrays that one kind of evidence has no name for: of another kind, or misspelt."""
+    two = [name for name in unknown if name in FROM_ARRAYS and first in came]
+    if two:
+        kinds = (FROM_ARRAYS[first].__name__, FROM_ARRAYS[two[0]].__name__)
+        raise EvidenceError(
+            what, f"{first!r} and {two[0]!r}, which are of two kinds", f"arrays of {kinds[0]} or "
+            f"of {kinds[1]}", "Make a bundle, or a file, of each kind and audit both together.",
+        )  # fmt: skip
+    names = [first, *others, "ids", "clusters"]
+    near = {name: get_close_matches(name, names, 1) for name in unknown}
+    meant = [f"{found[0]!r} for {name!r}" for name, found in near.items() if found]
+    said = f"unknown arrays {list(unknown)}" if unknown else f"only {list(came)}"
+    raise EvidenceError(
+        what, said, f"{first!r} and perhaps {', '.join(names[1:])}",
+        f"Did you mean {', '.join(meant)}?" if meant else "Rename the arrays.",
+    )  # fmt: skip

@@ -1,0 +1,36 @@
+"""A vector for each concept of each sample."""
+
+from dataclasses import dataclass
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.evidence.axes import Concepts
+from theodolite.evidence.base import Evidence, array, inner
+from theodolite.evidence.kinds.concept import ConceptEvidence
+
+
+@no_type_check  # the door takes what can be converted; its own checks say what cannot
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class EmbeddingEvidence(Evidence):
+    """A vector for each concept of each sample, as concept embedding models have them."""
+
+    kind = "embedding"
+    version = 1
+
+    explained: ConceptEvidence = inner(ConceptEvidence)
+    """The same samples and concepts as concept evidence, with truth and labels."""
+    vectors: Float[np.ndarray, "samples concepts dimensions"] = array(
+        "samples", "concepts", "dimensions"
+    )
+    """What the head sees: the positive and negative vector, mixed by the concept's probability."""
+    positive: Float[np.ndarray, "samples concepts dimensions"] | None = array(
+        "samples", "concepts", "dimensions", optional=True
+    )
+    """The vector that stands for the concept being there."""
+    negative: Float[np.ndarray, "samples concepts dimensions"] | None = array(
+        "samples", "concepts", "dimensions", optional=True
+    )
+    """The vector that stands for the concept not being there."""
+    concepts: Concepts = Concepts()

@@ -1,0 +1,115 @@
+"""What a method marks in pictures, and what became of it when pictures and network were changed."""
+
+from dataclasses import dataclass
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Chances, Classes, Noises, Removals
+from theodolite.evidence.base import Evidence, array
+
+CURVES = ("most_first", "least_first", "chance_most_first", "chance_least_first")
+
+
+@no_type_check  # the door takes what can be converted; its own checks say what cannot
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class SaliencyEvidence(Evidence):
+    """One map of relevance for each picture, by one method.
+
+    Only ``maps`` is needed; each score says which of the others it uses. What is called chance is
+    the same made with a map that knows nothing, drawn beside it.
+    """
+
+    kind = "saliency"
+    version = 1
+
+    maps: Float[np.ndarray, "samples height width"] = array("samples", "height", "width")
+    """How much each pixel is said to matter; below 0 what speaks against the class."""
+    objects: Bool[np.ndarray, "samples height width"] | None = array(
+        "samples", "height", "width", content="flag", optional=True
+    )
+    """The pixels of the object that the class is about."""
+    clean: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
+    """Probability of the explained class for the picture as it is."""
+    most_first: Float[np.ndarray, "samples removals steps"] | None = array(
+        "samples", "removals", "steps", optional=True, may_be_nan=True
+    )
+    """The same after the most relevant pixels were removed: so many per cent of them, in each of
+    several ways."""
+    least_first: Float[np.ndarray, "samples removals steps"] | None = array(
+        "samples", "removals", "steps", optional=True, may_be_nan=True
+    )
+    """The same after the least relevant were removed."""
+    chance_most_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
+        "samples", "chances", "removals", "steps", optional=True
+    )
+    """As ``most_first``, with pixels in the order of maps that know nothing. A way of removal that
+    fills in scattered pixels is lenient with noise: so there should be a smooth map and one of the
+    middle as well."""
+    chance_least_first: Float[np.ndarray, "samples chances removals steps"] | None = array(
+        "samples", "chances", "removals", "steps", optional=True
+    )
+    """As ``least_first``, with pixels in the opposite order of those maps."""
+    percents: Float[np.ndarray, " steps"] | None = array("steps", optional=True)
+    """How many per cent of the pixels are removed in each step, rising."""
+    norms: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
+    """Length of each map as a vector of pixels."""
+    changes: Float[np.ndarray, "samples noises draws"] | None = array(
+        "samples", "noises", "draws", optional=True, may_be_nan=True
+    )
+    """Distance between the map and that of the picture with noise, for each draw of the noise; NaN
+    where it was not tried."""
+    chance_changes: Float[np.ndarray, " samples"] | None = array(
+        "samples", optional=True, may_be_nan=True
+    )
+    """Distance between the map and that of another picture."""
+    randomised_similarity: Float[np.ndarray, " samples"] | None = array(
+        "samples", optional=True, may_be_nan=True
+    )
+    """Rank correlation of the map with that of the same network with random weights; NaN where one
+    of them is the same everywhere, or where it was not tried."""
+    randomised: Bool[np.ndarray, " samples"] | None = array(
+        "samples", content="flag", optional=True
+    )
+    """Where that was tried; everywhere if not given."""
+    predicted: Int[np.ndarray, " samples"] | None = array(
+        "samples", content="index", points_to="classes", optional=True
+    )
+    """The class that is explained."""
+    removals: Removals = Removals()
+    chances: Chances = Chances()
+    noises: Noises = Noises()
+    classes: Classes = Classes()
+
+    def check(self) -> None:
+        self._check_removal()
+        for name in ("norms", "changes", "chance_changes"):
+            values = getattr(self, name)
+            if values is not None and (values < 0).any():
+                raise EvidenceError(name, f"{np.nanmin(values):g}", "lengths, from 0 on")
+        alike = self.randomised_similarity
+        if alike is not None and (np.abs(alike) > 1 + 1e-6).any():
+            raise EvidenceError(
+                "randomised_similarity", "values beyond 1", "correlations, from -1 to 1"
+            )
+
+    def _check_removal(self) -> None:
+        curves = [name for name in CURVES if getattr(self, name) is not None]
+        if curves and (self.clean is None or self.percents is None):
+            lacks = "clean" if self.clean is None else "percents"
+            raise EvidenceError(lacks, f"none, but `{curves[0]}`", f"`{lacks}` as well")
+        for name in ("clean", *curves):
+            values = getattr(self, name)
+            if values is not None and ((values < -1e-6) | (values > 1 + 1e-6)).any():
+                raise EvidenceError(
+                    name, f"values from {np.nanmin(values):g} to {np.nanmax(values):g}",
+                    "probabilities",
+                    "Give the softmax of the outputs.",
+                )  # fmt: skip
+        percents = self.percents
+        if percents is not None and (
+            (np.diff(percents) <= 0).any() or percents[0] <= 0 or percents[-1] > 100
+        ):
+            raise EvidenceError("percents", f"{percents.tolist()[:8]}", "rising, from 0 to 100")

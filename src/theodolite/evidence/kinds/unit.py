@@ -1,0 +1,79 @@
+"""What units mark in each picture, and where what they are named after is."""
+
+from dataclasses import dataclass
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Units
+from theodolite.evidence.base import Evidence, array
+
+
+@no_type_check  # the door takes what can be converted; its own checks say what cannot
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class UnitEvidence(Evidence):
+    """What units mark in each picture, and where what they are named after is.
+
+    A unit's formula is a concept or a combination of concepts (``horn OR tusk``); masks are
+    counted in pixels of one grid.
+    """
+
+    kind = "unit"
+    version = 1
+
+    unit_pixels: Int[np.ndarray, "samples units"] = array("samples", "units", content="index")
+    """Pixels that the unit marks."""
+    formula_pixels: Int[np.ndarray, "samples units"] = array("samples", "units", content="index")
+    """Pixels at which the unit's formula holds."""
+    shared_pixels: Int[np.ndarray, "samples units"] = array("samples", "units", content="index")
+    """Pixels in both."""
+    chance_unit_pixels: Int[np.ndarray, "samples units"] | None = array(
+        "samples", "units", content="index", optional=True
+    )
+    """Pixels that the unit's masks mark when dealt out over other pictures: with the two below,
+    what a search finds where there is nothing to find."""
+    chance_formula_pixels: Int[np.ndarray, "samples units"] | None = array(
+        "samples", "units", content="index", optional=True
+    )
+    """Pixels at which the formula holds that fits those masks best."""
+    chance_shared_pixels: Int[np.ndarray, "samples units"] | None = array(
+        "samples", "units", content="index", optional=True
+    )
+    """Pixels in both of these."""
+    fires: Bool[np.ndarray, "samples units"] | None = array(
+        "samples", "units", content="flag", optional=True
+    )
+    """Whether the unit exceeds its threshold before upsampling; after it, if not given."""
+    annotated: Bool[np.ndarray, "samples units"] | None = array(
+        "samples", "units", content="flag", optional=True
+    )
+    """Whether the picture is annotated with the formula's category."""
+    chance_annotated: Bool[np.ndarray, "samples units"] | None = array(
+        "samples", "units", content="flag", optional=True
+    )
+    """The same for the formula of the masks that were dealt out."""
+    right: Bool[np.ndarray, " samples"] | None = array("samples", content="flag", optional=True)
+    """Whether the model classifies the picture rightly."""
+    units: Units = Units()
+
+    def check(self) -> None:
+        for before in ("", "chance_"):
+            unit, formula, shared = (
+                getattr(self, f"{before}{name}_pixels") for name in ("unit", "formula", "shared")
+            )
+            given = [part for part in (unit, formula, shared) if part is not None]
+            if len(given) not in (0, 3):
+                raise EvidenceError(
+                    f"{before}unit_pixels", f"{len(given)} of three arrays",
+                    f"{before}unit_pixels, {before}formula_pixels and {before}shared_pixels",
+                )  # fmt: skip
+            if given and (shared > np.minimum(unit, formula)).any():
+                raise EvidenceError(
+                    f"{before}shared_pixels",
+                    "more pixels than in either mask",
+                    "the pixels in both",
+                )
+            if given and min(int(part.min(initial=0)) for part in given) < 0:
+                raise EvidenceError(f"{before}pixels", "a negative number", "counts of pixels")

@@ -1,0 +1,194 @@
+"""Evidence in pieces that can be had one by one: cut from memory, or far larger than that."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import NamedAxis, Samples
+from theodolite.evidence.base import Bundle, Evidence
+from theodolite.evidence.sampling import scattered
+from theodolite.io.packed import digest_of
+
+SHARD = 2048
+"""Samples of a piece. Sums are made piece by piece, so it is the same wherever evidence lies."""
+
+
+@runtime_checkable
+class Piece(Protocol):
+    """Some samples in a row: small to send, whatever it stands for."""
+
+    def evidence(self) -> Evidence:
+        """The samples."""
+
+
+@runtime_checkable
+class Shards(Protocol):
+    """All pieces of one bundle, in order."""
+
+    @property
+    def kind(self) -> type[Evidence]:
+        """The kind of evidence."""
+
+    def first(self) -> Evidence:
+        """The first sample, with all names and all that is the same for every sample."""
+
+    def __len__(self) -> int:
+        """How many samples."""
+
+    def pieces(self) -> Sequence[Any]:
+        """The pieces."""
+
+    def digests(self) -> Sequence[str]:
+        """A digest of each piece's content."""
+
+    def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
+        """Piece by piece which samples are there, and their labels where they have any."""
+
+
+def evidence_digest(evidence: Evidence) -> str:
+    """A digest of all arrays and names, and of which samples they are about."""
+    arrays = {name: getattr(evidence, name) for name, _ in evidence.layouts()}
+    arrays |= {
+        f"in {name}": np.frombuffer(evidence_digest(bundle).encode(), np.uint8)
+        for name, bundle in evidence._inner()
+    }
+    samples = evidence.samples
+    for name, numbers in (("index", samples.index), ("clusters", samples.clusters)):
+        arrays[f"of {name}"] = None if numbers is None else np.asarray(numbers).astype(np.int64)
+    axes = {n: a.header() for n, a in evidence._axes() if isinstance(a, NamedAxis)}
+    text = json.dumps([axes, None if samples.ids is None else [str(i) for i in samples.ids]])
+    arrays["of names"] = np.frombuffer(text.encode(), np.uint8)
+    return digest_of({name: np.asarray(a) for name, a in arrays.items() if a is not None})
+
+
+def by_class(evidence: Any) -> Any:
+    """The evidence with its classes as clusters of samples."""
+    for name, bundle in evidence._inner():
+        return replace(evidence, **{name: by_class(bundle)})
+    if "labels" not in dict(evidence.layouts()):  # knows no classes: samples are resampled
+        return evidence
+    labels = evidence.labels
+    if labels is None:
+        raise EvidenceError("clusters: classes", "evidence without labels", "labels")
+    samples = Samples(evidence.samples.index, evidence.samples.ids, np.asarray(labels))
+    return replace(evidence, samples=samples)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldPiece:
+    """Some samples of evidence in memory."""
+
+    held: Evidence
+
+    def evidence(self) -> Evidence:
+        return self.held
+
+
+def order_of(evidence: Evidence) -> np.ndarray | None:
+    """How to bring samples into the order of their numbers; ``None`` if they are."""
+    order = np.argsort(np.asarray(evidence.samples.index), kind="stable")
+    return None if (order[1:] > order[:-1]).all() else order
+
+
+def in_order(evidence: Bundle) -> Bundle:
+    """The evidence with its samples in the order of their numbers."""
+    order = order_of(evidence)
+    return evidence if order is None else evidence[order]
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Evidence in memory. Its samples are taken in the order of their numbers: nothing that is
+    summed or drawn depends on the order in which they came."""
+
+    given: Evidence
+
+    @cached_property
+    def whole(self) -> Evidence:
+        """All of it, in order."""
+        return in_order(self.given)
+
+    @property
+    def kind(self) -> type[Evidence]:
+        return type(self.given)
+
+    def first(self) -> Evidence:
+        return self.whole[:1]
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @cached_property
+    def _cut(self) -> list[HeldPiece]:
+        starts = range(0, max(len(self.whole), 1), SHARD)
+        return [HeldPiece(self.whole[at : at + SHARD]) for at in starts]
+
+    def pieces(self) -> Sequence[HeldPiece]:
+        return self._cut
+
+    @cached_property
+    def _digests(self) -> list[str]:  # asked for by every pass
+        return [evidence_digest(piece.held) for piece in self._cut]
+
+    def digests(self) -> Sequence[str]:
+        return self._digests
+
+    def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
+        yield self.whole.samples, getattr(self.whole, "labels", None)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Samples that belong together."""
+
+    n: int
+    whole_classes: bool
+    """Whether no class lies in two clusters."""
+
+
+def clusters_of(shards: Shards) -> Clusters | None:
+    """How many clusters there are, seen piece by piece; nothing if samples stand alone."""
+    seen: set[int] = set()
+    pairs: set[tuple[int, int]] = set()
+    labelled = True
+    for samples, labels in shards.samples():
+        if samples.clusters is None:
+            return None
+        clusters = np.asarray(samples.clusters)
+        seen.update(np.unique(clusters).tolist())
+        labelled = labelled and labels is not None
+        if labels is not None:
+            both = np.unique(np.stack([np.asarray(labels), clusters]), axis=1)
+            pairs.update((int(label), int(cluster)) for label, cluster in both.T)
+    whole = labelled and len(pairs) == len({label for label, _ in pairs})
+    return Clusters(len(seen), whole)
+
+
+def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | None = None) -> Any:
+    """All samples in memory; if there are more than ``most``, so many drawn by the seed.
+
+    Of some pieces only, if these are given.
+
+    Which are drawn depends on their numbers alone, so that it is the same wherever they lie.
+    """
+    if isinstance(shards, Held) and len(shards) <= most and pieces is None:
+        return shards.whole
+    chosen = None
+    if len(shards) > most:
+        numbers = [np.asarray(samples.index) for samples, _ in shards.samples()]
+        luck = np.concatenate([scattered(part, seed) for part in numbers])
+        chosen = np.partition(luck, most - 1)[most - 1]
+    parts = []
+    cut = shards.pieces()
+    for piece in cut if pieces is None else [cut[n] for n in pieces]:
+        evidence = piece.evidence()
+        if chosen is not None:
+            rows = np.flatnonzero(scattered(np.asarray(evidence.samples.index), seed) <= chosen)
+            evidence = evidence[rows]
+        parts.append(evidence)
+    return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)

@@ -1,1 +1,0 @@
-"""Which concept, or formula of concepts, does a unit detect?"""

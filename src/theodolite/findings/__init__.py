@@ -1,0 +1,1 @@
+"""What papers ask over many models."""

@@ -1,1 +1,0 @@
-"""Do people accept the explanations, and do they agree with each other?"""

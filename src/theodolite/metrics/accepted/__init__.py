@@ -1,0 +1,1 @@
+"""Would people agree?"""

@@ -1,0 +1,145 @@
+"""How much of the spread of votes is between explanations?"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle, quotient
+from theodolite.metrics.accepted._nulls import DEALT_OUT
+from theodolite.metrics.base import Additive, Card, Weights, constant, metric, total
+
+Form = Literal["ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"]
+
+
+def intraclass_correlation(
+    ratings: Ratings, scale: Scale, *, form: Form = "ICC1", **given: Any
+) -> Float[np.ndarray, ""]:
+    r"""Intraclass correlation :cite:p:`shrout1979intraclass`, from analyses of variance.
+
+    .. math:: \mathrm{ICC}_1 = \frac{B - W}{B + (k - 1) W} \qquad
+        \mathrm{ICC}_2 = \frac{B - E}{B + (k - 1) E + \frac{k}{n} (J - E)} \qquad
+        \mathrm{ICC}_3 = \frac{B - E}{B + (k - 1) E}
+
+    :math:`B` is the mean square between :math:`n` explanations, :math:`W` that within them,
+    :math:`J` that between :math:`k` raters, :math:`E` what is left.
+
+    ``ICC1``: each explanation is rated by other people. ``ICC2``: the same people rate all, drawn
+    from many; their habits count as disagreement. ``ICC3``: these people and no others, whose
+    habits do not count. With ``k``: of the mean of all raters instead of one.
+
+    With missing votes the forms ``ICC1`` and ``ICC1k`` take every explanation with a vote and the
+    number of raters from an unbalanced analysis. The others take the explanations that everybody
+    rated, and are undefined if fewer than two are. All are undefined where their denominator, an
+    estimate of a variance, is not above 0.
+
+    Example:
+        >>> votes = np.array([[9.0, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6],
+        ...                   [10, 5, 6, 9], [6, 2, 4, 7]])
+        >>> round(float(intraclass_correlation(votes, np.arange(1.0, 11), form="ICC2")), 6)
+        0.289764
+    """
+    return IntraclassCorrelation.of(bundle(ratings, scale, **given), form=form).value()
+
+
+@metric(
+    "intraclass_correlation",
+    title="Intraclass correlation",
+    version=1,
+    question="accepted",
+    better="higher",
+    bounds=(float("-inf"), 1.0),
+    uses=("ratings", "scale"),
+    decides=False,
+    baselines=(DEALT_OUT,),
+    cite="shrout1979intraclass",
+    card=Card(
+        asks="How much of the spread of votes is between explanations, not between people?",
+        read="1: all of it. 0: explanations explain nothing of the votes. The forms with k are for "
+        "the mean of all raters, so they rise with their number.",
+        misleads="Treats the answers as numbers: the step from 1 to 2 counts as that from 4 to 5. "
+        "Low where all explanations are alike. The forms ICC2 and ICC3 need people who rated "
+        "everything: where columns are positions in a list, only ICC1 means something.",
+        cost="sums of squares",
+    ),
+)
+@dataclass(frozen=True)
+class IntraclassCorrelation(Additive):
+    """Sums of votes and their squares, within and between explanations."""
+
+    any_vote: np.ndarray
+    """Explanations, votes, their squared number, sum, squares, squared sums by explanation."""
+    all_votes: np.ndarray
+    """Of those everybody rated: explanations, squares, squared sums, and each rater's sum."""
+    spread: float = constant()
+    """Squared length of the scale, to tell nothing from what rounding leaves."""
+    form: str = constant()
+
+    @classmethod
+    def of(
+        cls, evidence: RatingEvidence, weights: Weights = None, *, form: Form = "ICC1"
+    ) -> "IntraclassCorrelation":
+        scale = evidence.scale
+        given = ~np.isnan(evidence.ratings)
+        # counted from the middle of the scale, where squares are small
+        votes = np.where(given, evidence.ratings - (scale[0] + scale[-1]) / 2, 0.0)
+        k = given.sum(axis=1).astype(float)
+        sums, squares = votes.sum(axis=1), (votes**2).sum(axis=1)
+        own = sums**2 / np.maximum(k, 1.0)
+        rated = (k > 0).astype(float)
+        full = given.all(axis=1)[:, None]
+        of_all = np.where(full, np.column_stack([rated, squares, own, votes]), 0.0)
+        return cls(
+            any_vote=total(np.stack([rated, k, k**2, sums, squares, own], axis=1), weights),
+            all_votes=total(of_all, weights),
+            spread=float((scale[-1] - scale[0]) ** 2),
+            form=form,
+        )
+
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Explanations that entered, and rated ones that not everybody rated."""
+        rated = np.asarray(self.any_vote[..., 0])
+        entered = rated if self.form.startswith("ICC1") else np.asarray(self.all_votes[..., 0])
+        return entered, np.asarray(rated - entered)
+
+    def value(self) -> Float[np.ndarray, "*resamples"]:
+        """The correlation."""
+        form = self.form
+        if form in ("ICC1", "ICC1k"):
+            between, within, k = self._one_way()
+            share = within
+            over = between if form == "ICC1k" else between + (k - 1) * within
+        else:
+            between, share, raters, n, k = self._two_way()
+            habits = (raters - share) if form in ("ICC2", "ICC2k") else np.zeros_like(raters)
+            per = 1.0 if form.endswith("k") else k
+            over = between + (per * habits) / np.maximum(n, 1.0)
+            over = over if form.endswith("k") else over + (k - 1) * share
+        over = np.where(over > 1e-9 * self.spread, over, 0.0)
+        return quotient(between - share, over)
+
+    def _one_way(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean squares between and within explanations, and votes per explanation."""
+        n, votes, squared, sums, squares, own = np.moveaxis(self.any_vote, -1, 0)
+        grand = sums**2 / np.maximum(votes, 1.0)
+        between = self._clean(quotient(own - grand, n - 1))
+        within = self._clean(quotient(squares - own, votes - n))
+        return between, within, quotient(votes - squared / np.maximum(votes, 1.0), n - 1)
+
+    def _two_way(self) -> tuple[np.ndarray, ...]:
+        """Mean squares of explanations, of what is left and of raters; and both numbers."""
+        n, squares, own = np.moveaxis(self.all_votes[..., :3], -1, 0)
+        by_rater = self.all_votes[..., 3:]
+        k = np.full(np.shape(n), float(by_rater.shape[-1]))
+        at_least_one = np.maximum(n, 1.0)
+        grand = by_rater.sum(axis=-1) ** 2 / (at_least_one * k)
+        raters = (by_rater**2).sum(axis=-1) / at_least_one - grand
+        between = self._clean(quotient(own - grand, n - 1))
+        left = self._clean(quotient(squares - own - raters, np.maximum((n - 1) * (k - 1), 0.0)))
+        return between, left, self._clean(quotient(raters, k - 1)), np.asarray(n), k
+
+    def _clean(self, mean_square: np.ndarray) -> np.ndarray:
+        """What rounding leaves of nothing is nothing."""
+        return np.where(mean_square <= 1e-12 * self.spread, 0.0, mean_square)

@@ -1,0 +1,102 @@
+"""How much less do raters differ than if their answers were mixed up?"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.rating_summary import histogram
+from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle, quotient
+from theodolite.metrics.accepted._nulls import DEALT_OUT
+from theodolite.metrics.base import Additive, Card, Weights, constant, metric, total
+
+Level = Literal["ordinal", "interval", "nominal"]
+
+
+def krippendorff_alpha(
+    ratings: Ratings, scale: Scale, *, level: Level = "ordinal", **given: Any
+) -> Float[np.ndarray, ""]:
+    r"""Krippendorff's alpha :cite:p:`krippendorff2018content`: one minus observed over expected.
+
+    .. math:: \alpha = 1 - \frac{D_o}{D_e}
+
+    :math:`D_o` is the mean distance of two votes on one explanation, :math:`D_e` that of any two
+    votes. ``level`` says what the answers are: an order, numbers, or names. Missing votes are no
+    trouble; an explanation with one vote says nothing. Undefined if only one answer was ever given.
+
+    Example:
+        >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
+        >>> round(float(krippendorff_alpha(votes, np.arange(1.0, 6), level="interval")), 6)
+        0.882353
+    """
+    return KrippendorffAlpha.of(bundle(ratings, scale, **given)).value(level=level)
+
+
+@metric(
+    "krippendorff_alpha",
+    title="Krippendorff's alpha",
+    version=1,
+    question="accepted",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    uses=("ratings", "scale"),
+    decides=False,
+    baselines=(DEALT_OUT,),
+    cite="krippendorff2018content",
+    card=Card(
+        asks="How much less do raters differ than if their answers were mixed up?",
+        read="1 is full agreement, 0 is none beyond chance, below 0 they contradict each other. "
+        "0.8 is customary for conclusions, 0.667 for tentative ones.",
+        misleads="Low where all explanations are alike, even if raters are careful: there is then "
+        "little to agree on beyond chance. That is not a fault of the raters.",
+        cost="one table of answers by answers",
+    ),
+)
+@dataclass(frozen=True)
+class KrippendorffAlpha(Additive):
+    """How often each two answers were given to one explanation."""
+
+    together: np.ndarray
+    alone: np.ndarray
+    scale: np.ndarray = constant()
+
+    counts_of: ClassVar[str] = "votes"
+
+    @classmethod
+    def of(cls, evidence: RatingEvidence, weights: Weights = None) -> "KrippendorffAlpha":
+        counts = histogram(evidence.ratings, evidence.scale).astype(float)
+        votes = counts.sum(axis=1)
+        share = np.where(votes > 1, 1 / np.maximum(votes - 1, 1.0), 0.0)
+        rows = np.ones((1, len(counts))) if weights is None else weights
+        together = np.empty((len(rows), counts.shape[1], counts.shape[1]))
+        for table, times in zip(together, rows, strict=True):
+            weighted = counts * (times * share)[:, None]
+            table[:] = weighted.T @ counts - np.diag(weighted.sum(axis=0))
+        alone = total((votes == 1).astype(float), weights)
+        return cls(
+            together=together[0] if weights is None else together,
+            alone=alone,
+            scale=evidence.scale,
+        )
+
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Votes with another vote beside them, and votes without."""
+        return np.asarray(self.together.sum(axis=(-2, -1)).round(6)), self.alone
+
+    def value(self, *, level: Level = "ordinal") -> Float[np.ndarray, "*resamples"]:
+        """The alpha."""
+        answers = self.together.sum(axis=-1)
+        n = answers.sum(axis=-1)
+        far = self._distances(answers, level)
+        observed = (self.together * far).sum(axis=(-2, -1))
+        expected = (answers[..., :, None] * answers[..., None, :] * far).sum(axis=(-2, -1))
+        return np.asarray(1 - quotient(observed * (n - 1), expected))
+
+    def _distances(self, answers: np.ndarray, level: Level) -> np.ndarray:
+        if level == "nominal":
+            return np.asarray(1 - np.eye(len(self.scale)))
+        # an answer's place among all votes: the middle of those that are the same
+        places = answers.cumsum(axis=-1) - answers / 2 if level == "ordinal" else self.scale
+        return np.asarray((places[..., :, None] - places[..., None, :]) ** 2)

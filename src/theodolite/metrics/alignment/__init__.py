@@ -1,1 +1,0 @@
-"""Is the named concept there (exists), and does the model look at it (located)?"""

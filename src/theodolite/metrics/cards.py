@@ -1,0 +1,45 @@
+"""Metric cards: the one source for the command line, the docs and the report."""
+
+from typing import Any
+
+from theodolite.metrics.base import Entry
+
+STREAMS = "adds up piece by piece: constant memory, whatever the number of samples"
+NEEDS_ALL = (
+    "needs all samples at once: of more than 50,000 (resampling.most_pooled) as many are drawn at "
+    "random, and the interval is that of so many"
+)
+
+
+def card(entry: Entry) -> dict[str, Any]:
+    """What a reader must know about a score, in the order they would ask."""
+    needs = [f"{entry.needs.kind} evidence: {', '.join(entry.uses)}"]
+    for option, choices in entry.uses_if.items():
+        needs += [f"{', '.join(a)} for {option}={choice}" for choice, a in choices.items()]
+    low, high = entry.bounds
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "question": entry.question,
+        "asks": entry.card.asks,
+        "direction": f"{entry.better} is better",
+        "range": f"{low:g} to {high:g}",
+        "how to read it": entry.card.read,
+        "when it misleads": entry.card.misleads,
+        "nulls": "; ".join(f"{b.name}: {b.says}" for b in entry.baselines),
+        "needs": "; ".join(needs),
+        "options": "; ".join(_option(entry, name) for name in entry.options()),
+        "cost": entry.card.cost,
+        "size": STREAMS if entry.streams else NEEDS_ALL,
+        "reference": entry.cite,
+        "version": entry.version,
+    }
+
+
+def _option(entry: Entry, name: str) -> str:
+    default = entry.default(name)
+    others = [choice for choice in entry.choices(name) if choice != default]
+    if others and all(isinstance(choice, str) for choice in others):
+        return f"{name}={default} (or {', '.join(others)})"
+    shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+    return f"{name}={shown}"

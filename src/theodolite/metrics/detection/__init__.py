@@ -1,1 +1,0 @@
-"""Does a unit detect what it is said to detect?"""

@@ -1,0 +1,1 @@
+"""Does a unit detect the concept?"""

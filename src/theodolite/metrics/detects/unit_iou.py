@@ -1,0 +1,86 @@
+"""How well do a unit's mask and its formula's mask coincide?"""
+
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.detects._nulls import BY_CHANCE, CHANCE_ARRAYS
+
+Denominator = Literal["all", "category"]
+Over = Literal["units"]
+
+
+def unit_iou(
+    unit_pixels: Int[np.ndarray, "samples units"],
+    formula_pixels: Int[np.ndarray, "samples units"],
+    shared_pixels: Int[np.ndarray, "samples units"],
+    *,
+    denominator: Denominator = "all",
+    **given: Any,
+) -> Float[np.ndarray, " units"]:
+    r"""Intersection over union of a unit's mask and its formula's, over all pixels of all pictures.
+
+    .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |M_u(x) \cup G(x)|}
+
+    Network Dissection :cite:p:`bau2017network` counts in the union only the unit's pixels in
+    pictures that are annotated with the concept's category (``denominator="category"``, needs
+    ``annotated``). The published codes return 0 where both masks are empty everywhere; here that
+    is undefined, so NaN.
+
+    Example:
+        >>> unit_iou(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[1], [2]])).round(6)
+        array([0.5])
+    """
+    evidence = UnitEvidence(
+        unit_pixels=unit_pixels,
+        formula_pixels=formula_pixels,
+        shared_pixels=shared_pixels,
+        **given,
+    )
+    state: UnitIoU = UnitIoU.of(evidence, denominator=denominator)
+    return state.value()
+
+
+@metric(
+    "unit_iou",
+    title="Overlap of unit and formula (IoU)",
+    version=1,
+    question="detects",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("unit_pixels", "formula_pixels", "shared_pixels", *CHANCE_ARRAYS),
+    uses_if={"denominator": {"category": ("annotated", "chance_annotated")}},
+    detail=True,
+    baselines=(BY_CHANCE,),
+    cite="bau2017network",
+    card=Card(
+        asks="Do the unit and the concept it is named after mark the same pixels?",
+        read="1 is the same mask. Units mark half a per cent of all pixels, so that large or "
+        "frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. Compare "
+        "with what the best formula for another picture's masks scores.",
+        misleads="It grows with the length of the formula, whatever the formula says: it is what "
+        "the search maximises. Read it beside detection accuracy.",
+        cost="three sums of pixel counts",
+    ),
+)
+class UnitIoU(SampleMean):
+    """Sums of shared pixels and of pixels in either mask."""
+
+    @staticmethod
+    def each(
+        evidence: UnitEvidence, *, denominator: Denominator = "all", over: Over = "units"
+    ) -> PerSample:
+        """Each picture's shared pixels, and the pixels in either mask."""
+        del over
+        unit = evidence.unit_pixels
+        if denominator == "category":
+            unit = np.where(np.asarray(evidence.annotated), unit, evidence.shared_pixels)
+        shared = evidence.shared_pixels.astype(float)
+        return PerSample(
+            part=shared,
+            whole=unit + evidence.formula_pixels - shared,
+            asked=np.ones(len(evidence), bool),
+        )

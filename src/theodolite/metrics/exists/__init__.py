@@ -1,0 +1,1 @@
+"""Is the named concept in the input?"""

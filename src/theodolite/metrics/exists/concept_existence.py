@@ -1,0 +1,111 @@
+"""Are the concepts that an explanation names there?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.shared.nulls import (
+    MOST_COMMON,
+    SHUFFLED_CONCEPTS,
+    SHUFFLED_SAMPLES,
+    told_the_truth,
+)
+from theodolite.metrics.shared.ranking import (
+    USES_IF,
+    Order,
+    Population,
+    RankBy,
+    asked,
+    checked_top,
+    importance,
+    ranked,
+)
+
+
+def concept_existence(
+    values: Float[np.ndarray, "samples concepts"],
+    truth: Bool[np.ndarray, "samples concepts"],
+    *,
+    top: Sequence[int] = (1, 3, 5),
+    rank_by: RankBy = "contribution",
+    **given: Any,
+) -> Float[np.ndarray, " top"]:
+    r"""Share of the first :math:`l` named concepts that are in the sample (CEM).
+
+    .. math:: \rho_l = \frac1N \sum_i \frac1l \sum_{s=1}^{l} 1[q_{is} \in \Lambda_i]
+
+    :math:`q_i` are the concepts of sample :math:`i` in descending order of importance for the
+    predicted class, :math:`\Lambda_i` those that are there. A sample without any concept scores 0.
+    Where presence is unknown (``known``), the pair is left out of both counts; a sample with
+    nothing known is undefined. Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
+
+    ``given`` takes the other arrays of ``ConceptEvidence`` (``weights``, ``predicted``, …).
+
+    Example:
+        >>> values = np.array([[0.9, 0.2, 0.5], [0.1, 0.8, 0.3]])
+        >>> truth = np.array([[1, 0, 0], [0, 1, 1]], dtype=bool)
+        >>> concept_existence(values, truth, rank_by="value", top=(1, 2))
+        array([1.  , 0.75])
+    """
+    evidence = ConceptEvidence(values=values, truth=truth, **given)
+    state: ConceptExistence = ConceptExistence.of(evidence, top=top, rank_by=rank_by)
+    return state.value()
+
+
+@metric(
+    "concept_existence",
+    title="Concept existence (CEM)",
+    version=1,
+    question="exists",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("values", "truth"),
+    uses_if=USES_IF,
+    sweeps=("top",),
+    baselines=(SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES, MOST_COMMON),
+    headline={"top": 5},
+    best=told_the_truth,
+    enough=0.8,
+    cite="aysel2025concept",
+    card=Card(
+        asks="Of the concepts that the explanation names first, how many are in the picture?",
+        read="0.8 means that four of five named concepts are there. Compare with always naming the "
+        "most common concepts: an explanation that does not beat that list tells nothing about "
+        "this sample. The best possible is below 1 where samples have fewer concepts than are "
+        "named. From 0.8 of the best on we would rely on it; that line is a convention.",
+        misleads="Presence copied from the class (as for CUB without votes per picture) rewards a "
+        "model for knowing the class. Ranking by the concept's value alone scores high and says "
+        "little: it ignores what the prediction was made of.",
+        cost="one sort of the concepts per sample",
+    ),
+)
+class ConceptExistence(SampleMean):
+    """Sums of the shares of named concepts that exist."""
+
+    @staticmethod
+    def each(
+        evidence: ConceptEvidence,
+        *,
+        top: Sequence[int] = (1, 3, 5),
+        rank_by: RankBy = "contribution",
+        order: Order = "signed",
+        population: Population = "all",
+    ) -> PerSample:
+        """Each sample's share, for each length of explanation."""
+        lengths = np.asarray(checked_top(top, len(evidence.concepts)))
+        named = ranked(importance(evidence, rank_by, order), int(lengths.max()))
+        known = np.ones(named.shape, bool)
+        if evidence.known is not None:
+            known = np.take_along_axis(evidence.known, named, axis=1)
+        there = np.take_along_axis(np.asarray(evidence.truth), named, axis=1) & known
+        n_there = there.cumsum(axis=1)[:, lengths - 1]
+        n_known = known.cumsum(axis=1)[:, lengths - 1]
+        return PerSample(
+            part=n_there / np.maximum(n_known, 1),
+            whole=(n_known > 0).astype(float),
+            asked=asked(evidence, population),
+        )

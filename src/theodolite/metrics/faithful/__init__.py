@@ -1,0 +1,1 @@
+"""Do concepts and importances add up to the output?"""

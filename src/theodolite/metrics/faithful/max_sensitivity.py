@@ -1,0 +1,82 @@
+"""How far does a map move when the picture gets a little noise?"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.shared.map_nulls import ANOTHER_MAP
+
+Form = Literal["relative", "absolute"]
+Noise = Literal["first", "uniform", "gaussian"]
+
+
+def max_sensitivity(evidence: SaliencyEvidence, **options: Any) -> float:
+    r"""The largest change of a map under noise, mean over pictures.
+
+    .. math:: \max_r \frac{\lVert e(x) - e(x + \varepsilon_r) \rVert_2}{\lVert e(x) \rVert_2}
+
+    over the draws :math:`r` of the noise, the class that is explained being kept. ``absolute``
+    leaves the denominator out, as :cite:t:`kazmierczak2024benchmarking` print it; their numbers are
+    of the relative form. A map of nothing but zeros has no relative change: NaN. See
+    :cite:t:`yeh2019infidelity`.
+
+    Example:
+        >>> evidence = SaliencyEvidence(
+        ...     maps=np.ones((1, 2, 2)), norms=[2.0], noises=("uniform",), changes=[[[0.5, 1.0]]]
+        ... )
+        >>> max_sensitivity(evidence), max_sensitivity(evidence, form="absolute")
+        (0.5, 1.0)
+    """
+    state: MaxSensitivity = MaxSensitivity.of(evidence, **options)
+    return float(state.value())
+
+
+@metric(
+    "max_sensitivity",
+    title="Max-sensitivity",
+    version=1,
+    question="faithful",
+    asked_as="Does the output depend on what the map marks?",
+    better="lower",
+    bounds=(0.0, np.inf),
+    uses=("norms", "changes", "chance_changes"),
+    decides=False,
+    baselines=(ANOTHER_MAP,),
+    cite="yeh2019infidelity",
+    card=Card(
+        asks="Does the map stay what it is when the picture gets a little noise?",
+        read="0 if it does not move; 1 if it moves by its own length. Above what another "
+        "picture's map is away, the noise decides the map more than the picture.",
+        misleads="It is the worst of so many draws, and rises with their number: compare methods "
+        "under the same number only. A map that is always the same is perfectly stable.",
+        cost="one explanation for each draw",
+    ),
+)
+class MaxSensitivity(SampleMean):
+    """Sums of the largest changes."""
+
+    @staticmethod
+    def each(
+        evidence: SaliencyEvidence, *, form: Form = "relative", noise: Noise = "first"
+    ) -> PerSample:
+        """The largest change of each picture's map; pictures that were not tried are not asked."""
+        changes = np.asarray(evidence.changes)[:, _kind(evidence, noise)]
+        tried = ~np.isnan(changes)
+        largest = np.where(tried, changes, 0.0).max(axis=1)
+        norms = np.asarray(evidence.norms, float) if form == "relative" else np.ones(len(evidence))
+        asked = tried.any(axis=1)
+        defined = asked & (norms > 0)
+        shares = np.divide(largest, norms, out=np.zeros(len(evidence)), where=defined)
+        return PerSample(shares, defined.astype(float), asked)
+
+
+def _kind(evidence: SaliencyEvidence, noise: Noise) -> int:
+    names = evidence.noises.names
+    if noise == "first":
+        return 0
+    if noise not in names:
+        raise EvidenceError(f"noise={noise!r}", f"{list(names)}", "it in the evidence")
+    return names.index(noise)

@@ -1,0 +1,62 @@
+"""Does a map change when the network forgets all it learnt?"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.shared.map_nulls import NOTHING_IN_COMMON
+from theodolite.metrics.shared.removal import one_each
+
+
+def randomisation_similarity(evidence: SaliencyEvidence, **options: Any) -> float:
+    r"""Rank correlation of maps before and after the weights are drawn anew, mean over pictures.
+
+    .. math:: \frac{1}{N} \sum_i \rho\bigl(|e_i|, |e_i^{\mathrm{random}}|\bigr)
+
+    A map that stays as it was cannot tell what the network learnt. Undefined where a map is the
+    same everywhere. See :cite:t:`adebayo2018sanity`.
+
+    Example:
+        >>> evidence = SaliencyEvidence(
+        ...     maps=np.ones((2, 2, 2)), randomised_similarity=[0.1, 0.5]
+        ... )
+        >>> randomisation_similarity(evidence)
+        0.3
+    """
+    state: RandomisationSimilarity = RandomisationSimilarity.of(evidence, **options)
+    return float(state.value())
+
+
+@metric(
+    "randomisation_similarity",
+    title="Likeness to a random network's map",
+    version=1,
+    question="faithful",
+    asked_as="Does the output depend on what the map marks?",
+    better="lower",
+    bounds=(-1.0, 1.0),
+    uses=("randomised_similarity",),
+    decides=False,
+    tolerance=0.3,
+    baselines=(NOTHING_IN_COMMON,),
+    cite="adebayo2018sanity",
+    card=Card(
+        asks="Does the map look the same when the network's weights are random?",
+        read="0 if the map becomes another one altogether, 1 if it stays: then it shows the "
+        "picture or nothing, but not what the network learnt. Up to 0.3 is accepted; a convention.",
+        misleads="Maps of the same picture share its edges, and all maps of a method its habits, "
+        "such as the middle: some likeness is no proof of blindness, much of it is.",
+        cost="one explanation of a network with random weights",
+    ),
+)
+class RandomisationSimilarity(SampleMean):
+    """Sums of rank correlations."""
+
+    @staticmethod
+    def each(evidence: SaliencyEvidence) -> PerSample:
+        """The likeness of each picture's two maps; undefined where one is the same everywhere."""
+        found = one_each(np.asarray(evidence.randomised_similarity, float))
+        return found if evidence.randomised is None else replace(found, asked=evidence.randomised)

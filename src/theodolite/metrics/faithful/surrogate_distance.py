@@ -1,0 +1,80 @@
+"""How much probability do concepts times importances put in the wrong place?"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.faithful._distances import moved_probability
+from theodolite.metrics.faithful._nulls import ALL
+from theodolite.metrics.faithful.frame import USES_IF, Projection, Surrogate, compared
+
+
+def surrogate_distance(
+    importances: Float[np.ndarray, "concepts classes"],
+    *,
+    surrogate: Surrogate = "linear",
+    projection: Projection = "given",
+    **given: Any,
+) -> Float[np.ndarray, ""]:
+    r"""Share of the probability that an explanation puts elsewhere than the network (SURF).
+
+    .. math:: d = \frac{1}{2N} \sum_x \sum_i |p_i - \hat p_i|, \qquad p = \mathrm{softmax}(y)
+
+    An earth mover's distance in which all classes are equally far apart; that is, total variation.
+    Outputs are made as in :func:`~theodolite.metrics.faithful.surrogate_error`. A single output
+    has no distribution: undefined. Introduced in :cite:t:`kumar2026unfaithfulness`, eq. 12.
+
+    Example:
+        >>> surrogate_distance(
+        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
+        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
+        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
+        ...     vectors=np.eye(2),
+        ... ).round(4)
+        np.float64(0.1768)
+    """
+    evidence = SurrogateEvidence(importances=importances, **given)
+    state: SurrogateDistance = SurrogateDistance.of(
+        evidence, surrogate=surrogate, projection=projection
+    )
+    return state.value()
+
+
+@metric(
+    "surrogate_distance",
+    title="Surrogate distance (SURF EMD)",
+    version=1,
+    question="faithful",
+    better="lower",
+    bounds=(0.0, 1.0),
+    uses=("importances",),
+    uses_if=USES_IF,
+    enough=0.9,
+    baselines=ALL,
+    cite="kumar2026unfaithfulness",
+    card=Card(
+        asks="How much of the probability does the explanation put on other classes than the "
+        "network?",
+        read="0.1 means that a tenth of the probability lies on other classes, on average. Up "
+        "to 0.1 we would rely on the explanation; that line is a convention.",
+        misleads="Softmax makes it depend on the scale of the outputs: a sure network punishes "
+        "small errors, one that says nothing punishes none. Read it beside the error of "
+        "the outputs.",
+        cost="one product of embeddings and summed concept vectors",
+    ),
+)
+class SurrogateDistance(SampleMean):
+    """Sums of moved probability."""
+
+    @staticmethod
+    def each(
+        evidence: SurrogateEvidence,
+        *,
+        surrogate: Surrogate = "linear",
+        projection: Projection = "given",
+    ) -> PerSample:
+        """The probability that lies elsewhere, for each sample."""
+        return compared(evidence, moved_probability, surrogate, projection)

@@ -1,1 +1,0 @@
-"""Do concepts and importances add up to what the network puts out?"""

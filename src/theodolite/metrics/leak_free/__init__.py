@@ -1,0 +1,1 @@
+"""Are the concepts free of what they should not carry?"""

@@ -1,0 +1,145 @@
+"""Null baselines of the leakage scores."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.sampling import POOLED, another, pool_of
+from theodolite.metrics.base import Baseline
+
+
+def _dealt(
+    values: np.ndarray, truth: np.ndarray, known: np.ndarray | None, random: np.random.Generator
+) -> np.ndarray:
+    """Each concept's values dealt out anew among the samples that agree on the concept."""
+    dealt = values.copy()
+    for j in range(truth.shape[1]):
+        sure = np.ones(len(truth), bool) if known is None else known[:, j]
+        for there in (False, True):
+            rows = np.flatnonzero(sure & (truth[:, j] == there))
+            dealt[rows, j] = values[random.permutation(rows), j]
+    return np.asarray(dealt)
+
+
+def _nothing_but_the_concept(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
+    random = np.random.default_rng(seed)
+    values = _dealt(np.asarray(evidence.values), np.asarray(evidence.truth), evidence.known, random)
+    return replace(evidence, values=values)
+
+
+CLEAN = Baseline(
+    "nothing but the concept",
+    "each concept's values dealt out among samples that agree on it: it then tells nothing else",
+    _nothing_but_the_concept,
+    clean=True,
+)
+
+
+def _vectors_of_the_concept(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
+    said = evidence.explained
+    truth, random = np.asarray(said.truth), np.random.default_rng(seed)
+    return replace(
+        evidence, vectors=_dealt(np.asarray(evidence.vectors), truth, said.known, random)
+    )
+
+
+CLEAN_VECTORS = Baseline(
+    "nothing but the concept",
+    "each concept's vectors dealt out among samples that agree on it: they then tell nothing else",
+    _vectors_of_the_concept,
+    clean=True,
+)
+
+
+def _other_samples_vectors(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
+    order = np.random.default_rng(seed).permutation(len(evidence))
+    return replace(evidence, vectors=np.asarray(evidence.vectors)[order])
+
+
+SHUFFLED_VECTORS = Baseline(
+    "shuffled samples", "each sample with the vectors of another", _other_samples_vectors
+)
+
+
+def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
+    """Whose vector is the aligned one is dealt out: both kinds then tell equally much."""
+    random = np.random.default_rng(seed)
+    said = evidence.explained
+    truth = np.array(said.truth)
+    for j in range(truth.shape[1]):
+        rows = np.arange(len(truth)) if said.known is None else np.flatnonzero(said.known[:, j])
+        truth[rows, j] = truth[random.permutation(rows), j]
+    return replace(evidence, explained=replace(said, truth=truth))
+
+
+ALIGNED_AT_RANDOM = Baseline(
+    "concepts dealt out",
+    "which samples have the concept is drawn anew, so that aligned vectors are like the others",
+    _aligned_at_random,
+    clean=True,
+)
+
+
+def _other_samples_truth(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
+    order = np.random.default_rng(seed).permutation(len(evidence))
+    known = None if evidence.known is None else evidence.known[order]
+    return replace(evidence, truth=np.asarray(evidence.truth)[order], known=known)
+
+
+SHUFFLED_TRUTH = Baseline(
+    "shuffled samples", "each sample with the concepts of another", _other_samples_truth
+)
+
+
+def _some_predictions(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
+    predicted = {"predicted": np.asarray(evidence.predicted)}
+    return pool_of(np.asarray(evidence.samples.index), predicted)
+
+
+def _other_samples_predictions(
+    evidence: ConceptEvidence, seed: int, pool: Mapping[str, np.ndarray]
+) -> ConceptEvidence:
+    other = another(pool, np.asarray(evidence.samples.index), (), seed)
+    return replace(evidence, predicted=pool[f"{POOLED}predicted"][other])
+
+
+SHUFFLED_PREDICTIONS = Baseline(
+    "shuffled samples",
+    "each sample with the prediction for another",
+    _other_samples_predictions,
+    sums=_some_predictions,
+)
+
+
+def _head_of_the_truth(evidence: InterventionEvidence, seed: int) -> InterventionEvidence:
+    del seed
+    right = np.array(evidence.right_after)
+    honest = (
+        np.ones(len(right), bool) if evidence.right_reference is None else evidence.right_reference
+    )
+    right[:, :, -1] = honest[:, None]
+    return replace(evidence, right_after=right)
+
+
+HONEST_HEAD = Baseline(
+    "a head of the true concepts",
+    "the same kind of head, trained on the true concepts",
+    _head_of_the_truth,
+    random=False,
+    clean=True,
+)
+
+
+def _never_corrected(evidence: InterventionEvidence, seed: int) -> InterventionEvidence:
+    del seed
+    first = np.asarray(evidence.right_after)[:, :, :1]
+    return replace(evidence, right_after=np.repeat(first, evidence.right_after.shape[2], axis=2))
+
+
+NOTHING_CORRECTED = Baseline(
+    "nothing corrected", "the model's own concepts throughout", _never_corrected, random=False
+)

@@ -1,0 +1,122 @@
+"""Information between all pairs of concepts."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float, Int, UInt
+
+from theodolite.metrics.base import ratio
+from theodolite.metrics.leak_free._terms import Said, rows_known
+from theodolite.stats.information import (
+    BLOCK_BYTES,
+    SMALL,
+    Columns,
+    ksg_terms,
+    pair_terms,
+    plug_in_terms,
+)
+from theodolite.stats.information_small import few
+from theodolite.threads import in_slices
+
+Pairs = Int[np.ndarray, "pairs 2"]
+
+
+def all_pairs(n: int) -> Pairs:
+    """(0, 1), (0, 2), …, (1, 2), …: the order of ``itertools.combinations``."""
+    return np.stack(np.triu_indices(n, 1), axis=1)
+
+
+def per_concept(
+    found: Float[np.ndarray, "rows pairs"], pairs: Pairs, n: int
+) -> Float[np.ndarray, "rows concepts"]:
+    """For each concept the mean over the others; NaN where there is no other."""
+    square = np.full((len(found), n, n), np.nan)
+    square[:, pairs[:, 0], pairs[:, 1]] = found
+    square[:, pairs[:, 1], pairs[:, 0]] = found
+    defined = ~np.isnan(square)
+    count = defined.sum(axis=2)
+    total = np.where(defined, square, 0.0).sum(axis=2)
+    return ratio(total, count.astype(float))
+
+
+def value_pair_terms(
+    one: Said, pairs: Pairs, *, k: int, given_truth: bool = False
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    """Terms of the information between the values of two concepts, a block of pairs at a time.
+
+    With ``given_truth`` beyond what both true concepts say.
+    """
+    if not one.discrete and one.known is None:
+        strata = np.ascontiguousarray(one.truth.T, np.int64) if given_truth else None
+        yield from pair_terms(Columns(one.values), pairs, k=k, strata=strata)
+        return
+    step = max(BLOCK_BYTES // (8 * max(len(one.values), 1)), 1)
+    for at in range(0, len(pairs), step):
+        block = slice(at, min(at + step, len(pairs)))
+        found = [_terms_of_pair(one, i, j, k, given_truth) for i, j in pairs[block].tolist()]
+        yield block, np.stack(found)
+
+
+def _terms_of_pair(
+    one: Said,
+    i: int,
+    j: int,
+    k: int,
+    given_truth: bool,  # noqa: FBT001
+) -> Float[np.ndarray, " samples"]:
+    terms = np.full(len(one.values), np.nan)
+    known = np.arange(len(one.values))[rows_known(one, i, j)]
+    group = np.zeros(len(known))
+    if given_truth:
+        group = 2 * one.truth[known, i] + one.truth[known, j]
+    for g in np.unique(group):
+        rows = known[group == g]
+        a, b = one.values[rows, i], one.values[rows, j]
+        if one.discrete:
+            terms[rows] = plug_in_terms(a.astype(int), b.astype(int))
+        else:
+            terms[rows] = ksg_terms(a, b, k=k)
+    return terms
+
+
+def true_counts(one: Said) -> Float[np.ndarray, "2 2 concepts concepts"]:
+    """How many samples have each of the four combinations of two true concepts, from products."""
+    known = np.ones(one.truth.shape) if one.known is None else one.known.astype(float)
+    there = one.truth * known
+    sides = (known - there, there)
+    return np.stack([np.stack([a.T @ b for b in sides]) for a in sides])
+
+
+def true_pair_terms(
+    one: Said, counts: Float[np.ndarray, "2 2 concepts concepts"], pairs: Pairs
+) -> Float[np.ndarray, "pairs samples"]:
+    """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, from the counts of all pairs."""
+    i, j = pairs.T
+    joint = counts[:, :, i, j]
+    n = joint.sum(axis=(0, 1))
+    expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    logs = np.zeros(joint.shape)
+    np.log(np.divide(joint * n, expected, out=np.ones(joint.shape), where=joint > 0), out=logs)
+    cells = np.ascontiguousarray(logs.reshape(4, -1).T)
+    terms = _terms_of_cells(np.ascontiguousarray(one.truth.T, np.uint8), pairs, cells)
+    if one.known is not None:
+        terms[~(one.known[:, i] & one.known[:, j]).T] = np.nan
+    return np.asarray(terms)
+
+
+def _terms_of_cells(
+    truth: UInt[np.ndarray, "concepts samples"], pairs: Pairs, cells: Float[np.ndarray, "pairs 4"]
+) -> Float[np.ndarray, "pairs samples"]:
+    """For each pair and sample the number that belongs to its combination of two truths."""
+    if few("cell_terms", len(pairs) * truth.shape[1]):
+        return np.take_along_axis(cells, 2 * truth[pairs[:, 0]] + truth[pairs[:, 1]], axis=1)
+    from theodolite.stats.information_kernels import cell_terms  # noqa: PLC0415
+
+    terms = np.empty((len(pairs), truth.shape[1]))
+    pairs = np.ascontiguousarray(pairs)
+    in_slices(
+        len(pairs),
+        lambda some: cell_terms(truth, pairs[some], cells[some], terms[some]),
+        small=terms.size < SMALL,
+    )
+    return terms

@@ -1,0 +1,110 @@
+"""How well are the concepts themselves predicted?"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.leak_free._nulls import SHUFFLED_TRUTH
+from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
+
+By = Literal["accuracy", "f1", "auc"]
+
+
+def concept_prediction(
+    values: Float[np.ndarray, "samples concepts"],
+    truth: Bool[np.ndarray, "samples concepts"],
+    *,
+    by: Sequence[By] = ("accuracy", "f1", "auc"),
+    threshold: float | None = None,
+) -> Float[np.ndarray, "by concepts"]:
+    r"""Accuracy, F1 score and area under the ROC curve of each concept.
+
+    .. math:: \frac{TP + TN}{N} \qquad F_1 = \frac{2\,TP}{2\,TP + FP + FN} \qquad
+        P(\hat c^{+} > \hat c^{-}) + \tfrac12 P(\hat c^{+} = \hat c^{-})
+
+    The area is the probability that a sample with the concept has a higher value than one without.
+
+    A concept counts as predicted where its value exceeds the threshold: 0.5 if all values lie
+    between 0 and 1 (probabilities), else 0 (logits), unless it is given. F1 is undefined where a
+    concept is neither there nor predicted, the area where it is always or never there.
+
+    Example:
+        >>> values = np.array([[0.9], [0.6], [0.4], [0.1]])
+        >>> concept_prediction(values, np.array([[1], [0], [1], [0]], bool))
+        array([[0.5 ],
+               [0.5 ],
+               [0.75]])
+    """
+    evidence = ConceptEvidence(values=values, truth=truth)
+    return ConceptPrediction.of(evidence, by=by, threshold=threshold).value()
+
+
+@metric(
+    "concept_prediction",
+    title="Concept prediction",
+    version=1,
+    question="leaks",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("values", "truth"),
+    sweeps=("by",),
+    detail=True,
+    decides=False,
+    headline={"by": "accuracy"},
+    baselines=(SHUFFLED_TRUTH,),
+    cite="parisini2025leakage",
+    card=Card(
+        asks="How well does the model predict the concepts?",
+        read="Accuracy, F1 and area under the ROC curve, averaged over concepts.",
+        misleads="Says nothing about leakage: two models with the same accuracy can leak nothing "
+        "and everything. Logits that all lie between 0 and 1 need threshold=0.",
+        cost="one sort per concept",
+    ),
+)
+class ConceptPrediction(Pooled):
+    """Accuracy, F1 and area per concept."""
+
+    @staticmethod
+    def measure(
+        evidence: ConceptEvidence,
+        weights: Float[np.ndarray, "rows samples"],
+        *,
+        by: Sequence[By] = ("accuracy", "f1", "auc"),
+        threshold: float | None = None,
+        over: Literal["concepts"] = "concepts",
+    ) -> Float[np.ndarray, "rows by concepts"]:
+        del over
+        values, truth = np.asarray(evidence.values, np.float64).T, np.asarray(evidence.truth).T
+        known = np.ones(truth.shape, bool) if evidence.known is None else evidence.known.T
+        if threshold is None:
+            threshold = 0.5 if values.min(initial=0) >= 0 and values.max(initial=1) <= 1 else 0.0
+        said = values > threshold
+
+        def mean(terms: np.ndarray) -> np.ndarray:
+            return weighted_means(np.where(known, terms, np.nan), weights)
+
+        def of(one: By) -> np.ndarray:
+            if one == "accuracy":
+                return mean((said == truth).astype(float))
+            if one == "auc":
+                return np.asarray(np.clip(mean(_areas(values, truth, known)), 0.0, 1.0))
+            both, either = mean((said & truth).astype(float)), mean(said.astype(float) + truth)
+            f1 = np.full(both.shape, np.nan)
+            return np.asarray(np.divide(2 * both, either, out=f1, where=either > 0))
+
+        return np.stack([of(one) for one in by], axis=1)
+
+
+def _areas(
+    values: Float[np.ndarray, "concepts samples"],
+    truth: Bool[np.ndarray, "concepts samples"],
+    known: Bool[np.ndarray, "concepts samples"],
+) -> Float[np.ndarray, "concepts samples"]:
+    terms = np.full(values.shape, np.nan)
+    for j, rows in enumerate(known):
+        terms[j, rows] = auc_terms(values[j, rows], truth[j, rows])
+    return terms

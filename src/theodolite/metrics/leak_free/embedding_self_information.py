@@ -1,0 +1,83 @@
+"""How much does a concept's vector tell about its own concept?"""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.leak_free._nulls import SHUFFLED_VECTORS
+from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
+from theodolite.metrics.leak_free._vectors import MOST, told_apart, truth_of
+from theodolite.stats.information import plug_in_terms, ross_terms
+
+
+def embedding_self_information(
+    vectors: Float[np.ndarray, "samples concepts dimensions"],
+    truth: Bool[np.ndarray, "samples concepts"],
+    *,
+    k: int = 3,
+) -> Float[np.ndarray, " concepts"]:
+    r"""Information of each concept's vectors about the concept, as a share of its entropy.
+
+    .. math:: I^{(self)} = \frac1k \sum_i \frac{I(w_i; c_i)}{H(c_i)}
+
+    Undefined for a concept that is always or never there. Introduced in
+    :cite:t:`parisini2025leakage`, eq. 12.
+
+    Example:
+        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
+        >>> vectors = np.stack([truth[:, 0], np.arange(40) / 1e4], axis=1)[:, None, :]
+        >>> embedding_self_information(vectors, truth).round(2)
+        array([1.02])
+    """
+    said = ConceptEvidence(values=truth.astype(float), truth=truth)
+    evidence = EmbeddingEvidence(explained=said, vectors=vectors)
+    return EmbeddingSelfInformation.of(evidence, k=k).value()
+
+
+@metric(
+    "embedding_self_information",
+    title="Information of concept vectors about their concept",
+    version=1,
+    question="leaks",
+    better="higher",
+    bounds=(0.0, MOST),
+    uses=("vectors", "explained.truth"),
+    detail=True,
+    decides=False,
+    baselines=(SHUFFLED_VECTORS,),
+    cite="parisini2025leakage",
+    card=Card(
+        asks="How much do the vectors of a concept tell about that concept?",
+        read="About 1 where the vectors give the concept. Wanted, and no leakage by itself.",
+        misleads="Estimates exceed 1 by a few per cent where the vectors separate the concept.",
+        cost="all distances between samples, per concept",
+    ),
+)
+class EmbeddingSelfInformation(Pooled):
+    """Normalised information about the own concept, per concept."""
+
+    @staticmethod
+    def measure(
+        evidence: EmbeddingEvidence,
+        weights: Float[np.ndarray, "rows samples"],
+        *,
+        over: Literal["concepts"] = "concepts",
+        k: int = 3,
+    ) -> Float[np.ndarray, "rows concepts"]:
+        del over
+        truth, known = truth_of(evidence)
+        vectors = told_apart(evidence)
+        learnt = np.full((truth.shape[1], len(truth)), np.nan)
+        entropy = learnt.copy()
+        for j in range(len(learnt)):
+            rows = np.flatnonzero(known[:, j])
+            own = truth[rows, j].astype(np.int64)
+            learnt[j, rows] = ross_terms(vectors[rows, j], own, k=k)
+            entropy[j, rows] = plug_in_terms(own, own)
+        return share(
+            weighted_means(learnt, weights, wider=WIDER), weighted_means(entropy, weights), MOST
+        )

@@ -1,0 +1,75 @@
+"""How much does a concept's vector tell about the label?"""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
+from theodolite.metrics.leak_free._vectors import MOST, task_information, told_apart
+
+
+def embedding_task_information(
+    vectors: Float[np.ndarray, "samples concepts dimensions"],
+    truth: Bool[np.ndarray, "samples concepts"],
+    labels: Int[np.ndarray, " samples"],
+    *,
+    k: int = 3,
+) -> Float[np.ndarray, " concepts"]:
+    r"""Information of each concept's vectors about the label, as a share of its entropy.
+
+    .. math:: I^{(CT)} = \frac1k \sum_i \frac{I(w_i; y)}{H(y)}
+
+    Ross's estimator with Euclidean distances. Estimates can exceed 1; they are cut off at 2.
+    Introduced in :cite:t:`parisini2025leakage`, eq. 10.
+
+    Example:
+        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
+        >>> vectors = np.stack([truth[:, 0], np.arange(40) / 1e4], axis=1)[:, None, :]
+        >>> embedding_task_information(vectors, truth, truth[:, 0].astype(int)).round(2)
+        array([1.02])
+    """
+    said = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
+    evidence = EmbeddingEvidence(explained=said, vectors=vectors)
+    return EmbeddingTaskInformation.of(evidence, k=k).value()
+
+
+@metric(
+    "embedding_task_information",
+    title="Information of concept vectors about the label",
+    version=1,
+    question="leaks",
+    better="lower",
+    bounds=(0.0, MOST),
+    uses=("vectors", "explained.labels", "explained.truth"),
+    detail=True,
+    decides=False,
+    baselines=(CLEAN_VECTORS,),
+    cite="parisini2025leakage",
+    card=Card(
+        asks="How much do the vectors of one concept tell about the answer?",
+        read="0 for nothing, about 1 where one concept's vectors alone settle the label. What is "
+        "above nothing but the concept is leakage.",
+        misleads="In many dimensions nearest neighbours are far and estimates biased: compare "
+        "models of one dimension only, at one number of samples. There is no comparison with the "
+        "true concept in the definition; the null beside it gives one.",
+        cost="all distances between samples, per concept",
+    ),
+)
+class EmbeddingTaskInformation(Pooled):
+    """Normalised information about the label, per concept."""
+
+    @staticmethod
+    def measure(
+        evidence: EmbeddingEvidence,
+        weights: Float[np.ndarray, "rows samples"],
+        *,
+        over: Literal["concepts"] = "concepts",
+        k: int = 3,
+    ) -> Float[np.ndarray, "rows concepts"]:
+        del over
+        labels = np.asarray(evidence.explained.labels)
+        return task_information(told_apart(evidence), labels, weights, k=k)

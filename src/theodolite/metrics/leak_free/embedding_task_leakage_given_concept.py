@@ -1,0 +1,89 @@
+"""Does a concept's vector tell about the label what the true concept leaves open?"""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
+from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
+from theodolite.metrics.leak_free._vectors import told_apart, truth_of
+from theodolite.stats.information import plug_in_terms, ross_terms
+
+
+def embedding_task_leakage_given_concept(
+    vectors: Float[np.ndarray, "samples concepts dimensions"],
+    truth: Bool[np.ndarray, "samples concepts"],
+    labels: Int[np.ndarray, " samples"],
+    *,
+    k: int = 3,
+) -> Float[np.ndarray, " concepts"]:
+    r"""What a concept's vectors tell about the label beyond the true concept.
+
+    .. math:: T_i = \frac{I(w_i; y \mid c_i)}{H(y \mid c_i)}
+
+    As for single values, with Euclidean distances. Ours: the embedding scores of
+    :cite:t:`parisini2025leakage` have no true concept to compare with.
+
+    Example:
+        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
+        >>> labels = np.repeat([0, 1], 20)
+        >>> vectors = np.stack([truth[:, 0], labels + np.arange(40) / 1e4], axis=1)[:, None, :]
+        >>> embedding_task_leakage_given_concept(vectors, truth, labels).round(2)
+        array([1.])
+    """
+    said = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
+    evidence = EmbeddingEvidence(explained=said, vectors=vectors)
+    return EmbeddingTaskLeakageGivenConcept.of(evidence, k=k).value()
+
+
+@metric(
+    "embedding_task_leakage_given_concept",
+    title="Task leakage of concept vectors given the concept",
+    version=1,
+    question="leaks",
+    better="lower",
+    bounds=(0.0, 1.0),
+    uses=("vectors", "explained.labels", "explained.truth"),
+    detail=True,
+    baselines=(CLEAN_VECTORS,),
+    tolerance=0.05,
+    cite="parisini2025leakage",
+    card=Card(
+        asks="Of what the true concept leaves open about the answer, how much do its vectors tell?",
+        read="0.1 means that, on average, a concept's vectors tell a tenth of what the true "
+        "concept leaves open about the label. "
+        "Up to 0.05 above nothing but the concept we would accept, "
+        "which is a convention.",
+        misleads="As for single values: gradings that have to do with the label count too. In many "
+        "dimensions estimates are too low rather than too high.",
+        cost="all distances between samples, per concept",
+    ),
+)
+class EmbeddingTaskLeakageGivenConcept(Pooled):
+    """Information about the label that the true concept does not have, per concept."""
+
+    @staticmethod
+    def measure(
+        evidence: EmbeddingEvidence,
+        weights: Float[np.ndarray, "rows samples"],
+        *,
+        over: Literal["concepts"] = "concepts",
+        k: int = 3,
+    ) -> Float[np.ndarray, "rows concepts"]:
+        del over
+        labels, vectors = np.asarray(evidence.explained.labels), told_apart(evidence)
+        truth, known = truth_of(evidence)
+        learnt = np.full((truth.shape[1], len(truth)), np.nan)
+        left_open = learnt.copy()
+        for j in range(len(learnt)):
+            for there in (False, True):
+                rows = np.flatnonzero(known[:, j] & (truth[:, j] == there))
+                learnt[j, rows] = ross_terms(vectors[rows, j], labels[rows], k=k)
+                left_open[j, rows] = plug_in_terms(labels[rows], labels[rows])
+        return share(
+            weighted_means(learnt, weights, wider=WIDER), weighted_means(left_open, weights)
+        )

@@ -1,0 +1,92 @@
+"""Do concepts tell about each other what the true concepts leave open?"""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.leak_free._nulls import CLEAN
+from theodolite.metrics.leak_free._pairs import all_pairs, per_concept, value_pair_terms
+from theodolite.metrics.leak_free._terms import WIDER, said, weighted_means
+
+Over = Literal["concepts", "pairs"]
+
+
+def interconcept_leakage_given_concepts(
+    values: Float[np.ndarray, "samples concepts"],
+    truth: Bool[np.ndarray, "samples concepts"],
+    *,
+    over: Over = "concepts",
+    k: int = 3,
+) -> Float[np.ndarray, " items"]:
+    r"""What two concepts' values tell about each other beyond the true concepts.
+
+    .. math:: G_{ij} = 1 - \exp\left(-2\, I(\hat c_i; \hat c_j \mid c_i, c_j)\right)
+
+    The information is estimated among samples that agree on both concepts (KSG; from counts where
+    all values are whole) and put on a scale from 0 to 1 on which jointly normal values score their
+    squared correlation :cite:p:`linfoot1957informational`. It needs no entropy of numbers, so it
+    does not change with the number of samples beyond about 25 for each combination of two concepts.
+    Ours, to mend the interconcept score of
+    :cite:t:`parisini2025leakage`.
+
+    Example:
+        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 30, dtype=bool)
+        >>> shared = np.sin(np.arange(120))[:, None]
+        >>> interconcept_leakage_given_concepts(truth + 0.3 * shared, truth, over="pairs").round(1)
+        array([1.])
+    """
+    evidence = ConceptEvidence(values=values, truth=truth)
+    return InterconceptLeakageGivenConcepts.of(evidence, over=over, k=k).value()
+
+
+@metric(
+    "interconcept_leakage_given_concepts",
+    title="Interconcept leakage given the concepts",
+    version=1,
+    question="leaks",
+    better="lower",
+    bounds=(0.0, 1.0),
+    uses=("values", "truth"),
+    detail=True,
+    decides=False,
+    baselines=(CLEAN,),
+    tolerance=0.05,
+    cite="parisini2025leakage",
+    card=Card(
+        asks="Beyond what two true concepts say, do their values tell about each other?",
+        read="The share of one value's variation that the other explains among samples that agree "
+        "on both concepts: 0 for none, 1 where one gives the other. Comparable over numbers of "
+        "samples from about 25 per combination of two concepts on; below that it is too low. Up to "
+        "0.05 above nothing but the concept we would accept, which is a convention. Whole numbers "
+        "(two values) cannot score above 0.75 by this scale.",
+        misleads="Anything that both values share and the concepts do not say counts: a blurred "
+        "picture that makes all values timid, or graded inputs that are related, looks like "
+        "leakage. It says that values are not only concepts; compare with a model whose concepts "
+        "were trained apart before calling it smuggling.",
+        cost="all pairs of concepts, about 1.5 times interconcept_leakage",
+    ),
+)
+class InterconceptLeakageGivenConcepts(Pooled):
+    """Information between pairs of concepts that the true ones do not have."""
+
+    @staticmethod
+    def measure(
+        evidence: ConceptEvidence,
+        weights: Float[np.ndarray, "rows samples"],
+        *,
+        over: Over = "concepts",
+        k: int = 3,
+        tie_seed: int = 0,
+    ) -> Float[np.ndarray, "rows items"]:
+        one = said(evidence, tie_seed)
+        n = one.values.shape[1]
+        pairs = all_pairs(n)
+        wider = 1.0 if one.discrete else WIDER
+        found = np.full((len(weights), len(pairs)), np.nan)
+        for block, terms in value_pair_terms(one, pairs, k=k, given_truth=True):
+            found[:, block] = weighted_means(terms, weights, wider=wider)
+        found = 1 - np.exp(-2 * np.maximum(found, 0.0))
+        return found if over == "pairs" else per_concept(found, pairs, n)

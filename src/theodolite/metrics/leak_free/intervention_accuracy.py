@@ -1,0 +1,82 @@
+"""Does correcting concepts make the answer better?"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.leak_free._nulls import NOTHING_CORRECTED
+
+
+def intervention_accuracy(
+    right_after: Bool[np.ndarray, "samples policies steps"],
+    *,
+    corrected: Sequence[float] = (0.0, 0.5, 1.0),
+    policy: int = 0,
+) -> Float[np.ndarray, " corrected"]:
+    r"""Accuracy after a share of the concepts was replaced by the truth: the intervention curve.
+
+    .. math:: a_s = \frac1N \sum_i 1[\hat y(\tilde c_i^{(s)}) = y_i]
+
+    :math:`\tilde c_i^{(s)}` are the concepts of sample :math:`i` with a share :math:`s` of them
+    replaced.
+
+    ``policy`` is the number of the policy in the evidence. Shares are rounded to whole concepts.
+
+    Example:
+        >>> right = np.array([[[1, 0, 0]], [[0, 1, 1]], [[0, 0, 1]], [[1, 1, 1]]], bool)
+        >>> intervention_accuracy(right)
+        array([0.5 , 0.5 , 0.75])
+    """
+    evidence = InterventionEvidence(right_after=right_after)
+    state: InterventionAccuracy = InterventionAccuracy.of(
+        evidence, corrected=corrected, policy=policy
+    )
+    return state.value()
+
+
+@metric(
+    "intervention_accuracy",
+    title="Accuracy under intervention",
+    version=1,
+    question="leaks",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("right_after",),
+    sweeps=("corrected",),
+    decides=False,
+    headline={"corrected": 1.0},
+    baselines=(NOTHING_CORRECTED,),
+    cite="parisini2025leakage",
+    card=Card(
+        asks="Is the answer right more often once concepts are corrected?",
+        read="An honest model gains with every correction. A curve that falls shows a head that "
+        "relies on more than the concepts.",
+        misleads="A model that is right anyway has nothing to gain. A concept embedding model can "
+        "gain and leak.",
+        cost="one comparison per sample",
+    ),
+)
+class InterventionAccuracy(SampleMean):
+    """Counts of right answers after some corrections."""
+
+    @staticmethod
+    def each(
+        evidence: InterventionEvidence,
+        *,
+        corrected: Sequence[float] = (0.0, 0.5, 1.0),
+        policy: int = 0,
+    ) -> PerSample:
+        """Whether each sample is right after each share of corrections."""
+        right = np.asarray(evidence.right_after)
+        if not 0 <= policy < right.shape[1]:
+            raise EvidenceError("policy", f"{policy}", f"0 to {right.shape[1] - 1}")
+        shares = np.asarray(corrected, float)
+        if shares.size == 0 or shares.min() < 0 or shares.max() > 1:
+            raise EvidenceError("corrected", f"{list(corrected)}", "shares from 0 to 1")
+        steps = np.round(shares * (right.shape[2] - 1)).astype(int)
+        part = right[:, policy, steps].astype(float)
+        return PerSample(part, np.ones(part.shape), np.ones(len(part), bool))

@@ -1,0 +1,71 @@
+"""Does the model's head still work when it is given the true concepts?"""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.leak_free._nulls import HONEST_HEAD
+
+Reference = Literal["head", "one"]
+
+
+def intervention_score(
+    right_after: Bool[np.ndarray, "samples policies steps"],
+    right_reference: Bool[np.ndarray, " samples"] | None = None,
+    *,
+    reference: Reference = "head",
+) -> Float[np.ndarray, ""]:
+    r"""Accuracy lost when all concepts are replaced by the truth (:math:`S_{int}`).
+
+    .. math:: S_{int} = a_{ref} - a_{int}
+
+    Accuracy of a head of the same kind trained on the true concepts, minus accuracy of the model's
+    own head given the true concepts. ``reference="one"`` takes 1 for the former, as the published
+    script does. Introduced in :cite:t:`parisini2025leakage`, eq. 5.
+
+    Example:
+        >>> right = np.array([[[1, 0]], [[1, 1]], [[0, 1]], [[1, 0]]], bool)
+        >>> intervention_score(right, np.array([1, 1, 1, 0], bool))
+        array(0.25)
+    """
+    evidence = InterventionEvidence(right_after=right_after, right_reference=right_reference)
+    state: InterventionScore = InterventionScore.of(evidence, reference=reference)
+    return state.value()
+
+
+@metric(
+    "intervention_score",
+    title="Accuracy lost under full intervention (S_int)",
+    version=1,
+    question="leaks",
+    better="lower",
+    bounds=(-1.0, 1.0),
+    uses=("right_after",),
+    uses_if={"reference": {"head": ("right_reference",)}},
+    baselines=(HONEST_HEAD,),
+    tolerance=0.02,
+    cite="parisini2025leakage",
+    card=Card(
+        asks="How much accuracy is lost when every concept is replaced by the truth?",
+        read="Above 0 the head relies on something that the true concepts do not have. 0.02 we "
+        "would accept, which is a convention.",
+        misleads="A head that was trained on soft values and is given 0 and 1 can lose accuracy "
+        "without any leakage. 0 does not mean that nothing leaks: a concept embedding model can "
+        "leak a great deal and score 0, because its vectors carry the answer on both sides.",
+        cost="one comparison per sample",
+    ),
+)
+class InterventionScore(SampleMean):
+    """Sums of right answers lost."""
+
+    @staticmethod
+    def each(evidence: InterventionEvidence, *, reference: Reference = "head") -> PerSample:
+        """Right by the reference, minus right after all concepts were corrected."""
+        last = np.asarray(evidence.right_after)[:, 0, -1].astype(float)
+        honest = np.ones(len(last))
+        if reference == "head":
+            honest = np.asarray(evidence.right_reference).astype(float)
+        return PerSample(honest - last, np.ones(len(last)), np.ones(len(last), bool))

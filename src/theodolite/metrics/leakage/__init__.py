@@ -1,1 +1,0 @@
-"""Does a concept carry more than it says?"""

@@ -1,0 +1,1 @@
+"""Does the model look where the concept is?"""

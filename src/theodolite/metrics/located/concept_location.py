@@ -1,0 +1,180 @@
+"""Does the map of a named concept cover the place where the concept is?"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.shared import nulls
+from theodolite.metrics.shared.places import (
+    Average,
+    Sides,
+    Ties,
+    averaged,
+    inside_region,
+    over_places,
+    pixel_counts,
+)
+from theodolite.metrics.shared.ranking import (
+    USES_IF,
+    Order,
+    Population,
+    RankBy,
+    asked,
+    checked_top,
+    importance,
+    ranked,
+)
+
+Among = Literal["localisable", "all"]
+Invisible = Literal["skip", "miss"]
+
+
+def concept_location(
+    evidence: LocationEvidence,
+    *,
+    top: Sequence[int] = (1, 3, 5),
+    alpha: Sequence[float] = (1, 3, 6),
+    **options: Any,
+) -> Float[np.ndarray, "alpha top"]:
+    r"""Share of the first :math:`l` named concepts whose region holds the annotated point (CLM).
+
+    .. math:: \rho_l = \frac1N \sum_i \frac1l \sum_{s=1}^{l} 1[p_{iq_{is}} \in \Omega_{iq_{is}}]
+
+    :math:`\Omega_{ij}` are the :math:`n = \alpha M_1 M_2 / 12` pixels (rounded half up) with the
+    highest values of concept :math:`j`'s map, upsampled bilinearly with half-pixel centres to the
+    picture of :math:`M_1 \times M_2`; :math:`p_{ij}` is where the concept is. Introduced in
+    :cite:t:`aysel2025concept`, eq. 11, whose sum over "j = 1..l" must run over the ranked
+    concepts. The choices that the paper leaves open, with our defaults:
+
+    - ``among="localisable"``: rank only concepts tied to a part, so that :math:`l` are named
+      ("all": rank all, then leave out those without a part);
+    - ``invisible="skip"``: leave out a concept whose part is not visible ("miss": count it as
+      missed); a picture with nothing left is undefined;
+    - ``sides="either"``: of two wings one inside is enough ("every", "share");
+    - ``ties="stable"``: of equal pixels the first in reading order comes first ("share": they have
+      equal claims);
+    - ``average="pictures"``: mean over pictures ("pairs": over all evaluated concepts);
+    - ``regions=12``: the number of parts that the picture is divided by.
+
+    Example:
+        >>> from theodolite.evidence.kinds.concept import ConceptEvidence
+        >>> said = ConceptEvidence(values=np.array([[1.0, 0.5]]))
+        >>> maps = np.array([[[[9.0, 0], [0, 0]], [[0, 0], [0, 9.0]]]])
+        >>> points = np.array([[[[0.0, 0.0]], [[0.0, 0.0]]]])
+        >>> where = LocationEvidence(
+        ...     explained=said, maps=maps, sizes=np.array([[6, 4]]), part_of=np.array([0, 1]),
+        ...     points=points,
+        ... )
+        >>> concept_location(where, top=(1, 2), alpha=(3,), rank_by="value")
+        array([[1. , 0.5]])
+    """
+    state: ConceptLocation = ConceptLocation.of(evidence, top=top, alpha=alpha, **options)
+    return state.value()
+
+
+@metric(
+    "concept_location",
+    title="Concept location (CLM)",
+    version=1,
+    question="located",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("maps", "points"),
+    uses_if={
+        option: {
+            choice: tuple(f"explained.{name}" for name in arrays) for choice, arrays in c.items()
+        }
+        for option, c in USES_IF.items()
+    },
+    sweeps=("alpha", "top"),
+    baselines=(nulls.SHUFFLED_MAPS, nulls.RANDOM_POINT, nulls.IMAGE_CENTRE, nulls.UNIFORM_MAP),
+    headline={"alpha": 1, "top": 5},
+    enough=0.8,
+    cite="aysel2025concept",
+    card=Card(
+        asks="Is the concept's point inside the region where the model sees that concept?",
+        read="With alpha = 1 the region is a twelfth of the picture, with 6 a half: chance is "
+        "alpha / 12. Compare with the image centre: photographers put things there. From 0.8 on "
+        "we would rely on it; that line is a convention.",
+        misleads="A map that covers the whole animal holds all its parts when alpha is large. The "
+        "concept need not exist in the picture: read it beside concept existence.",
+        cost="one pass over the pixels of l maps per picture; maps are never upsampled in memory",
+    ),
+)
+class ConceptLocation(SampleMean):
+    """Sums of the shares of named concepts whose point is inside their region."""
+
+    @staticmethod
+    def each(
+        evidence: LocationEvidence,
+        *,
+        top: Sequence[int] = (1, 3, 5),
+        alpha: Sequence[float] = (1, 3, 6),
+        rank_by: RankBy = "contribution",
+        order: Order = "signed",
+        population: Population = "all",
+        among: Among = "localisable",
+        invisible: Invisible = "skip",
+        sides: Sides = "either",
+        ties: Ties = "stable",
+        average: Average = "pictures",
+        regions: int = 12,
+    ) -> PerSample:
+        """Each picture's share, for each size of region and length of explanation."""
+        if not alpha or min(alpha) <= 0 or max(alpha) > regions:
+            raise EvidenceError("alpha", f"{list(alpha)}", f"numbers above 0, up to {regions}")
+        scores = importance(evidence.explained, rank_by, order)
+        named = named_concepts(scores, evidence.part_of, among, top)
+        inside, visible = inside_regions(evidence, named, np.asarray(alpha, float) / regions, ties)
+        localisable = evidence.part_of[named] >= 0
+        seen = np.asarray(visible.any(axis=-1))
+        counted = seen if invisible == "skip" else localisable
+        credit = over_places(inside, visible[:, :, None, :], sides)
+        credit = np.where(seen[:, :, None], credit, 0.0)
+        lengths = np.asarray(top)
+        n_inside = credit.cumsum(axis=1)[:, lengths - 1].swapaxes(1, 2)
+        n_counted = np.broadcast_to(
+            counted.cumsum(axis=1)[:, None, lengths - 1].astype(float), n_inside.shape
+        )
+        return averaged(n_inside, n_counted, average, asked(evidence.explained, population))
+
+
+def named_concepts(
+    scores: Float[np.ndarray, "samples concepts"],
+    part_of: Int[np.ndarray, " concepts"],
+    among: Among,
+    top: Sequence[int],
+) -> Int[np.ndarray, "samples named"]:
+    """The concepts that an explanation names, among those that can be located or among all."""
+    localisable = part_of >= 0
+    if among == "localisable":
+        scores = np.where(localisable, scores, -np.inf)
+    limit = int(localisable.sum()) if among == "localisable" else len(localisable)
+    return ranked(scores, max(checked_top(top, limit)))
+
+
+def inside_regions(
+    evidence: LocationEvidence,
+    named: Int[np.ndarray, "samples named"],
+    shares: Float[np.ndarray, " alpha"],
+    ties: Ties,
+) -> tuple[
+    Float[np.ndarray, "samples named alpha places"], Bool[np.ndarray, "samples named places"]
+]:
+    """Credit of each named concept at each place of its part, and which of these are visible."""
+    part = evidence.part_of[named]
+    points = np.asarray(evidence.points)[np.arange(len(named))[:, None], part]
+    visible = ~np.isnan(points).any(axis=-1) & (part >= 0)[..., None]
+    sample, rank, place = np.nonzero(visible)
+    which = np.stack([sample, named[sample, rank]], axis=1)
+    counts = pixel_counts(evidence, which, points[sample, rank, place])
+    n_pixels = evidence.sizes.prod(axis=1)[sample]
+    region = np.floor(shares * n_pixels[:, None] + 0.5).astype(np.int64)
+    credit = np.zeros((*visible.shape[:2], len(shares), visible.shape[2]))
+    credit[sample, rank, :, place] = inside_region(counts, region, ties)
+    return credit, visible

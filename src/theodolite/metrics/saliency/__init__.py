@@ -1,1 +1,0 @@
-"""Can a map of relevance be relied upon?"""

@@ -1,0 +1,1 @@
+"""What scores of several questions share."""

@@ -1,0 +1,131 @@
+"""Null baselines of the scores of maps: maps that know nothing of the picture or the network."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.evidence.sampling import POOLED, another, pool_of, uniform
+from theodolite.metrics.base import Baseline
+
+
+def _in_the_order_of(name: str) -> Callable[[SaliencyEvidence, int], SaliencyEvidence]:
+    """Curves that were drawn when the network was run; undefined where these were not."""
+
+    def make(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+        del seed
+        most, least = (np.asarray(getattr(evidence, f"chance_{one}")) for one in ORDERS)
+        if name in evidence.chances.names:
+            at = evidence.chances.names.index(name)
+            return replace(evidence, most_first=most[:, at], least_first=least[:, at])
+        nothing = np.full(most[:, 0].shape, np.nan)
+        return replace(evidence, most_first=nothing, least_first=nothing)
+
+    return make
+
+
+ORDERS = ("most_first", "least_first")
+CHANCES = (
+    Baseline(
+        "a random map", "pixels removed in the order of a map of noise", _in_the_order_of("random"),
+        random=False,
+    ),
+    Baseline(
+        "a smooth random map", "pixels removed in the order of a map of broad random hills",
+        _in_the_order_of("smooth"), random=False,
+    ),
+    Baseline(
+        "image centre", "pixels removed from the middle of the picture outwards",
+        _in_the_order_of("centre"), random=False,
+    ),
+)  # fmt: skip
+
+
+def _another_map(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+    del seed
+    shape = np.asarray(evidence.changes).shape
+    away = np.asarray(evidence.chance_changes)[:, None, None]
+    return replace(evidence, changes=np.broadcast_to(away, shape))
+
+
+ANOTHER_MAP = Baseline(
+    "another picture's map",
+    "the distance to the map of a random other picture, which has nothing to do with this one",
+    _another_map,
+    random=False,
+)
+
+
+def _nothing_in_common(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+    del seed
+    alike = np.asarray(evidence.randomised_similarity)
+    return replace(evidence, randomised_similarity=np.where(np.isnan(alike), np.nan, 0.0))
+
+
+NOTHING_IN_COMMON = Baseline(
+    "nothing in common",
+    "a map that is another one altogether when the network has learnt nothing",
+    _nothing_in_common,
+    random=False,
+    clean=True,
+)
+
+
+def _some_maps(evidence: SaliencyEvidence) -> dict[str, np.ndarray]:
+    return pool_of(np.asarray(evidence.samples.index), {"maps": evidence.maps})
+
+
+def _maps_dealt_out(
+    evidence: SaliencyEvidence, seed: int, pool: Mapping[str, np.ndarray]
+) -> SaliencyEvidence:
+    other = another(pool, np.asarray(evidence.samples.index), (), seed)
+    maps = pool[POOLED + "maps"][other]
+    # there is no other: a flat map, of which any pixel is as good as any other
+    return replace(evidence, maps=np.where((other >= 0)[:, None, None], maps, 1.0))
+
+
+SHUFFLED_PICTURES = Baseline(
+    "another picture's map",
+    "the maps dealt out over the pictures",
+    _maps_dealt_out,
+    sums=_some_maps,
+)
+
+
+def centre_map(rows: int, columns: int) -> np.ndarray:
+    """A hill in the middle of the picture, a quarter of its side wide."""
+    down, across = (((np.arange(n) + 0.5) / n - 0.5) / 0.25 for n in (rows, columns))
+    return np.asarray(np.exp(-(down[:, None] ** 2 + across[None, :] ** 2) / 2))
+
+
+def _centred(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+    del seed
+    _, rows, columns = evidence.maps.shape
+    return replace(evidence, maps=np.broadcast_to(centre_map(rows, columns), evidence.maps.shape))
+
+
+IMAGE_CENTRE = Baseline(
+    "image centre", "one hill in the middle of every picture", _centred, random=False
+)
+
+
+def _flat(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+    del seed
+    return replace(evidence, maps=np.broadcast_to(1.0, evidence.maps.shape))
+
+
+FLAT_MAP = Baseline(
+    "flat map", "all pixels alike: the share of the picture that the object covers", _flat,
+    random=False,
+)  # fmt: skip
+
+
+def _noise(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
+    return replace(
+        evidence,
+        maps=uniform(np.asarray(evidence.samples.index), evidence.maps.shape[1:], seed),
+    )
+
+
+NOISE = Baseline("noise", "every pixel drawn at random", _noise)

@@ -1,0 +1,71 @@
+"""Which concepts an explanation names first."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.kinds.concept import ConceptEvidence
+
+RankBy = Literal["contribution", "weight", "value"]
+Order = Literal["signed", "absolute"]
+Population = Literal["all", "correct"]
+
+USES_IF = {
+    "rank_by": {"contribution": ("weights", "predicted"), "weight": ("weights", "predicted")},
+    "population": {"correct": ("labels", "predicted")},
+}
+"""Arrays of concept evidence that the choices below need."""
+
+
+def importance(
+    evidence: ConceptEvidence, rank_by: RankBy, order: Order
+) -> Float[np.ndarray, "samples concepts"]:
+    r"""How much each concept matters for the predicted class :math:`k`.
+
+    ``contribution`` is :math:`\theta_{jk}\hat u_{ij}`, ``weight`` is :math:`\theta_{jk}` and
+    ``value`` is :math:`\hat u_{ij}`. The paper orders by "magnitude"; read as signed, because a
+    concept that speaks against the prediction does not explain it. ``absolute`` is the other
+    reading.
+    """
+    if rank_by == "value":
+        scores = evidence.values
+    else:
+        if evidence.weights is None or evidence.predicted is None:
+            raise EvidenceError(
+                f"rank_by={rank_by!r}",
+                "no `weights` or no `predicted`",
+                "both",
+                "Pass them, or rank by 'value'.",
+            )
+        scores = evidence.weights.T[evidence.predicted]
+        if rank_by == "contribution":
+            scores = scores * evidence.values
+    return np.abs(scores) if order == "absolute" else scores
+
+
+def ranked(scores: Float[np.ndarray, "samples concepts"], n: int) -> Int[np.ndarray, "samples n"]:
+    """The first ``n`` concepts, largest score first; ties go to the lower index."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :n]
+
+
+def asked(evidence: ConceptEvidence, population: Population) -> Bool[np.ndarray, " samples"]:
+    """Which samples the question is put to."""
+    if population == "all":
+        return np.ones(len(evidence), bool)
+    if evidence.labels is None or evidence.predicted is None:
+        raise EvidenceError(
+            "population='correct'", "no `labels` or no `predicted`", "both", "Pass them."
+        )
+    return np.asarray(evidence.labels == evidence.predicted)
+
+
+def checked_top(top: Sequence[int], n_concepts: int) -> tuple[int, ...]:
+    """Lengths of explanations that can be asked for."""
+    if not top or min(top) < 1 or max(top) > n_concepts:
+        raise EvidenceError(
+            "top", f"{list(top)}", f"numbers from 1 to {n_concepts}, the concepts that can be named"
+        )
+    return tuple(top)

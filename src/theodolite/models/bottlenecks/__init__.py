@@ -1,0 +1,1 @@
+"""Concept bottleneck models, trained and intervened on."""

@@ -1,0 +1,1 @@
+"""Networks that know pictures and sentences."""

@@ -1,0 +1,57 @@
+"""Picture classifiers of transformers. Importing this imports torch."""
+
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from theodolite.errors import EvidenceError
+from theodolite.models.classifier import Classifier
+from theodolite.models.image_text.transformers_towers import (
+    INSTALL,
+    SAFE,
+    opened,
+    wanted_pictures,
+)
+from theodolite.models.places import last_places
+
+
+class Logits(nn.Module):
+    """A classifier of transformers that gives its logits and nothing around them."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Tensor) -> Tensor:
+        """A logit for each picture and class."""
+        logits: Tensor = self.model(pixel_values=batch).logits
+        return logits
+
+
+def transformers_classifier(source: str) -> Classifier:
+    """The classifier of a folder, or of a name on the user's hub."""
+    try:
+        from transformers import AutoModelForImageClassification  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError("transformers", "no transformers", "it", INSTALL) from error
+
+    here = {"local_files_only": True} if Path(source).is_dir() else {}
+    network: Any = opened(AutoModelForImageClassification, source, **SAFE, **here).eval()
+    about = network.config
+    side, patch = getattr(about, "image_size", None), getattr(about, "patch_size", None)
+    names = tuple(str(about.id2label[k]) for k in range(about.num_labels))
+    numbered = names == tuple(f"LABEL_{k}" for k in range(about.num_labels))
+    wrapped = Logits(network).eval()
+    layer = last_places(wrapped)
+    grid = None
+    if layer and isinstance(side, int) and isinstance(patch, int):
+        grid = (side // patch, side // patch)
+    return Classifier(
+        f"transformers:{source}",
+        wrapped,
+        wanted_pictures(source, side if isinstance(side, int) else None, here),
+        layer,
+        () if numbered else names,
+        grid,
+    )

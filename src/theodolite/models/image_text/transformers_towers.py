@@ -1,0 +1,114 @@
+"""CLIP and SigLIP of transformers. Importing this imports torch."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from theodolite.errors import EvidenceError
+from theodolite.models.features import Preprocessing
+from theodolite.models.image_text.towers import Towers
+from theodolite.models.places import last_places
+
+INSTALL = "Install it: pip install 'theodolite[clip]'."
+SAFE = {"use_safetensors": True, "trust_remote_code": False}
+
+
+class Pictures(nn.Module):
+    """From prepared pictures to vectors, a plain tensor."""
+
+    def __init__(self, vision: nn.Module, projection: nn.Module | None) -> None:
+        super().__init__()
+        self.vision = vision
+        self.projection = nn.Identity() if projection is None else projection
+
+    def forward(self, batch: Tensor) -> Tensor:
+        """A vector for each picture."""
+        pooled: Tensor = self.projection(self.vision(pixel_values=batch).pooler_output)
+        return pooled
+
+
+def transformers_towers(source: str) -> Towers:
+    """A CLIP or SigLIP of transformers, from a folder or from the user's hub.
+
+    Only .safetensors are read, and no code that comes with a model is run.
+    """
+    try:
+        import transformers  # noqa: PLC0415
+    except ImportError as error:
+        raise EvidenceError("transformers", "no transformers", "it", INSTALL) from error
+
+    here = {"local_files_only": True} if Path(source).is_dir() else {}
+    network: Any = opened(transformers.AutoModel, source, **SAFE, **here).eval()
+    if network.config.model_type not in ("clip", "siglip"):
+        raise EvidenceError("transformers_clip", network.config.model_type, "clip or siglip")
+    tokens = opened(transformers.AutoTokenizer, source, trust_remote_code=False, **here)
+    bias = getattr(network, "logit_bias", None)
+    texts = _sentences(network, tokens, filled=bias is not None)
+    vision = network.config.vision_config
+    pictures = Pictures(network.vision_model, getattr(network, "visual_projection", None)).eval()
+    side = vision.image_size // vision.patch_size
+    with torch.inference_mode():
+        dimensions = int(texts(["a"]).shape[-1])
+    return Towers(
+        name=f"transformers_clip:{source}",
+        pictures=pictures,
+        texts=texts,
+        scale=float(network.logit_scale.detach().exp()),
+        bias=0.0 if bias is None else float(bias.detach()),
+        dimensions=dimensions,
+        preprocessing=wanted_pictures(source, vision.image_size, here),
+        layer=last_places(pictures),
+        sigmoid=bias is not None,
+        grid=(side, side),
+    )
+
+
+def _sentences(network: Any, tokens: Any, *, filled: bool) -> Callable[[Sequence[str]], Tensor]:
+    """The text tower. SigLIP was trained on sentences that are ``filled`` up to one length."""
+    longest = network.config.text_config.max_position_embeddings
+
+    def texts(sentences: Sequence[str]) -> Tensor:
+        given = tokens(
+            list(sentences), return_tensors="pt", truncation=True, max_length=longest,
+            padding="max_length" if filled else True,
+        )  # fmt: skip
+        mask = {} if filled else {"attention_mask": given["attention_mask"]}
+        found = network.get_text_features(input_ids=given["input_ids"], **mask)
+        # transformers 4 gives the vectors, 5 gives them among other things
+        vectors: Tensor = getattr(found, "pooler_output", found)
+        return vectors
+
+    return texts
+
+
+def opened(kind: Any, source: str, **options: Any) -> Any:
+    """What transformers reads from a folder or the hub, or why it does not."""
+    from transformers.utils import logging  # noqa: PLC0415
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        return kind.from_pretrained(source, **options)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise EvidenceError(
+            f"transformers {Path(source).name!r}", reason or type(error).__name__,
+            "a folder or a name on the hub with config.json and .safetensors",
+        ) from error  # fmt: skip
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def wanted_pictures(source: str, size: int | None, here: dict[str, Any]) -> Preprocessing:
+    """How the model's own processor prepares pictures, but for its cropping: we stretch."""
+    from transformers import AutoImageProcessor  # noqa: PLC0415
+
+    about = opened(AutoImageProcessor, source, trust_remote_code=False, **here)
+    given = dict(getattr(about, "crop_size", None) or about.size)
+    edge = int(size or given.get("shortest_edge") or given["height"])
+    rows, columns = (edge, edge) if size else (given.get("height", edge), given.get("width", edge))
+    return Preprocessing((int(rows), int(columns)), tuple(about.image_mean), tuple(about.image_std))

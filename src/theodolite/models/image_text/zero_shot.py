@@ -1,0 +1,51 @@
+"""A classifier made of sentences: which of them is a picture nearest to? Importing this imports
+torch."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from theodolite.errors import EvidenceError
+from theodolite.models.classifier import Classifier
+from theodolite.models.image_text.towers import Towers
+
+PROMPT = "a photo of a {}"
+
+
+class ZeroShot(nn.Module):
+    """Scaled cosines between a picture's vector and the sentences' vectors, plus a bias."""
+
+    sentences: Tensor
+
+    def __init__(self, pictures: nn.Module, sentences: Tensor, scale: float, bias: float) -> None:
+        super().__init__()
+        self.pictures = pictures
+        self.scale, self.bias = scale, bias
+        self.register_buffer("sentences", nn.functional.normalize(sentences, dim=-1))
+
+    def forward(self, batch: Tensor) -> Tensor:
+        """A logit for each picture and sentence."""
+        found = nn.functional.normalize(self.pictures(batch), dim=-1)
+        return self.scale * (found @ self.sentences.T) + self.bias
+
+
+def zero_shot(towers: Towers, classes: Sequence[str], prompt: str = PROMPT) -> Classifier:
+    """The classifier that tells ``classes`` apart by the prompt with each one's name in it.
+
+    Its probabilities are a softmax over these classes, for SigLIP too, whose own sigmoids do not
+    sum to 1; the decision is the same.
+    """
+    if not classes or "{}" not in prompt:
+        raise EvidenceError(
+            "classes", f"{len(classes)} names and the prompt {prompt!r}",
+            "the names to choose from, and a prompt with {} in their place",
+        )  # fmt: skip
+    with torch.inference_mode():
+        sentences = towers.texts([prompt.replace("{}", name) for name in classes])
+    # outside inference mode: a tensor from there could not take part in gradients
+    network = ZeroShot(towers.pictures, sentences.clone(), towers.scale, towers.bias).eval()
+    layer = f"pictures.{towers.layer}" if towers.layer else ""
+    plain = Classifier(towers.name, network, towers.preprocessing, layer, tuple(classes))
+    return replace(plain, grid=towers.grid)

@@ -1,0 +1,1 @@
+"""Votes, a score learnt from them, and how well it foretells others."""

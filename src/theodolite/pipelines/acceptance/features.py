@@ -1,0 +1,170 @@
+"""What a learned score knows of an explanation, block by block."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.datasets.votes.voted import Shown
+from theodolite.errors import EvidenceError
+from theodolite.models.acceptance.words import length_features, word_features
+from theodolite.pipelines.acceptance.embedding import Embedder
+from theodolite.pipelines.acceptance.rendering import Rendering, spoken_text, vectors_of
+
+BLOCKS = {
+    "embedding": "the vector of the explanation",
+    "context": "the vector of what is explained",
+    "product": "the product of the two, number by number",
+    "difference": "how far the two lie apart, number by number",
+    "likeness": "cosines between explanation, what is explained, and its label",
+    "words": "counts and shares of words",
+    "length": "the number of words",
+    "label": "which of the common labels is explained",
+    "siblings": "how it differs from other explanations of the same",
+}
+NEED_VECTORS = frozenset({"embedding", "context", "product", "difference", "likeness", "siblings"})
+BESIDE = {
+    "context": ("context",),
+    "product": ("context",),
+    "difference": ("context",),
+    "likeness": ("context", "label"),
+    "words": ("context", "label"),
+    "label": ("label",),
+    "siblings": ("context", "label"),
+}
+"""What a block takes beside the explanation itself."""
+MOST_LABELS = 26
+LEAST_SHARE = 0.01
+"""A label is common if at least so many explanations have it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Explanations:
+    """Explanations to be scored, rated or not."""
+
+    shown: Sequence[Shown]
+    techniques: Sequence[str]
+    """The technique of each; empty if it is not known."""
+    clusters: Int[np.ndarray, " explanations"]
+    """Explanations of the same picture or question have the same number."""
+    numbers: Mapping[str, Float[np.ndarray, " explanations"]]
+
+    def __len__(self) -> int:
+        return len(self.shown)
+
+    def beside(self, blocks: Sequence[str], rendering: Rendering) -> dict[str, Sequence[str]]:
+        """What is said of each explanation, as far as the blocks take it."""
+        names = {name for block in blocks for name in BESIDE.get(block, ())}
+        said: dict[str, Sequence[str]] = {
+            name: [getattr(one, name) for one in self.shown] for name in sorted(names)
+        }
+        if rendering.distances or rendering.values_of:
+            said["technique"] = self.techniques
+        return said
+
+
+class Described:
+    """Blocks of features of some explanations; each is computed when first asked for."""
+
+    def __init__(
+        self,
+        given: Explanations,
+        embedder: Embedder | None,
+        rendering: Rendering,
+        labels: Sequence[str],
+    ) -> None:
+        self.given, self.embedder, self.rendering = given, embedder, rendering
+        self.labels = tuple(labels)
+        self._made: dict[str, np.ndarray] = {}
+
+    def matrix(self, names: Sequence[str]) -> Float[np.ndarray, "explanations features"]:
+        """The blocks beside each other."""
+        blocks = [self.block(name) for name in names]
+        return np.hstack([np.zeros((len(self.given), 0)), *blocks])
+
+    def block(self, name: str) -> Float[np.ndarray, "explanations features"]:
+        """One of ``BLOCKS``, or a number that came with the explanations."""
+        if name not in self._made:
+            self._made[name] = np.asarray(self._make(name), np.float64)
+        return self._made[name]
+
+    def _make(self, name: str) -> np.ndarray:
+        given = self.given
+        if name not in BLOCKS:
+            if name not in given.numbers:
+                known = [*BLOCKS, *given.numbers]
+                raise EvidenceError("features", repr(name), f"some of {known}")
+            return np.asarray(given.numbers[name], np.float64)[:, None]
+        makers: dict[str, Callable[[], np.ndarray]] = {
+            "embedding": lambda: vectors_of(
+                given.shown, given.techniques, self.rendering, self._embedder(name)
+            ),
+            "context": lambda: self._embedder(name).texts([one.context for one in given.shown]),
+            "product": lambda: self.block("embedding") * self.block("context"),
+            "difference": lambda: np.abs(self.block("embedding") - self.block("context")),
+            "likeness": self._likeness,
+            "words": self._words,
+            "length": lambda: length_features(self._texts())[1],
+            "label": self._label,
+            "siblings": self._siblings,
+        }
+        return makers[name]()
+
+    def _embedder(self, name: str) -> Embedder:
+        if self.embedder is None:
+            raise EvidenceError(
+                "embedding", f"none, for {name!r}", "one", "Name one, such as minilm."
+            )
+        return self.embedder
+
+    def _texts(self) -> list[str]:
+        pairs = zip(self.given.shown, self.given.techniques, strict=True)
+        return [spoken_text(one, technique, self.rendering) for one, technique in pairs]
+
+    def _words(self) -> np.ndarray:
+        shown = self.given.shown
+        contexts, labels = [one.context for one in shown], [one.label for one in shown]
+        return word_features(self._texts(), contexts, labels)[1]
+
+    def _likeness(self) -> np.ndarray:
+        labels = self._embedder("likeness").texts([one.label for one in self.given.shown])
+        one, two, three = (
+            _unit(v) for v in (self.block("embedding"), self.block("context"), labels)
+        )
+        return np.stack([(one * two).sum(1), (one * three).sum(1), (two * three).sum(1)], axis=1)
+
+    def _label(self) -> np.ndarray:
+        return np.array(
+            [[one.label == label for label in self.labels] for one in self.given.shown], np.float64
+        ).reshape(len(self.given), len(self.labels))
+
+    def _siblings(self) -> np.ndarray:
+        """Zero for an explanation that has none."""
+        group = np.unique(self.given.clusters, return_inverse=True)[1]
+        sizes = np.bincount(group)[group][:, None]
+
+        def mean(values: np.ndarray) -> np.ndarray:
+            return np.asarray(
+                np.stack([np.bincount(group, column) for column in values.T], 1)[group]
+            )
+
+        own = np.hstack([self.block("words"), self.block("likeness")])
+        vectors = _unit(self.block("embedding"))
+        others = np.maximum(sizes - 1, 1)
+        alike = ((vectors * mean(vectors)).sum(1, keepdims=True) - 1) / others
+        alike = np.where(sizes > 1, alike, 0.0)
+        return np.hstack([own - mean(own) / sizes, alike])
+
+
+def common_labels(shown: Sequence[Shown]) -> tuple[str, ...]:
+    """Labels that are worth a feature each: at most 26, the commonest first."""
+    counts = Counter(one.label for one in shown if one.label)
+    enough = [(-n, label) for label, n in counts.items() if n >= LEAST_SHARE * len(shown)]
+    return tuple(label for _, label in sorted(enough)[:MOST_LABELS])
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(norms > 0, norms, 1.0))

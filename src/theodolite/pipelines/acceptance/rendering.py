@@ -1,0 +1,162 @@
+"""What raters saw, as sentences and pictures that an embedding takes."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image
+
+from theodolite.datasets.votes.voted import Shown
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.explainers.rendering import (
+    Values,
+    Variant,
+    heatmap,
+    masked_picture,
+    sentence,
+    weighted,
+)
+from theodolite.io.arrays import read_npy
+from theodolite.io.paths import sha256_of
+from theodolite.io.pictures import read_picture
+from theodolite.pipelines.acceptance.embedding import Embedder
+
+Signs: TypeAlias = Values | Literal["paper"]
+OVERLAY = 0.5
+"""How opaque colours lie over a picture, where they were stored apart from it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rendering:
+    """How maps and concepts are shown."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a misspelt key must not pass
+
+    maps: Literal["heatmap", "masked picture"] = "heatmap"
+    values: Signs = "signed"
+    """How a map's values become colours. ``paper``: as published, which differs by technique. Say
+    it in ``values_of``; for a technique that is not named there it is guessed, map by map, from
+    what the values look like: -1, 0 and 1 alone are taken for LIME's, both signs for SHAP's, all
+    others are left as they are. A guess can be wrong, and differ for two maps of one technique."""
+    values_of: Mapping[str, Values] = field(default_factory=dict)
+    """By technique, instead of ``values``."""
+    concepts: Literal["sentence", "weighted"] = "sentence"
+    n: int = 20
+    """Concepts in a sentence."""
+    sentences: Variant = "ours"
+    distances: tuple[str, ...] = ()
+    """Techniques whose values are distances: the nearest concept matters most."""
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise EvidenceError("rendering", f"n = {self.n}", "at least one concept")
+
+    def of(self, technique: str) -> "Rendering":
+        """The same for the maps of one technique."""
+        values: Signs = self.values_of.get(technique, self.values)
+        return replace(self, values=values, values_of={})
+
+
+def vectors_of(
+    shown: Sequence[Shown], techniques: Sequence[str], rendering: Rendering, embedder: Embedder
+) -> Float[np.ndarray, "explanations dimensions"]:
+    """A vector of each explanation, of whatever kind it is.
+
+    Among explanations in words an empty one is one; elsewhere it is something that is missing.
+    """
+    found = np.zeros((len(shown), embedder.embedding.dimensions), np.float32)
+    only_words = not any(one.map or one.picture or one.concepts is not None for one in shown)
+    spoken_of = only_words and any(one.text for one in shown)
+    kinds = ["text" if spoken_of else _kind(one, at, rendering) for at, one in enumerate(shown)]
+    spoken = [row for row, kind in enumerate(kinds) if kind == "text"]
+    if spoken:
+        said = [spoken_text(shown[row], techniques[row], rendering) for row in spoken]
+        found[spoken] = embedder.texts(said)
+    summed = [row for row, kind in enumerate(kinds) if kind == "weighted"]
+    for row in summed:
+        found[row] = weighted(shown[row].concepts or {}, embedder.texts)
+    seen = [row for row, kind in enumerate(kinds) if kind == "picture"]
+    if seen:
+        shows = [rendering.of(techniques[row]) for row in seen]
+        names = [_name(shown[row], how) for row, how in zip(seen, shows, strict=True)]
+        found[seen] = embedder.pictures(names, lambda at: _picture(shown[seen[at]], shows[at]))
+    return found
+
+
+def spoken_text(shown: Shown, technique: str, rendering: Rendering) -> str:
+    """An explanation in words, or the concepts that matter most; empty for a map."""
+    if shown.text or shown.concepts is None:
+        return shown.text
+    return sentence(
+        shown.concepts,
+        rendering.n,
+        variant=rendering.sentences,
+        distances=technique in rendering.distances,
+    )
+
+
+def _kind(shown: Shown, row: int, rendering: Rendering) -> str:
+    if shown.text:
+        return "text"
+    if shown.concepts is not None:
+        return "text" if rendering.concepts == "sentence" else "weighted"
+    if shown.map is not None and (shown.picture is not None or shown.map.suffix != ".npy"):
+        return "picture"
+    raise EvidenceError(
+        f"explanation {row}", "nothing to show", "a text, concepts, or a map and its picture",
+        "Are the pictures and maps in the folder of the votes?",
+    )  # fmt: skip
+
+
+def _name(shown: Shown, rendering: Rendering) -> str:
+    """All that decides the picture."""
+    files = [sha256_of(path) for path in (shown.picture, shown.map) if path is not None]
+    overlay = ["overlay"] if shown.overlay else []
+    told = json.dumps([files, asdict(rendering), *overlay], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _picture(shown: Shown, rendering: Rendering) -> Image.Image:
+    assert shown.map is not None  # noqa: S101  looked at before
+    if shown.map.suffix != ".npy":
+        rendered = read_picture(shown.map)
+        if not shown.overlay or shown.picture is None:
+            return rendered
+        below = read_picture(shown.picture)
+        return Image.blend(below, rendered.resize(below.size), OVERLAY)
+    assert shown.picture is not None  # noqa: S101
+    return drawn(read_picture(shown.picture), map_in(shown.map), rendering)
+
+
+def map_in(path: Path) -> Float[np.ndarray, "rows columns"]:
+    """A map from a file. Of several channels the last is the map, as B-cos stores it."""
+    found = read_npy(path)
+    if found.ndim == 3:
+        found = found[..., -1]
+    if found.ndim != 2 or found.dtype.kind not in "fiub" or not found.size:
+        raise RefusedInput(f"map {path.name!r}", f"{found.dtype} {found.shape}", "rows by columns")
+    return found.astype(np.float64)
+
+
+def drawn(
+    picture: Image.Image, relevance: Float[np.ndarray, "rows columns"], rendering: Rendering
+) -> Image.Image:
+    """A picture with its map, in the size of the map."""
+    rows, columns = relevance.shape
+    resized = picture.convert("RGB").resize((columns, rows), Image.Resampling.BILINEAR)
+    pixels = np.asarray(resized, np.float64) / 255
+    if rendering.maps == "masked picture":
+        return Image.fromarray(masked_picture(pixels, relevance))
+    values = _published(relevance) if rendering.values == "paper" else rendering.values
+    return Image.fromarray(heatmap(pixels, relevance, values=values))
+
+
+def _published(relevance: np.ndarray) -> Values:
+    if relevance.min() >= 0:
+        return "as they are"
+    return "paper lime" if np.isin(relevance, (-1, 0, 1)).all() else "paper shap"

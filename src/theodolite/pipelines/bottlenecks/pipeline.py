@@ -1,0 +1,172 @@
+"""Concept bottlenecks of many kinds, trained on one data set and compared: paper 001's setting."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from theodolite.datasets.bottleneck_data import BottleneckData
+from theodolite.datasets.bottleneck_family import BottleneckFamily
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Policies, Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.produced import Compared, Made, Workshop
+from theodolite.models.bottlenecks.settings import BottleneckSettings
+from theodolite.pipelines.bottlenecks.jobs import Answers, Job, PolicyName, done, stored
+from theodolite.pipelines.parallel import counted
+
+Plain = float | int | str
+
+
+@dataclass(frozen=True)
+class _Model:
+    name: str
+    form: str
+    settings: BottleneckSettings
+    about: dict[str, Plain]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BottleneckPipeline:
+    """Which models are trained, how often, and what is asked of each."""
+
+    models: Sequence[dict[str, Any]]
+    """Settings of models; a list of choices stands for one model each. ``data`` names a form of the
+    data set. The first is the one that the verdicts are about."""
+    common: dict[str, Any] = field(default_factory=dict)
+    """Settings of all models."""
+    folds: int = 5
+    """Each seed holds out another of so many parts of the training samples, to stop training by."""
+    policies: Sequence[PolicyName] = ("random",)
+    workers: int = 0
+    """Trainings at a time: as many as there are cores if 0."""
+
+    def make(self, data: BottleneckData | BottleneckFamily, workshop: Workshop) -> Made:
+        """Train every model for every seed, and ask each about the test samples."""
+        forms = data.members if isinstance(data, BottleneckFamily) else {"complete": data}
+        models = list(self._models(forms))
+        files = {name: stored(form, workshop.cache) for name, form in forms.items()}
+        seeds = list(workshop.seeds)
+        jobs = [
+            Job(
+                data=files[model.form],
+                settings=model.settings,
+                fold=number % self.folds,
+                folds=self.folds,
+                seed=seed,
+                policies=tuple(self.policies),
+                cache=workshop.cache,
+            )
+            for model in models
+            for number, seed in enumerate(seeds)
+        ]
+        answers = list(counted(done(jobs, self.workers), "models", len(jobs), workshop))
+        evidence = {
+            model.name: [
+                _bundles(forms[model.form], one, self.policies)
+                for one in answers[at * len(seeds) : (at + 1) * len(seeds)]
+            ]
+            for at, model in enumerate(models)
+        }
+        main, *others = models
+        first = forms[main.form]
+        said = [_concepts(bundles) for bundles in evidence[main.name]]
+        return Made(
+            evidence=evidence[main.name],
+            compared=[Compared(m.name, m.about, evidence[m.name]) for m in others],
+            about=main.about,
+            notes=tuple(dict.fromkeys(note for form in forms.values() for note in form.notes)),
+            facts=(
+                ("test accuracy", float(np.mean([np.mean(s.predicted == s.labels) for s in said]))),
+                ("test samples", len(first.test)),
+                ("trained models", len(jobs)),
+                ("model of the verdicts", main.name),
+            ),
+            inputs={
+                name: digest for form in forms.values() for name, digest in form.digests.items()
+            },
+        )
+
+    def _models(self, forms: Mapping[str, BottleneckData]) -> Iterator[_Model]:
+        known = {f.name for f in fields(BottleneckSettings)}
+        seen: set[str] = set()
+        for given in self.models:
+            unknown = sorted((set(given) | set(self.common)) - known - {"data"})
+            if unknown:
+                raise EvidenceError("models", f"unknown {unknown}", f"some of {sorted(known)}")
+            listed = {k: v if isinstance(v, list) else [v] for k, v in given.items()}
+            for choice in itertools.product(*listed.values()):
+                chosen = self.common | dict(zip(listed, choice, strict=True))
+                form = str(chosen.pop("data", next(iter(forms))))
+                if form not in forms:
+                    raise EvidenceError("data", repr(form), f"one of {sorted(forms)}")
+                model = _named(form, BottleneckSettings(**chosen))
+                if model.name in seen:
+                    raise EvidenceError("models", f"{model.name!r} twice", "each once")
+                seen.add(model.name)
+                yield model
+
+
+def _named(form: str, settings: BottleneckSettings) -> _Model:
+    cem = settings.kind == "cem"
+    parts = [form, "cem" if cem else settings.encoding]
+    if settings.training != "joint" and settings.encoding != "hard":
+        parts.append(settings.training)
+    if settings.training == "joint":
+        parts.append(f"{settings.concept_weight:g}")
+    if cem:
+        parts.append(f"{settings.intervention_rate:g}")
+    name = "-".join(parts)
+    about: dict[str, Plain] = {
+        "name": name,
+        "data": form,
+        "kind": settings.kind,
+        "encoding": "embedding" if cem else settings.encoding,
+        "training": settings.training,
+        "concept_weight": settings.concept_weight,
+        "intervention_rate": settings.intervention_rate,
+        "head": settings.head,
+    }
+    return _Model(name, form, settings, about)
+
+
+def _bundles(
+    data: BottleneckData, answers: Answers, policies: Sequence[PolicyName]
+) -> list[Evidence]:
+    rows = data.test
+    said = ConceptEvidence(
+        values=answers.values,
+        truth=data.truth[rows],
+        labels=data.labels[rows],
+        predicted=answers.predicted,
+        concepts=data.concepts,
+        classes=data.classes,
+        samples=Samples(index=rows, clusters=None if data.groups is None else data.groups[rows]),
+    )
+    corrected = InterventionEvidence(
+        right_after=answers.right_after,
+        right_reference=answers.right_reference,
+        policies=Policies(tuple(policies)),
+        samples=said.samples,
+    )
+    if answers.weighted is None:
+        return [said, corrected]
+    vectors = EmbeddingEvidence(
+        explained=said,
+        vectors=answers.weighted,
+        positive=answers.positive,
+        negative=answers.negative,
+    )
+    return [vectors, corrected]
+
+
+def _concepts(bundles: Sequence[Evidence]) -> ConceptEvidence:
+    first = bundles[0]
+    said = first.explained if isinstance(first, EmbeddingEvidence) else first
+    assert isinstance(said, ConceptEvidence)  # noqa: S101  made so above
+    return said

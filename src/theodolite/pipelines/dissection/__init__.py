@@ -1,0 +1,1 @@
+"""Units of a layer and what they detect."""

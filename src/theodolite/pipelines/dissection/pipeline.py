@@ -1,0 +1,221 @@
+"""Dissection of a layer: what each unit marks, and the formula of concepts that fits it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from theodolite.datasets.masks.mask_data import MaskData
+from theodolite.dissection.atoms import Atoms, pack
+from theodolite.dissection.dissect import best_formulas, unit_evidence
+from theodolite.dissection.exact import optimum
+from theodolite.dissection.formula import Formula
+from theodolite.dissection.quantiles import Maps, Method
+from theodolite.dissection.search import Beam, Searched, search
+from theodolite.dissection.units import PAPER, Units, mark, thresholds
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.evidence.produced import Made, Workshop
+from theodolite.models.backbones import load_backbone
+from theodolite.pipelines.correlations import correlations
+from theodolite.pipelines.dissection.unit_cards import Dissected, unit_cards
+from theodolite.pipelines.dissection.unit_tables import unit_tables
+from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
+from theodolite.pipelines.probe import rightly_classified
+
+EXACT_LENGTH = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DissectionPipeline:
+    """Settings of a dissection."""
+
+    backbone: str
+    weights: Path | None = None
+    layer: str | None = None
+    units: int | None = None
+    """Only the first so many units of the layer."""
+    quantile: float = PAPER
+    """A unit is active above this quantile of its own values."""
+    method: Method = "linear"
+    exact_thresholds: bool = True
+    """``false``: in constant memory, off by less than 1/128, where pictures are too many."""
+    grid: int = 112
+    """Rows and columns of all masks."""
+    min_pictures: int = 5
+    """Concepts in fewer pictures are left out."""
+    beam: int = 5
+    candidates: int = 0
+    distinct: bool = True
+    length: int = 3
+    """The length of formula that units are scored with."""
+    lengths: int = 10
+    """The lengths that the beam is run to, for the curve and the variants."""
+    search: Literal["beam", "exact"] = "beam"
+    """``exact``: units are scored with the best of all formulas of up to three concepts."""
+    cards: int = 6
+    """Units shown with pictures: so many of the best, and as many drawn at random."""
+
+    def make(self, data: Any, workshop: Workshop) -> Made:
+        """Capture, pack, threshold, mark, search, count; then the same for masks at random."""
+        self._check()
+        data, rows = _at_hand(data)
+        backbone = load_backbone(self.backbone, self.weights)
+        maps = feature_maps(data, rows, backbone, self.layer, workshop)
+        atoms = self._pack(data, workshop)
+        limits, peak = self._thresholds(maps)
+        seed = workshop.seeds[0]
+
+        def read(first: int, last: int) -> Maps:
+            return maps.part(first, last)[:, : len(limits)]
+
+        units = mark(read, atoms, limits, chunk=maps.step, progress=workshop.progress)
+        found = search(atoms, units, self._beam(self.lengths))
+        proved = optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH))
+        formulas = best_formulas(found, self.length)
+        if self.search == "exact":
+            formulas = list(proved.formulas)
+        evidence = unit_evidence(
+            read, atoms, limits, (units, formulas), partial(self._explain, atoms), seed=seed,
+            chunk=maps.step, progress=workshop.progress,
+        )  # fmt: skip
+        right = rightly_classified(maps, data.labels, seed)
+        evidence = replace(
+            evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
+        )
+        about = Dissected(data, atoms, units, read, limits, peak)
+        cards, pictures = unit_cards(about, found, formulas, self._shown(evidence, seed))
+        tables = unit_tables(atoms, units, found, proved, formulas, evidence)
+        if right is not None:
+            variants = _variants(found, formulas)
+            tables["correlations"] = correlations(atoms, units, variants, peak > limits, right)
+        return Made(
+            evidence=[[evidence]],
+            tables=tables,
+            notes=(*data.notes, *_notes(right, self)),
+            facts=_facts(atoms, found, proved, right),
+            inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
+            pictures=pictures,
+            cards=cards,
+        )
+
+    def _check(self) -> None:
+        """What can be known to be wrong before an hour of work."""
+        self._beam(self.lengths)
+        if not self.lengths >= EXACT_LENGTH or not 1 <= self.length <= self.lengths:
+            needed = f"1 to {self.lengths}, searched to at least {EXACT_LENGTH}"
+            raise EvidenceError("length", f"{self.length}", needed)
+        if self.search == "exact" and self.length != EXACT_LENGTH:
+            raise EvidenceError("length", f"{self.length}", f"{EXACT_LENGTH} if exact")
+        if not 0 < self.quantile < 1 or not 1 <= self.grid <= 256:
+            came = f"{self.quantile} and {self.grid}"
+            raise EvidenceError("quantile and grid", came, "between 0 and 1; 1 to 256")
+
+    def _pack(self, data: MaskData, workshop: Workshop) -> Atoms:
+        grid = (self.grid, self.grid)
+        packed = pack(
+            (data.layers(row, grid) for row in range(len(data))), data.scenes, data.concepts,
+            data.categories, grid=grid, progress=workshop.progress,
+        )  # fmt: skip
+        return packed.without_rare(self.min_pictures)
+
+    def _thresholds(
+        self, maps: FeatureMaps
+    ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "pictures units"]]:
+        """Each unit's threshold, and its highest value in each picture, in one pass."""
+        peaks = []
+
+        def seen() -> Iterator[Maps]:
+            for shard in maps:
+                peaks.append(shard[:, : self.units].max(axis=(2, 3)))
+                yield shard[:, : self.units]
+
+        n_values = len(maps.rows) * math.prod(maps.part(0, 1).shape[2:])
+        limits = thresholds(
+            seen(), n_values, quantile=self.quantile, method=self.method,
+            exact=self.exact_thresholds,
+        )  # fmt: skip
+        return limits, np.concatenate(peaks)
+
+    def _beam(self, lengths: int) -> Beam:
+        return Beam(self.beam, lengths, self.candidates, self.distinct)
+
+    def _explain(self, atoms: Atoms, units: Units) -> list[Formula | None]:
+        if self.search == "exact":
+            return list(optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH)).formulas)
+        return best_formulas(search(atoms, units, self._beam(self.length)))
+
+    def _shown(self, evidence: UnitEvidence, seed: int) -> list[tuple[int, str]]:
+        """Units for the cards: the best, and some drawn at random, so that nobody is fooled."""
+        shared = evidence.shared_pixels.sum(axis=0)
+        either = evidence.unit_pixels.sum(axis=0) + evidence.formula_pixels.sum(axis=0) - shared
+        first = np.argsort(-shared / np.maximum(either, 1), kind="stable")[: self.cards]
+        rest = [u for u in np.random.default_rng(seed).permutation(len(shared)) if u not in first]
+        return [(int(u), "highest overlap") for u in first] + [
+            (int(u), "drawn at random") for u in rest[: self.cards]
+        ]
+
+
+def _variants(
+    found: Searched, formulas: Sequence[Formula | None]
+) -> dict[str, Sequence[Formula | None]]:
+    """The ways to choose formulas that the paper compares."""
+    units = range(len(found.searched))
+    return {
+        "one concept": best_formulas(found, 1),
+        "as scored": formulas,
+        "chosen by detection": [one.formula if one else None for one in map(found.selected, units)],
+        "stopped by detection": [one.formula if one else None for one in map(found.stopped, units)],
+    }
+
+
+def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:
+    if not isinstance(data, MaskData):
+        raise EvidenceError(
+            "data set", f"{getattr(data, 'name', data)}, which has no masks", "one with masks",
+            "Use one such as monumai_masks, camvid or mask_folder.",
+        )  # fmt: skip
+    rows = data.at_hand()
+    if len(rows) != len(data):
+        raise EvidenceError(
+            f"data set {data.name!r}", f"{len(rows)} of {len(data)} pictures", "all of them",
+            "Leave the missing ones out of its tables.",
+        )  # fmt: skip
+    return data, rows
+
+
+def _notes(right: Bool[np.ndarray, " n"] | None, settings: DissectionPipeline) -> list[str]:
+    notes = [
+        f"A unit is active where its map, upsampled, exceeds the {settings.quantile:g} quantile of "
+        "all its values; the published code reads a sketch at 994/999.",
+    ]
+    if not settings.exact_thresholds:
+        notes.append("Thresholds were counted in bins: each is off by less than 1/128.")
+    if right is not None:
+        notes.append(
+            "Accuracy is that of a linear classifier on the layer's pooled features, each picture "
+            "predicted by a model that did not see it (five folds)."
+        )
+    return notes
+
+
+def _facts(
+    atoms: Atoms, found: Searched, proved: Any, right: Bool[np.ndarray, " n"] | None
+) -> list[tuple[str, float | int | str]]:
+    facts: list[tuple[str, float | int | str]] = [
+        ("pictures", len(atoms)),
+        ("units", len(found.searched)),
+        ("concepts", len(atoms.concepts)),
+        ("units that mark nothing", int((found.unit_pixels == 0).sum())),
+        ("units without any overlap", int((found.searched == 0).sum())),
+        ("units whose best formula the beam misses", proved.missed),
+    ]
+    if right is not None:
+        facts.append(("accuracy of a linear probe", float(right.mean())))
+    return facts

@@ -1,0 +1,124 @@
+"""Dissection of maps stored in shards: any number of pictures, on any number of workers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from theodolite.datasets.masks.stored_maps import StoredMaps
+from theodolite.dissection.search import Beam
+from theodolite.dissection.shard_limits import Thresholds
+from theodolite.dissection.shard_search import EXACT_LENGTH
+from theodolite.dissection.sharded import ShardedDissection, dissect_shards
+from theodolite.dissection.units import PAPER
+from theodolite.errors import EvidenceError
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.evidence.produced import Made, Workshop, silent
+from theodolite.evidence.workers import Alone
+from theodolite.pipelines.dissection.unit_tables import scored_units, single_concepts
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDissectionPipeline:
+    """Settings of a dissection of stored maps."""
+
+    quantile: float = PAPER
+    """A unit is active above this quantile of its own values."""
+    thresholds: Thresholds = "exact"
+    """``exact`` keeps half a per cent of all values; ``refined`` reads all twice instead and finds
+    the same; ``binned`` reads once and is off by less than 1/128."""
+    min_pictures: int = 5
+    """Concepts in fewer pictures are left out."""
+    beam: int = 5
+    length: int = 3
+    """The length of formula that units are scored with."""
+    search: Literal["beam", "exact"] = "beam"
+    """``exact``: units are scored with the best of all formulas of up to three concepts."""
+
+    def make(self, data: Any, workshop: Workshop) -> Made:
+        """Threshold, mark, search, count; and the same for masks at random."""
+        self._check(data)
+        # other workers say themselves how far they are
+        progress = workshop.progress if isinstance(workshop.workers, Alone) else silent
+        found = dissect_shards(
+            data, workshop.workers, quantile=self.quantile, thresholds=self.thresholds,
+            beam=Beam(self.beam, self.length), exact=self.search == "exact",
+            min_pictures=self.min_pictures, seed=workshop.seeds[0], progress=progress,
+        )  # fmt: skip
+        parts = list(found.evidence(progress))
+        if not parts:
+            raise EvidenceError("counts", "no shard that could be counted", "at least one")
+        evidence = UnitEvidence.joined(parts)
+        alone = [found.searched.best(u, 1) for u in range(len(found.limits))]
+        formulas, concepts = found.found.formulas, found.atoms.concepts
+        return Made(
+            evidence=[[evidence]],
+            tables={
+                "units": scored_units(concepts, formulas, evidence, alone)
+                | {"threshold": found.limits.tolist()},
+                "single_concepts": single_concepts(found.atoms, found.units),
+            },
+            notes=(*data.notes, *self._notes(data, found, parts)),
+            facts=_facts(found, evidence),
+            inputs=data.digests(),
+        )
+
+    def _check(self, data: Any) -> None:
+        """What can be known to be wrong before an hour of work."""
+        if not isinstance(data, StoredMaps):
+            raise EvidenceError(
+                "data set", f"{getattr(data, 'name', data)}", "stored maps",
+                "Use the data set stored_maps, on a folder that write_maps wrote.",
+            )  # fmt: skip
+        if self.search == "exact" and self.length != EXACT_LENGTH:
+            raise EvidenceError("length", f"{self.length}", f"{EXACT_LENGTH} if exact")
+        Beam(self.beam, self.length)
+        if not 0 < self.quantile < 1:
+            raise EvidenceError("quantile", f"{self.quantile}", "between 0 and 1, such as 0.995")
+
+    def _notes(
+        self, data: StoredMaps, found: ShardedDissection, parts: Sequence[UnitEvidence]
+    ) -> list[str]:
+        notes = [
+            f"A unit is active where its map, upsampled, exceeds the {self.quantile:g} quantile of "
+            "all its values.",
+            f"By chance: masks are dealt out over other pictures of the same shard of up to "
+            f"{data.shard_rows} pictures.",
+        ]
+        if self.thresholds == "binned":
+            notes.append("Thresholds were counted in bins: each is off by less than 1/128.")
+        failed, n = data.n_shards - len(parts), sum(len(part) for part in parts)
+        if failed:
+            notes.append(
+                f"{failed} of {data.n_shards} shards failed: {len(data) - n:,} of {len(data):,} "
+                "pictures are left out."
+            )
+        if found.found.failed:
+            notes.append(f"The search failed for {found.found.failed} units: they have no formula.")
+        if found.chance.failed:
+            notes.append(
+                f"The search by chance failed for {found.chance.failed} units: nothing is found "
+                "for them by chance."
+            )
+        if any(len(part) == 1 for part in parts):
+            notes.append(
+                "The last shard has one picture: it has none to deal masks out over, and adds "
+                "nothing to what is found by chance."
+            )
+        return notes
+
+
+def _facts(found: ShardedDissection, evidence: UnitEvidence) -> list[tuple[str, float | int | str]]:
+    searched, proved = found.searched, found.found.proved
+    facts: list[tuple[str, float | int | str]] = [
+        ("pictures", len(evidence)),
+        ("shards", len(found.marks.numbers)),
+        ("units", len(found.limits)),
+        ("concepts", len(found.atoms.concepts)),
+        ("units that mark nothing", int(np.sum(searched.unit_pixels == 0))),
+        ("units without any overlap", int(np.sum(searched.searched == 0))),
+    ]
+    if proved is not None:
+        facts.append(("units whose best formula the beam misses", proved.missed))
+    return facts

@@ -1,0 +1,181 @@
+"""Tables of a dissection: a row per unit, and the paper's summaries."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from theodolite.dissection.atoms import Atoms
+from theodolite.dissection.exact import Optimum
+from theodolite.dissection.formula import Formula
+from theodolite.dissection.search import Explained, Searched
+from theodolite.dissection.units import Units
+from theodolite.evidence.kinds.unit import UnitEvidence
+
+Table = Mapping[str, Sequence[Any]]
+
+
+def unit_tables(
+    atoms: Atoms,
+    units: Units,
+    found: Searched,
+    proved: Optimum,
+    formulas: Sequence[Formula | None],
+    evidence: UnitEvidence,
+) -> dict[str, Table]:
+    """All tables that go into the run folder."""
+    n = len(found.searched)
+    by_length = [
+        [found.best(u, length) for u in range(n)] for length in range(1, found.beam.lengths + 1)
+    ]
+    stopped = [found.stopped(u) for u in range(n)]
+    selected = [found.selected(u) for u in range(n)]
+    return {
+        "single_concepts": single_concepts(atoms, units),
+        "units": _units(atoms, proved, formulas, evidence, (by_length, stopped, selected)),
+        "lengths": _lengths(by_length),
+        "higher": _higher(by_length),
+        "chosen_lengths": _chosen(stopped, selected, found.beam.lengths),
+    }
+
+
+def single_concepts(atoms: Atoms, units: Units, most: int = 10) -> Table:
+    """The concepts that overlap most with each unit, one by one: Network Dissection."""
+    shared, meet = units.with_concepts(atoms)
+    area = np.diagonal(atoms.pairs)
+    union = np.maximum(units.sizes()[:, None] + area - shared, 1)
+    table: dict[str, list[Any]] = {
+        name: []
+        for name in ("unit", "concept", "category", "iou", "detection_accuracy", "pixel_recall")
+    }
+    for u, overlap in enumerate(shared / union):
+        for c in np.argsort(-overlap, kind="stable")[:most].tolist():
+            if not shared[u, c]:
+                break
+            table["unit"].append(f"unit {u}")
+            table["concept"].append(atoms.concepts[c])
+            table["category"].append(atoms.categories[c])
+            table["iou"].append(float(overlap[c]))
+            table["detection_accuracy"].append(_share(meet[u, c], atoms.pictures_with[c]))
+            table["pixel_recall"].append(_share(shared[u, c], area[c]))
+    return table
+
+
+def scored_units(
+    concepts: Sequence[str],
+    formulas: Sequence[Formula | None],
+    evidence: UnitEvidence,
+    alone: Sequence[Explained | None],
+) -> dict[str, list[Any]]:
+    """Each unit with its formula, the formula's scores, and the best single concept."""
+    shared, unit, area = (
+        part.sum(axis=0)
+        for part in (evidence.shared_pixels, evidence.unit_pixels, evidence.formula_pixels)
+    )
+    met, shown = (
+        (part > 0).sum(axis=0) for part in (evidence.shared_pixels, evidence.formula_pixels)
+    )
+    return {
+        "unit": list(evidence.units.names),
+        "formula": [None if f is None else f.text(concepts) for f in formulas],
+        "length": [0 if f is None else len(f) for f in formulas],
+        "iou": [_share(a, b) for a, b in zip(shared, unit + area - shared, strict=True)],
+        "detection_accuracy": [_share(a, b) for a, b in zip(met, shown, strict=True)],
+        "pixel_recall": [_share(a, b) for a, b in zip(shared, area, strict=True)],
+        "unit_pixels": unit.tolist(),
+        "formula_pixels": area.tolist(),
+        "shared_pixels": shared.tolist(),
+        "alone": [None if one is None else one.formula.text(concepts) for one in alone],
+        "alone_iou": [None if one is None else one.iou for one in alone],
+        "alone_detection_accuracy": [
+            None if one is None else one.detection_accuracy for one in alone
+        ],
+    }
+
+
+def _units(
+    atoms: Atoms,
+    proved: Optimum,
+    formulas: Sequence[Formula | None],
+    evidence: UnitEvidence,
+    searched: tuple[list[list[Explained | None]], list[Explained | None], list[Explained | None]],
+) -> Table:
+    by_length, stopped, selected = searched
+
+    def text(one: Explained | None) -> str | None:
+        return None if one is None else one.formula.text(atoms.concepts)
+
+    return scored_units(atoms.concepts, formulas, evidence, by_length[0]) | {
+        "three": [text(one) for one in by_length[2]],
+        "three_detection_accuracy": [
+            None if one is None else one.detection_accuracy for one in by_length[2]
+        ],
+        "stopped": [text(one) for one in stopped],
+        "selected": [text(one) for one in selected],
+        "best_of_three": [None if f is None else f.text(atoms.concepts) for f in proved.formulas],
+        "best_of_three_iou": proved.iou.tolist(),
+        "beam_of_three_iou": proved.beam_iou.tolist(),
+        "specialised": [
+            s is not None and one is not None and three is not None and len(s.formula) == 1
+            and three.formula != one.formula and one.detection_accuracy > three.detection_accuracy
+            for s, one, three in zip(
+                stopped, by_length[0], by_length[2], strict=True
+            )
+        ],
+    }  # fmt: skip
+
+
+def _share(part: Any, whole: Any) -> float | None:
+    return float(part) / float(whole) if whole else None
+
+
+def _lengths(by_length: Sequence[Sequence[Explained | None]]) -> Table:
+    """Mean and spread over units for each length (the paper's Figure 2)."""
+    iou = [[one.iou for one in row if one is not None] for row in by_length]
+    detected = [[one.detection_accuracy for one in row if one is not None] for row in by_length]
+    return {
+        "length": list(range(1, len(by_length) + 1)),
+        "iou": [_mean(row) for row in iou],
+        "iou_spread": [_spread(row) for row in iou],
+        "detection_accuracy": [_mean(row) for row in detected],
+        "detection_accuracy_spread": [_spread(row) for row in detected],
+        "units": [len(row) for row in iou],
+    }
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _spread(values: list[float]) -> float | None:
+    return float(np.std(values)) if values else None
+
+
+def _higher(by_length: Sequence[Sequence[Explained | None]]) -> Table:
+    """Share of units for which one concept, or a formula of three, scores higher (Table 1)."""
+    third = by_length[2]
+    pairs = [(a, b) for a, b in zip(by_length[0], third, strict=True) if a and b]
+    table: dict[str, list[Any]] = {"score": [], "higher_for": [], "share": []}
+    for name in ("iou", "detection_accuracy"):
+        one, three = (np.array([getattr(pair[i], name) for pair in pairs]) for i in (0, 1))
+        for label, more in (("one concept", one > three), ("formula of three", three > one),
+                            ("equal", one == three)):  # fmt: skip
+            table["score"].append({"iou": "overlap (IoU)"}.get(name, "detection accuracy"))
+            table["higher_for"].append(label)
+            table["share"].append(float(np.mean(more)) if len(pairs) else None)
+    return table
+
+
+def _chosen(
+    stopped: Sequence[Explained | None], selected: Sequence[Explained | None], longest: int
+) -> Table:
+    """How long the formulas of the two variants are (the paper's Figure 4)."""
+    table: dict[str, list[Any]] = {"variant": [], "length": [], "units": []}
+    for name, chosen in (("chosen by detection", selected), ("stopped by detection", stopped)):
+        lengths = [len(one.formula) for one in chosen if one is not None]
+        counts = np.bincount(lengths, minlength=longest + 1)
+        for length in range(1, longest + 1):
+            table["variant"].append(name)
+            table["length"].append(length)
+            table["units"].append(int(counts[length]))
+    return table

@@ -1,0 +1,1 @@
+"""Concepts found in a layer, held against the network."""

@@ -1,0 +1,160 @@
+"""The last layer of a network and what it sees: what explanations are found in and held against."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Samples
+from theodolite.evidence.produced import Workshop
+from theodolite.io.arrays import read_npy, write_npy
+from theodolite.io.paths import sha256_of
+from theodolite.models.backbones import Backbone
+from theodolite.models.patches import Patches, embeddings_of, head_of, patch_embeddings
+from theodolite.pipelines.features import checked_pooled
+
+HeadFrom = Literal["network", "probe"]
+SHARE, PER_SIDE = 5 / 13, 3
+"""Patches: their side as a share of the picture's, and how many a row and a column."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExplainedLayer:
+    """Embeddings to find concepts in and to hold them against, and the linear layer after them."""
+
+    train: Float[np.ndarray, "train dimensions"]
+    test: Float[np.ndarray, "test dimensions"]
+    head: Float[np.ndarray, "classes dimensions"]
+    bias: Float[np.ndarray, " classes"]
+    train_labels: Int[np.ndarray, " train"]
+    labels: Int[np.ndarray, " test"]
+    classes: Classes
+    samples: Samples
+    patches: dict[int, "ClassPatches"]
+    """Of each class the patches of training pictures predicted as it, of those at hand."""
+
+    def outputs(
+        self, embeddings: Float[np.ndarray, "n dimensions"]
+    ) -> Float[np.ndarray, "n classes"]:
+        """What the network puts out."""
+        return np.asarray(embeddings @ self.head.T + self.bias)
+
+    @cached_property
+    def predicted(self) -> Int[np.ndarray, " train"]:
+        """What the network says of the training samples."""
+        return np.asarray(self.outputs(self.train).argmax(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPatches:
+    """Patches of the pictures of one class."""
+
+    found: Patches
+    rows: Int[np.ndarray, " pictures"]
+    """The pictures, as rows of the data set."""
+
+
+def layer_from_pooled(
+    data: LabelledPictures, pooled: Path, head: HeadFrom, backbone: Backbone
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Embeddings from a file, and the layer: the network's own, or fitted to the classes."""
+    wanted = int(data.row_in_table.max()) + 1  # more rows are those of classes left out
+    given = read_npy(pooled)
+    features = checked_pooled(given[:wanted] if given.ndim else given, wanted, pooled.name)
+    embeddings = features[data.row_in_table]
+    return embeddings, _head(embeddings, data, head, backbone)
+
+
+def layer_from_pictures(
+    data: LabelledPictures, head: HeadFrom, backbone: Backbone
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Embeddings of all pictures by the network itself, and the layer."""
+    if not data.at_hand.all():
+        missing = int((~data.at_hand).sum())
+        raise EvidenceError(
+            f"data set {data.name!r}", f"{missing} pictures that are not there", "all of them",
+            "Or give their features in a file, as `pooled`.",
+        )  # fmt: skip
+    embeddings = embeddings_of(backbone, (data.picture(row) for row in range(len(data))))
+    return embeddings, _head(embeddings, data, head, backbone)
+
+
+def _head(
+    embeddings: Float[np.ndarray, "pictures dimensions"],
+    data: LabelledPictures,
+    head: HeadFrom,
+    backbone: Backbone,
+) -> tuple[Float[np.ndarray, "classes dimensions"], Float[np.ndarray, " classes"]]:
+    if head == "network":
+        weights, bias = head_of(backbone.network, backbone.preprocessing.size)
+        if weights.shape != (len(data.classes), embeddings.shape[1]):
+            raise EvidenceError(
+                f"last layer of {backbone.name!r}", f"{weights.shape}",
+                f"{(len(data.classes), embeddings.shape[1])}, as in the data",
+                "Fit a layer to the classes: head: probe.",
+            )  # fmt: skip
+        return weights, bias
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+
+    train = ~data.is_test
+    lacking = sorted(set(range(len(data.classes))) - set(data.labels[train].tolist()))
+    if lacking:
+        raise EvidenceError(
+            "head: probe", f"no training pictures of {data.classes[lacking[0]]!r}",
+            "some of every class",
+        )  # fmt: skip
+    probe = LogisticRegression(max_iter=1000).fit(embeddings[train], data.labels[train])
+    weights, bias = probe.coef_, probe.intercept_
+    if len(data.classes) == 2:  # one row for both: half of it for, half of it against
+        weights, bias = (np.concatenate([-part, part]) / 2 for part in (weights, bias))
+    return weights.astype(np.float32), bias.astype(np.float32)
+
+
+def class_patches(
+    data: LabelledPictures,
+    predicted: Int[np.ndarray, " pictures"],
+    backbone: Backbone,
+    most: int,
+    about: str,
+    workshop: Workshop,
+) -> dict[int, ClassPatches]:
+    """Patches of up to ``most`` training pictures predicted as a class, embedded once and kept."""
+    found = {}
+    for number in range(len(data.classes)):
+        workshop.progress("patches", number, len(data.classes))
+        usable = (predicted == number) & ~data.is_test & data.at_hand
+        rows = np.flatnonzero(usable)[:most]
+        if not len(rows):
+            continue
+        key = hashlib.sha256(json.dumps([about, SHARE, PER_SIDE]).encode())
+        for row in rows:
+            key.update(np.asarray(data.picture(int(row))).tobytes())
+        stem = workshop.cache / "patches" / key.hexdigest()
+        found[number] = ClassPatches(_kept(data, backbone, rows, stem), rows)
+    workshop.progress("patches", len(data.classes), len(data.classes))
+    return found
+
+
+def _kept(
+    data: LabelledPictures, backbone: Backbone, rows: Int[np.ndarray, " n"], stem: Path
+) -> Patches:
+    files = [stem.with_suffix(f".{part}.npy") for part in ("embeddings", "picture", "boxes")]
+    if all(file.is_file() for file in files):
+        return Patches(*(read_npy(file) for file in files))
+    pictures = (data.picture(int(row)) for row in rows)
+    made = patch_embeddings(backbone, pictures, share=SHARE, per_side=PER_SIDE)
+    for file, values in zip(files, (made.embeddings, made.picture, made.boxes), strict=True):
+        write_npy(file, values)
+    return made
+
+
+def digest_of(weights: Path | None, backbone: str) -> str:
+    """Names the network that embeds patches."""
+    return json.dumps([backbone, None if weights is None else sha256_of(weights)])

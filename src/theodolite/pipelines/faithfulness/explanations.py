@@ -1,0 +1,256 @@
+"""Explanations of a layer by concepts that a method finds in it."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Concepts
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.explainers.discovery.concept_shap import ConceptShap
+from theodolite.explainers.discovery.importance import gradient_importance
+from theodolite.explainers.discovery.methods import METHODS
+from theodolite.explainers.discovery.protocol import Discovery, offset_of
+from theodolite.explainers.discovery.shapley import concept_completeness_value, shapley_importance
+from theodolite.explainers.discovery.sobol import sobol_importance
+from theodolite.models.learned_surrogate import (
+    LearnedSurrogateSettings,
+    Loss,
+    fit_learned_surrogate,
+)
+from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
+from theodolite.pipelines.parallel import in_parallel
+
+GLOBAL = ("concept_shap", "sae")
+"""Methods that find concepts for all classes together."""
+CONCEPT_SHAP_CONCEPTS = 100
+MOST_LEARNED = 10
+"""Concepts a class up to which a surrogate is fitted: beyond, it would fit anything."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """Epochs of what is trained; 0 leaves the fitted surrogate out. And what that is fitted by."""
+
+    loss: Loss = "cross_entropy"
+    sae: int = 50
+    concept_shap: int = 40
+    learned: int = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The concepts of one class, or of all."""
+
+    of: int | None
+    fitted: Discovery
+    names: tuple[str, ...]
+    codes: Float[np.ndarray, "test concepts"]
+    importances: Float[np.ndarray, "concepts classes"]
+    rebuilt: Float[np.ndarray, "test classes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """All concepts of a layer by one method."""
+
+    parts: tuple[Found, ...]
+    without: tuple[str, ...] = ()
+    """Why classes got no concepts: one reason for each that has none."""
+
+    def gathered(self, name: str, axis: int) -> np.ndarray:
+        """An array of all parts."""
+        return np.concatenate([getattr(part, name) for part in self.parts], axis=axis)
+
+
+def explained(
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: Training
+) -> Explanation:
+    """Find concepts, and say how important each is and how much of it is in each sample."""
+    if method not in METHODS:
+        raise EvidenceError("method", repr(method), f"one of {sorted(METHODS)}")
+    if method in GLOBAL:
+        return Explanation((_of_all(layer, method, n_concepts, seed, training),))
+    find = partial(_tried, layer, method, n_concepts, seed)
+    tried = list(in_parallel(find, range(len(layer.classes))))
+    found = tuple(part for part in tried if isinstance(part, Found))
+    reasons = tuple(part for part in tried if isinstance(part, str))
+    if not found:
+        raise EvidenceError(
+            f"concepts by {method!r}", f"none in any class ({reasons[0]})",
+            f"{n_concepts} or more training samples predicted as a class",
+        )  # fmt: skip
+    return Explanation(found, reasons)
+
+
+def _tried(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int) -> Found | str:
+    """The concepts of a class, or why there are none: one class must not end the run."""
+    try:
+        return _of_class(layer, method, n_concepts, seed, of)
+    except EvidenceError as error:
+        return str(error)
+
+
+def _of_class(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int) -> Found:
+    own = layer.train[layer.predicted == of]
+    rows = own
+    if method == "craft":
+        rows = layer.patches[of].found.embeddings if of in layer.patches else own[:0]
+    if len(rows) < max(n_concepts, 2) or not len(own):
+        raise EvidenceError(
+            f"class {layer.classes.names[of]!r}", f"{min(len(rows), len(own))} samples",
+            f"{max(n_concepts, 2)} or more that are predicted as it",
+        )  # fmt: skip
+    drawn = int(np.random.SeedSequence([seed, of]).generate_state(1)[0])
+    fitted = METHODS[method](n_concepts=n_concepts).fit(rows, seed=drawn)
+    importance = gradient_importance(layer.head[of : of + 1], fitted.dictionary())[0]
+    if method == "craft":
+        # decoding is linear, so the output is read from the codes at once
+        gives = fitted.dictionary() @ layer.head[of]
+        importance = sobol_importance(
+            fitted.encode(own),
+            lambda codes: codes,
+            lambda codes: (codes @ gives)[:, None] + layer.bias[of],
+            seed=drawn,
+        )[0]
+    codes = fitted.encode(layer.test)
+    table = np.full((len(importance), len(layer.classes)), np.nan)
+    table[:, of] = importance
+    rebuilt = np.zeros((len(codes), len(layer.classes)))
+    rebuilt[:, of] = layer.outputs(fitted.decode(codes))[:, of] - layer.bias[of]
+    name = layer.classes.names[of]
+    names = tuple(f"{name}: {k + 1}" for k in range(len(importance)))
+    return Found(of, fitted, names, codes, table, rebuilt)
+
+
+def _of_all(
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: Training
+) -> Found:
+    if method == "sae":
+        n = min(n_concepts * len(layer.classes), len(layer.train))
+        fitted = METHODS["sae"](n_concepts=n, active=min(n_concepts, n), epochs=training.sae).fit(
+            layer.train, seed=seed
+        )
+        table = gradient_importance(layer.head, fitted.dictionary()).T
+    else:
+        n = min(CONCEPT_SHAP_CONCEPTS, len(layer.train), layer.train.shape[1])
+        shap = ConceptShap(
+            layer.head, layer.bias, layer.train_labels, n_concepts=n,
+            epochs=training.concept_shap,
+        ).fit(layer.train, seed=seed)  # fmt: skip
+        table = _most_important(_shapley(layer, shap, n, seed), n_concepts)
+        fitted = shap
+    codes = fitted.encode(layer.test)
+    rebuilt = layer.outputs(fitted.decode(codes)) - layer.bias
+    names = tuple(f"concept {k + 1}" for k in range(n))
+    return Found(None, fitted, names, codes, table, rebuilt)
+
+
+def _shapley(layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int) -> np.ndarray:
+    """Class-specific importances: Shapley values of how many samples are still recognised."""
+    rows = _some_of_each(layer.train_labels, 500, seed)
+    decoder = fitted.decoder
+    assert decoder is not None  # noqa: S101  it is fitted
+    # the decoder's last layer and the network's in one: many sets of concepts are asked about
+    outputs = replace(
+        decoder,
+        second=decoder.second @ layer.head.T,
+        second_bias=decoder.second_bias @ layer.head.T + layer.bias,
+    )
+    value = concept_completeness_value(
+        fitted.encode(layer.train[rows]), layer.train_labels[rows], lambda codes: codes, outputs
+    )
+    found = shapley_importance(value, n, samples=8, seed=seed)
+    return np.asarray(np.atleast_2d(found).T)
+
+
+def _some_of_each(labels: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """Rows drawn at random, as many of each class as there are."""
+    drawn = np.random.default_rng(seed).permutation(len(labels))
+    turn = np.zeros(len(labels), int)
+    for of in np.unique(labels):
+        own = drawn[labels[drawn] == of]
+        turn[own] = np.arange(len(own))
+    return np.asarray(drawn[np.argsort(turn[drawn], kind="stable")][:n])
+
+
+def _most_important(table: np.ndarray, n: int) -> np.ndarray:
+    """Of each class only its most important concepts; the others do not explain it."""
+    order = np.argsort(-np.abs(table), axis=0, kind="stable")[:n]
+    kept = np.full(table.shape, np.nan)
+    np.put_along_axis(kept, order, np.take_along_axis(table, order, axis=0), axis=0)
+    return kept
+
+
+def evidence_of(
+    explanation: Explanation, layer: ExplainedLayer, seed: int, training: Training, *, full: bool
+) -> SurrogateEvidence:
+    """Evidence on the test samples; with the embeddings themselves only if it is to be ``full``."""
+    importances = explanation.gathered("importances", 0)
+    codes = explanation.gathered("codes", 1)
+    outputs = layer.outputs(layer.test)
+    learned = None
+    if training.learned and (~np.isnan(importances)).sum(axis=0).max() <= MOST_LEARNED:
+        of_train = [part.fitted.encode(layer.train) for part in explanation.parts]
+        both = (np.concatenate(of_train, axis=1), codes)
+        learned = learned_outputs(layer, both, importances, seed, training)
+    # deletion adds up directions: what is rebuilt otherwise would not be what it takes away
+    adds_up = all(_adds_up(part.fitted) for part in explanation.parts)
+    return SurrogateEvidence(
+        importances=importances,
+        embeddings=layer.test if full else None,
+        outputs=_single(outputs),
+        head=layer.head,
+        bias=layer.bias,
+        vectors=_single(
+            np.concatenate([part.fitted.dictionary() for part in explanation.parts])
+        ) if adds_up else None,
+        projections=_single(codes),
+        rebuilt=_single(sum(part.rebuilt for part in explanation.parts) + layer.bias),
+        learned=None if learned is None else _single(learned),
+        labels=layer.labels,
+        classes=layer.classes,
+        concepts=Concepts(tuple(name for part in explanation.parts for name in part.names)),
+        samples=layer.samples,
+    )  # fmt: skip
+
+
+def _adds_up(fitted: Discovery) -> bool:
+    """Whether embeddings are rebuilt by adding up directions, and nothing else."""
+    return not hasattr(fitted, "decoder") and bool(np.abs(offset_of(fitted)).max() < 1e-9)
+
+
+def learned_outputs(
+    layer: ExplainedLayer,
+    codes: tuple[np.ndarray, np.ndarray],
+    importances: Float[np.ndarray, "concepts classes"],
+    seed: int,
+    training: Training,
+) -> Float[np.ndarray, "test classes"] | None:
+    """What a surrogate puts out that was fitted on the training samples."""
+    there = ~np.isnan(importances)
+    train, test = (_by_class(one, there) for one in codes)
+    settings = LearnedSurrogateSettings(loss=training.loss, epochs=training.learned, seed=seed)
+    fitted = fit_learned_surrogate(
+        train, layer.outputs(layer.train), layer.head, layer.bias, settings
+    )
+    found = fitted.outputs(test)
+    # one that ran off while it was fitted says nothing
+    return None if fitted.diverged or not np.isfinite(found).all() else found
+
+
+def _by_class(codes: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """The codes of each class's own concepts; 0 where a class has fewer than others."""
+    n = int(there.sum(axis=0).max())
+    found = np.zeros((len(codes), there.shape[1], n), np.float32)
+    for of in range(there.shape[1]):
+        own = np.flatnonzero(there[:, of])
+        found[:, of, : len(own)] = codes[:, own]
+    return found
+
+
+def _single(values: Any) -> np.ndarray:
+    return np.asarray(values, np.float32)

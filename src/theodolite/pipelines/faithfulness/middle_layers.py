@@ -1,0 +1,142 @@
+"""Concepts in the middle of a network, followed through the rest of it by its slope."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Concepts, Samples
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.explainers.discovery.methods import METHODS
+from theodolite.explainers.discovery.protocol import Discovery
+from theodolite.models.backbones import Backbone
+from theodolite.models.rest_of_network import RestOfNetwork
+
+MOST_PLACES = 2000
+"""Places that the concepts of a class are found in."""
+SLOPES = 40
+"""Pictures a class over which the slope is averaged."""
+
+
+@dataclass(frozen=True, eq=False)
+class MiddlePictures:
+    """Pictures as the network takes them."""
+
+    train: Float[np.ndarray, "train 3 rows columns"]
+    test: Float[np.ndarray, "test 3 rows columns"]
+    labels: Int[np.ndarray, " test"]
+    classes: Classes
+    samples: Samples
+
+
+def middle_pictures(data: LabelledPictures, backbone: Backbone, n_test: int) -> MiddlePictures:
+    """Some pictures of each class: as many as the slopes need, and ``n_test`` to be explained."""
+    train, test = (
+        _even(data.labels, part & data.at_hand, n)
+        for part, n in ((~data.is_test, 2 * SLOPES * len(data.classes)), (data.is_test, n_test))
+    )
+    arrays = [
+        np.stack([backbone.preprocessing(data.picture(int(row))) for row in rows])
+        for rows in (train, test)
+    ]
+    ids = np.array([data.ids[row] for row in test])
+    return MiddlePictures(
+        arrays[0],
+        arrays[1],
+        data.labels[test],
+        Classes(data.classes),
+        Samples(index=test, ids=ids),
+    )
+
+
+def _even(labels: np.ndarray, usable: np.ndarray, n: int) -> np.ndarray:
+    """Rows in the data set's order, as many of each class."""
+    per_class = max(n // (int(labels.max()) + 1), 1)
+    rows = [
+        np.flatnonzero(usable & (labels == of))[:per_class] for of in range(int(labels.max()) + 1)
+    ]
+    return np.sort(np.concatenate(rows))
+
+
+def middle_evidence(
+    pictures: MiddlePictures, rest: RestOfNetwork, method: str, n_concepts: int, seed: int
+) -> SurrogateEvidence:
+    """Explain every class by concepts of its own at the layer.
+
+    A concept is a direction among the layer's channels; how much of it is in a picture is the sum
+    over places. Its importance is the mean slope of the class's output along it, and the bias what
+    that leaves of the mean output: both over training pictures predicted as the class.
+    """
+    n_classes = len(pictures.classes)
+    train, test = rest.activations(pictures.train), rest.activations(pictures.test)
+    if train.ndim != 4:
+        raise EvidenceError(
+            "layer", f"shape {train.shape}", "(pictures, channels, rows, columns)",
+            "Name a layer before the pooling.",
+        )  # fmt: skip
+    said, outputs = rest.outputs(pictures.train), rest.outputs(pictures.test)
+    table = np.full((n_classes * n_concepts, n_classes), np.nan)
+    codes = np.zeros((len(test), n_classes * n_concepts), np.float32)
+    # a class without concepts is explained by its bias alone, here as at the last layer
+    bias = said.mean(axis=0)
+    rebuilt, linearised = (np.tile(bias, (len(outputs), 1)) for _ in range(2))
+    for of in range(n_classes):
+        rows = np.flatnonzero(said.argmax(axis=1) == of)
+        random = np.random.default_rng([seed, of])
+        places = _rows(train[rows])
+        if len(places) < n_concepts:
+            continue
+        chosen = random.permutation(len(places))[:MOST_PLACES]
+        drawn = int(random.integers(2**32))
+        fitted = METHODS[method](n_concepts=n_concepts).fit(places[np.sort(chosen)], seed=drawn)
+        own = slice(of * n_concepts, (of + 1) * n_concepts)
+        maps = _coded(fitted, test)
+        codes[:, own] = maps.sum(axis=(2, 3))
+        built = _decoded(fitted, maps)
+        rebuilt[:, of] = rest.outputs(pictures.test, built)[:, of]
+        linearised[:, of] = rest.linearised(pictures.test, built)[:, of]
+        some = rows[:SLOPES]
+        there = _coded(fitted, train[some])
+        adds = rest.contributions(pictures.train[some], fitted.dictionary(), there)[:, of]
+        amount = there.sum(axis=(0, 2, 3))
+        # a concept that is in none of these pictures has no slope: it explains nothing
+        table[own, of] = np.divide(
+            adds.sum(axis=0), amount, out=np.full(n_concepts, np.nan), where=np.abs(amount) > 1e-6
+        )
+        bias[of] = (said[some, of] - adds.sum(axis=1)).mean()
+    names = tuple(f"{name}: {k + 1}" for name in pictures.classes.names for k in range(n_concepts))
+    return SurrogateEvidence(
+        importances=table,
+        outputs=outputs,
+        bias=bias,
+        projections=codes,
+        rebuilt=rebuilt,
+        linearised=linearised,
+        labels=pictures.labels,
+        classes=pictures.classes,
+        concepts=Concepts(names),
+        samples=pictures.samples,
+    )
+
+
+def _rows(maps: Float[np.ndarray, "n channels *places"]) -> Float[np.ndarray, "rows channels"]:
+    """Every place of every picture."""
+    return np.moveaxis(maps, 1, -1).reshape(-1, maps.shape[1])
+
+
+def _coded(
+    fitted: Discovery, maps: Float[np.ndarray, "n channels rows columns"]
+) -> Float[np.ndarray, "n concepts rows columns"]:
+    n, _, rows, columns = maps.shape
+    found = fitted.encode(_rows(maps).astype(np.float64))
+    return np.moveaxis(found.reshape(n, rows, columns, -1), -1, 1).astype(np.float32)
+
+
+def _decoded(
+    fitted: Discovery, codes: Float[np.ndarray, "n concepts rows columns"]
+) -> Float[np.ndarray, "n channels rows columns"]:
+    n, _, rows, columns = codes.shape
+    found = fitted.decode(_rows(codes).astype(np.float64))
+    return np.moveaxis(found.reshape(n, rows, columns, -1), -1, 1).astype(np.float32)

@@ -1,0 +1,243 @@
+"""Concepts found without labels, and whether they make up what a network puts out: paper 002."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Samples
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.produced import Compared, Made, Workshop
+from theodolite.explainers.discovery.methods import METHODS
+from theodolite.io.paths import sha256_of
+from theodolite.models.backbones import Backbone, load_backbone
+from theodolite.models.learned_surrogate import Loss
+from theodolite.models.rest_of_network import RestOfNetwork
+from theodolite.pipelines.faithfulness.check_settings import settings_of_the_check
+from theodolite.pipelines.faithfulness.explained_layer import (
+    ExplainedLayer,
+    HeadFrom,
+    class_patches,
+    digest_of,
+    layer_from_pictures,
+    layer_from_pooled,
+)
+from theodolite.pipelines.faithfulness.explanations import (
+    Explanation,
+    Training,
+    evidence_of,
+    explained,
+)
+from theodolite.pipelines.faithfulness.middle_layers import middle_evidence, middle_pictures
+from theodolite.pipelines.features import weights_digest
+from theodolite.pipelines.posthoc.concept_cards import concept_cards
+
+About = dict[str, float | int | str]
+IN_THE_MIDDLE = {"nmf", "svd", "pca", "kmeans", "random"}
+"""Methods that find as many directions as asked for, class by class."""
+TRAINED = {"sae", "concept_shap", "learned"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaithfulnessPipeline:
+    """Which methods find how many concepts, and what is asked of them."""
+
+    backbone: str
+    weights: Path | None = None
+    pooled: Path | None = None
+    """Embeddings of all pictures, a row each (.npy), where not all pictures are at hand."""
+    head: HeadFrom = "network"
+    """The layer that is explained: the network's own last layer, or one fitted to the classes."""
+    methods: Sequence[str] = ("nmf", "svd", "pca", "kmeans", "mcd", "random")
+    """The first is the one that the verdicts are about."""
+    concepts: int = 5
+    """Concepts a class."""
+    numbers: Sequence[int] = ()
+    """Further numbers of concepts a class, for the curve of score against number."""
+    curve_methods: Sequence[str] = ()
+    repeats: int = 3
+    """How many of the seeds the methods are run with; the settings of the check take all."""
+    sanity: bool = True
+    """Whether measures are put to the test as well: on a perfect explanation and on spoilt ones."""
+    learned_loss: Loss = "cross_entropy"
+    """What the fitted surrogate is fitted by: class probabilities, or outputs (``l1``)."""
+    layers: Sequence[str] = ()
+    """Layers in the middle of the network to explain as well."""
+    layer_methods: Sequence[str] = ("nmf", "pca")
+    layer_pictures: int = 500
+    patch_pictures: int = 6
+    """Training pictures a class that are cut into patches."""
+    card_classes: int = 4
+    """Classes whose concepts the report shows."""
+    epochs: dict[str, int] = field(default_factory=dict)
+    """Epochs of ``sae``, ``concept_shap`` and ``learned``; 0 leaves the last out."""
+
+    def make(self, data: LabelledPictures, workshop: Workshop) -> Made:
+        """Find concepts by every method, and hold each explanation against the network."""
+        self._check()
+        backbone = load_backbone(self.backbone, self.weights)
+        layer = self._layer(data, backbone, workshop)
+        training = Training(self.learned_loss, **self.epochs)
+        first, models, without = self._methods(layer, workshop, training)
+        if self.sanity and len(layer.classes) > 1:
+            models += settings_of_the_check(layer, workshop, training)
+        models += self._middle(data, backbone, workshop)
+        without |= _bare_in_the_middle(models)
+        cards, pictures = concept_cards(first, layer, data, self.card_classes)
+        accuracy = float(np.mean(layer.outputs(layer.test).argmax(axis=1) == layer.labels))
+        return Made(
+            evidence=models[0].evidence,
+            about={**models[0].about, "name": models[0].name},
+            compared=models[1:],
+            notes=(*data.notes, *self._notes(), *_left_out(without)),
+            facts=(
+                ("test accuracy of the network", accuracy),
+                ("test samples", len(layer.labels)),
+                ("classes", len(layer.classes)),
+                ("dimensions", layer.test.shape[1]),
+                ("concepts per class", self.concepts),
+                ("method of the verdicts", self.methods[0]),
+            ),
+            inputs=data.digests() | weights_digest(self.weights) | self._pooled_digest(),
+            model={"head": layer.head, "bias": layer.bias},
+            concept_cards=cards,
+            pictures=pictures,
+        )
+
+    def _methods(
+        self, layer: ExplainedLayer, workshop: Workshop, training: Training
+    ) -> tuple[Explanation, list[Compared], dict[str, tuple[str, ...]]]:
+        """Every method's explanations, the first of them, and classes that got none."""
+        jobs = [(m, n) for m in self.methods for n in self._numbers(m)]
+        chosen = workshop.seeds[: self.repeats]
+        steps = len(jobs) * len(chosen)
+        all_found: list[Explanation] = []
+        models: list[Compared] = []
+        without: dict[str, tuple[str, ...]] = {}
+        for method, n in jobs:
+            main = n == self.concepts
+            epochs = training if main else replace(training, learned=0)
+            seeds: list[list[SurrogateEvidence]] = []
+            for seed in chosen:
+                workshop.progress("explanations", len(models) * len(chosen) + len(seeds), steps)
+                found = explained(layer, method, n, seed, training)
+                full = main and method == self.methods[0]
+                seeds.append([evidence_of(found, layer, seed, epochs, full=full)])
+                all_found = all_found or [found]
+                without[f"{method}-{n}"] = found.without
+            there = ~np.isnan(np.asarray(seeds[0][0].importances))
+            about: About = {
+                "kind": "method",
+                "method": method,
+                "concepts": n,
+                "directions": round(float(there.sum(axis=0).mean())),
+            }
+            models.append(Compared(f"{method}-{n}", about, seeds))
+        workshop.progress("explanations", steps, steps)
+        return all_found[0], models, without
+
+    def _check(self) -> None:
+        unknown = sorted({*self.methods, *self.curve_methods, *self.layer_methods} - set(METHODS))
+        if unknown or not self.methods:
+            raise EvidenceError("methods", f"{unknown or 'none'}", f"some of {sorted(METHODS)}")
+        wrong = sorted(set(self.layer_methods) - IN_THE_MIDDLE) if self.layers else []
+        if wrong:
+            raise EvidenceError("layer_methods", f"{wrong}", f"some of {sorted(IN_THE_MIDDLE)}")
+        odd = sorted(set(self.epochs) - TRAINED)
+        if odd:
+            raise EvidenceError("epochs", f"{odd}", f"some of {sorted(TRAINED)}")
+
+    def _numbers(self, method: str) -> list[int]:
+        curve = method in (self.curve_methods or self.methods)
+        return list(dict.fromkeys([self.concepts, *(self.numbers if curve else ())]))
+
+    def _layer(
+        self, data: LabelledPictures, backbone: Backbone, workshop: Workshop
+    ) -> ExplainedLayer:
+        workshop.progress("embeddings", 0, 1)
+        if self.pooled is None:
+            embeddings, (head, bias) = layer_from_pictures(data, self.head, backbone)
+        else:
+            embeddings, (head, bias) = layer_from_pooled(data, self.pooled, self.head, backbone)
+        workshop.progress("embeddings", 1, 1)
+        about = digest_of(self.weights, self.backbone)
+        predicted = (embeddings @ head.T + bias).argmax(axis=1)
+        patches = class_patches(data, predicted, backbone, self.patch_pictures, about, workshop)
+        test = np.flatnonzero(data.is_test)
+        return ExplainedLayer(
+            train=embeddings[~data.is_test],
+            test=embeddings[test],
+            head=head,
+            bias=bias,
+            train_labels=data.labels[~data.is_test],
+            labels=data.labels[test],
+            classes=Classes(data.classes),
+            samples=Samples(index=test, ids=np.array([data.ids[row] for row in test])),
+            patches=patches,
+        )
+
+    def _middle(
+        self, data: LabelledPictures, backbone: Backbone, workshop: Workshop
+    ) -> Iterator[Compared]:
+        if not self.layers:
+            return
+        pictures = middle_pictures(data, backbone, self.layer_pictures)
+        jobs = [(name, method) for name in self.layers for method in self.layer_methods]
+        for at, (name, method) in enumerate(jobs):
+            workshop.progress("layers in the middle", at, len(jobs))
+            rest = RestOfNetwork(backbone.network, name)
+            seeds = [
+                [middle_evidence(pictures, rest, method, self.concepts, seed)]
+                for seed in workshop.seeds[: self.repeats]
+            ]
+            about: About = {
+                "kind": "layer",
+                "layer": name,
+                "method": method,
+                "concepts": self.concepts,
+            }
+            yield Compared(f"{name}-{method}", about, seeds)
+        workshop.progress("layers in the middle", len(jobs), len(jobs))
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.head == "probe":
+            notes.append(
+                "The explained layer is a linear classifier fitted to embeddings of the training "
+                "pictures: the network's own last layer has other classes."
+            )
+        if self.pooled is not None:
+            notes.append(
+                "Embeddings come from a file; patches are embedded by the network itself, from "
+                "those pictures that are at hand."
+            )
+        return notes
+
+    def _pooled_digest(self) -> dict[str, str]:
+        return {} if self.pooled is None else {self.pooled.name: sha256_of(self.pooled)}
+
+
+def _left_out(without: dict[str, tuple[str, ...]]) -> list[str]:
+    lacking = {name: reasons for name, reasons in without.items() if reasons}
+    if not lacking:
+        return []
+    said = ", ".join(f"{name}: {len(reasons)}" for name, reasons in lacking.items())
+    first = next(iter(lacking.values()))[0]
+    return [
+        f"Classes without an explanation: {said}. Their outputs are explained by the bias alone. "
+        f"The first because: {first}"
+    ]
+
+
+def _bare_in_the_middle(models: Sequence[Compared]) -> dict[str, tuple[str, ...]]:
+    """Classes that got no concepts at a layer in the middle."""
+    found = {}
+    for model in models:
+        if model.about["kind"] == "layer":
+            table = model.evidence[0][0].importances  # type: ignore[attr-defined]
+            n = int(np.isnan(table).all(axis=0).sum())
+            found[model.name] = ("no training picture is predicted as it.",) * n
+    return found

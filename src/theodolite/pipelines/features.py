@@ -1,0 +1,180 @@
+"""Feature maps of pictures, computed once and kept."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int
+from PIL import Image
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.produced import Workshop
+from theodolite.evidence.workers import Work
+from theodolite.io.arrays import read_npy, write_npy
+from theodolite.io.paths import sha256_of
+from theodolite.models.backbones import Backbone, load_backbone
+from theodolite.models.features import FeatureExtractor, Preprocessing
+
+if TYPE_CHECKING:
+    import torch
+
+SHARD = 64
+BATCH = 16
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMaps:
+    """The maps of some pictures, in shards on disk, half precision."""
+
+    rows: Int[np.ndarray, " pictures"]
+    shards: tuple[Path, ...]
+
+    def __iter__(self) -> Iterator[Float[np.ndarray, "pictures channels height width"]]:
+        for shard in self.shards:
+            yield read_npy(shard, mapped=True).astype(np.float32)
+
+    @property
+    def step(self) -> int:
+        """How many pictures lie in one shard: a good number to read at a time."""
+        return SHARD
+
+    def part(self, first: int, last: int) -> Float[np.ndarray, "pictures channels height width"]:
+        """The maps of some pictures in a row."""
+        found = []
+        for number in range(first // SHARD, (last - 1) // SHARD + 1):
+            shard = read_npy(self.shards[number], mapped=True)
+            found.append(shard[max(first - number * SHARD, 0) : last - number * SHARD])
+        return np.concatenate(found).astype(np.float32)
+
+    def pooled(self) -> Float[np.ndarray, "pictures channels"]:
+        """The mean over places."""
+        return np.concatenate([maps.mean(axis=(2, 3)) for maps in self])
+
+
+@runtime_checkable
+class Pictures(Protocol):
+    """Pictures in files, by row."""
+
+    def path(self, row: int) -> Path:
+        """The file."""
+
+    def picture(self, row: int) -> Image.Image:
+        """The picture, decoded."""
+
+
+def feature_maps(
+    data: Pictures,
+    rows: Int[np.ndarray, " n"],
+    backbone: Backbone,
+    layer: str | None,
+    workshop: Workshop,
+) -> FeatureMaps:
+    """Maps of the pictures. A shard is named by the network, its layer and what it looked at.
+
+    They are kept in the cache, where the next run finds them; workers on other machines must reach
+    it.
+    """
+    about = {
+        "network": network_digest(backbone.name, backbone.network),
+        "layer": layer or backbone.layer,
+        "preprocessing": asdict(backbone.preprocessing),
+    }
+    parts = [rows[start : start + SHARD] for start in range(0, len(rows), SHARD)]
+    shards, missing = [], []
+    for part in parts:
+        pictures = [sha256_of(data.path(int(row))) for row in part]
+        key = hashlib.sha256(json.dumps([about, pictures], sort_keys=True).encode()).hexdigest()
+        shards.append(workshop.cache.resolve() / "features" / f"{key}.npy")
+        if not _usable(shards[-1]):
+            missing.append((part, shards[-1]))
+    work = Work(
+        what="features",
+        do=partial(_capture, data),
+        items=missing,
+        digests=[path.stem for _, path in missing],
+        about=about,
+        kept=False,  # it is in the cache
+        network=True,
+        tool=Extracts(backbone, layer or backbone.layer),
+    )
+    for (_, path), done in zip(missing, workshop.workers.each(work), strict=True):
+        if done is None or not _usable(path):
+            raise EvidenceError("features", f"none for {path.stem[:12]}…", "those of all pictures")
+    return FeatureMaps(rows, tuple(shards))
+
+
+class Extracts:
+    """A network with its layer. Where it is sent to, it is loaded from its file, once."""
+
+    def __init__(self, backbone: Backbone, layer: str) -> None:
+        self._backbone, self._layer = backbone, layer
+
+    def __call__(self) -> tuple[FeatureExtractor, Preprocessing]:
+        import torch  # noqa: PLC0415  only where a network is run
+
+        network = self._backbone.network
+        if torch.cuda.is_available():
+            network = network.to("cuda")
+        return FeatureExtractor(network, self._layer), self._backbone.preprocessing
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loaded, (self._backbone.name, self._backbone.weights, self._layer)
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, weights: Path | None, layer: str) -> Extracts:
+    return Extracts(load_backbone(name, weights), layer)
+
+
+def _capture(
+    data: Pictures, piece: tuple[np.ndarray, Path], tool: tuple[FeatureExtractor, Preprocessing]
+) -> dict[str, np.ndarray]:
+    """Write the maps of some pictures into the cache."""
+    rows, path = piece
+    extract, prepared = tool
+    maps = []
+    for at in range(0, len(rows), BATCH):
+        batch = [prepared(data.picture(int(row))) for row in rows[at : at + BATCH]]
+        maps.append(extract(np.stack(batch)).astype(np.float16))
+    write_npy(path, np.concatenate(maps))
+    return {"pictures": np.array(len(rows))}
+
+
+def checked_pooled(features: np.ndarray, n: int, name: str) -> Float[np.ndarray, "n channels"]:
+    """Pooled features from a file: a row of finite numbers for each picture."""
+    if features.ndim != 2 or len(features) != n or features.dtype.kind != "f":
+        raise EvidenceError(
+            f"features {name!r}", f"{features.dtype} {features.shape}", f"numbers, {n} rows"
+        )
+    if not np.isfinite(features).all():
+        raise EvidenceError(f"features {name!r}", "NaN or infinite values", "finite numbers")
+    return np.asarray(features, np.float32)
+
+
+def weights_digest(weights: Path | None) -> dict[str, str]:
+    """The digests of a network's weights, by file; none where they come from a hub."""
+    if weights is None:
+        return {}
+    files = sorted(p for p in weights.rglob("*") if p.is_file()) if weights.is_dir() else [weights]
+    return {path.name: sha256_of(path) for path in files if not path.name.startswith(".")}
+
+
+def _usable(path: Path) -> bool:
+    """A shard that is there but broken (a full disk, a copy cut off) is made again."""
+    try:
+        return path.is_file() and read_npy(path, mapped=True).ndim == 4
+    except RefusedInput:
+        return False
+
+
+def network_digest(said: str, network: "torch.nn.Module") -> str:
+    """A digest of what is said of a network and of all its weights, wherever they came from."""
+    digest = hashlib.sha256(said.encode())
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()

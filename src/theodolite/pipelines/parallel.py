@@ -1,0 +1,45 @@
+"""Several fits at once: one core each, which for fits of this size beats all cores for each."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from theodolite.evidence.produced import Workshop
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_parallel(do: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Results in the order of the items. The numbers do not depend on how many cores there are."""
+    with threadpool_limits(1), _fits_quiet(), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        yield from pool.map(do, items)
+
+
+@contextmanager
+def _fits_quiet() -> Iterator[None]:
+    """What fits silence, silenced around all threads.
+
+    Filters of warnings belong to the process: a fit that ends puts back those from before it, also
+    for the fits beside it, and the last to end may leave its own for good.
+    """
+    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415  only when needed
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def counted(
+    results: Iterator[Result], what: str, total: int, workshop: Workshop
+) -> Iterator[Result]:
+    """The results, with the progress bar moving."""
+    workshop.progress(what, 0, total)
+    for number, result in enumerate(results, start=1):
+        workshop.progress(what, number, total)
+        yield result

@@ -1,0 +1,1 @@
+"""A post-hoc concept bottleneck on a network."""

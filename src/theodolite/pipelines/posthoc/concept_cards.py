@@ -1,0 +1,80 @@
+"""Concepts to look at: the patches of pictures in which each is strongest."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.evidence.produced import ConceptCard
+from theodolite.io.pictures import jpeg_bytes
+from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
+from theodolite.pipelines.faithfulness.explanations import Explanation, Found
+
+PATCHES = 4
+LONGEST = 112
+
+
+def concept_cards(
+    explanation: Explanation, layer: ExplainedLayer, data: LabelledPictures, n_classes: int
+) -> tuple[list[ConceptCard], dict[str, bytes]]:
+    """The strongest concepts of some classes, spread over all; and the pictures, by file."""
+    usable = [
+        (of, part)
+        for of in layer.patches
+        for part in explanation.parts
+        if part.of in (of, None) and (layer.labels == of).any()
+    ]
+    step = max(len(usable) // max(n_classes, 1), 1)
+    cards: list[ConceptCard] = []
+    pictures: dict[str, bytes] = {}
+    for of, part in usable[::step][:n_classes]:
+        for card, shown in _cards(part, layer, data, of):
+            cards.append(card)
+            pictures |= shown
+    return cards, pictures
+
+
+def _cards(
+    part: Found, layer: ExplainedLayer, data: LabelledPictures, of: int
+) -> Iterator[tuple[ConceptCard, dict[str, bytes]]]:
+    patches = layer.patches[of]
+    importance = part.importances[:, of]
+    adds = importance * part.codes[layer.labels == of].mean(axis=0)
+    order = [int(k) for k in np.argsort(-np.abs(np.nan_to_num(adds)), kind="stable")]
+    strength = part.fitted.encode(patches.found.embeddings)
+    for k in [k for k in order if not np.isnan(importance[k])][:5]:
+        best = strongest(strength[:, k], patches.found.picture)
+        files = {
+            f"concepts/{of:03d}-{k:03d}-{at}.jpg": _cut(patches, int(row), data)
+            for at, row in enumerate(best)
+        }
+        yield (
+            ConceptCard(
+                layer.classes.names[of],
+                part.names[k],
+                float(importance[k]),
+                float(adds[k]),
+                tuple(files),
+            ),
+            files,
+        )
+
+
+def strongest(
+    strength: Float[np.ndarray, " patches"], picture: Int[np.ndarray, " patches"]
+) -> Int[np.ndarray, " shown"]:
+    """The patches with most of a concept, one a picture; none without any of it.
+
+    >>> strongest(np.array([3.0, 5.0, 1.0, 0.0]), np.array([0, 0, 1, 2]))
+    array([1, 2])
+    """
+    order = np.argsort(-strength, kind="stable")
+    first = order[np.sort(np.unique(picture[order], return_index=True)[1])]
+    return first[strength[first] > 0][:PATCHES]
+
+
+def _cut(patches: ClassPatches, row: int, data: LabelledPictures) -> bytes:
+    top, left, bottom, right = (int(v) for v in patches.found.boxes[row])
+    picture = data.picture(int(patches.rows[patches.found.picture[row]]))
+    return jpeg_bytes(picture.crop((left, top, right, bottom)), longest=LONGEST)

@@ -1,0 +1,133 @@
+"""What a post-hoc bottleneck is asked with: evidence, and facts for the report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.datasets.concept_data import ConceptData
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.explainers.concept_maps import concept_activation_maps
+from theodolite.models.posthoc import PosthocBottleneck
+from theodolite.pipelines.features import FeatureMaps
+from theodolite.pipelines.posthoc.network import Answers, surrogate_evidence
+
+Setting = tuple[int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What all settings share."""
+
+    features: Float[np.ndarray, "pictures channels"]
+    train: Int[np.ndarray, " train"]
+    test: Int[np.ndarray, " test"]
+    maps: FeatureMaps
+    inputs: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def evidence_of(
+    data: ConceptData, work: Work, model: PosthocBottleneck, answers: Answers | None
+) -> list[Evidence]:
+    """All that one model allows to be asked."""
+    found: list[Evidence] = [concept_evidence(data, work.test, model, work.features[work.test])]
+    if data.placed().any():
+        found.append(located(data, work, model))
+    if answers is not None:
+        split = (work.train, work.test)
+        found.append(surrogate_evidence(answers, model, work.features, data, split))
+    return found
+
+
+def located(data: ConceptData, work: Work, model: PosthocBottleneck) -> LocationEvidence:
+    """Where the concepts are active, and where they are."""
+    rows = work.maps.rows
+    maps, pooled = [], []
+    for features in work.maps:
+        maps.append(concept_activation_maps(features, model.bank.vectors.astype(np.float32)))
+        pooled.append(features.mean(axis=(2, 3)))
+    sizes = data.sizes(rows)
+    places = data.places(rows, sizes)
+    return LocationEvidence(
+        explained=concept_evidence(data, rows, model, np.concatenate(pooled)),
+        maps=np.concatenate(maps).astype(np.float32),
+        sizes=sizes,
+        part_of=data.part_of,
+        parts=data.parts,
+        masks=data.masks(rows),
+        points=places.get("points"),
+        boxes=places.get("boxes"),
+    )
+
+
+def concept_evidence(
+    data: ConceptData,
+    rows: Int[np.ndarray, " n"],
+    model: PosthocBottleneck,
+    features: Float[np.ndarray, "n channels"],
+) -> ConceptEvidence:
+    """What the bottleneck says of some pictures, and what is true."""
+    values = model.concepts(features)
+    return ConceptEvidence(
+        values=values,
+        truth=data.presence[rows],
+        known=None if data.known is None else data.known[rows],
+        labels=data.labels[rows],
+        predicted=model.predict(values),
+        weights=model.weights,
+        class_truth=data.class_truth,
+        concepts=data.concepts,
+        classes=data.classes,
+        samples=Samples(
+            index=rows,
+            ids=np.array([data.pictures[row] for row in rows]),
+            clusters=None if data.groups is None else data.groups[rows],
+        ),
+    )
+
+
+def facts(
+    data: ConceptData, work: Work, bundles: Sequence[Sequence[Evidence]], answers: Answers | None
+) -> list[tuple[str, float | int | str]]:
+    """Accuracies, and of how many pictures."""
+    all_said = [b for seed in bundles for b in seed if isinstance(b, ConceptEvidence)]
+    located = [b.explained for seed in bundles for b in seed if isinstance(b, LocationEvidence)]
+    found: list[tuple[str, float | int | str]] = [
+        ("test accuracy", _accuracy(all_said)),
+        ("test samples", len(work.test)),
+    ]
+    if located:
+        found.append(("accuracy on pictures with maps", _accuracy(located)))
+    found.append(("test pictures with maps", len(work.maps.rows)))
+    if answers is not None:
+        right = answers.outputs[work.test].argmax(axis=1) == data.labels[work.test]
+        found.append(("test accuracy of what it stands for", float(right.mean())))
+    return found
+
+
+def chosen(best: Setting) -> tuple[tuple[str, float | int], ...]:
+    """The setting that the held-out pictures chose."""
+    return ("examples per concept", best[0]), ("SVM regulariser", best[1])
+
+
+def _accuracy(seeds: Sequence[ConceptEvidence]) -> float:
+    return float(np.mean([np.mean(said.predicted == said.labels) for said in seeds]))
+
+
+def settings_table(
+    tried: dict[Setting, tuple[float, float]], best: Setting
+) -> dict[str, Sequence[Any]]:
+    """Every setting that was tried, with its accuracies."""
+    return {
+        "examples": [n for n, _ in tried],
+        "regulariser": [c for _, c in tried],
+        "held_out_accuracy": [held_out for held_out, _ in tried.values()],
+        "test_accuracy": [test for _, test in tried.values()],
+        "chosen": [setting == best for setting in tried],
+    }

@@ -1,0 +1,139 @@
+"""The network that a post-hoc bottleneck stands for, and evidence of how far it does.
+
+A surrogate adds the network's bias to what its concepts make up. Where the bias lies depends on
+where zero is: features are counted from the mean of the training pictures, so that the bias is what
+the network puts out there, and a concept's value is what sets a picture apart from that mean.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import linear_sum_assignment
+
+from theodolite.datasets.concept_data import ConceptData
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.models.backbones import Backbone
+from theodolite.models.features import evaluating
+from theodolite.models.posthoc import PosthocBottleneck, fit_linear
+
+BATCH = 16
+OWN = "the network's own outputs"
+FITTED = "a linear layer on the network's pooled features, trained on the same labels"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What the network itself answers, on all rows that are looked at."""
+
+    by: str
+    """Where the answers are from."""
+    outputs: Float[np.ndarray, "pictures classes"]
+    """Rows that were not looked at are 0."""
+    head: Float[np.ndarray, "classes channels"] | None = None
+    doubts: tuple[str, ...] = ()
+
+    def notes(self) -> list[str]:
+        """What was compared with what."""
+        stands = (
+            "This is about a linear layer that we trained on the network's features, NOT about the "
+            "network's own answers."
+            if self.by == FITTED
+            else "This asks whether it may stand for the network's."
+        )
+        return [
+            *self.doubts,
+            f"Faithful: the bottleneck's concepts and weights are compared with {self.by}. Both "
+            "are counted from their mean over the training pictures. A bottleneck is always "
+            f"faithful to its own answers. {stands}",
+        ]
+
+
+def fitted_answers(
+    features: Float[np.ndarray, "pictures channels"],
+    data: ConceptData,
+    train: Int[np.ndarray, " train"],
+) -> Answers | None:
+    """Answers of a linear layer of the network's own; None where a class was never trained."""
+    weights, bias = fit_linear(features[train], data.labels[train], len(data.classes))
+    if not np.isfinite(bias).all():
+        return None
+    return Answers(FITTED, features @ weights.astype(np.float32) + bias, weights.T)
+
+
+def own_answers(
+    backbone: Backbone, data: ConceptData, rows: Int[np.ndarray, " rows"]
+) -> Answers | None:
+    """The network's own outputs, if it has as many as the data set has classes."""
+    import torch  # noqa: PLC0415  only where a network is run
+
+    network, n_classes = backbone.network, len(data.classes)
+    first = next(network.parameters(), None)
+    device = "cpu" if first is None else first.device
+    outputs = np.zeros((len(data), n_classes), np.float32)
+    with evaluating(network), torch.inference_mode():
+        for at in range(0, len(rows), BATCH):
+            some = rows[at : at + BATCH]
+            pictures = [backbone.preprocessing(data.picture(int(row))) for row in some]
+            found = network(torch.from_numpy(np.stack(pictures)).to(device))
+            if not isinstance(found, torch.Tensor) or found.shape != (len(some), n_classes):
+                return None
+            outputs[some] = found.float().cpu().numpy()
+    if not np.isfinite(outputs).all():
+        return None
+    return Answers(OWN, outputs, doubts=order_doubts(outputs[rows], data.labels[rows]))
+
+
+def order_doubts(
+    outputs: Float[np.ndarray, "rows classes"], labels: Int[np.ndarray, " rows"]
+) -> tuple[str, ...]:
+    """Whether the outputs seem to be of the same classes in another order."""
+    n_classes = outputs.shape[1]
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (labels, outputs.argmax(axis=1)), 1)
+    share = counts / len(labels)
+    chance = share.sum(axis=1).max()  # always the commonest class
+    right, best = np.trace(share), share[linear_sum_assignment(share, maximize=True)].sum()
+    error = np.sqrt(chance * (1 - chance) / len(labels))
+    # an order that is chosen to fit always does a little better: it has to be half way to all
+    if right > chance + 2 * error or best < (1 + chance) / 2:
+        return ()
+    return (
+        f"THE ORDER OF CLASSES SEEMS WRONG: the network's outputs were taken in the order of the "
+        f"data set's classes, and so are right for {100 * right:.0f} % of the pictures; in another "
+        f"order they would be for {100 * best:.0f} %. Do not rely on the answer to faithful before "
+        "the network's outputs are in the order of the data set's classes.",
+    )
+
+
+def surrogate_evidence(
+    answers: Answers,
+    model: PosthocBottleneck,
+    features: Float[np.ndarray, "pictures channels"],
+    data: ConceptData,
+    split: tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]],
+) -> SurrogateEvidence:
+    """The bottleneck as a surrogate of the network: concepts, weights, and what they stand for."""
+    train, test = split
+    lengths = np.linalg.norm(model.bank.vectors, axis=1)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    # directions of length 1, as the measures have it; the weights take what that changes
+    scale = np.ones_like(lengths) if model.projection == "margin" else lengths
+    values = model.concepts(features[test]) - model.concepts(features[train]).mean(axis=0)
+    return SurrogateEvidence(
+        importances=model.weights * scale[:, None],
+        outputs=answers.outputs[test].astype(np.float32),
+        bias=answers.outputs[train].mean(axis=0, dtype=float),
+        head=answers.head,
+        vectors=model.bank.vectors / lengths[:, None],
+        projections=(values / scale).astype(np.float32),
+        labels=data.labels[test],
+        concepts=data.concepts,
+        classes=data.classes,
+        samples=Samples(
+            index=test,
+            ids=np.array([data.pictures[row] for row in test]),
+            clusters=None if data.groups is None else data.groups[test],
+        ),
+    )

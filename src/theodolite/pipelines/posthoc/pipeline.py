@@ -1,0 +1,161 @@
+"""Post-hoc concept bottleneck on a frozen network: the experiment of paper 000."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.datasets.concept_data import ConceptData, split_rows
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Made, Workshop
+from theodolite.io.arrays import read_npy
+from theodolite.io.paths import sha256_of
+from theodolite.io.pictures import jpeg_bytes
+from theodolite.models.backbones import Backbone, load_backbone
+from theodolite.models.concept_bank import Projection, draw_examples, fit_concept_bank
+from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
+from theodolite.pipelines.features import checked_pooled, feature_maps, weights_digest
+from theodolite.pipelines.parallel import counted, in_parallel
+from theodolite.pipelines.posthoc.evidence import (
+    Setting,
+    Work,
+    chosen,
+    evidence_of,
+    facts,
+    settings_table,
+)
+from theodolite.pipelines.posthoc.network import Answers, fitted_answers, own_answers
+from theodolite.pipelines.posthoc.units import unit_evidence_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosthocPipeline:
+    """Settings of the experiment."""
+
+    backbone: str
+    weights: Path | None = None
+    layer: str | None = None
+    pooled: Path | None = None
+    """Pooled features of all pictures, a row each (.npy), where not all pictures are at hand."""
+    n_examples: Sequence[int] = (50, 100)
+    """Examples with and without each concept."""
+    regulariser: Sequence[float] = (0.001, 0.01, 0.1, 1.0, 10.0)
+    """C of the SVM."""
+    projection: Projection = "dot"
+    head: Head = "logistic"
+    held_out: float = 0.2
+    """Share of the training pictures that choose among the settings; the test set never does."""
+    units: bool = False
+    """Also ask what the layer's units detect, where the data set has masks."""
+
+    def make(self, data: ConceptData, workshop: Workshop) -> Made:
+        """Features, vectors for each setting, the best setting's model for each seed, evidence."""
+        backbone = load_backbone(self.backbone, self.weights)
+        return self._made(data, self._prepare(data, backbone, workshop), None, workshop)
+
+    def make_with(self, backbone: Backbone, data: ConceptData, workshop: Workshop) -> Made:
+        """The same with a network that is at hand; ``backbone`` of the settings is only its name.
+
+        If it puts out as many numbers as there are classes, it answers for itself.
+        """
+        work = self._prepare(data, backbone, workshop)
+        own = own_answers(backbone, data, np.concatenate([work.train, work.test]))
+        return self._made(data, work, own, workshop)
+
+    def _made(self, data: ConceptData, work: Work, own: Answers | None, workshop: Workshop) -> Made:
+        tried = self._try_settings(data, work, workshop)
+        best = max(tried, key=lambda setting: tried[setting][0])
+        fit = partial(self._fit, data, work, work.train, best)
+        models = list(
+            counted(in_parallel(fit, workshop.seeds), "models", len(workshop.seeds), workshop)
+        )
+        answers = own or fitted_answers(work.features, data, work.train)
+        bundles = [evidence_of(data, work, model, answers) for model in models]
+        tables: dict[str, Any] = {"settings": settings_table(tried, best)}
+        if self.units and (found := unit_evidence_of(data, work.maps, workshop.seeds[0])):
+            bundles[0].append(found[0])
+            tables["unit_formulas"] = found[1]
+        return Made(
+            evidence=bundles,
+            tables=tables,
+            notes=(*data.notes, *work.notes, *(answers.notes() if answers else ())),
+            facts=(*facts(data, work, bundles, answers), *chosen(best)),
+            inputs=data.digests() | work.inputs,
+            model={
+                "vectors": models[0].bank.vectors,
+                "intercepts": models[0].bank.intercepts,
+                "weights": models[0].weights,
+                "bias": models[0].bias,
+            },
+            picture=lambda name: jpeg_bytes(data.picture(data.pictures.index(name)), longest=320),
+        )
+
+    def _prepare(self, data: ConceptData, backbone: Backbone, workshop: Workshop) -> Work:
+        test, train = np.flatnonzero(data.is_test), np.flatnonzero(~data.is_test)
+        inputs = weights_digest(self.weights)
+        if self.pooled is not None:
+            features = checked_pooled(read_npy(self.pooled), len(data), self.pooled.name)
+            at_hand = data.at_hand(test)
+            maps = feature_maps(data, at_hand, backbone, self.layer, workshop)
+            note = (
+                f"{len(at_hand)} of {len(test)} test pictures were at hand: location is scored on "
+                "these, the other scores on all, from pooled features given as a file."
+            )
+            inputs[self.pooled.name] = sha256_of(self.pooled)
+            return Work(features, train, test, maps, inputs, (note,))
+        test, train = data.at_hand(test), data.at_hand(train)
+        if not len(test) or not len(train):
+            raise EvidenceError(
+                f"data set {data.name!r}", f"{len(train)} training and {len(test)} test pictures",
+                "some of both", f"Put the pictures into {data.folder.name!r}.",
+            )  # fmt: skip
+        of_train = feature_maps(data, train, backbone, self.layer, workshop).pooled()
+        of_test = feature_maps(data, test, backbone, self.layer, workshop)
+        features = np.zeros((len(data), of_train.shape[1]), np.float32)
+        features[train], features[test] = of_train, of_test.pooled()
+        return Work(features, train, test, of_test, inputs, ())
+
+    def _fit(
+        self, data: ConceptData, work: Work, rows: np.ndarray, setting: Setting, seed: int
+    ) -> PosthocBottleneck:
+        n, regulariser = setting
+        features = work.features[rows]
+        examples = draw_examples(
+            data.presence[rows],
+            None if data.known is None else data.known[rows],
+            n_positive=n,
+            n_negative=n,
+            concepts=data.concepts,
+            seed=seed,
+        )
+        bank = fit_concept_bank(features, examples, data.concepts, regulariser=regulariser)
+        return fit_posthoc(
+            bank,
+            (features, data.labels[rows]),
+            len(data.classes),
+            projection=self.projection,
+            head=self.head,
+            seed=seed,
+        )
+
+    def _try_settings(
+        self, data: ConceptData, work: Work, workshop: Workshop
+    ) -> dict[Setting, tuple[float, float]]:
+        """Accuracy on the held-out training pictures and on the test set, for each setting."""
+        chooses = split_rows(data.labels[work.train], self.held_out, workshop.seeds[0])
+        fit, choose = work.train[~chooses], work.train[chooses]
+        settings = [(n, c) for n in self.n_examples for c in self.regulariser]
+
+        def accuracies(setting: Setting) -> tuple[float, float]:
+            model = self._fit(data, work, fit, setting, workshop.seeds[0])
+            on_choose, on_test = (
+                float(np.mean(model.predict(model.concepts(work.features[r])) == data.labels[r]))
+                for r in (choose, work.test)
+            )
+            return on_choose, on_test
+
+        found = counted(in_parallel(accuracies, settings), "settings", len(settings), workshop)
+        return dict(zip(settings, found, strict=True))

@@ -1,0 +1,39 @@
+"""What the units of the explained layer detect, where a concept data set has masks."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from theodolite.datasets.concept_data import ConceptData
+from theodolite.dissection.dissect import dissect
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.pipelines.features import FeatureMaps
+
+GRID = 112
+FEWEST = 2
+"""Masks are dealt out over other pictures for the null."""
+
+
+def unit_evidence_of(
+    data: ConceptData, maps: FeatureMaps, seed: int
+) -> tuple[UnitEvidence, dict[str, list[str]]] | None:
+    """Each unit with the formula of parts that it marks best, and the formulas in words.
+
+    None where there are no masks. Units are taken as channels of the layer; parts are what has a
+    mask, so they are the concepts that a unit can be named after.
+    """
+    masked = sorted({row for row, _ in data.mask_files} & {int(row) for row in maps.rows})
+    if len(masked) < FEWEST:
+        return None
+    rows = np.array(masked)
+    at = np.flatnonzero(np.isin(maps.rows, rows))
+    masks = data.masks(rows, GRID)
+    assert masks is not None  # noqa: S101  there are files
+    layers = masks * np.arange(1, len(data.parts) + 1, dtype=np.uint16)[:, None, None]
+    activations = np.concatenate([maps.part(int(row), int(row) + 1) for row in at])
+    found = dissect(activations, list(layers), data.parts.names, seed=seed)
+    names = np.array([data.pictures[row] for row in rows])
+    clusters = None if data.groups is None else data.groups[rows]
+    evidence = replace(found.evidence, samples=Samples(index=rows, ids=names, clusters=clusters))
+    return evidence, {"unit": list(evidence.units.names), "formula": found.formulas()}

@@ -1,0 +1,1 @@
+"""Maps of saliency methods, put to every test."""

@@ -1,0 +1,344 @@
+"""Methods that mark what matters in a picture, on one network, held against it: paper 004."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from theodolite.datasets.masks.mask_data import MaskData
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Classes, Samples
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.evidence.produced import Compared, Made, Workshop
+from theodolite.evidence.workers import Arrays, Work
+from theodolite.explainers.probing.removal import WAYS, Removal
+from theodolite.explainers.probing.stability import Shaking, chance_changes
+from theodolite.explainers.saliency.methods import TECHNIQUES
+from theodolite.explainers.saliency.methods import explainer as _checked_method
+from theodolite.io.paths import sha256_of
+from theodolite.io.pictures import jpeg_bytes
+from theodolite.io.text import read_json
+from theodolite.models.classifier import Classifier
+from theodolite.pipelines.features import network_digest, weights_digest
+from theodolite.pipelines.saliency.pieces import (
+    Network,
+    Piece,
+    Probed,
+    do_piece,
+    half_if_it_fits,
+    piece_digest,
+    versions,
+)
+
+CHANCES = {"random": "random", "smooth": "smooth_random", "centre": "centre"}
+"""Maps that know nothing of the network, and the methods that draw them."""
+NOT_HERE = {"bcos"}
+"""Methods that need a network of their own kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaliencyPipeline:
+    """Which methods mark which pictures, and what is done with their maps."""
+
+    backbone: str
+    weights: Path | None = None
+    class_names: Path | None = None
+    """A JSON list of the network's classes."""
+    methods: Sequence[str] = tuple(name for name in TECHNIQUES if name not in NOT_HERE)
+    """The first is the one that the verdicts are about."""
+    layer: str | None = None
+    """Whose places the methods that need one look at; the last that has any, if not given."""
+    layers: Mapping[str, str] = field(default_factory=dict)
+    """Of single methods: another layer, where that one would be too slow."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of each method: options other than the usual ones."""
+    pictures: int = 37
+    """How many, drawn evenly over the data set's classes."""
+    objects: Sequence[str] = ()
+    """Concepts whose masks are the object; all of the category ``object`` if not given."""
+    ways: Sequence[str] = WAYS
+    """How pixels are removed; scores are read from the first unless they ask for another."""
+    percents: Sequence[float] = tuple(range(1, 50, 2))
+    noises: Sequence[str] = ("uniform",)
+    draws: int = 4
+    """Draws of each noise."""
+    radius: float = 0.2
+    shaken: int = 8
+    """So many pictures get noise; each draw costs an explanation."""
+    randomised: int = 8
+    """So many pictures are explained again with random weights."""
+    chunk: int = 4
+    """Pictures in one piece of work."""
+    shown: int = 5
+    """Pictures in the report."""
+
+    def make(self, data: MaskData, workshop: Workshop) -> Made:
+        """Explain, remove, shake, randomise: method by method, a few pictures at a time."""
+        if not isinstance(data, MaskData):
+            raise EvidenceError("dataset", type(data).__name__, "one with masks, such as pets")
+        names = self._names()
+        classifier = Network(self.backbone, self.weights, names).classifier()
+        self._check(classifier)
+        rows = _drawn(data, self.pictures, workshop.seeds[0])
+        marked = _objects(data, rows, classifier.preprocessing.size, self.objects)
+        common = {
+            "objects": marked,
+            "removals": tuple(self.ways),
+            "percents": np.asarray(self.percents, float),
+            "samples": Samples(index=rows, ids=np.array([data.pictures[row] for row in rows])),
+            "classes": _distinct(names or classifier.classes),
+        }
+        found = [self._explained(data, rows, classifier, seed, workshop) for seed in workshop.seeds]
+        models = [
+            Compared(
+                method,
+                _about(method),
+                [
+                    [self._evidence(method, one, common, seed)]
+                    for one, seed in zip(found, workshop.seeds, strict=True)
+                ],
+            )
+            for method in self.methods
+        ]
+        first = found[0][self.methods[0]]
+        return Made(
+            evidence=models[0].evidence,
+            about={**models[0].about, "name": models[0].name},
+            compared=models[1:],
+            tables={"methods": _method_table(self.methods, found[0])},
+            notes=(*data.notes, *self._notes()),
+            facts=(
+                ("pictures", len(rows)),
+                ("methods", len(self.methods)),
+                ("method of the verdicts", TECHNIQUES[self.methods[0]].title),
+                ("mean probability of the predicted class", float(first["confidence"].mean())),
+                ("share of the picture that is object", float(marked.mean())),
+            ),
+            inputs=data.digests() | weights_digest(self.weights) | _digest_of(self.class_names),
+            pictures={
+                f"pictures/sample-{at:04d}.jpg": jpeg_bytes(data.picture(int(row)), longest=224)
+                for at, row in enumerate(rows[: self.shown])
+            },
+        )
+
+    def _check(self, classifier: Classifier) -> None:
+        """What can be known to be wrong before an hour of work."""
+        unknown = [m for m in self.methods if m not in TECHNIQUES]
+        if unknown or not self.methods or len(set(self.methods)) < len(self.methods):
+            needed = f"some of {', '.join(TECHNIQUES)}, each once"
+            raise EvidenceError("methods", f"{unknown or list(self.methods)}", needed)
+        for field_name, given in (("options", self.options), ("layers", self.layers)):
+            if strange := [name for name in given if name not in self.methods]:
+                needed = "methods of this run"
+                raise EvidenceError(field_name, repr(strange[0]), needed, "Leave it out there.")
+        for name in self.methods:
+            layer = self._layer(name)
+            _checked_method(name, classifier.network, layer=layer, options=self.options.get(name))
+            if layer is not None and layer not in dict(classifier.network.named_modules()):
+                known = [n for n, _ in classifier.network.named_children()]
+                raise EvidenceError("layer", repr(layer), f"a module, such as {', '.join(known)}")
+        probed = self._probed(0)
+        Removal(black=np.zeros(3, np.float32), seed=0, ways=probed.ways, percents=probed.percents)
+        if (np.diff(probed.percents) <= 0).any():
+            raise EvidenceError("percents", f"{list(self.percents)}", "rising numbers")
+        if self.draws and self.noises:
+            Shaking(draws=self.draws, seed=0, noises=probed.noises, radius=self.radius)
+        for name in ("pictures", "chunk"):
+            if getattr(self, name) < 1:
+                raise EvidenceError(name, f"{getattr(self, name)}", "at least 1")
+
+    def _probed(self, seed: int) -> Probed:
+        return Probed(
+            ways=tuple(self.ways), percents=tuple(map(float, self.percents)),
+            noises=tuple(self.noises), draws=self.draws, radius=self.radius, seed=seed,
+        )  # fmt: skip
+
+    def _layer(self, method: str) -> str | None:
+        return self.layers.get(method, self.layer)
+
+    def _explained(
+        self,
+        data: MaskData,
+        rows: Int[np.ndarray, " n"],
+        classifier: Classifier,
+        seed: int,
+        workshop: Workshop,
+    ) -> dict[str, Arrays]:
+        """What every method gave, its pictures put together; and every map that knows nothing."""
+        jobs = [(chance, method, True) for chance, method in CHANCES.items()]
+        jobs += [(method, method, False) for method in self.methods]
+        pieces, owners = [], []
+        for name, method, chance in jobs:
+            for at in range(0, len(rows), self.chunk):
+                some = tuple(int(row) for row in rows[at : at + self.chunk])
+                places = range(at, at + len(some))
+                pieces.append(
+                    Piece(
+                        method,
+                        None if chance else self._layer(name),
+                        {} if chance else dict(self.options.get(name, {})),
+                        some,
+                        tuple(not chance and place < self.shaken for place in places),
+                        tuple(not chance and place < self.randomised for place in places),
+                        chance=chance,
+                    )
+                )
+                owners.append((name, chance))
+        probed = self._probed(seed)
+        digests = {int(row): sha256_of(data.path(int(row))) for row in rows}
+        work = Work(
+            what="explanations",
+            do=partial(do_piece, data, probed),
+            items=pieces,
+            digests=[piece_digest(piece, digests) for piece in pieces],
+            about={
+                "network": network_digest(
+                    f"{classifier.name} {classifier.preprocessing}", classifier.network
+                ),
+                "probed": {**vars(probed)},
+                "versions": versions(),
+            },
+            names=[f"{piece.method}, {data.pictures[piece.rows[0]]}" for piece in pieces],
+            tool=Network(self.backbone, self.weights, self._names()),
+            network=True,
+        )
+        given: dict[str, list[Arrays]] = {}
+        for (name, chance), piece, arrays in zip(
+            owners, pieces, workshop.workers.each(work), strict=True
+        ):
+            if arrays is None:
+                raise EvidenceError(
+                    piece.method, "no maps: it failed three times", "maps of all pictures",
+                    "See failed.parquet; leave the method out of `methods`.",
+                )  # fmt: skip
+            given.setdefault(f"chance {name}" if chance else name, []).append(arrays)
+        return {name: _joined(parts) for name, parts in given.items()}
+
+    def _evidence(
+        self, method: str, by_name: Mapping[str, Arrays], common: dict[str, Any], seed: int
+    ) -> SaliencyEvidence:
+        found = by_name[method]
+        maps = found["maps"]
+        chances = [by_name[f"chance {name}"] for name in CHANCES]
+        given: dict[str, Any] = {
+            "maps": half_if_it_fits(maps),
+            "clean": found["clean"],
+            "most_first": found["most_first"],
+            "least_first": found["least_first"],
+            "chance_most_first": np.stack([one["most_first"] for one in chances], axis=1),
+            "chance_least_first": np.stack([one["least_first"] for one in chances], axis=1),
+            "chances": tuple(CHANCES),
+            "predicted": found["targets"],
+        }
+        place = np.arange(len(maps))
+        if self.shaken and self.draws and self.noises:
+            # as many others as there are draws: a maximum grows with what it is taken of
+            others = [chance_changes(maps, seed=seed + draw) for draw in range(self.draws)]
+            given |= {
+                "norms": found["norms"],
+                "changes": found["changes"],
+                "chance_changes": np.where(place < self.shaken, np.max(others, axis=0), np.nan),
+                "noises": tuple(self.noises),
+            }
+        if self.randomised:
+            given |= {
+                "randomised_similarity": found["randomised_similarity"],
+                "randomised": place < self.randomised,
+            }
+        return SaliencyEvidence(**given, **common)
+
+    def _names(self) -> tuple[str, ...]:
+        """The network's classes, as the file names them."""
+        if self.class_names is None:
+            return ()
+        names = read_json(self.class_names, "class names")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise EvidenceError(
+                f"class names {self.class_names.name!r}", type(names).__name__, "a list of names"
+            )
+        return tuple(names)
+
+    def _notes(self) -> list[str]:
+        return [
+            "What is explained is the class that the network predicts, right or wrong.",
+            "All methods see the same pictures, noise and removed pixels, and explain the same "
+            "class.",
+            *(f"{TECHNIQUES[m].title} looks at layer {at}." for m, at in self.layers.items()),
+            f"Noise is tried on the first {self.shaken} pictures and random weights on the first "
+            f"{self.randomised}: each draw costs a whole explanation.",
+        ]
+
+
+def _drawn(data: MaskData, n: int, seed: int) -> Int[np.ndarray, " n"]:
+    """Pictures at random, from the data set's classes in turn."""
+    rows = np.random.default_rng(seed).permutation(data.at_hand())
+    if not len(rows):
+        raise EvidenceError("pictures", "none at hand", "at least one")
+    if data.labels is not None:
+        labels = data.labels[rows]
+        turn = np.zeros(len(rows), int)
+        for label in np.unique(labels):
+            own = np.flatnonzero(labels == label)
+            turn[own] = np.arange(len(own))
+        rows = rows[np.argsort(turn, kind="stable")]
+    return np.asarray(rows[:n])
+
+
+def _objects(
+    data: MaskData, rows: np.ndarray, grid: tuple[int, int], wanted: Sequence[str]
+) -> Bool[np.ndarray, "n rows columns"]:
+    """Where the object is, on the network's own grid."""
+    usual = [c for c, kind in zip(data.concepts, data.categories, strict=True) if kind == "object"]
+    names = list(wanted or usual)
+    unknown = [name for name in names if name not in data.concepts]
+    if unknown or not names:
+        raise EvidenceError("objects", f"{unknown or 'none'}", f"some of {data.concepts[:8]}")
+    numbers = [data.concepts.index(name) + 1 for name in names]
+    return np.stack([np.isin(data.layers(int(row), grid), numbers).any(axis=0) for row in rows])
+
+
+def _joined(parts: Sequence[Arrays]) -> Arrays:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _about(method: str) -> dict[str, float | int | str]:
+    about = TECHNIQUES[method]
+    return {
+        "kind": "saliency",
+        "method": method,
+        "title": about.title,
+        "functioning": about.functioning,
+    }
+
+
+def _method_table(methods: Sequence[str], found: Mapping[str, Arrays]) -> dict[str, list[Any]]:
+    """What each method is, what it loses, and how long it took."""
+    rows = [TECHNIQUES[method] for method in methods]
+    return {
+        "method": list(methods),
+        "title": [row.title for row in rows],
+        "functioning": [row.functioning for row in rows],
+        "library": [row.library for row in rows],
+        "sign": [row.sign for row in rows],
+        "scale": [row.scale for row in rows],
+        "loses": [row.loses for row in rows],
+        "cost": [row.cost for row in rows],
+        "seconds": [float(found[method]["seconds"].mean()) for method in methods],
+    }
+
+
+def _distinct(names: Sequence[str]) -> Classes:
+    """Names that occur twice are told apart by their numbers."""
+    twice = {name for name, count in Counter(names).items() if count > 1}
+    return Classes(
+        tuple(f"{name} ({i})" if name in twice else name for i, name in enumerate(names))
+    )
+
+
+def _digest_of(path: Path | None) -> dict[str, str]:
+    return {} if path is None else {path.name: sha256_of(path)}

@@ -1,0 +1,1 @@
+"""Explanations of a run, made into material for a study."""

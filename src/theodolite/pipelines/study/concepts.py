@@ -1,0 +1,141 @@
+"""From a run of a post-hoc concept bottleneck to what people are shown in a study."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+from PIL import Image
+
+from theodolite.datasets.concept_data import ConceptData
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Progress, silent
+from theodolite.explainers.concepts.methods import concept_explainer
+from theodolite.models.backbones import load_backbone
+from theodolite.models.concept_bank import ConceptBank
+from theodolite.models.features import FeatureExtractor
+from theodolite.models.posthoc import PosthocBottleneck
+from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
+from theodolite.pipelines.study.twins import Seen, Wanted, no_material_yet, seen_pictures
+from theodolite.study_material.checks import PRACTICE, planned_checks
+from theodolite.study_material.explained_pictures import Item, Looks, material_from_arrays
+from theodolite.study_material.material import Material
+
+TECHNIQUES = ("linear_head", "lime_cbm", "shap_cbm", "rise_cbm")
+"""Those that explain any linear head."""
+BATCH = 16
+Values = Callable[[Sequence[Image.Image]], Float[np.ndarray, "pictures concepts"]]
+
+
+@dataclass(frozen=True, eq=False)
+class PosthocRun:
+    """What is left of a run: how it was made, from what, and the bottleneck."""
+
+    pipeline: PosthocPipeline
+    data: ConceptData
+    model: Mapping[str, np.ndarray]
+    """As the run folder's model.safetensors has it."""
+
+    def bottleneck(self) -> PosthocBottleneck:
+        """From features to concepts and classes."""
+        data, model = self.data, self.model
+        needed = {"vectors", "intercepts", "weights", "bias"}
+        shape = (len(data.concepts), len(data.classes))
+        if not needed <= set(model) or model["weights"].shape != shape:
+            raise EvidenceError(
+                "model", f"arrays {sorted(model)}",
+                f"{sorted(needed)} for these concepts and classes",
+            )  # fmt: skip
+        bank = ConceptBank(data.concepts, model["vectors"], model["intercepts"])
+        return PosthocBottleneck(bank, self.pipeline.projection, model["weights"], model["bias"])
+
+
+def material_from_posthoc_run(
+    run: PosthocRun,
+    folder: Path,
+    wanted: Wanted,
+    *,
+    progress: Progress = silent,
+    origin: Mapping[str, str] | None = None,
+) -> Material:
+    """Explain test pictures, and changed ones, by concepts; write all that people are shown.
+
+    Args:
+        run: Its settings, data and bottleneck.
+        folder: The study folder; it must have no material yet.
+        wanted: How many pictures and hidden checks, which techniques; ``linear_head`` if none.
+        progress: Told how far it is.
+        origin: What else is to be known about the run, such as its digest.
+    """
+    no_material_yet(folder)
+    techniques = wanted.chosen(TECHNIQUES) if wanted.techniques else TECHNIQUES[:1]
+    data, bottleneck = run.data, run.bottleneck()
+    values = _values(run.pipeline, bottleneck)
+    order = np.random.default_rng(wanted.seed).permutation(np.flatnonzero(data.is_test))
+    drawn = data.at_hand(order)[: wanted.pictures + PRACTICE + wanted.checks]
+    real, spare = wanted.rows(drawn)
+
+    def predict(pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
+        return np.asarray(bottleneck.predict(values(pictures)), np.int64)
+
+    seen = seen_pictures(data, [*real, *spare], predict, wanted, progress)
+    # marked parts are not all there are, and few people know their names: none is to be framed
+    checks = planned_checks([None] * len(spare), hidden=wanted.checks, seed=wanted.seed)
+    background = values([one.pictures[0] for one in seen.values()])
+
+    def items() -> Iterator[Item]:
+        total = len(techniques) * len(seen)
+        for at, name in enumerate(techniques):
+            explain = concept_explainer(name, bottleneck, background=background, seed=wanted.seed)
+            made: dict[int, Item] = {}
+            for row, one in seen.items():
+                progress("explanations", at * len(seen) + len(made), total)
+                made[row] = _item(one, name, values, explain, data)
+            yield from (made[row] for row in real)
+            yield from (
+                check.make(made[spare[check.spare]])
+                for number, check in enumerate(checks)
+                if number % len(techniques) == at
+            )
+        progress("explanations", total, total)
+
+    about = {
+        "pipeline": "posthoc_cbm",
+        "data set": data.name,
+        "network": run.pipeline.backbone,
+        "seed": f"{wanted.seed}",
+    }
+    return material_from_arrays(
+        items(), folder, looks=Looks(longest=wanted.longest), seed=wanted.seed,
+        origin={**about, **(origin or {})},
+    )  # fmt: skip
+
+
+def _values(pipeline: PosthocPipeline, bottleneck: PosthocBottleneck) -> Values:
+    """From pictures to the values of their concepts."""
+    backbone = load_backbone(pipeline.backbone, pipeline.weights)
+    extract = FeatureExtractor(backbone.network, pipeline.layer or backbone.layer)
+
+    def values(pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures concepts"]:
+        found = []
+        for at in range(0, len(pictures), BATCH):
+            some = pictures[at : at + BATCH]
+            maps = extract(np.stack([backbone.preprocessing(picture) for picture in some]))
+            # as the run kept them
+            found.append(maps.astype(np.float16).astype(np.float32).mean(axis=(2, 3)))
+        return bottleneck.concepts(np.concatenate(found))
+
+    return values
+
+
+def _item(
+    seen: Seen,
+    technique: str,
+    values: Values,
+    explain: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    data: ConceptData,
+) -> Item:
+    found = explain(values(seen.pictures), np.asarray(seen.classes, np.int64))
+    explanations = [dict(zip(data.concepts.names, map(float, row), strict=True)) for row in found]
+    return seen.item(technique, explanations, lambda label: data.classes.names[label])

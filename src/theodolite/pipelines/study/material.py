@@ -1,0 +1,156 @@
+"""From a run of methods that mark pixels to what people are shown in a study."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+from PIL import Image
+
+from theodolite.datasets.masks.mask_data import MaskData
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Progress, silent
+from theodolite.explainers.rendering import bwr
+from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
+from theodolite.models.classifier import Classifier
+from theodolite.pipelines.features import network_digest
+from theodolite.pipelines.saliency.pieces import Network, versions
+from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _drawn
+from theodolite.pipelines.study.twins import Seen, Wanted, no_material_yet, seen_pictures
+from theodolite.study_material.checks import PRACTICE, Checked, Frame, frame_of, planned_checks
+from theodolite.study_material.explained_pictures import Item, Looks, material_from_arrays
+from theodolite.study_material.material import Material
+
+__all__ = ["Wanted", "material_from_saliency_run"]
+
+
+def material_from_saliency_run(
+    pipeline: SaliencyPipeline,
+    data: MaskData,
+    folder: Path,
+    wanted: Wanted,
+    *,
+    progress: Progress = silent,
+    origin: Mapping[str, str] | None = None,
+) -> Material:
+    """Explain pictures, and changed ones, once more, and write all that people are shown.
+
+    The same settings and seed give the same bytes. A method is explained by its layer and options
+    in the run. The network looks at the pictures as people do: no larger than ``longest``.
+
+    Args:
+        pipeline: The run's own, with its network and its methods.
+        data: The run's data.
+        folder: The study folder; it must have no material yet.
+        wanted: How many pictures and hidden checks, which techniques, and how they look.
+        progress: Told how far it is.
+        origin: What else is to be known about the run, such as its digest.
+    """
+    no_material_yet(folder)
+    techniques = wanted.chosen(pipeline.methods)
+    objects = _object_names(data, pipeline.objects)
+    classifier = Network(pipeline.backbone, pipeline.weights, pipeline._names()).classifier()
+    drawn = _drawn(data, wanted.pictures + PRACTICE + wanted.checks, wanted.seed)
+    real, spare = wanted.rows(drawn)
+    seen = seen_pictures(data, [*real, *spare], _predict(classifier), wanted,
+                         progress)  # fmt: skip
+    frames = [_frame(data, row, seen[row].pictures[0].size, objects) for row in spare]
+    checks = planned_checks(frames, hidden=wanted.checks, seed=wanted.seed)
+    planned = _jobs(techniques, real, spare, checks)
+    jobs = [(seen[row], name, make) for row, name, make in planned]
+    items = _items(pipeline, classifier, jobs, wanted, progress)
+    signed = any(TECHNIQUES[name].sign == "signed" for name in techniques)
+    paper = wanted.colours == "paper"
+    looks = Looks(
+        legend="signed" if signed or paper else "unsigned",
+        colours=np.asarray(np.rint(bwr() * 255), np.uint8) if paper else None,
+        scaled=not paper,
+        longest=wanted.longest,
+    )
+    about = {
+        "pipeline": "saliency",
+        "data set": data.name,
+        "network": classifier.name,
+        "network digest": network_digest(classifier.name, classifier.network),
+        "seed": f"{wanted.seed}",
+        **{f"version of {name}": version for name, version in versions().items()},
+    }
+    return material_from_arrays(
+        items, folder, looks=looks, seed=wanted.seed, origin={**about, **(origin or {})}
+    )
+
+
+Job = tuple[int, str, Callable[[Item], Item]]
+"""A row, a technique, what is made of the item."""
+
+
+def _jobs(
+    techniques: Sequence[str], real: Sequence[int], spare: Sequence[int], checks: Sequence[Checked]
+) -> list[Job]:
+    """Every explanation of the study, technique by technique; checks take techniques in turn."""
+    jobs: list[Job] = [(row, name, lambda item: item) for name in techniques for row in real]
+    for number, check in enumerate(checks):
+        jobs.append((spare[check.spare], techniques[number % len(techniques)], check.make))
+    return sorted(jobs, key=lambda job: techniques.index(job[1]))
+
+
+def _items(
+    pipeline: SaliencyPipeline,
+    classifier: Classifier,
+    jobs: Sequence[tuple[Seen, str, Callable[[Item], Item]]],
+    wanted: Wanted,
+    progress: Progress,
+) -> Iterator[Item]:
+    explain, of = None, ""
+    for done, (seen, name, make) in enumerate(jobs):
+        progress("explanations", done, len(jobs))
+        if explain is None or name != of:  # each has a copy of the network
+            explain, of = explainer(
+                name, classifier.network, layer=pipeline._layer(name), grid=classifier.grid,
+                seed=wanted.seed, options=pipeline.options.get(name),
+            ), name  # fmt: skip
+        batch = _prepared(classifier, seen.pictures)
+        maps = explain(batch, np.asarray(seen.classes, np.int64))
+        if wanted.colours == "paper":
+            maps = maps / np.maximum(np.abs(maps).max(axis=(1, 2), keepdims=True), 1e-30)
+        item = seen.item(name, list(maps), lambda label: _name(classifier, label))
+        yield make(replace(item, positive=TECHNIQUES[name].sign == "positive"))
+    progress("explanations", len(jobs), len(jobs))
+
+
+def _prepared(
+    classifier: Classifier, pictures: Sequence[Image.Image]
+) -> Float[np.ndarray, "pictures 3 rows columns"]:
+    return np.stack([classifier.preprocessing(picture) for picture in pictures])
+
+
+def _predict(
+    classifier: Classifier,
+) -> Callable[[Sequence[Image.Image]], Int[np.ndarray, " pictures"]]:
+    def predict(pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
+        found = classifier.probabilities(_prepared(classifier, pictures)).argmax(axis=1)
+        return np.asarray(found, np.int64)
+
+    return predict
+
+
+def _name(classifier: Classifier, label: int) -> str:
+    return classifier.classes[label] if classifier.classes else f"class {label}"
+
+
+def _object_names(data: MaskData, wanted: Sequence[str]) -> list[str]:
+    """The concepts whose masks are the object."""
+    unknown = [name for name in wanted if name not in data.concepts]
+    if unknown:
+        raise EvidenceError("objects", repr(unknown[0]), f"some of {data.concepts[:8]}")
+    usual = [c for c, kind in zip(data.concepts, data.categories, strict=True) if kind == "object"]
+    return list(wanted or usual)
+
+
+def _frame(data: MaskData, row: int, size: tuple[int, int], objects: Sequence[str]) -> Frame | None:
+    """The one object of a picture, if it has exactly one that can be framed."""
+    layers = data.layers(row, size[::-1])
+    masks = {name: (layers == data.concepts.index(name) + 1).any(axis=0) for name in objects}
+    there = [(name, mask) for name, mask in masks.items() if mask.any()]
+    return frame_of(there[0][1], there[0][0]) if len(there) == 1 else None

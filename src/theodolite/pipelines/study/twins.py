@@ -1,0 +1,213 @@
+"""Pictures for a study with their changed twins, and what a network says of each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int
+from PIL import Image
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.produced import Progress
+from theodolite.explainers.perturbed_samples import (
+    PerturbedSample,
+    different_prediction,
+    same_prediction,
+)
+from theodolite.study_material.checks import PRACTICE
+from theodolite.study_material.explained_pictures import Answer, Item
+from theodolite.study_material.material import INSTANCES
+
+BESIDE = 8
+"""Other pictures that one may be mixed with."""
+DRAWS = 6
+"""How often a change is drawn anew if it left the picture as it was, or nothing of it."""
+PLAIN = 0.3
+"""A changed picture keeps this share of the contrast, or it is but a plain surface."""
+BATCH = 16
+Predict: TypeAlias = Callable[[Sequence[Image.Image]], Int[np.ndarray, " pictures"]]
+Explanation: TypeAlias = Float[np.ndarray, "rows columns"] | Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """How much is asked, and how it looks."""
+
+    pictures: int = 20
+    techniques: Sequence[str] = ()
+    """All that the run has, if not given."""
+    checks: int = 6
+    """Hidden ones, each with a picture of its own, as the three practice items have."""
+    seed: int = 0
+    """Of pictures, changes and methods; with the run's own, the pictures are the run's own."""
+    colours: Literal["even", "paper"] = "even"
+    """``paper``: blue over white to red, as published, the steps of which do not look even."""
+    longest: int = 640
+    """Pixels of a picture's longer side, for people and for the network."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("pictures", 1), ("checks", 0), ("longest", 32)):
+            if getattr(self, name) < least:
+                raise EvidenceError(name, f"{getattr(self, name)}", f"at least {least}")
+        if len(set(self.techniques)) < len(self.techniques):
+            raise EvidenceError("techniques", f"{list(self.techniques)}", "each once")
+        if self.colours not in ("even", "paper"):
+            raise EvidenceError("colours", repr(self.colours), "'even' or 'paper'")
+
+    def rows(self, drawn: Int[np.ndarray, " n"]) -> tuple[list[int], list[int]]:
+        """Of rows in a random order: those of the study, and others for practice and checks.
+
+        Refused if there are too few: practice shows the explanation, and whoever meets the picture
+        again would no longer say blindly what they see.
+        """
+        apart = PRACTICE + self.checks
+        needed = self.pictures + apart
+        if len(drawn) < needed:
+            left = len(drawn) - apart
+            raise EvidenceError(
+                "pictures", f"{len(drawn)} at hand",
+                f"{needed}: {self.pictures} to be rated, {PRACTICE} to practise with and "
+                f"{self.checks} for hidden checks, all different",
+                f"Ask for fewer pictures: --pictures {left}." if left > 0
+                else "Take more data: nothing is left to be rated.",
+            )  # fmt: skip
+        rows = [int(row) for row in drawn[:needed]]
+        return rows[: self.pictures], rows[self.pictures :]
+
+    def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
+        """The techniques, if the run has them."""
+        strange = [name for name in self.techniques if name not in there]
+        if strange:
+            raise EvidenceError("techniques", repr(strange[0]), f"some of {', '.join(there)}")
+        return tuple(self.techniques or there)
+
+
+@runtime_checkable
+class NamedPictures(Protocol):
+    """A data set, as far as it is shown."""
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """Their names."""
+
+    def picture(self, row: int) -> Image.Image:
+        """A picture, decoded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A picture, its twins for questions 5 and 6 where there are any, and the classes."""
+
+    key: str
+    pictures: tuple[Image.Image, ...]
+    classes: tuple[int, ...]
+    roles: tuple[str, ...]
+    """Of each: shown, same or different."""
+
+    def item(
+        self, technique: str, explanations: Sequence[Explanation], name: Callable[[int], str]
+    ) -> Item:
+        """All of it, explained by one technique."""
+        answers: dict[str, Answer] = {}
+        for role, picture, label, found in zip(
+            self.roles, self.pictures, self.classes, explanations, strict=True
+        ):
+            plain = Answer(picture=picture, predicted=name(label))
+            answers[role] = (
+                replace(plain, map=found)
+                if isinstance(found, np.ndarray)
+                else replace(plain, concepts=found)
+            )
+        return Item(
+            picture_key=self.key,
+            technique=technique,
+            shown=answers["shown"],
+            same=answers.get("same"),
+            different=answers.get("different"),
+        )
+
+
+def seen_pictures(
+    data: NamedPictures, rows: Sequence[int], predict: Predict, wanted: Wanted, progress: Progress
+) -> dict[int, Seen]:
+    """Every picture with its twins, by row."""
+    reduced = {row: _reduced(data.picture(row), wanted.longest) for row in rows}
+    remembering = _remembering(predict, list(reduced.values()))
+    found: dict[int, Seen] = {}
+    for row in reduced:
+        progress("changed pictures", len(found), len(reduced))
+        found[row] = _with_twins(data.pictures[row], row, reduced, remembering, wanted.seed)
+    progress("changed pictures", len(found), len(reduced))
+    return found
+
+
+def _with_twins(
+    key: str, row: int, pictures: Mapping[int, Image.Image], predict: Predict, seed: int
+) -> Seen:
+    picture = pictures[row]
+    random = np.random.default_rng([seed, 11, row])
+    beside = [pictures[int(i)] for i in random.permutation(list(pictures)) if i != row][:BESIDE]
+    first = int(random.integers(2**31))
+    twins = {
+        "same": _visible(picture, first, lambda s: same_prediction(picture, predict, seed=s)),
+        "different": _visible(
+            picture, first, lambda s: different_prediction(picture, predict, beside, seed=s)
+        ),
+    }
+    there = {role: sample for role, sample in twins.items() if sample is not None}
+    (label,) = predict([picture])
+    return Seen(
+        key,
+        (picture, *(sample.picture for sample in there.values())),
+        (int(label), *(sample.predicted for sample in there.values())),
+        ("shown", *there),
+    )
+
+
+def _visible(
+    picture: Image.Image, seed: int, search: Callable[[int], PerturbedSample | None]
+) -> PerturbedSample | None:
+    """A change that can be seen, and in which something is still to be seen, if one is found."""
+    least = PLAIN * float(np.asarray(picture.convert("L")).std())
+    for draw in range(DRAWS):
+        sample = search(seed + draw)
+        if (
+            sample is not None
+            and sample.changed
+            and float(np.asarray(sample.picture.convert("L")).std()) >= least
+        ):
+            return sample
+    return None
+
+
+def _remembering(predict: Predict, pictures: Sequence[Image.Image]) -> Predict:
+    """The same, with the classes of these pictures found once and for all."""
+    classes = [int(label) for at in range(0, len(pictures), BATCH)
+               for label in predict(pictures[at : at + BATCH])]  # fmt: skip
+    known = {id(picture): label for picture, label in zip(pictures, classes, strict=True)}
+
+    def remembered(asked: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
+        new = [picture for picture in asked if id(picture) not in known]
+        said = iter(predict(new) if new else ())
+        return np.array(
+            [known[id(one)] if id(one) in known else int(next(said)) for one in asked], np.int64
+        )
+
+    return remembered
+
+
+def _reduced(picture: Image.Image, longest: int) -> Image.Image:
+    plain = picture.convert("RGB")
+    plain.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+    return plain
+
+
+def no_material_yet(folder: Path) -> None:
+    """Refuse a study folder that has its material."""
+    if (folder / INSTANCES).exists():
+        raise EvidenceError(
+            f"folder {folder.name!r}", "one with material in it", "a new one",
+            "Choose another folder.",
+        )  # fmt: skip

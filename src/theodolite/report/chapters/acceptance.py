@@ -1,0 +1,270 @@
+"""The part of a report about people: how far they agree, and whether that can be foretold."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.findings.leakage import StudiesFile
+from theodolite.findings.vote_correlations import VoteCorrelationRow, VoteCorrelationsRecord
+from theodolite.io.tables import read_parquet
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.clean import lost
+from theodolite.report.chapters.compared import repeated
+from theodolite.report.figures import columns as column_figure
+from theodolite.report.lines import Line, Point, chart
+from theodolite.report.words import value_text
+from theodolite.results import Score
+from theodolite.run_folder.run_file import read_record
+from theodolite.run_folder.scores_file import ComparedRecord, score_of
+from theodolite.run_folder.spec import RunSpec
+
+AGREEMENT = {
+    "rater_agreement": ("one against the mode of the others (QWK)", {}),
+    "rater_agreement, included": ("the same with the own vote in it", {"own": "included"}),
+    "pairwise_agreement": ("pairs of raters (QWK)", {}),
+    "krippendorff_alpha": ("Krippendorff's alpha", {}),
+    "intraclass_correlation": ("intraclass correlation", {}),
+    "rater_correlation": ("one against the mean of the others (Spearman)", {}),
+    "acceptance": ("mean vote, from lowest to highest (%)", {}),
+}
+FORETOLD = {
+    "predicted_rating_correlation": "rank correlation with the votes",
+    "predicted_rating_agreement": "agreement with the votes (QWK)",
+    "predicted_rating_error": "squared error",
+}
+SORTED_BY = "predicted_rating_correlation"
+CEILING = {
+    "predicted_rating_correlation": "rater_correlation",
+    "predicted_rating_agreement": "rater_agreement",
+}
+"""What a person reaches against other people."""
+BINS = 8
+SURE = 0.05
+Models = Sequence[ComparedRecord]
+
+
+def acceptance_chapter(
+    folder: Path, spec: RunSpec, scores: Sequence[Score], models: Models
+) -> dict[str, Any] | None:
+    """All that the page shows of people's ratings; None if the run has none."""
+    stored = folder / "evidence" / f"seed-{spec.seeds[0]}" / RatingEvidence.kind
+    if not (stored / "header.json").is_file():
+        return None
+    rated = load(stored)
+    assert isinstance(rated, RatingEvidence)  # noqa: S101  the folder is named by the kind
+    return {
+        "answers": _answers(rated),
+        "agreement": _agreement(scores, models, spec),
+        "foretold": _foretold(scores, models, spec),
+        "calibration": _calibration(rated),
+        "examples": _examples(folder),
+        "correlations": _correlations(folder),
+        "level": f"{100 * spec.resampling.level:g} %",
+    }
+
+
+def _answers(rated: RatingEvidence) -> dict[str, Any]:
+    """How often each answer was given."""
+    given = np.asarray(rated.ratings)
+    counts = np.array([(given == answer).sum() for answer in rated.scale], float)
+    labels = [f"{answer:g}" for answer in rated.scale]
+    return {
+        "svg": column_figure(labels, counts, "How often each answer was given"),
+        "votes": int(counts.sum()),
+        "explanations": len(rated),
+    }
+
+
+def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[str, Any] | None:
+    """Sets of votes in rows, measures of agreement in columns."""
+    main = str(models[0].about.get("votes", "")) if models else ""
+    sets = [(main or "these votes", list(scores))]
+    sets += [
+        (str(m.about.get("votes", m.name)), [score_of(s) for s in m.scores])
+        for m in models[1:]
+        if m.about.get("kind") == "votes"
+    ]
+    found = [(name, {key: _one(own, key) for key in AGREEMENT}) for name, own in sets]
+    columns = [key for key in AGREEMENT if any(own[key] is not None for _, own in found)]
+    if not columns:
+        return None
+    return {
+        "columns": [AGREEMENT[key][0] for key in columns],
+        "accepted": "acceptance" in columns,
+        "rows": [
+            {"name": name, "cells": [_cell(own[key], spec) for key in columns]}
+            for name, own in found
+        ],
+    }
+
+
+def _one(scores: Sequence[Score], key: str) -> Score | None:
+    metric = key.partition(",")[0]
+    wanted = AGREEMENT[key][1]
+    usual = catalogue()[metric].options()
+    for score in scores:
+        if score.metric == metric and all(
+            score.options.get(name, value) == wanted.get(name, value)
+            for name, value in usual.items()
+            if name in ("own",)
+        ):
+            return score
+    return None
+
+
+def _foretold(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[str, Any] | None:
+    """Learned scores, the best first, and what a person reaches above them."""
+    own = {s.metric: s for s in reversed(scores)}
+    learned = [m for m in models if m.about.get("kind") == "learned score"]
+    columns = [name for name in FORETOLD if name in own]
+    if not columns:
+        return None
+    found = [(m, {s.metric: score_of(s) for s in reversed(m.scores)}) for m in learned]
+
+    def place(pair: tuple[ComparedRecord, dict[str, Score]]) -> float:
+        score = pair[1].get(SORTED_BY)
+        value = math.nan if score is None else repeated(score, spec.resampling.level)[0]
+        return math.inf if math.isnan(value) else -value
+
+    rows = [
+        {
+            "name": model.name,
+            "under": str(model.about.get("features", "")),
+            "own": model is models[0],
+            "cells": [_cell(of.get(name), spec) for name in columns],
+        }
+        for model, of in sorted(found, key=place)
+    ]
+    people = [
+        _cell(_one(scores, CEILING[name]) if name in CEILING else None, spec) for name in columns
+    ]
+    return {
+        "columns": [(FORETOLD[n], f"{catalogue()[n].better} is better") for n in columns],
+        "rows": rows,
+        "people": people if any(cell["value"] != "–" for cell in people) else None,
+    }
+
+
+def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
+    if score is None or math.isnan(score.value):
+        return {"value": "–", "between": "", "null": "", "lost": False}
+    low, high = math.nan, math.nan
+    value, over_seeds, _ = repeated(score, spec.resampling.level)
+    if score.interval is not None:  # over pictures or explanations: seeds share them
+        low, high = score.interval.low, score.interval.high
+    elif not math.isnan(over_seeds):
+        _, low, high = repeated(score, spec.resampling.level)
+    between = "" if math.isnan(low) else f"{_said(low, score)} to {_said(high, score)}"
+    return {
+        "value": _said(value, score),
+        "between": between,
+        "null": "" if score.null is None else _said(score.null.value, score),
+        "lost": lost(score),
+    }
+
+
+def _said(value: float, score: Score) -> str:
+    if score.bounds == (0.0, 1.0):
+        return value_text(value, score)
+    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")
+
+
+def _calibration(rated: RatingEvidence) -> dict[str, Any] | None:
+    """The mean vote of explanations that are foretold about alike."""
+    if rated.predicted is None:
+        return None
+    votes = np.asarray(rated.ratings)
+    there = ~np.isnan(votes)
+    n = there.sum(axis=1)
+    mean = np.where(there, votes, 0.0).sum(axis=1) / np.maximum(n, 1)
+    foretold = np.asarray(rated.predicted)
+    known = np.flatnonzero(~np.isnan(foretold) & (n > 0))
+    if len(known) < 4 * BINS:
+        return None
+    order = known[np.argsort(foretold[known], kind="stable")]
+    points, names = [], []
+    for at, rows in enumerate(np.array_split(order, BINS)):
+        value, half = float(mean[rows].mean()), 1.96 * float(mean[rows].std()) / len(rows) ** 0.5
+        says = f"foretold {foretold[rows].mean():.2f}: voted {value:.2f}, {len(rows)} explanations"
+        points.append(Point(at, value, value - half, value + half, foretold[rows].mean(), says))
+        names.append(f"{foretold[rows].mean():.2f}")
+    ends = (float(rated.scale[0]), float(rated.scale[-1]))
+    return {
+        "svg": chart([Line("votes", 0, tuple(points))], names, ends, "Votes by what was foretold")
+    }
+
+
+def _examples(folder: Path) -> list[dict[str, Any]]:
+    """Explanations in words at both ends, and those that the score misjudges most."""
+    path = folder / "tables" / "predictions.parquet"
+    table = read_parquet(path) if path.is_file() else {}
+    foretold = next((name for name in table if name.startswith("predicted by ")), None)
+    if foretold is None or "text" not in table:
+        return []
+    said = np.array([np.nan if v is None else v for v in table[foretold]], float)
+    votes = np.array([np.nan if v is None else v for v in table["rating"]], float)
+    known = np.flatnonzero(~np.isnan(said + votes))
+    chosen = (
+        ("Foretold to be accepted most", known[np.argsort(-said[known], kind="stable")][:3]),
+        ("Foretold to be accepted least", known[np.argsort(said[known], kind="stable")][:3]),
+        ("Misjudged most", known[np.argsort(-np.abs(said - votes)[known], kind="stable")][:3]),
+    )
+    return [
+        {
+            "title": title,
+            "items": [
+                {
+                    "context": str(table["context"][row]),
+                    "text": str(table["text"][row]),
+                    "said": f"{said[row]:.2f}",
+                    "votes": f"{votes[row]:.2f}",
+                }
+                for row in rows.tolist()
+            ],
+        }
+        for title, rows in chosen
+        if len(rows)
+    ]
+
+
+def _correlations(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "studies.json"
+    studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
+    return [_table(one) for one in studies if isinstance(one, VoteCorrelationsRecord)]
+
+
+def _table(record: VoteCorrelationsRecord) -> dict[str, Any]:
+    rows: dict[tuple[str, str], dict[str, VoteCorrelationRow]] = {}
+    for row in record.rows:
+        rows.setdefault((row.votes, row.measure), {})[row.method] = row
+    return {
+        "title": record.title,
+        "aggregate": record.aggregate,
+        "n": len(record.rows),
+        "rows": [
+            {
+                "votes": votes,
+                "measure": measure,
+                "cells": [_coefficient(of.get(method)) for method in ("pearson", "spearman")],
+            }
+            for (votes, measure), of in rows.items()
+        ],
+    }
+
+
+def _coefficient(row: VoteCorrelationRow | None) -> dict[str, Any]:
+    if row is None or row.r is None:
+        return {"value": "–", "between": "", "p": "", "sure": False}
+    known = row.low is not None and row.high is not None
+    p = row.corrected_p
+    return {
+        "value": f"{row.r:.2f}".replace("-", "−"),
+        "between": f"{row.low:.2f} to {row.high:.2f}".replace("-", "−") if known else "",
+        "p": "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}",
+        "sure": p is not None and p < SURE,
+    }

@@ -1,0 +1,41 @@
+"""Scores that look for a fault: what a model without it would score, and how much more we accept.
+
+Other scores must beat their nulls; these must not exceed theirs.
+"""
+
+import math
+
+from theodolite.metrics.catalogue import catalogue
+from theodolite.results import Score
+
+
+def looks_for_a_fault(score: Score) -> bool:
+    """Whether the score's null stands for a clean model."""
+    about = catalogue().get(score.metric)
+    return about is not None and about.looks_for_a_fault
+
+
+def accepted_line(score: Score) -> float | None:
+    """Up to where we would accept the score; None where no convention says."""
+    about = catalogue().get(score.metric)
+    null = score.null
+    if about is None or about.tolerance is None or null is None or math.isnan(null.value):
+        return None
+    return null.value + about.tolerance
+
+
+def lost(score: Score) -> bool:
+    """Whether the score loses against its null.
+
+    One that looks for a fault loses where it surely exceeds the clean null by more than we accept,
+    as its verdict would say; any other where it is no better than the null hardest to beat.
+    """
+    null = score.null
+    if null is None or math.isnan(null.value) or math.isnan(score.value):
+        return False
+    if looks_for_a_fault(score):
+        if null.difference is None:
+            return False
+        return null.difference.low > (catalogue()[score.metric].tolerance or 0.0) + 1e-12
+    sign = 1.0 if score.better == "higher" else -1.0
+    return sign * (score.value - null.value) <= 0

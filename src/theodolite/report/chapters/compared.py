@@ -1,0 +1,161 @@
+"""The part of a report that compares models: charts over what tells them apart, and a table."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from theodolite.findings.leakage import matches
+from theodolite.report.lines import Line, Point, chart
+from theodolite.report.svg import swatch
+from theodolite.report.tables import Cell, Row, Table
+from theodolite.report.words import full_title, title, value_text
+from theodolite.results import Score
+from theodolite.run_folder.run_file import read_record
+from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, score_named, score_of
+from theodolite.run_folder.spec import ChartSpec, RunSpec
+from theodolite.stats.resampling import mean_interval
+from theodolite.verdicts.rules import percent
+
+About = float | int | str
+
+
+def compared_models(folder: Path) -> list[ComparedRecord]:
+    """The models of a run, the one of the verdicts first; none if it has only that."""
+    path = folder / "compared.json"
+    return list(read_record(path, ComparedFile).models) if path.is_file() else []
+
+
+def compared_chapter(models: Sequence[ComparedRecord], spec: RunSpec) -> dict[str, Any] | None:
+    """All that the page shows of several models; None if there is one."""
+    if not models:
+        return None
+    level = spec.resampling.level
+    charts = [_chart(one, models, level) for one in spec.report.charts]
+    return {
+        "charts": [one for one in charts if one["figures"]],
+        "interval": f"{100 * level:g} % interval over seeds",
+        "table": _table(models, level),
+        "n": len(models),
+    }
+
+
+def repeated(score: Score, level: float) -> tuple[float, float, float]:
+    """The mean over seeds with Student's interval; without seeds, the score and its own."""
+    seeds = np.array(score.per_seed)
+    if len(seeds) > 1 and not np.isnan(seeds).all():
+        value = float(seeds[~np.isnan(seeds)].mean())
+        found = mean_interval(seeds, level, "seeds")
+        return (value, value, value) if found is None else (value, found.low, found.high)
+    interval = score.interval
+    if interval is None:
+        return score.value, math.nan, math.nan
+    return score.value, interval.low, interval.high
+
+
+def _chart(spec: ChartSpec, models: Sequence[ComparedRecord], level: float) -> dict[str, Any]:
+    chosen = [m for m in models if matches(m, spec.where) and spec.across in m.about]
+    if spec.lines:
+        chosen = [m for m in chosen if spec.lines in m.about]
+    across = _sorted(m.about[spec.across] for m in chosen)
+    names = _sorted(m.about[spec.lines] for m in chosen) if spec.lines else [""]
+    figures = []
+    for metric in spec.metrics:
+        lines, scores = [], []
+        for style, name in enumerate(names):
+            own = [m for m in chosen if not spec.lines or m.about[spec.lines] == name]
+            found = [(m, s) for m in own for s in [_score(m, metric)] if s is not None]
+            found.sort(key=lambda pair: across.index(pair[0].about[spec.across]))
+            points = [_point(m, s, across.index(m.about[spec.across]), level) for m, s in found]
+            lines.append(Line(_said(name), style, tuple(points)))
+            scores += [s for _, s in found]
+        if scores:
+            svg = chart(lines, [_said(a) for a in across], scores[0].bounds, title(scores[0]))
+            figures.append({"svg": svg, "title": title(scores[0]), "caption": _caption(scores)})
+    key: list[tuple[Markup, str]] = []
+    if spec.lines:
+        key = [(swatch(style), _said(name)) for style, name in enumerate(names)]
+    return {
+        "title": spec.title,
+        "note": spec.note,
+        "across": spec.across.replace("_", " "),
+        "lines": spec.lines.replace("_", " "),
+        "key": key,
+        "figures": figures,
+    }
+
+
+def _score(model: ComparedRecord, metric: str) -> Score | None:
+    found = score_named(model, metric)
+    return None if found is None else score_of(found)
+
+
+def _point(model: ComparedRecord, score: Score, x: int, level: float) -> Point:
+    value, low, high = repeated(score, level)
+    null = math.nan if score.null is None else score.null.value
+    says = f"{model.name}: {percent(value, score)}"
+    if not math.isnan(low):
+        says += f" [{value_text(low, score)}, {value_text(high, score)}]"
+    if score.null is not None:
+        says += f"; {score.null.name}: {percent(null, score)}"
+    return Point(x, value, low, high, null, says)
+
+
+def _caption(scores: Sequence[Score]) -> str:
+    nulls = dict.fromkeys(s.null.name for s in scores if s.null is not None)
+    tick = f"; tick: {' or '.join(nulls)}" if nulls else ""
+    return f"{scores[0].better} is better{tick}"
+
+
+def _sorted(values: Any) -> list[About]:
+    """Numbers by size, then words by letter."""
+    return sorted(set(values), key=lambda v: (isinstance(v, str), v))
+
+
+def _said(value: About) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _table(models: Sequence[ComparedRecord], level: float) -> Table:
+    """Every score of every model, for those who want the numbers."""
+    scores = [{_same(s): s for s in map(score_of, m.scores)} for m in models]
+    columns = list(dict.fromkeys(key for one in scores for key in one))
+    firsts = [next(one[key] for one in scores if key in one) for key in columns]
+    heads = [full_title(s) + (" (%)" if s.bounds == (0.0, 1.0) else "") for s in firsts]
+    rows = [
+        Row((model.name, about), tuple(_cell(one.get(key), level) for key in columns))
+        for model, about, one in zip(models, _abouts(models), scores, strict=True)
+    ]
+    note = f"Mean over seeds ± half the {100 * level:g} % interval; then the score's null."
+    return Table("", note, ("model", "what it is"), tuple(heads), tuple(rows), has_paper=False)
+
+
+def _same(score: Score) -> tuple[str, str]:
+    return score.metric, str(sorted(score.options.items()))
+
+
+def _abouts(models: Sequence[ComparedRecord]) -> list[str]:
+    """Of each model what is not the same in all."""
+    names = dict.fromkeys(name for model in models for name in model.about if name != "name")
+    differ = [name for name in names if len({model.about.get(name) for model in models}) > 1]
+    return [
+        ", ".join(
+            f"{name.replace('_', ' ')} {_said(model.about[name])}"
+            for name in differ
+            if name in model.about
+        )
+        for model in models
+    ]
+
+
+def _cell(score: Score | None, level: float) -> Cell:
+    if score is None:
+        return Cell("–")
+    value, low, high = repeated(score, level)
+    under = "" if math.isnan(low) else f"± {value_text((high - low) / 2, score)}"
+    if score.null is not None:
+        under += f"{' · ' if under else ''}null {value_text(score.null.value, score)}"
+    return Cell(value_text(value, score), under)

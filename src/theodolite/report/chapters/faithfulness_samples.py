@@ -1,0 +1,199 @@
+"""What stored evidence shows of faithfulness: errors by class, outputs, and concepts to look at."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.surrogate_settings import always_the_average, outputs_of
+from theodolite.io.paths import confined
+from theodolite.io.pictures import read_picture
+from theodolite.metrics.faithful.frame import surrogate_outputs
+from theodolite.report.faithfulness_figures import Pairs, added, class_bars, dot_swatch, scatter
+from theodolite.report.overlays import data_address
+from theodolite.report.svg import Scale, round_scale
+from theodolite.run_folder.run_file import ConceptCardRecord
+from theodolite.run_folder.spec import RunSpec
+
+ENDS = 20
+"""Of more than twice as many classes, so many of the best and of the worst are shown."""
+MOST_OWN, MOST_POINTS = 500, 1500
+PATCHES = 4
+Outputs = Float[np.ndarray, "samples classes"]
+
+
+def stored(root: Path, spec: RunSpec) -> SurrogateEvidence | None:
+    """The first seed's evidence in a folder; None if there is none."""
+    place = root / f"seed-{spec.seeds[0]}" / SurrogateEvidence.kind
+    if not (place / "header.json").is_file():
+        return None
+    found = load(place)
+    return found if isinstance(found, SurrogateEvidence) else None
+
+
+# class by class
+
+
+def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
+    """How far each class's output is off, beside always saying its average."""
+    network = outputs_of(evidence)
+    if not network.size:
+        return None
+    errors = np.abs(network - surrogate_outputs(evidence)).mean(axis=0)
+    nulls = np.abs(network - surrogate_outputs(always_the_average(evidence))).mean(axis=0)
+    order = np.argsort(errors, kind="stable")
+    lacking = np.isnan(np.asarray(evidence.importances)).all(axis=0)
+    names = [
+        f"{name} (no concepts)" if lacking[i] else name
+        for i, name in enumerate(evidence.classes.names)
+    ]
+    scale = round_scale(np.r_[errors, nulls], (0.0, np.inf))
+    panels = [
+        {
+            "svg": class_bars([names[i] for i in rows], errors[rows], nulls[rows], scale, title),
+            "title": title,
+        }
+        for title, rows in _ends(order)
+    ]
+    shown = sum(len(rows) for _, rows in _ends(order))
+    worse = int((errors > nulls).sum())
+    return {
+        "panels": panels,
+        "note": "" if shown == len(order) else f"{shown} of {len(order)} classes are shown. ",
+        "worse": f"{worse} of {len(order)}",
+        "any_worse": worse > 0,
+    }
+
+
+def _ends(order: Int[np.ndarray, " classes"]) -> list[tuple[str, Int[np.ndarray, " _shown"]]]:
+    if len(order) <= ENDS:
+        return [("Mean absolute error of each class's output", order)]
+    if len(order) <= 2 * ENDS:
+        half = (len(order) + 1) // 2
+        return [("The better half of the classes", order[:half]),
+                ("The worse half of the classes", order[half:])]  # fmt: skip
+    return [
+        (f"The {ENDS} best classes", order[:ENDS]),
+        (f"The {ENDS} worst classes", order[-ENDS:]),
+    ]
+
+
+# outputs against outputs
+
+
+def scatter_panels(shown: Sequence[tuple[str, str, SurrogateEvidence]]) -> dict[str, Any] | None:
+    """A panel for each explanation, given as name, scores in words, and evidence: the same samples
+    and classes in all that have the same, on one scale."""
+    drawn = [(name, said, *_drawn(evidence)) for name, said, evidence in shown]
+    drawn = [one for one in drawn if len(one[2].own)]
+    if not drawn:
+        return None
+    scale = _common([pairs for _, _, pairs, _ in drawn])
+    panels = []
+    for name, said, pairs, _ in drawn:
+        both = np.stack([pairs.network, pairs.explanation])
+        beyond = int(((both < scale.low) | (both > scale.high)).any(axis=0).sum())
+        notes = [said, f"{beyond:,} beyond the frame, drawn at its edge" if beyond else ""]
+        caption = f"Outputs of explanation and network{': ' + name if name else ''}"
+        panels.append(
+            {"name": name, "says": "; ".join(n for n in notes if n),
+             "svg": scatter(pairs, scale, caption)}
+        )  # fmt: skip
+    has_own = bool(drawn[0][2].own.any())
+    return {
+        "panels": panels,
+        "drawn": drawn[0][3],
+        "own": dot_swatch(own=True) if has_own else "",
+        "other": dot_swatch(own=False),
+    }
+
+
+def _drawn(evidence: SurrogateEvidence) -> tuple[Pairs, str]:
+    """Outputs drawn at random, those of true classes more often; and how many of how many."""
+    network, found = outputs_of(evidence), surrogate_outputs(evidence)
+    own = np.zeros(network.shape, bool)
+    if evidence.labels is not None:
+        own[np.arange(len(own)), np.asarray(evidence.labels)] = True
+    random = np.random.default_rng(0)
+    true, others = np.flatnonzero(own), np.flatnonzero(~own)
+    most = MOST_OWN if network.size > MOST_POINTS else len(true)
+    first = random.permutation(true)[: max(most, MOST_POINTS - len(others))]
+    rest = random.permutation(others)[: max(MOST_POINTS - len(first), 0)]
+    rows = np.concatenate([first, rest])
+    pairs = Pairs(network.ravel()[rows], found.ravel()[rows], own.ravel()[rows])
+    if len(rows) == network.size:
+        return pairs, f"All {len(rows):,} outputs"
+    said = f"{len(rows):,} of {network.size:,} outputs, drawn at random"
+    if len(true):
+        said += (
+            f": {len(first):,} of {len(true):,} of the true class and "
+            f"{len(rest):,} of {len(others):,} of other classes"
+        )
+    return pairs, said
+
+
+def _common(panels: Sequence[Pairs]) -> Scale:
+    """One scale for all; an explanation that is far off does not squeeze the others."""
+    network = np.concatenate([pairs.network for pairs in panels])
+    low, high = float(network.min()), float(network.max())
+    reach = max(high - low, 1e-6)
+    found = np.concatenate([pairs.explanation for pairs in panels])
+    inside = np.clip(found, low - reach / 2, high + reach / 2)
+    return round_scale(np.concatenate([network, inside]), (-np.inf, np.inf), zero=False)
+
+
+# concepts to look at
+
+
+def concept_cards(
+    folder: Path, cards: Sequence[ConceptCardRecord], evidence: SurrogateEvidence | None
+) -> list[dict[str, Any]]:
+    """A card per class: its concepts, the one that adds most first, with patches that show them."""
+    low = min([card.adds for card in cards] + [0.0])
+    high = max([card.adds for card in cards] + [0.0])
+    found = []
+    for of in dict.fromkeys(card.of for card in cards):
+        own = sorted((c for c in cards if c.of == of), key=lambda c: -abs(c.adds))
+        concepts = [
+            {
+                "name": _short(card),
+                "importance": _signed(card.importance).removeprefix("+"),
+                "adds": _signed(card.adds),
+                "bar": added(card.adds, low, high),
+                "patches": [
+                    data_address(read_picture(confined(folder, file)))
+                    for file in card.files[:PATCHES]
+                ],
+            }
+            for card in own
+        ]
+        found.append({"of": of, "concepts": concepts, "sums": _sums(of, evidence)})
+    return found
+
+
+def _short(card: ConceptCardRecord) -> str:
+    """Without the class, which stands over it."""
+    own = card.concept.removeprefix(f"{card.of}: ")
+    return f"concept {own}" if own.isdigit() else own
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
+
+
+def _sums(of: str, evidence: SurrogateEvidence | None) -> tuple[str, str] | None:
+    """What network and explanation put out for a class, on average over its samples."""
+    if evidence is None or evidence.labels is None or of not in evidence.classes.names:
+        return None
+    column = evidence.classes.names.index(of)
+    rows = np.flatnonzero(np.asarray(evidence.labels) == column)
+    if not len(rows):
+        return None
+    own = evidence[rows]
+    both = (outputs_of(own), surrogate_outputs(own))
+    network, explanation = (_signed(float(one[:, column].mean())) for one in both)
+    return network, explanation

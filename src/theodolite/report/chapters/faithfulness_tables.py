@@ -1,0 +1,157 @@
+"""Tables of faithfulness: methods side by side, layers in the middle."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite.findings.faithfulness import LayersRecord, ValueRecord
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.clean import lost
+from theodolite.report.chapters.compared import repeated
+from theodolite.report.words import method_text, metric_interval, metric_text, value_text
+from theodolite.results import Score
+from theodolite.run_folder.scores_file import ComparedRecord, score_of
+from theodolite.run_folder.spec import RunSpec
+
+COLUMNS = {
+    "surrogate_error": "SURF error",
+    "surrogate_distance": "SURF distance (%)",
+    "surrogate_agreement": "agreement (%)",
+    "surrogate_rank_correlation": "rank correlation",
+    "surrogate_relative_error": "relative error",
+}
+"""In the order in which a spec lists the paper's figures."""
+SORTED_BY = "surrogate_distance"
+
+
+# methods side by side
+
+
+def linear_score(model: ComparedRecord, metric: str) -> Score | None:
+    """A model's score by a metric with concepts times importances, as the method projects."""
+    usual = {"surrogate": "linear", "projection": "given"}
+    for found in model.scores:
+        if found.metric == metric and all(found.options.get(k, v) == v for k, v in usual.items()):
+            return score_of(found)
+    return None
+
+
+def benchmark_models(models: Sequence[ComparedRecord], spec: RunSpec) -> list[ComparedRecord]:
+    """One explanation a method, the best by distance first: with as many concepts as the spec says,
+    or else the first of each."""
+    methods = [m for m in models if m.about.get("kind") == "method" and "method" in m.about]
+    asked = spec.report.benchmark
+    if asked is not None:
+        methods = [m for m in methods if m.about.get("concepts") == asked.concepts]
+    first: dict[Any, ComparedRecord] = {}
+    for model in methods:
+        first.setdefault(model.about["method"], model)
+
+    def distance(model: ComparedRecord) -> float:
+        score = linear_score(model, SORTED_BY)
+        value = math.nan if score is None else repeated(score, spec.resampling.level)[0]
+        return math.inf if math.isnan(value) else value
+
+    return sorted(first.values(), key=distance)
+
+
+def _directions(model: ComparedRecord) -> str:
+    """How many directions there are to read, where these are not the concepts themselves."""
+    number = model.about.get("directions")
+    return "" if number in (None, model.about.get("concepts")) else f"{number} directions a class"
+
+
+def benchmark(
+    chosen: Sequence[ComparedRecord], main: ComparedRecord, spec: RunSpec
+) -> dict[str, Any] | None:
+    """Methods by what each measure says, beside the best null and the paper's figure."""
+    if not chosen:
+        return None
+    asked = spec.report.benchmark
+    printed = {} if asked is None else asked.paper
+    scores = [{name: linear_score(model, name) for name in COLUMNS} for model in chosen]
+    columns = [name for name in COLUMNS if any(one[name] is not None for one in scores)]
+    rows: list[dict[str, Any]] = []
+    for model, own in zip(chosen, scores, strict=True):
+        method = str(model.about["method"])
+        paper = dict(zip(COLUMNS, printed.get(method, []), strict=False))
+        cells = [_cell(own[name], paper.get(name), spec.resampling.level) for name in columns]
+        rows.append(
+            {
+                "method": method_text(method),
+                "own": model is main,
+                "cells": cells,
+                "reads": _directions(model),
+            }
+        )
+    concepts = {model.about.get("concepts") for model in chosen}
+    return {
+        "columns": [(COLUMNS[name], f"{catalogue()[name].better} is better") for name in columns],
+        "rows": rows,
+        "concepts": concepts.pop() if len(concepts) == 1 else None,
+        "level": f"{100 * spec.resampling.level:g} %",
+        "has_paper": any(cell["paper"] for row in rows for cell in row["cells"]),
+        "loses": any(cell["lost"] for row in rows for cell in row["cells"]),
+    }
+
+
+def _cell(score: Score | None, printed: float | None, level: float) -> dict[str, Any]:
+    if score is None:
+        return {"value": "–", "half": "", "null": "", "lost": False, "paper": _plain(printed)}
+    value, low, high = repeated(score, level)
+    return {
+        "value": _minus(value_text(value, score)),
+        "half": "" if math.isnan(low) else f"± {value_text(_half(low, high, score), score)}",
+        "null": "" if score.null is None else _minus(value_text(score.null.value, score)),
+        "lost": lost(score),
+        "paper": "" if printed is None else _minus(value_text(printed, score)),
+    }
+
+
+def _half(low: float, high: float, score: Score) -> float:
+    """Half an interval; of two seeds it may be wider than the score can be."""
+    return min((high - low) / 2, score.bounds[1] - score.bounds[0])
+
+
+def _plain(printed: float | None) -> str:
+    return "" if printed is None else _minus(f"{printed:g}")
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+# layers in the middle
+
+
+def layers_table(record: LayersRecord) -> dict[str, Any] | None:
+    """What the slope says of each layer, what it misses, and the last layer beside it."""
+    if not record.rows:
+        return None
+    about = catalogue().get(record.metric)
+    rows = [
+        {
+            "layer": row.layer,
+            "method": method_text(row.method),
+            "cells": [
+                _of_layer(row.by_slope, record.metric),
+                _of_layer(row.rebuilt, record.metric),
+                _of_layer(row.missed, "linearisation_error"),
+            ],
+            "usable": row.usable,
+        }
+        for row in record.rows
+    ]
+    return {
+        "title": record.title,
+        "metric": record.metric if about is None else about.title,
+        "rows": rows,
+        "last": [
+            (method_text(method), _of_layer(value, record.metric))
+            for method, value in record.last.items()
+        ],
+    }
+
+
+def _of_layer(value: ValueRecord, metric: str) -> tuple[str, str]:
+    return metric_text(value.value, metric), metric_interval(value.low, value.high, metric)

@@ -1,0 +1,232 @@
+"""The part of a report that shows leakage: what values, corrections, pairs and vectors tell."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.findings.leakage import SCORES
+from theodolite.report.chapters.leakage_models import Shown, shown_models
+from theodolite.report.chapters.leakage_samples import activation_panels, vector_panels
+from theodolite.report.leakage_figures import Bars, concept_bars, shades, triangle
+from theodolite.report.lines import Line, Point, accuracies, curves
+from theodolite.report.svg import Scale, round_scale, swatch
+from theodolite.report.words import title, value_text
+from theodolite.results import Detail, Score
+from theodolite.run_folder.scores_file import ComparedRecord
+from theodolite.run_folder.spec import RunSpec
+from theodolite.stats.resampling import mean_interval
+from theodolite.verdicts.rules import percent
+
+MOST_CONCEPTS = 20
+MOST_MODELS = 6
+WORST_PAIRS = 10
+PAIRED = ("interconcept_leakage", "interconcept_leakage_given_concepts")
+MENDED_TASK = SCORES["mended"][0]
+
+
+def leakage_chapter(
+    folder: Path, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
+) -> dict[str, Any] | None:
+    """All that the page shows of leakage; None if the run does not look for any."""
+    if not any(score.question == "leaks" for score in scores):
+        return None
+    shown, missing = shown_models(folder, spec, scores, models)
+    few = shown[:MOST_MODELS]
+    parts = {
+        "activations": activation_panels(shown, _worst_first(shown[0])[:2]),
+        "interventions": _interventions(few, spec.resampling.level),
+        "bars": _bars(few),
+        "pairs": _pairs(shown),
+        "vectors": vector_panels(shown),
+    }
+    if not any(parts.values()):
+        return None
+    return parts | {
+        "alone": len(shown) == 1,
+        "missing": missing,
+        "left_out": [one.name for one in shown[MOST_MODELS:]],
+    }
+
+
+def _worst_first(model: Shown) -> list[str]:
+    """Concepts by how much they tell beside themselves, where a score says so; else in order."""
+    for metric in (MENDED_TASK, *SCORES["published"]):
+        detail = model.detail(metric, "concepts")
+        if detail is not None:
+            order = np.argsort(-np.nan_to_num(detail.values, nan=-1.0), kind="stable")
+            return [detail.names[j] for j in order.tolist()]
+    said = model.concepts()
+    return [] if said is None else list(said.concepts.names)
+
+
+def _key(models: Sequence[Shown], *, filled: bool) -> list[Any]:
+    if len(models) < 2:
+        return []
+    return [(swatch(one.style, filled=filled), one.name) for one in models]
+
+
+# corrections
+
+
+def _interventions(models: Sequence[Shown], level: float) -> dict[str, Any] | None:
+    found = [(one, _right(one)) for one in models]
+    given = [(one, bundles) for one, bundles in found if bundles]
+    if not given:
+        return None
+    policies = list(dict.fromkeys(p for _, seeds in given for p in seeds[0].policies.names))
+    lines = {
+        policy: [
+            _corrected(one, bundles, bundles[0].policies.names.index(policy), level)
+            for one, bundles in given
+            if policy in bundles[0].policies.names
+        ]
+        for policy in policies
+    }
+    if len(given) == 1:  # one model: its policies in one panel
+        own = [_renamed(lines[p][0], p, i) for i, p in enumerate(policies)]
+        lines = {"": own} if len(own) > 1 else {policies[0]: own}
+    up = accuracies(line for some in lines.values() for line in some)
+    seeds = max(len(bundles) for _, bundles in given)
+    return {
+        "panels": [_panel(policy, some, up) for policy, some in lines.items()],
+        "key": _key([one for one, _ in given], filled=False),
+        "band": f"{100 * level:g} % interval over " + ("seeds" if seeds > 1 else "samples"),
+        "has_reference": any(not math.isnan(o.reference) for some in lines.values() for o in some),
+    }
+
+
+def _right(model: Shown) -> list[InterventionEvidence]:
+    found = [model.evidence(InterventionEvidence, seed) for seed in range(len(model.seeds))]
+    return [one for one in found if one is not None]
+
+
+def _renamed(line: Line, name: str, style: int) -> Line:
+    return Line(name, style, line.points, line.reference if style == 0 else math.nan)
+
+
+def _panel(policy: str, lines: Sequence[Line], up: Scale) -> dict[str, Any]:
+    caption = f"Order of correction: {policy}" if policy else "By order of correction"
+    steps = max(len(one.points) for one in lines)
+    return {"svg": curves(lines, steps, up, caption), "caption": caption}
+
+
+def _corrected(
+    model: Shown, seeds: Sequence[InterventionEvidence], policy: int, level: float
+) -> Line:
+    each = np.stack([np.asarray(one.right_after)[:, policy].mean(axis=0) for one in seeds])
+    n = len(seeds[0])
+    points = []
+    for step in range(each.shape[1]):
+        value = float(each[:, step].mean())
+        low, high = value, value
+        if len(seeds) == 1:
+            low, high = wilson(value, n, level)
+        else:
+            found = mean_interval(each[:, step], level, "seeds")
+            if found is not None:
+                low, high = found.low, found.high
+        says = f"{model.name}, {step} corrected: {100 * value:.1f} %"
+        points.append(Point(step, value, low, high, says=says))
+    honest = [one.right_reference for one in seeds if one.right_reference is not None]
+    level_line = float(np.mean([part.mean() for part in honest])) if honest else math.nan
+    return Line(model.name, model.style, tuple(points), level_line)
+
+
+def wilson(share: float, n: int, level: float) -> tuple[float, float]:
+    """Wilson's interval for a share of n samples.
+
+    >>> [round(end, 4) for end in wilson(0.9, 50, 0.95)]
+    [0.7864, 0.9565]
+    """
+    z = float(ndtri((1 + level) / 2))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return middle - half, middle + half
+
+
+# concept by concept, pair by pair
+
+
+def _bars(models: Sequence[Shown]) -> dict[str, Any] | None:
+    metrics = [m for pair in zip(*SCORES.values(), strict=True) for m in pair]
+    figures = []
+    worst = _worst_first(models[0])
+    names = worst[:MOST_CONCEPTS]
+    for metric in metrics:
+        having = [(one, one.score(metric, "concepts")) for one in models]
+        given = [(one, score) for one, score in having if score is not None]
+        if given:
+            bars = [_of_names(one, score.detail, names) for one, score in given if score.detail]
+            caption = title(given[0][1])
+            svg = concept_bars(names, bars, given[0][1].bounds, caption)
+            figures.append({"svg": svg, "caption": caption})
+    if not figures:
+        return None
+    note = f"{len(names)} of {len(worst)} concepts shown" if len(worst) > len(names) else ""
+    return {"figures": figures, "key": _key(models, filled=True), "note": note}
+
+
+def _of_names(model: Shown, detail: Detail, names: Sequence[str]) -> Bars:
+    """A model's values of the named concepts; NaN for one that it does not have."""
+    row = {name: i for i, name in enumerate(detail.names)}
+
+    def chosen(values: np.ndarray | None) -> np.ndarray:
+        if values is None:
+            return np.full(len(names), np.nan)
+        return np.array([values[row[name]] if name in row else np.nan for name in names], float)
+
+    low, high = chosen(detail.low), chosen(detail.high)
+    return Bars(model.name, model.style, chosen(detail.values), low, high)
+
+
+def _pairs(models: Sequence[Shown]) -> list[dict[str, Any]]:
+    return [part for metric in PAIRED for part in _paired(metric, models)]
+
+
+def _paired(metric: str, models: Sequence[Shown]) -> Iterator[dict[str, Any]]:
+    """One score's triangles, all on one scale, and the worst pairs of the first model."""
+    having = [(one, one.score(metric, "pairs"), one.concepts()) for one in models]
+    given = [
+        (one, score, score.detail, said.concepts.names)
+        for one, score, said in having
+        if score is not None and score.detail is not None and said is not None
+        and len(score.detail.names) == len(said.concepts) * (len(said.concepts) - 1) // 2
+        and not np.isnan(score.detail.values).all()
+    ]  # fmt: skip
+    if not given:
+        return
+    _, first, detail, names = given[0]
+    high = round_scale(np.concatenate([d.values for _, _, d, _ in given]), first.bounds).high
+    panels = [
+        {
+            "svg": triangle(d.values, n, high, first.bounds, f"{title(s)}, {one.name}"),
+            "model": one.name,
+        }
+        for one, s, d, n in given
+    ]
+    yield {
+        "title": title(first),
+        "panels": panels,
+        "legend": shades(high, first.bounds),
+        "named": len(names) <= 40,
+        "size": "models" if len(names) <= 6 else "one" if 14 < len(names) <= 40 else "two",
+        "worst": _worst_pairs(detail, first) if len(names) > 10 else [],
+        "of": given[0][0].name,
+    }
+
+
+def _worst_pairs(detail: Detail, score: Score) -> list[tuple[str, str]]:
+    order = np.argsort(-np.nan_to_num(detail.values, nan=-1.0), kind="stable")[:WORST_PAIRS]
+    found = []
+    for j in order.tolist():
+        said = percent(float(detail.values[j]), score)
+        if detail.low is not None and detail.high is not None:
+            ends = (float(detail.low[j]), float(detail.high[j]))
+            said += f" [{', '.join(value_text(end, score) for end in ends)}]"
+        found.append((detail.names[j], said))
+    return found

@@ -1,0 +1,86 @@
+"""The models that the leakage chapter shows: their scores and their stored evidence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.io.paths import confined
+from theodolite.results import Detail, Items, Score
+from theodolite.run_folder.scores_file import ComparedRecord, score_of
+from theodolite.run_folder.spec import RunSpec
+
+Kind = TypeVar("Kind", bound=Evidence)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One model: how it is called and marked, where its evidence lies, what it scored."""
+
+    name: str
+    style: int
+    seeds: tuple[Path, ...]
+    """A folder of evidence per seed."""
+    scores: tuple[Score, ...]
+
+    def evidence(self, kind: type[Kind], seed: int = 0) -> Kind | None:
+        """A seed's bundle of this kind; None if there is none."""
+        found = self._stored(kind.kind, seed)
+        return found if isinstance(found, kind) else None
+
+    def concepts(self) -> ConceptEvidence | None:
+        """What the first seed's concepts said, wherever it is kept; None without the truth."""
+        for place in ("concept", "embedding/explained", "location/explained"):
+            found = self._stored(place, 0)
+            if isinstance(found, ConceptEvidence):
+                return found if found.truth is not None and found.labels is not None else None
+        return None
+
+    def _stored(self, place: str, seed: int) -> Evidence | None:
+        if seed >= len(self.seeds) or not (self.seeds[seed] / place / "header.json").is_file():
+            return None
+        return load(self.seeds[seed] / place)
+
+    def score(self, metric: str, over: Items) -> Score | None:
+        """The first score by this metric that has a value for each of these items."""
+        return next(
+            (s for s in self.scores if s.metric == metric and s.detail and s.detail.over == over),
+            None,
+        )
+
+    def detail(self, metric: str, over: Items) -> Detail | None:
+        """The same score's values."""
+        found = self.score(metric, over)
+        return None if found is None else found.detail
+
+
+def shown_models(
+    folder: Path, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
+) -> tuple[list[Shown], list[str]]:
+    """The model of the verdicts, then those that the spec names; and names it does not have."""
+
+    def seeds(root: Path) -> tuple[Path, ...]:
+        return tuple(p for p in (root / f"seed-{seed}" for seed in spec.seeds) if p.is_dir())
+
+    name = models[0].name if models else spec.title or spec.name
+    found = [Shown(name, 0, seeds(folder / "evidence"), tuple(scores))]
+    by_name = {model.name: model for model in models[1:]}
+    wanted = [other for other in dict.fromkeys(spec.report.shown) if other != name]
+    for other in wanted:
+        if other in by_name:
+            root = confined(folder / "compared", other)
+            own = tuple(score_of(record) for record in by_name[other].scores)
+            found.append(Shown(other, len(found), seeds(root), own))
+    return found, [other for other in wanted if other not in by_name]
+
+
+def known_rows(said: ConceptEvidence, concept: int) -> np.ndarray:
+    """The samples in which it is known whether the concept is there."""
+    if said.known is None:
+        return np.arange(len(said))
+    return np.flatnonzero(said.known[:, concept])

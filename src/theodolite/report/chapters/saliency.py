@@ -1,0 +1,246 @@
+"""The part of a report about maps of relevance: methods ranked, their maps, how scores agree."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.findings.leakage import StudiesFile
+from theodolite.findings.score_correlations import ScoreCorrelationsRecord, ScorePairRecord
+from theodolite.io.paths import confined
+from theodolite.io.pictures import read_picture
+from theodolite.io.tables import read_parquet
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.clean import lost
+from theodolite.report.chapters.compared import repeated
+from theodolite.report.overlays import data_address, outlined, relevance_overlay
+from theodolite.report.words import option_text, value_text
+from theodolite.results import Score
+from theodolite.run_folder.run_file import read_record
+from theodolite.run_folder.scores_file import ComparedRecord, score_of
+from theodolite.run_folder.spec import RunSpec
+
+SORTED_BY = "removal_faithfulness"
+MAIN = {
+    "removal_faithfulness": "faithful when pixels are removed",
+    "relevance_mass": "relevance on the object (%)",
+    "relevance_peak": "peak on the object (%)",
+    "max_sensitivity": "moved by noise",
+    "randomisation_similarity": "like a random network's map",
+    "sparseness": "sparseness (%)",
+}
+"""Columns of the ranking, in words that fit a narrow head."""
+SURE = 0.05
+
+
+def saliency_chapter(
+    folder: Path, spec: RunSpec, models: Sequence[ComparedRecord]
+) -> dict[str, Any] | None:
+    """All that the page shows of maps; None if the run has none."""
+    kept = [(m, _scores(m)) for m in models if m.about.get("kind") == "saliency"]
+    if not kept:
+        return None
+    ordered = sorted(kept, key=lambda pair: _place(pair[1]))
+    seconds = _seconds(folder)
+    return {
+        "ranking": _ranking(ordered, models[0], spec, seconds),
+        "removals": _by_removal(ordered, models[0], spec),
+        "maps": _maps(folder, [m for m, _ in ordered], models[0], spec),
+        "agreement": _agreement(folder),
+        "level": f"{100 * spec.resampling.level:g} %",
+    }
+
+
+def _scores(model: ComparedRecord) -> list[Score]:
+    return [score_of(found) for found in model.scores]
+
+
+def _place(scores: Sequence[Score]) -> float:
+    """The best first, by the first score of the metric that sorts."""
+    first = next((s for s in scores if s.metric == SORTED_BY), None)
+    return math.inf if first is None or math.isnan(first.value) else -first.value
+
+
+def _ranking(
+    ordered: Sequence[tuple[ComparedRecord, list[Score]]],
+    main: ComparedRecord,
+    spec: RunSpec,
+    seconds: Mapping[str, float],
+) -> dict[str, Any]:
+    firsts = [{s.metric: s for s in reversed(scores)} for _, scores in ordered]
+    columns = [name for name in MAIN if any(name in one for one in firsts)]
+    rows = []
+    for (model, _), own in zip(ordered, firsts, strict=True):
+        took = seconds.get(str(model.about["method"]))
+        rows.append(_row(model, main) | {
+            "took": "" if took is None else _took(took),
+            "cells": [_cell(own.get(name), spec) for name in columns],
+        })  # fmt: skip
+    return {
+        "columns": [(MAIN[name], f"{catalogue()[name].better} is better") for name in columns],
+        "rows": rows,
+        "loses": any(cell["lost"] for row in rows for cell in row["cells"]),
+    }
+
+
+def _by_removal(
+    ordered: Sequence[tuple[ComparedRecord, list[Score]]], main: ComparedRecord, spec: RunSpec
+) -> dict[str, Any] | None:
+    """The ranking again for each way to remove pixels, where there are several."""
+    ways = list(
+        dict.fromkeys(
+            str(s.options["removal"])
+            for _, scores in ordered
+            for s in scores
+            if s.metric == SORTED_BY and "removal" in s.options
+        )
+    )
+    if len(ways) < 2:
+        return None
+    rows = []
+    for model, scores in ordered:
+        own = {str(s.options.get("removal")): s for s in scores if s.metric == SORTED_BY}
+        rows.append(_row(model, main) | {"cells": [_cell(own.get(way), spec) for way in ways]})
+    return {"columns": [option_text("removal", way) for way in ways], "rows": rows}
+
+
+def _row(model: ComparedRecord, main: ComparedRecord) -> dict[str, Any]:
+    return {
+        "method": str(model.about.get("title") or model.name),
+        "own": model.name == main.name,
+        "is_null": model.about.get("functioning") == "none",
+    }
+
+
+def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
+    if score is None or math.isnan(score.value):
+        return {"value": "–", "between": "", "null": "", "lost": False}
+    value, low, high = repeated(score, spec.resampling.level)
+    between = "" if math.isnan(low) else f"{value_text(low, score)} to {value_text(high, score)}"
+    return {
+        "value": _minus(value_text(value, score)),
+        "between": _minus(between),
+        "null": "" if score.null is None else _minus(value_text(score.null.value, score)),
+        "lost": lost(score),
+    }
+
+
+def _seconds(folder: Path) -> dict[str, float]:
+    path = folder / "tables" / "methods.parquet"
+    if not path.is_file():
+        return {}
+    columns = read_parquet(path)
+    pairs = zip(columns["method"], columns["seconds"], strict=True)
+    return {str(method): float(took) for method, took in pairs}
+
+
+def _took(seconds: float) -> str:
+    return f"{seconds:.1f} s of one core a picture" if seconds >= 0.05 else "no time to speak of"
+
+
+# the maps themselves
+
+
+def _maps(
+    folder: Path, models: Sequence[ComparedRecord], main: ComparedRecord, spec: RunSpec
+) -> dict[str, Any] | None:
+    """A row of maps for each method, over the pictures that the run kept."""
+    files = sorted((folder / "pictures").glob("sample-*.jpg"))
+    rows = [int(file.stem.rpartition("-")[2]) for file in files]
+    if not files:
+        return None
+    pictures = [read_picture(confined(folder, f"pictures/{file.name}")) for file in files]
+    shown, said = [], None
+    for model in models:
+        stored = _stored(folder, model, main, spec)
+        if not isinstance(stored, SaliencyEvidence) or max(rows) >= len(stored):
+            continue
+        said = stored if said is None else said
+        shown.append(_row(model, main) | {
+            "maps": [
+                data_address(relevance_overlay(picture, np.asarray(stored.maps[row], float)))
+                for picture, row in zip(pictures, rows, strict=True)
+            ]
+        })  # fmt: skip
+    if said is None:
+        return None
+    return {"pictures": [_picture(said, p, r) for p, r in zip(pictures, rows, strict=True)],
+            "rows": shown}  # fmt: skip
+
+
+def _stored(
+    folder: Path, model: ComparedRecord, main: ComparedRecord, spec: RunSpec
+) -> Evidence | None:
+    top = folder / "evidence"
+    if model.name != main.name:
+        top = confined(folder / "compared", model.name)
+    place = top / f"seed-{spec.seeds[0]}" / SaliencyEvidence.kind
+    return load(place) if (place / "header.json").is_file() else None
+
+
+def _picture(said: SaliencyEvidence, picture: Any, row: int) -> dict[str, str]:
+    """A picture with the object's outline, and the class that the maps explain."""
+    shown = picture
+    if said.objects is not None:
+        shown = outlined(picture, np.asarray(said.objects[row]))
+    name = "" if said.predicted is None else said.classes.names[int(said.predicted[row])]
+    sure = "" if said.clean is None else f"{100 * float(said.clean[row]):.0f} %"
+    return {"src": data_address(shown, 85), "predicted": name, "sure": sure}
+
+
+# how scores agree
+
+
+def _agreement(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "studies.json"
+    studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
+    return [_matrix(one) for one in studies if isinstance(one, ScoreCorrelationsRecord)]
+
+
+def _matrix(record: ScoreCorrelationsRecord) -> dict[str, Any]:
+    """Each score against each, below the diagonal."""
+    pairs = {(one.first, one.second): one for one in record.pairs}
+    rows = []
+    for i, second in enumerate(record.names[1:], start=1):
+        cells = [_pair(pairs.get((first, second))) for first in record.names[:i]]
+        rows.append({"name": second, "cells": cells})
+    return {
+        "title": record.title,
+        "columns": record.names[:-1],
+        "rows": rows,
+        "explanations": record.explanations,
+        "methods": record.methods,
+        "says": _said(record.pairs),
+    }
+
+
+def _pair(given: ScorePairRecord | None) -> dict[str, Any]:
+    if given is None or given.r is None:
+        return {"value": "–", "between": "", "sure": False}
+    known = given.low is not None and given.high is not None
+    return {
+        "value": _minus(f"{given.r:.2f}"),
+        "between": _minus(f"{given.low:.2f} to {given.high:.2f}") if known else "",
+        "sure": given.corrected_p is not None and given.corrected_p < SURE,
+    }
+
+
+def _said(pairs: Sequence[ScorePairRecord]) -> str:
+    """Of how many pairs something is sure, in a sentence."""
+    sure = [p for p in pairs if _pair(p)["sure"]]
+    along = [p for p in sure if (p.r or 0) > 0]
+    against = len(sure) - len(along)
+    left = len(pairs) - len(sure)
+    return (
+        f"Of {len(pairs)} pairs of scores {len(along)} surely go together, {against} surely go "
+        f"against each other, and of {left} neither is sure."
+    )
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")

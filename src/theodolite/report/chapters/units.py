@@ -1,0 +1,109 @@
+"""The part of a report that shows units: the length curve, the lengths chosen, a card per unit."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.io.paths import confined
+from theodolite.io.pictures import read_picture
+from theodolite.io.tables import read_parquet
+from theodolite.report.figures import columns, curve
+from theodolite.report.overlays import data_address
+from theodolite.results import Score
+from theodolite.run_folder.run_file import UnitCardRecord
+
+
+def units_chapter(
+    folder: Path, cards: Sequence[UnitCardRecord], scores: Sequence[Score]
+) -> dict[str, Any] | None:
+    """All that the page shows of units; None if the run has none."""
+    if not (folder / "tables" / "lengths.parquet").is_file():
+        return None
+    return {
+        "curves": _curves(read_parquet(folder / "tables" / "lengths.parquet")),
+        "chosen": _chosen(read_parquet(folder / "tables" / "chosen_lengths.parquet")),
+        "specialised": _specialised(read_parquet(folder / "tables" / "units.parquet")),
+        "cards": [_card(folder, card, scores) for card in cards],
+    }
+
+
+def _curves(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    titles = {"iou": "Overlap (IoU)", "detection_accuracy": "Detection accuracy"}
+    lengths = np.asarray(table["length"], float)
+    figures = []
+    for name, title in titles.items():
+        middle = np.array([np.nan if v is None else v for v in table[name]])
+        spread = np.array([np.nan if v is None else v for v in table[f"{name}_spread"]])
+        caption = f"{title} by length of formula: mean over units, band of one deviation"
+        figures.append({"svg": curve(lengths, middle, spread, caption), "caption": caption})
+    return figures
+
+
+def _chosen(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    figures = []
+    for variant in dict.fromkeys(table["variant"]):
+        rows = [i for i, name in enumerate(table["variant"]) if name == variant]
+        labels = [str(table["length"][i]) for i in rows]
+        counts = np.array([table["units"][i] for i in rows], float)
+        share = counts[0] / max(counts.sum(), 1)
+        caption = f"Length of the formula {variant}: {100 * share:.0f} % have one concept"
+        figures.append({"svg": columns(labels, counts, caption), "caption": caption})
+    return figures
+
+
+def _specialised(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, str, str]]:
+    """Units whose one concept is detected more often than the longer formula (Figure 6)."""
+    rows = [i for i, special in enumerate(table["specialised"]) if special]
+    rows.sort(key=lambda i: -(table["alone_detection_accuracy"][i] or 0.0))
+
+    def said(name: str, i: int) -> str:
+        detected = _percent(table[f"{name}_detection_accuracy"][i])
+        return f"{_bare(table[name][i])}, detected {detected} %"
+
+    return [(table["unit"][i], said("alone", i), said("three", i)) for i in rows[:most]]
+
+
+def _card(folder: Path, card: UnitCardRecord, scores: Sequence[Score]) -> dict[str, Any]:
+    return {
+        "unit": card.unit,
+        "why": card.why,
+        "formula": _bare(card.formula),
+        "alone": card.alone,
+        "stopped": card.stopped,
+        "scores": [_of_unit(card.unit, score) for score in scores if _shows(card.unit, score)],
+        "literals": [
+            (name, _percent(iou), _percent(detected)) for name, iou, detected in card.literals
+        ],
+        "pictures": [data_address(read_picture(confined(folder, file))) for file in card.files],
+    }
+
+
+def _bare(formula: str) -> str:
+    """Without the outermost brackets, which only matter inside another formula."""
+    return formula[1:-1] if formula.startswith("(") and formula.endswith(")") else formula
+
+
+def _shows(unit: str, score: Score) -> bool:
+    return (
+        score.metric in ("unit_iou", "detection_accuracy")
+        and score.options.get("denominator", "all") == "all"
+        and score.detail is not None
+        and unit in score.detail.names
+    )
+
+
+def _of_unit(unit: str, score: Score) -> tuple[str, str, str]:
+    detail = score.detail
+    assert detail is not None  # noqa: S101  asked before
+    i = detail.names.index(unit)
+    between = ""
+    if detail.low is not None and detail.high is not None:
+        between = f"{_percent(detail.low[i])} to {_percent(detail.high[i])}"
+    name = {"unit_iou": "overlap"}.get(score.metric, "detected")
+    return name, f"{_percent(detail.values[i])} %", between
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None or np.isnan(value) else f"{100 * value:.1f}"

@@ -1,0 +1,180 @@
+"""One question's part of a report: its tables, how items are spread, and all its scores."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from theodolite.findings.leakage import SCORES
+from theodolite.metrics.catalogue import catalogue
+from theodolite.questions import Question
+from theodolite.report.chapters.clean import looks_for_a_fault, lost
+from theodolite.report.figures import bars, histogram, strip
+from theodolite.report.svg import round_scale
+from theodolite.report.tables import score_table
+from theodolite.report.words import (
+    full_title,
+    interval_words,
+    option_text,
+    options_text,
+    source_words,
+    title,
+    value_text,
+)
+from theodolite.results import Score
+from theodolite.run_folder.spec import HistogramSpec, RunSpec
+from theodolite.verdicts.rules import asked, percent
+
+PER = {
+    "concepts": "Per concept",
+    "pairs": "Per pair of concepts",
+    "classes": "Per class",
+    "units": "Per unit",
+}
+SHORT: dict[Question, str] = {
+    "exists": "Is it there?",
+    "located": "Is it looked at?",
+    "leaks": "Does it leak?",
+    "faithful": "Does it add up?",
+    "detects": "Is it detected?",
+    "accepted": "Do people agree?",
+}
+"""The six questions where there is room for a few words only."""
+ANNOTATED = "concept_global_importance"
+"""The score whose items are cosines with what annotators say."""
+MANY = 20
+"""Up to this many items bars tell more than a histogram."""
+
+
+def chapter(question: Question, spec: RunSpec, scores: Sequence[Score]) -> dict[str, Any]:
+    """What the page shows of one question."""
+    own = [score for score in scores if score.question == question]
+    metrics = {score.metric for score in own}
+    tables = [score_table(t, own) for t in spec.report.tables if t.metric in metrics]
+    wanted = [h for h in spec.report.histograms if h.metric in metrics]
+    rows = [_row(score, spec) for score in own]
+    return {
+        "question": question,
+        "asks": asked(own[0]),
+        "tables": [table for table in tables if table is not None],
+        "histograms": _joined([_histograms(h, own) for h in wanted or _usual_histograms(own)]),
+        "has_paper": any(h.paper for h in wanted),
+        "about_histograms": _about_histograms(own),
+        "extremes": _extremes(own),
+        "rows": rows,
+        "first_rows": [row for row, score in zip(rows, own, strict=True) if _first(score)],
+        "nulls": _nulls_head(own),
+    }
+
+
+def _first(score: Score) -> bool:
+    """Whether the score decides about a fault, or is one of those that studies compare."""
+    named = {name for pair in SCORES.values() for name in pair}
+    per_pair = score.detail is not None and score.detail.over == "pairs"
+    decides = looks_for_a_fault(score) and catalogue()[score.metric].decides
+    return (decides or score.metric in named) and not per_pair
+
+
+def _nulls_head(scores: Sequence[Score]) -> str:
+    """What stands over the nulls: some must be beaten, others must not be exceeded."""
+    clean = {looks_for_a_fault(score) for score in scores}
+    return "hardest null" if clean == {False} else "clean null" if clean == {True} else "null"
+
+
+def _about_histograms(scores: Sequence[Score]) -> str:
+    over = {score.detail.over for score in scores if score.detail}
+    if {score.metric for score in scores if score.detail} == {ANNOTATED}:
+        return "Do weights and values follow what annotators say? Cosines from −1 to 1"
+    kind = over.pop() if len(over) == 1 and over <= {"units", "classes"} else "concepts"
+    return f"How the {kind} are spread"
+
+
+def _joined(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Figures under the same heading side by side."""
+    joined: dict[str, dict[str, Any]] = {}
+    for group in groups:
+        if group["title"] in joined and not group["note"]:
+            joined[group["title"]]["figures"] += group["figures"]
+        else:
+            joined[group["title"]] = group
+    return list(joined.values())
+
+
+def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
+    """Where the spec asks for none, one row per axis that scores have detail on.
+
+    Few items of leakage or faithfulness are drawn one by one: a histogram would only repeat them.
+    """
+    found = dict.fromkeys((s.metric, s.detail.over) for s in scores if s.detail and _spread(s))
+    return [
+        HistogramSpec(title=PER[over],
+                      metric=metric, over=over, sweep=(*catalogue()[metric].sweeps, "")[0])
+        for metric, over in found
+    ]  # fmt: skip
+
+
+def _spread(score: Score) -> bool:
+    if score.question not in ("leaks", "faithful"):
+        return True
+    many = score.detail is not None and len(score.detail.names) > MANY
+    return many and (score.question == "faithful" or looks_for_a_fault(score))
+
+
+def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
+    figures = []
+    for score in scores:
+        if score.metric == spec.metric and score.detail and score.detail.over == spec.over:
+            choice = str(score.options.get(spec.sweep))
+            named = option_text(spec.sweep, choice) if spec.sweep else full_title(score)
+            caption = f"{named}: mean {percent(score.value, score)}"
+            paper = spec.paper.get(choice, [])
+            if paper:
+                middles = np.linspace(-0.95, 0.95, len(paper))
+                about = np.average(middles, weights=paper)
+                caption += f" (paper {about:+.2f}, from the middles of its bins)"
+            if score.n_undefined:
+                caption += f", {score.n_undefined} undefined"
+            bounds = score.bounds
+            unlimited = not np.isfinite(bounds).all()
+            if (unlimited or looks_for_a_fault(score)) and not paper:  # else mostly empty
+                scale = round_scale(score.detail.values, score.bounds)
+                bounds = (scale.low, scale.high)
+            svg = histogram(score.detail, bounds, caption, paper)
+            figures.append({"svg": svg, "caption": caption})
+    return {"title": spec.title, "figures": figures, "note": spec.note}
+
+
+def _extremes(scores: Sequence[Score], n: int = 8) -> list[dict[str, Any]]:
+    """The concepts that the model uses most against and most as the annotators say."""
+    cosines = (s for s in scores if s.metric == ANNOTATED)
+    first = next((s for s in cosines if s.detail and s.detail.over == "concepts"), None)
+    if first is None or first.detail is None:
+        return []
+    values = first.detail.values
+    defined = np.flatnonzero(~np.isnan(values))
+    order = defined[np.argsort(values[defined], kind="stable")]
+    n = min(n, len(order) // 2)
+    low, high = order[:n], order[::-1][:n]
+    return [
+        {"title": name, "svg": bars([first.detail.names[j] for j in rows], values[rows])}
+        for name, rows in (("Least as annotated", low), ("Most as annotated", high))
+        if len(rows)
+    ]
+
+
+def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
+    null = score.null
+    return {
+        "title": title(score),
+        "options": options_text(score),
+        "value": percent(score.value, score),
+        "intervals": [
+            f"{interval_words(i, score)} over {source_words(i, spec)}" for i in score.intervals
+        ],
+        "strip": strip(score, width=180),
+        "null": "" if null is None else f"{null.name} {value_text(null.value, score)}",
+        "lost": lost(score),
+        "best": "" if score.best in score.bounds else percent(score.best, score),
+        "n": f"{score.n:,}",
+        "undefined": f"{score.n_undefined:,}",
+    }

@@ -1,0 +1,1 @@
+"""Everything one by one: concepts, units, classes, samples."""

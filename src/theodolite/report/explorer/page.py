@@ -1,0 +1,165 @@
+"""The part of a report that has a row for every concept, unit, class and sample of the run.
+
+The rows travel packed and are unpacked by our own script; a page of the worst ones is there
+without any script.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from theodolite.report.examples import Example
+from theodolite.report.explorer.packed_table import LONGEST_NAME, Column, PackedTable, packed
+from theodolite.report.explorer.pictures import Items, key, shown_items
+from theodolite.report.explorer.tables import item_tables
+from theodolite.report.figures import spread
+from theodolite.report.page import TEMPLATES
+from theodolite.report.svg import round_scale
+from theodolite.report.vega import vega
+from theodolite.results import Score
+from theodolite.run_folder.run_file import MadeRecord
+
+ONE = {
+    "concepts": "concept", "units": "unit", "classes": "class", "pairs": "pair of concepts",
+    "samples": "sample",
+}  # fmt: skip
+TITLES = {"pairs": "Pairs of concepts"}
+STATIC_ROWS = 25
+FIRST_COLUMNS = 5
+STATIC_FIGURES = 3
+ENOUGH_FOR_VEGA = 200
+"""From so many rows on, figures that can be pointed at are worth a megabyte."""
+SCRIPTS = ("explorer_data", "explorer_vega", "explorer_figures", "explorer_panel", "explorer")
+DIGITS = (
+    "Numbers here are rounded: scores between −1 and 1 to four decimals (percentages to two), "
+    "others to four digits. Rows that are equal to that many digits keep the order of the run. The "
+    "null belongs to the score of all items together, not to one of them."
+)
+
+
+def explorer_chapter(
+    folder: Path, made: MadeRecord, scores: Sequence[Score], examples: Sequence[Example]
+) -> dict[str, Any] | None:
+    """All that the page shows one by one, its scripts and its pictures; None if there is nothing.
+
+    ``scripts`` and ``pictures`` are for :func:`theodolite.report.page.write_page`.
+    """
+    tables = item_tables(folder, scores)
+    if not tables:
+        return None
+    items = shown_items(folder, made, examples)
+    tables = [replace(table, about=_about(table, items)) for table in tables]
+    large = any(len(table.names) >= ENOUGH_FOR_VEGA for table in tables)
+    drawing = vega() if large else None
+    figures = drawing.figures if drawing else {}
+    return {
+        "tables": [_table(table) for table in tables],
+        "specs": [(name, _inert(text)) for name, text in figures.items()],
+        "digits": DIGITS,
+        "shown": STATIC_ROWS,
+        "files": " and ".join(_files(tables)),
+        "scripts": ([drawing.script] if drawing else []) + [explorer_script()],
+        "pictures": _pictures(tables, items),
+    }
+
+
+def explorer_script() -> str:
+    """Our own script, whole."""
+    parts = [(TEMPLATES / f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+    return "(() => {\n" + '"use strict";\n' + "\n".join(parts) + "})();"
+
+
+def _inert(text: str) -> Markup:
+    """JSON inside a script element that is no script: nothing in it may end the element."""
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704  no tag can begin in it
+
+
+def _files(tables: Sequence[PackedTable]) -> list[str]:
+    kinds = {table.over for table in tables}
+    scored = ["scores.json"] if kinds - {"samples"} else []
+    return scored + (["per_sample.parquet"] if "samples" in kinds else [])
+
+
+def _about(table: PackedTable, items: Items) -> dict[int, Any]:
+    """What is known of rows beyond their scores; pictures by the key that scripts find them by."""
+    known = {name: shown for (kind, name), shown in items.items() if kind == table.over}
+    rows = {name: row for row, name in enumerate(table.names) if name in known}
+    return {
+        row: {
+            "says": [text[:LONGEST_NAME] for text in known[name].says],
+            "pictures": [[key(a), words[:LONGEST_NAME]] for a, words in known[name].pictures],
+        }
+        for name, row in rows.items()
+    }
+
+
+def _pictures(tables: Sequence[PackedTable], items: Items) -> list[str]:
+    """Addresses of the pictures that rows refer to, each once."""
+    wanted = {shown[0] for t in tables for one in t.about.values() for shown in one["pictures"]}
+    found = dict.fromkeys(a for shown in items.values() for a, _ in shown.pictures)
+    return [address for address in found if key(address) in wanted]
+
+
+def _table(table: PackedTable) -> dict[str, Any]:
+    title = TITLES.get(table.over, table.over.capitalize())
+    first = _first_columns(table.columns)
+    columns = [table.columns[i] for i in first]
+    cut = sum(len(name) > LONGEST_NAME for name in table.names)
+    notes = [
+        f"{table.left_out} more scores are in the run's files only." if table.left_out else "",
+        f"{cut:,} names are cut after {LONGEST_NAME} characters." if cut else "",
+    ]
+    return {
+        "over": table.over,
+        "title": title,
+        "one": ONE[table.over],
+        "rows": f"{len(table.names):,}",
+        "first": " ".join(map(str, first)),
+        "note": " ".join(note for note in notes if note),
+        "heads": [_head(column) for column in columns],
+        "worst": [
+            {"name": table.names[row][:LONGEST_NAME], "cells": [_cell(c, row) for c in columns]}
+            for row in table.worst(STATIC_ROWS)
+        ],
+        "figures": [_figure(table, column) for column in columns[:STATIC_FIGURES]],
+        "packed": packed(table),
+    }
+
+
+def _first_columns(columns: Sequence[Column]) -> list[int]:
+    """What the table shows at first: the first score always, then one of each metric in turn."""
+    firsts = list({c.title: i for i, c in reversed(list(enumerate(columns)))}.values())
+    others = [i for i in range(len(columns)) if i not in firsts]
+    return sorted([*sorted(firsts), *others][:FIRST_COLUMNS])
+
+
+def _head(column: Column) -> dict[str, Any]:
+    null = "" if column.null is None else f"null: {column.text(column.null[1])}"
+    whole = f"all: {column.whole}" if column.whole else ""
+    return {"title": column.title, "under": [t for t in (column.options, whole, null) if t]}
+
+
+def _cell(column: Column, row: int) -> dict[str, str]:
+    under = ""
+    if column.low is not None and column.high is not None:
+        ends = [float(column.low[row]), float(column.high[row])]
+        if not np.isnan(ends).any():
+            under = " to ".join(column.text(end).removesuffix(" %") for end in ends)
+    return {"value": column.text(float(column.values[row])), "under": under}
+
+
+def _figure(table: PackedTable, column: Column) -> dict[str, Any]:
+    """How all rows are spread, for pages without scripts or without Vega."""
+    missing = int(np.isnan(column.values).sum())
+    named = f"{column.title}, {column.options}" if column.options else column.title
+    caption = f"{named}, of {len(table.names) - missing:,} {table.over}"
+    if missing:
+        caption += f"; {missing:,} undefined"
+    finite = column.values[np.isfinite(column.values)]
+    scale = round_scale([finite.min(), finite.max()] if len(finite) else [], column.bounds)
+    svg = spread(finite, table.over, (scale.low, scale.high), caption)
+    return {"svg": svg, "caption": caption}

@@ -1,0 +1,94 @@
+"""Which of the pictures that a run kept show an item, and what is said beside them."""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from theodolite.io.paths import confined
+from theodolite.io.pictures import read_picture
+from theodolite.report.examples import Example, NamedConcept
+from theodolite.report.overlays import data_address
+from theodolite.run_folder.run_file import ConceptCardRecord, MadeRecord, UnitCardRecord
+
+MOST = 8
+"""Pictures of one item."""
+
+
+@dataclass
+class Shown:
+    """Sentences and pictures of one item, each picture with the words under it."""
+
+    says: list[str] = field(default_factory=list)
+    pictures: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, address: str, words: str) -> None:
+        """One more picture, while there is room."""
+        if len(self.pictures) < MOST and address not in dict(self.pictures):
+            self.pictures.append((address, words))
+
+
+Items = dict[tuple[str, str], Shown]
+"""What is shown, by kind of item and name."""
+
+
+def shown_items(folder: Path, made: MadeRecord, examples: Sequence[Example]) -> Items:
+    """All that the run kept of single items."""
+    items: Items = defaultdict(Shown)
+    for example in examples:
+        _from_example(items, example)
+    for card in made.concept_cards:
+        _from_concept_card(folder, items, card)
+    for unit in made.cards:
+        _from_unit_card(folder, items, unit)
+    return dict(items)
+
+
+def key(address: str) -> str:
+    """By what a script finds a picture in the page: length and checksum of its address."""
+    return f"{len(address)}-{zlib.adler32(address.encode())}"
+
+
+def _from_example(items: Items, example: Example) -> None:
+    sample = items["samples", example.sample]
+    if example.predicted:
+        judged = "rightly" if example.right else f"wrongly: it is {example.label}"
+        sample.says.append(f"Classified as {example.predicted}, {judged}.")
+    sample.add(example.picture, "the picture")
+    for concept in example.named:
+        if concept.map is not None:
+            sample.add(concept.map, f"{concept.name}: {_judged(concept)}")
+        words = f"in {example.sample}: {_judged(concept)}"
+        items["concepts", concept.name].add(concept.map or example.picture, words)
+    for name in dict.fromkeys((example.label, example.predicted)):
+        if name:
+            taken = "was taken for it" if name == example.predicted else "was not taken for it"
+            known = f"is it and {taken}" if name == example.label else taken
+            items["classes", name].add(example.picture, f"{example.sample}: {known}")
+
+
+def _judged(concept: NamedConcept) -> str:
+    there = {None: "presence not known", True: "there", False: "not there"}[concept.there]
+    looked = {None: "", True: ", looked at it", False: ", looked elsewhere"}[concept.inside]
+    return there + looked
+
+
+def _from_concept_card(folder: Path, items: Items, card: ConceptCardRecord) -> None:
+    for number, file in enumerate(card.files[:MOST]):
+        address = data_address(read_picture(confined(folder, file)))
+        items["concepts", card.concept].add(address, f"patch {number + 1}")
+        if number == 0:
+            items["classes", card.of].add(address, f"shows {card.concept}")
+
+
+def _from_unit_card(folder: Path, items: Items, card: UnitCardRecord) -> None:
+    unit = items["units", card.unit]
+    unit.says += [
+        f"Formula: {card.formula}.",
+        f"One concept: {card.alone}.",
+        f"Stopped by detection: {card.stopped}.",
+    ]
+    for number, file in enumerate(card.files[:MOST]):
+        address = data_address(read_picture(confined(folder, file)))
+        unit.add(address, f"among the pictures on which it is most active, {number + 1}")

@@ -1,0 +1,229 @@
+"""Tables for a paper: LaTeX that can be ``\\input``, with intervals and nulls beside the values."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from theodolite.errors import EvidenceError, printable
+from theodolite.io.paths import all_or_nothing
+from theodolite.questions import QUESTIONS
+from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.exports.latex_text import latex_text
+from theodolite.report.words import options_text, source_words, title
+from theodolite.results import Interval, Score
+from theodolite.run_folder.run_file import RunRecord, read_record
+from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.spec import RunSpec
+from theodolite.verdicts.rules import asked
+
+NOTHING = "--"
+MARK = "% theodolite:"
+"""How our files begin."""
+SIZES = ("footnotesize", "scriptsize")
+"""Of one run, and of several."""
+LEAST = 5e-7
+"""What is nearer to zero is shown as zero."""
+Key = tuple[str, str]
+"""A metric's title and its options in words: what makes two runs' scores one row."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The scores of a run, and what to call it."""
+
+    name: str
+    spec: RunSpec
+    version: str
+    scores: tuple[Score, ...]
+
+
+def write_latex(path: Path, folders: Sequence[Path]) -> Path:
+    """Write one table per question; several runs stand side by side."""
+    with all_or_nothing(path) as stream:
+        stream.write(latex_tables(folders).encode())
+    return path
+
+
+def latex_tables(folders: Sequence[Path]) -> str:
+    r"""One ``table`` per question that any of the runs answers, as wide as the text.
+
+    They need the packages ``array`` and ``booktabs``. Several runs may be wider than a narrow text.
+    """
+    if not folders:
+        raise EvidenceError("runs", "none", "at least one run folder")
+    runs = _named([_run(folder) for folder in folders], folders)
+    known = ", ".join(f"{run.name} (theodolite {run.version})" for run in runs)
+    parts = [f"{MARK} needs \\usepackage{{array,booktabs}}; made from {printable(known, 1000)}"]
+    for question in QUESTIONS:
+        own = [[s for s in run.scores if s.question == question] for run in runs]
+        if any(own):
+            parts.append(_table(runs, own))
+    return "\n\n".join(parts) + "\n"
+
+
+def value_latex(value: float, interval: Interval | None = None) -> str:
+    r"""A value with its interval, as one formula; small ones have two digits that count.
+
+    >>> value_latex(0.512, Interval(0.49, 0.53, 0.95, "samples", "bootstrap", 1000))
+    '$0.51\\,[0.49, 0.53]$'
+    """
+    if math.isnan(value):
+        return NOTHING
+    around = () if interval is None else (interval.low, interval.high)
+    size = abs(value) if abs(value) >= LEAST else max(map(abs, around), default=0.0)
+    places = 2 if size >= 0.1 or size < LEAST else 1 - math.floor(math.log10(size))
+    shown = [f"{round(one, places) + 0.0:.{places}f}" for one in (value, *around)]
+    ends = f"\\,[{', '.join(shown[1:])}]" if around else ""
+    return f"${shown[0]}{ends}$"
+
+
+def _value(score: Score) -> str:
+    if score.interval is None and not math.isnan(score.value):
+        return f"{value_latex(score.value)} [{NOTHING}]"
+    return value_latex(score.value, score.interval)
+
+
+def _run(folder: Path) -> Run:
+    record = read_record(folder / "run.json", RunRecord)
+    scores, _ = read_scores(folder / "scores.json")
+    version = record.packages.get("theodolite", "")
+    return Run(record.spec.name, record.spec, version, tuple(scores))
+
+
+def _named(runs: Sequence[Run], folders: Sequence[Path]) -> list[Run]:
+    """Runs of one spec are told apart by their folders."""
+    names = [run.name for run in runs]
+    if len(set(names)) < len(names):
+        names = [folder.resolve().name for folder in folders]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
+    return [
+        Run(name, run.spec, run.version, run.scores) for name, run in zip(names, runs, strict=True)
+    ]
+
+
+def _table(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
+    first = next(scores[0] for scores in own if scores)
+    label = re.sub(r"[^a-z0-9]+", "-", "-".join(run.name for run in runs).lower()).strip("-")
+    body = _alone(own[0]) if len(runs) == 1 else _beside(runs, own)
+    return "\n".join(
+        [
+            "\\begin{table}",
+            "  \\centering",
+            f"  \\{SIZES[len(runs) > 1]}\\setlength{{\\tabcolsep}}{{3pt}}",
+            f"  \\caption{{{_caption(runs, own)}}}",
+            f"  \\label{{tab:{label or 'run'}-{first.question}}}",
+            "  \\smallskip",
+            *(f"  {line}" for line in body),
+            "\\end{table}",
+        ]
+    )
+
+
+def _alone(scores: Sequence[Score]) -> list[str]:
+    """A row per score, with all that belongs to it."""
+    heads = ("Score", "Options", "Value", _null_head(scores), "$n$", "Undef.")
+    rows = [
+        (*map(latex_text, _key(score)), _value(score), _null(score),
+         f"{score.n}", f"{score.n_undefined}")
+        for score in scores
+    ]  # fmt: skip
+    columns = f"@{{}}{_wrapped(0.18)}{_wrapped(0.21)}l{_wrapped(0.16)}rr@{{}}"
+    return _tabular(columns, [" & ".join(heads)], rows)
+
+
+def _beside(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> list[str]:
+    """A row per score, three columns per run: its value, its null and how many were counted."""
+    keys = list(dict.fromkeys(_key(score) for scores in own for score in scores))
+    found = [{_key(score): score for score in reversed(scores)} for scores in own]
+    over = [f"\\multicolumn{{3}}{{c}}{{{latex_text(run.name)}}}" for run in runs]
+    rules = [f"\\cmidrule(lr){{{3 + 3 * i}-{5 + 3 * i}}}" for i in range(len(runs))]
+    everything = [score for scores in own for score in scores]
+    under = ["Score", "Options", *(["Value", _null_head(everything), "$n$"] * len(runs))]
+    rows = [
+        (*map(latex_text, key), *(cell for scores in found for cell in _cells(scores.get(key))))
+        for key in keys
+    ]
+    heads = [" & ".join(["", "", *over]), " ".join(rules), " & ".join(under)]
+    of_run = f"l{_wrapped(0.11)}r"
+    columns = f"@{{}}{_wrapped(0.13)}{_wrapped(0.13)}{of_run * len(runs)}@{{}}"
+    return _tabular(columns, heads, rows)
+
+
+def _wrapped(share: float) -> str:
+    """A column of text that is so wide, by the width of all text."""
+    return f">{{\\raggedright\\arraybackslash}}p{{{share:g}\\linewidth}}"
+
+
+def _cells(score: Score | None) -> tuple[str, str, str]:
+    if score is None:
+        return NOTHING, NOTHING, NOTHING
+    return _value(score), _null(score), f"{score.n}"
+
+
+def _tabular(columns: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [head if head.startswith("\\cmidrule") else f"{head} \\\\" for head in heads]
+    above = [""] + [row[0] for row in rows]  # a score that has several rows is named once
+    body = [
+        f"{' & '.join(('' if row[0] == before else row[0], *row[1:]))} \\\\"
+        for before, row in zip(above, rows, strict=False)
+    ]
+    apart = [part for line in body for part in (line, "\\addlinespace[2pt]")][:-1]
+    inside = ["\\toprule", *lines, "\\midrule", *apart, "\\bottomrule"]
+    return [
+        f"\\begin{{tabular}}{{{columns}}}",
+        *(f"  {line}" for line in inside),
+        "\\end{tabular}",
+    ]
+
+
+def _key(score: Score) -> Key:
+    return title(score), options_text(score)
+
+
+def _null(score: Score) -> str:
+    null = score.null
+    if null is None or math.isnan(null.value):
+        return NOTHING
+    return f"{value_latex(null.value)} ({latex_text(null.name)})"
+
+
+def _null_head(scores: Sequence[Score]) -> str:
+    clean = {looks_for_a_fault(score) for score in scores}
+    return "Hardest null" if clean == {False} else "Clean null" if clean == {True} else "Null"
+
+
+def _caption(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
+    """The question, the level, and what the intervals vary."""
+    first = next(scores[0] for scores in own if scores)
+    said = dict.fromkeys(
+        f"{100 * score.interval.level:g} % intervals over {source_words(score.interval, run.spec)}"
+        for run, scores in zip(runs, own, strict=True)
+        for score in scores
+        if score.interval is not None
+    )
+    scores = [score for of_run in own for score in of_run]
+    bare = any(score.interval is None and not math.isnan(score.value) for score in scores)
+    also = "; [–] where there is none" if bare else ""
+    brackets = f" In brackets: {', '.join(said)}{also}." if said else ""
+    return latex_text(f"{asked(first)}{brackets} {_about_nulls(scores)}")
+
+
+def _about_nulls(scores: Sequence[Score]) -> str:
+    """What nulls are; named by their scores where a table has both kinds."""
+    kinds = {
+        True: "with the fault taken out, which it should not exceed",
+        False: "with the explanation made meaningless, which it should beat",
+    }
+    titles = {
+        clean: dict.fromkeys(title(s) for s in scores if looks_for_a_fault(s) == clean)
+        for clean in kinds
+    }
+    both = all(titles.values())
+    return " ".join(
+        f"Null{' of ' + ', '.join(titles[clean]) if both else ''}: the same score {words}."
+        for clean, words in kinds.items()
+        if titles[clean]
+    )

@@ -1,0 +1,172 @@
+"""A section for a model card: what an audit found, in Markdown."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from theodolite.conflicts.matrix import folder_conflicts
+from theodolite.conflicts.pictures import shown_conflicts
+from theodolite.errors import EvidenceError, printable
+from theodolite.io.paths import all_or_nothing
+from theodolite.io.text import read_text
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.exports.markdown_text import markdown_code, markdown_text
+from theodolite.report.words import full_title
+from theodolite.results import Score, Verdict
+from theodolite.run_folder.headlines import verdicts_of
+from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.scores_file import read_scores
+
+BEGIN = "<!-- theodolite: begin -->"
+END = "<!-- theodolite: end -->"
+SHOWN_NOTES = 10
+ONLY_THEN = re.compile(r" --(?:overwrite|quiet)(?= |$)")
+"""Options that say nothing of what was found, and that nobody should copy."""
+
+
+def write_model_card(path: Path, folder: Path) -> Path:
+    """Write the section as a file of its own."""
+    with all_or_nothing(path) as stream:
+        stream.write((model_card_section(folder) + "\n").encode())
+    return path
+
+
+def update_model_card(path: Path, folder: Path) -> Path:
+    """Put the section into a model card: between its markers, or at the end if it has none.
+
+    Nothing else of the card is changed.
+    """
+    card = read_text(path, "model card")
+    section = model_card_section(folder)
+    if "\r\n" in card:
+        section = section.replace("\n", "\r\n")
+    with all_or_nothing(path) as stream:
+        stream.write(_replaced(card, section, path.name).encode())
+    return path
+
+
+def model_card_section(folder: Path) -> str:
+    """The section "Explanations" of a finished run, with its markers."""
+    record = read_record(folder / "run.json", RunRecord)
+    made = read_record(folder / "made.json", MadeRecord)
+    scores, _ = read_scores(folder / "scores.json")
+    found = verdicts_of(record.spec, scores)
+    silent = [v for v in found if v.answer == "not asked"]
+    asked = [v for v in found if v.answer != "not asked" and v.score is not None]
+    parts = [
+        BEGIN,
+        "## Explanations",
+        _lede(record, made),
+        *_answers(asked),
+        *_silent(silent),
+        *_disagree(folder),
+        *_distrust(asked, made),
+        *_provenance(record, made, folder.resolve().name),
+        END,
+    ]
+    return "\n\n".join(parts)
+
+
+def _replaced(card: str, section: str, name: str) -> str:
+    marks = card.count(BEGIN), card.count(END)
+    if marks == (0, 0):
+        line = "\r\n" if "\r\n" in card else "\n"
+        gap = "" if not card else line if card.endswith("\n") else line * 2
+        return f"{card}{gap}{section}{line}"
+    before, _, rest = card.partition(BEGIN)
+    if marks != (1, 1) or END not in rest:
+        raise EvidenceError(
+            f"model card {name!r}",
+            f"{marks[0]} times {BEGIN!r} and {marks[1]} times {END!r}",
+            "one of each, in this order",
+            "Remove the markers and what is between them.",
+        )
+    return f"{before}{section}{rest.partition(END)[2]}"
+
+
+def _lede(record: RunRecord, made: MadeRecord) -> str:
+    day = markdown_text(record.started.partition("T")[0])
+    n = dict(made.facts).get("test samples")
+    on = f", on {n:,} test samples" if isinstance(n, int) else ""
+    name = markdown_text(record.spec.title or record.spec.name)
+    version = markdown_text(record.packages.get("theodolite", ""))
+    return (
+        f"Can the explanations of this model be relied upon? {name}, audited on {day}{on} with "
+        f"theodolite {version}."
+    )
+
+
+def _answers(asked: Sequence[Verdict]) -> list[str]:
+    if not asked:
+        return ["No question could be asked."]
+    rows = ["| Question | Answer | Because | Counted |", "|---|---|---|---|"]
+    for one in asked:
+        assert one.score is not None  # noqa: S101  asked, so there is one
+        because = markdown_text(f"{full_title(one.score)}: {one.because}")
+        rows.append(
+            f"| {markdown_text(one.asks)} | **{one.answer.capitalize()}** | {because} "
+            f"| {_counted(one.score)} |"
+        )
+    levels = dict.fromkeys(
+        f"{100 * v.score.interval.level:g} %" for v in asked if v.score and v.score.interval
+    )
+    about = f"In brackets: {', '.join(levels)} intervals. " if levels else ""
+    return ["\n".join(rows), f"{about}In parentheses: the null each score is held against."]
+
+
+def _counted(score: Score) -> str:
+    undefined = f", {score.n_undefined:,} undefined" if score.n_undefined else ""
+    return f"{score.n:,} {score.n_of}{undefined}"
+
+
+def _silent(silent: Sequence[Verdict]) -> list[str]:
+    """A question that was not asked is not one that was passed."""
+    if not silent:
+        return []
+    return [f"Not asked: {' '.join(markdown_text(one.asks) for one in silent)}"]
+
+
+def _disagree(folder: Path) -> list[str]:
+    found = folder_conflicts(folder)
+    said = [one.means for one in found.verdicts]
+    said += [f"{one.statement} {one.cause}".strip() for one in shown_conflicts(found)]
+    if not said:
+        return []
+    return ["### Where the questions disagree", _listed([markdown_text(one) for one in said])]
+
+
+def _distrust(asked: Sequence[Verdict], made: MadeRecord) -> list[str]:
+    metrics = dict.fromkeys(v.score.metric for v in asked if v.score is not None)
+    known = [catalogue()[name] for name in metrics if name in catalogue()]
+    said = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.misleads)}" for e in known]
+    if made.failed_pieces:
+        said.insert(0, f"**Partial:** {made.failed_pieces} pieces of the evidence were left out.")
+    said += [markdown_text(note) for note in made.notes[:SHOWN_NOTES]]
+    if len(made.notes) > SHOWN_NOTES:
+        said.append(f"{len(made.notes) - SHOWN_NOTES} further notes are in the report.")
+    return ["### What to distrust", _listed(said)] if said else []
+
+
+def _provenance(record: RunRecord, made: MadeRecord, name: str) -> list[str]:
+    spec = record.spec
+    resampling = spec.resampling
+    facts = [
+        ("Run", spec.name),
+        ("Started", record.started),
+        ("Seeds", ", ".join(map(str, spec.seeds))),
+        ("Intervals", f"{resampling.resamples} resamples, seed {resampling.seed}"),
+        ("Software", ", ".join(f"{name} {v}" for name, v in record.packages.items())),
+        ("Code", record.code),
+        *sorted((f"SHA-256 of {name}", digest) for name, digest in made.inputs.items()),
+    ]
+    listed = _listed([f"{markdown_text(n)}: {markdown_text(v)}" for n, v in facts if v])
+    again = [ONLY_THEN.sub("", record.command)] if record.command else []
+    verify = f"theodolite verify {shlex.quote(printable(name))} --recompute all"
+    # a comment in them could be taken for the end of the section
+    commands = "\n".join([*again, verify]).replace("<!--", "<! --")
+    return ["### Where this comes from", listed, markdown_code(commands, "sh")]
+
+
+def _listed(items: Sequence[str]) -> str:
+    return "\n".join(f"- {item}" for item in items)

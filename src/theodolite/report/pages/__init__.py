@@ -1,0 +1,1 @@
+"""Pages over several runs."""

@@ -1,0 +1,174 @@
+"""The page of a folder of runs: one table for each set of runs that can be compared."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from theodolite.comparison.leaderboard import Board, Standing, beats_its_null
+from theodolite.comparison.leaderboard_runs import LeftOut
+from theodolite.comparison.runs import key_of
+from theodolite.questions import QUESTIONS, Question
+from theodolite.report.page import TEMPLATES, write_page
+from theodolite.report.words import full_title
+from theodolite.results import Score
+from theodolite.verdicts.rules import interval_text, percent
+
+MARKS = {"yes": "✓", "partly": "~", "no": "✗", "cannot tell": "?"}
+SHORT: dict[Question, str] = {
+    "exists": "in the input?",
+    "located": "looks there?",
+    "leaks": "free of leaks?",
+    "faithful": "adds up?",
+    "detects": "detects?",
+    "accepted": "accepted?",
+}
+
+
+def write_leaderboard(path: Path, boards: Sequence[Board], left_out: Sequence[LeftOut]) -> Path:
+    """Write the page."""
+    n = sum(len(board.standings) for board in boards)
+    content = {
+        "title": "Leaderboard",
+        "subtitle": f"{n} runs in {len(boards)} {'table' if len(boards) == 1 else 'tables'}",
+        "sentences": [said for board in boards for said in sentences(board)],
+        "boards": [_board(board, number) for number, board in enumerate(boards, start=1)],
+        "apart": len(boards) > 1,
+        "left_out": left_out,
+        "marks": MARKS,
+        "level": _level(boards),
+    }
+    script = (TEMPLATES / "leaderboard.js").read_text("utf-8")
+    return write_page(
+        path, "leaderboard.html.j2", content, scripts=[script], styles=["leaderboard.css"]
+    )
+
+
+def _level(boards: Sequence[Board]) -> str:
+    levels = {one.run.record.spec.resampling.level for b in boards for one in b.standings}
+    return f"{100 * (1 - max(levels, default=0.95)):g} %"
+
+
+def sentences(board: Board) -> list[str]:
+    """What a reader wants to know first: who fails nowhere, and who is first in what."""
+    if len(board.standings) == 1:
+        return [f"One run on {board.why}: nothing to compare with."]
+    if not board.pairs or board.by is None:
+        return [_without_no(board), f"No two of the runs on {board.why} can be ranked."]
+    only = "" if board.chosen else " only"
+    ranked = f"Ranked by: “{QUESTIONS[board.by]}”{only}. {_first(board)}"
+    return [ranked, _without_no(board)] if board.chosen else [_without_no(board), ranked]
+
+
+def _without_no(board: Board) -> str:
+    asked = [one for one in board.standings if one.run.verdicts]
+    clean = [one.run.name for one in asked if not one.noes]
+    if not asked:
+        return "No run answers a question."
+    if not clean:
+        return f"Every one of {len(asked)} runs has a no."
+    if len(clean) == len(asked):
+        return f"None of {len(asked)} runs has a no."
+    if len(clean) == 1:
+        return f"{clean[0]} is the only run without a no."
+    return f"Runs without a no: {', '.join(clean)}."
+
+
+def _first(board: Board) -> str:
+    """Who is first, if anybody surely is."""
+    placed = [one for one in board.standings if one.best_rank is not None]
+    leaders = [one for one in placed if one.best_rank == 1]
+    if len(leaders) == 1:
+        but = ", but has a no" if leaders[0].noes else ""
+        name = leaders[0].run.name
+        return f"{name} is surely first of {len(placed)} runs on {board.why}{but}."
+    if len(leaders) == len(placed):
+        return f"None of {len(placed)} runs on {board.why} is surely better than another."
+    names = ", ".join(one.run.name for one in leaders)
+    return (
+        f"{names} share the first place of {len(placed)} runs on {board.why}: "
+        "they are not surely different."
+    )
+
+
+def _board(board: Board, number: int) -> dict[str, Any]:
+    columns = []
+    for question, key in board.columns.items():
+        score = next(
+            (one.run.by_key[key] for one in board.standings if key in one.run.by_key), None
+        )
+        columns.append(
+            {
+                "asks": QUESTIONS[question],
+                "short": SHORT[question],
+                "ranks": question == board.by,
+                "score": "" if score is None else full_title(score),
+                "better": "" if score is None else score.better,
+            }
+        )
+    return {
+        "number": number,
+        "why": board.why,
+        "ranked": board.by is not None and board.chosen,
+        "head": f"{'Runs' if len(board.standings) > 1 else 'One run'} on {board.why}",
+        "alone": len(board.standings) == 1,
+        "pairs": board.pairs,
+        "columns": columns,
+        "rows": [_row(one, board) for one in board.standings],
+    }
+
+
+def _row(one: Standing, board: Board) -> dict[str, Any]:
+    run = one.run
+    return {
+        "place": one.place,
+        "order": _number(one.best_rank),
+        "name": run.name,
+        "title": run.title if run.title != run.name else "",
+        "note": one.note,
+        "same_as": one.same_as,
+        "cells": [_cell(one, question, board) for question in board.columns],
+        "sealed": run.sealed,
+        "started": run.record.started.partition("T")[0],
+        "version": run.record.packages.get("theodolite", ""),
+        "partial": run.made.failed_pieces,
+    }
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{value:.9g}"
+
+
+def _cell(one: Standing, question: Question, board: Board) -> dict[str, Any]:
+    score = one.run.headline(question)
+    if score is None:
+        nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
+        return nothing | {"value": "–", "grey": True, "why": "not asked"}
+    answer = one.run.verdicts[question].answer
+    comparable = key_of(score) == board.columns[question]
+    return {
+        "value": percent(score.value, score),
+        "order": _number(score.value) if comparable else "",
+        "interval": interval_text(score).strip(),
+        "null": _null(score),
+        "mark": MARKS[answer],
+        "answer": answer,
+        "css": answer.replace(" ", "-"),
+        "grey": not comparable or not beats_its_null(score, answer),
+        "why": _why(score, answer, comparable=comparable),
+    }
+
+
+def _null(score: Score) -> str:
+    null = score.null
+    if null is None:
+        return ""
+    return f"{null.name} {percent(null.value, score)}".replace(" %", "\u00a0%")
+
+
+def _why(score: Score, answer: str, *, comparable: bool) -> str:
+    if not comparable:
+        return f"another score: {full_title(score)}"
+    if answer == "no":
+        return "does not hold up against its null"
+    return "cannot tell" if answer == "cannot tell" else ""

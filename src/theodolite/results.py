@@ -1,0 +1,99 @@
+"""Results: scores, never bare numbers, with intervals, nulls and counts; and verdicts."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.questions import Question
+
+Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
+Better = Literal["higher", "lower"]
+Items = Literal["concepts", "pairs", "classes", "units"]
+Source = Literal[
+    "samples", "clusters", "seeds", "concepts", "pairs", "classes", "units", "shuffles"
+]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the value would fall again, and what was varied to find out."""
+
+    low: float
+    high: float
+    level: float
+    over: Source
+    method: str
+    n: int
+    """How many resamples, seeds or shuffles."""
+
+
+@dataclass(frozen=True)
+class Null:
+    """The same score with the explanation made meaningless, and how far we are from it."""
+
+    name: str
+    value: float
+    difference: Interval | None
+    """Interval of score minus null: resampled together, or over the null's own shuffles."""
+    per_seed: tuple[float, ...] = ()
+    """The null of each seed of the experiment, where there are several."""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The score of each concept, class or unit behind the headline."""
+
+    over: Items
+    names: tuple[str, ...]
+    values: Float[np.ndarray, " n"]
+    low: Float[np.ndarray, " n"] | None
+    high: Float[np.ndarray, " n"] | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number that can be relied upon as far as its interval and its nulls allow."""
+
+    metric: str
+    version: int
+    question: Question
+    value: float
+    better: Better
+    bounds: tuple[float, float]
+    best: float
+    """The best that any explanation could score on this evidence."""
+    n: int
+    n_undefined: int
+    n_of: str
+    """What was counted: samples, concepts, classes, units."""
+    options: dict[str, Any] = field(default_factory=dict)
+    intervals: tuple[Interval, ...] = ()
+    """The first is the one to quote; the others vary something else."""
+    nulls: tuple[Null, ...] = ()
+    """The hardest to beat first."""
+    detail: Detail | None = None
+    per_seed: tuple[float, ...] = ()
+    """The value of each seed of the experiment, where there are several."""
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval to quote."""
+        return self.intervals[0] if self.intervals else None
+
+    @property
+    def null(self) -> Null | None:
+        """The null that is hardest to beat."""
+        return self.nulls[0] if self.nulls else None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to one question."""
+
+    question: Question
+    asks: str
+    answer: Answer
+    because: str
+    score: Score | None = None

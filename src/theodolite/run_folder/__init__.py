@@ -1,0 +1,1 @@
+"""What a run leaves: specs, records, manifests, seals."""

@@ -1,0 +1,47 @@
+"""What a spec asks, and the scores that its verdicts are read from."""
+
+from collections.abc import Sequence
+
+from theodolite.metrics.catalogue import entry
+from theodolite.results import Score, Verdict
+from theodolite.run_folder.scores_file import ScoresFile, scores_file
+from theodolite.run_folder.spec import MetricSpec, RunSpec
+from theodolite.scoring.evaluate import Request, Resampling, expand
+from theodolite.verdicts.answers import Audit, verdicts
+from theodolite.verdicts.missing import Lacking
+
+
+def requests_named(metrics: Sequence[MetricSpec]) -> list[Request]:
+    """The requests of a spec, all checked."""
+    return [request for one in metrics for request in expand(entry(one.name), one.options)]
+
+
+def resampling_of(spec: RunSpec) -> Resampling:
+    """How chance is drawn."""
+    given = spec.resampling
+    return Resampling(given.resamples, given.level, given.seed, most_pooled=given.most_pooled)
+
+
+def scores_file_of(spec: RunSpec, found: Audit) -> ScoresFile:
+    """Scores, verdicts and what could not be asked."""
+    return scores_file(found.scores, verdicts_of(spec, found.scores), found.unanswered)
+
+
+def verdicts_of(
+    spec: RunSpec, scores: Sequence[Score], unanswered: Sequence[Lacking] = ()
+) -> tuple[Verdict, ...]:
+    """The verdicts of a run, read from the scores that its spec wants them read from."""
+    return verdicts(scores, headline_scores(spec, scores), unanswered)
+
+
+def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
+    """The scores that the spec wants the verdicts to be read from."""
+    found = []
+    for wanted in spec.headlines.values():
+        found += [
+            score
+            for score in scores
+            if score.metric == wanted.name
+            and all(score.options.get(k) == v for k, v in wanted.options.items())
+        ][:1]
+    return found

@@ -1,0 +1,63 @@
+"""Data sets and pipelines by name: found through entry points, so ours and others' are alike."""
+
+import importlib.metadata
+import inspect
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from theodolite.errors import EvidenceError
+from theodolite.io.paths import confined
+from theodolite.run_folder.spec import Named, first_fault
+
+
+@cache
+def registered(group: str) -> dict[str, importlib.metadata.EntryPoint]:
+    """What is registered in a group (``datasets``, ``pipelines``); looked for once."""
+    points = importlib.metadata.entry_points(group=f"theodolite.{group}")
+    return {point.name: point for point in points}
+
+
+def build(group: str, named: Named, data: Path) -> Any:
+    """Call a registered thing with the arguments of a spec, checked.
+
+    Arguments that are paths are looked up below the data folder, and may not leave it.
+    """
+    points = registered(group)
+    if named.name not in points:
+        raise EvidenceError(group.removesuffix("s"), repr(named.name), f"one of {sorted(points)}")
+    make = points[named.name].load()
+    return make(**_checked(make, named, data))
+
+
+def _checked(make: Any, named: Named, data: Path) -> dict[str, Any]:
+    parameters = inspect.signature(make).parameters
+    hints = get_type_hints(make if inspect.isfunction(make) else make.__init__)
+    hints = {**get_type_hints(make), **hints} if inspect.isclass(make) else hints
+    given = named.arguments
+    unknown = sorted(set(given) - set(parameters))
+    needed = [n for n, p in parameters.items() if p.default is p.empty and n not in given]
+    if unknown or needed:
+        came = f"unknown {unknown}" if unknown else f"no {needed}"
+        raise EvidenceError(f"arguments of {named.name}", came, f"some of {list(parameters)}")
+    checked = {}
+    for name, value in given.items():
+        if _is_path(hints[name]) and isinstance(value, str):
+            checked[name] = confined(data, value)
+            continue
+        try:
+            checked[name] = TypeAdapter(hints[name]).validate_python(value)
+        except ValidationError as error:
+            raise EvidenceError(
+                f"{named.name}.{name}", f"{value!r}", first_fault(error).removeprefix("the whole: ")
+            ) from error
+    return checked
+
+
+def _is_path(hint: Any) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return any(_is_path(choice) for choice in get_args(hint))
+    return hint is Path

@@ -1,0 +1,162 @@
+"""What a run folder tells about its run: before it, after it, and the list of its files."""
+
+import platform
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from theodolite.engine.ledger import code_version
+from theodolite.engine.processes import cores
+from theodolite.errors import RefusedInput
+from theodolite.io.text import read_json, write_json
+from theodolite.run_folder.spec import RunSpec, first_fault
+
+PACKAGES = (
+    "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
+    "ray", "zarr", "fsspec",
+)  # fmt: skip
+
+
+class Record(BaseModel):
+    """A file that we write and check when we read it again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RunRecord(Record):
+    """The file ``run.json``: what is known before the start."""
+
+    format: Literal["theodolite-run"] = "theodolite-run"
+    format_version: Literal[1] = 1
+    spec: RunSpec
+    command: str
+    started: str
+    python: str
+    machine: str
+    packages: dict[str, str]
+    code: str = ""
+    """The version, with a digest of the code."""
+    cores: int = 0
+    engine: str = ""
+    """Where work was to be done, and why there."""
+    inputs: dict[str, str] = {}
+    """Digests of what is known before the start."""
+
+
+class ExampleRecord(Record):
+    """A picture that was kept for the report."""
+
+    row: Annotated[int, Field(ge=0)]
+    sample: str
+    file: str
+
+
+class UnitCardRecord(Record):
+    """A unit that the report shows with pictures."""
+
+    unit: str
+    why: str
+    formula: str
+    alone: str
+    stopped: str
+    literals: list[tuple[str, float | None, float | None]]
+    files: list[str]
+
+
+class ConceptCardRecord(Record):
+    """A concept that the report shows with patches of pictures."""
+
+    of: str
+    concept: str
+    importance: float
+    adds: float
+    files: list[str]
+
+
+class MadeRecord(Record):
+    """The file ``made.json``: what became known on the way."""
+
+    notes: list[str] = []
+    facts: list[tuple[str, int | float | str]] = []
+    inputs: dict[str, str] = {}
+    examples: list[ExampleRecord] = []
+    conflict_examples: list[ExampleRecord] = []
+    """Pictures on which the questions disagree."""
+    cards: list[UnitCardRecord] = []
+    concept_cards: list[ConceptCardRecord] = []
+    seconds_scoring: float
+    stored: list[str] = []
+    """Where the evidence lies, if it was not copied into the run folder."""
+    pieces: str = ""
+    """Where finished pieces of work are, if not in the run folder."""
+    failed_pieces: int = 0
+    """Pieces of work that were given up: the run is partial."""
+
+
+class ManifestRecord(Record):
+    """The file ``manifest.json``: a digest of every other file."""
+
+    format: Literal["theodolite-manifest"] = "theodolite-manifest"
+    files: dict[str, str]
+
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+def read_record(path: Path, kind: type[AnyRecord]) -> AnyRecord:
+    """Read one of these files, or say what is wrong with it."""
+    try:
+        return kind.model_validate(read_json(path, "record"))
+    except ValidationError as error:
+        raise RefusedInput(
+            f"record {path.name!r}", first_fault(error), "what theodolite wrote"
+        ) from error
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write one: equal content is equal bytes."""
+    write_json(path, record.model_dump(mode="json"))
+
+
+def run_record(
+    spec: RunSpec, command: str, engine: str = "", inputs: Mapping[str, str] | None = None
+) -> RunRecord:
+    """What is known before the start."""
+    return RunRecord(
+        spec=spec,
+        command=command,
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        python=sys.version.split()[0],
+        machine=f"{platform.system()} {platform.machine()}",
+        packages=_packages(),
+        code=code_version(),
+        cores=cores(),
+        engine=engine,
+        inputs=dict(inputs or {}),
+    )
+
+
+def begin(path: Path, record: RunRecord) -> None:
+    """Write ``run.json`` before anything else. A run that goes on after a break keeps its own."""
+    try:
+        earlier = read_record(path, RunRecord)
+    except RefusedInput:
+        earlier = None
+    changing = {"started": "", "command": "", "engine": ""}
+    if earlier is None or earlier.model_copy(update=changing) != record.model_copy(update=changing):
+        write_record(path, record)
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

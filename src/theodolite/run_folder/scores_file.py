@@ -1,0 +1,272 @@
+"""What a run folder says of itself: ``run.json`` and ``scores.json``, written and read."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from theodolite.results import Detail, Interval, Items, Null, Score, Source, Verdict
+from theodolite.run_folder.run_file import Record, read_record, write_record
+from theodolite.verdicts.answers import Unanswered
+
+
+class IntervalRecord(Record):
+    """An interval and what was varied."""
+
+    low: float
+    high: float
+    level: float
+    over: Source
+    method: str
+    n: int
+
+
+class NullRecord(Record):
+    """A null and the interval of score minus null."""
+
+    name: str
+    value: float | None
+    difference: IntervalRecord | None
+    per_seed: list[float | None] = Field(default_factory=list)
+
+
+class DetailRecord(Record):
+    """The score of each concept or class."""
+
+    over: Items
+    names: list[str]
+    values: list[float | None]
+    low: list[float | None] | None
+    high: list[float | None] | None
+
+
+class ScoreRecord(Record):
+    """One score. Undefined numbers are null."""
+
+    metric: str
+    version: int
+    question: Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
+    value: float | None
+    better: Literal["higher", "lower"]
+    bounds: tuple[float | None, float | None]
+    """Lowest and highest possible; null where there is no limit."""
+    best: float | None
+    """The best that any explanation could score on this evidence."""
+    n: int
+    n_undefined: int
+    n_of: str
+    options: dict[str, Any]
+    interval: IntervalRecord | None
+    """The interval to quote: the first of ``intervals``."""
+    null: NullRecord | None
+    """The null hardest to beat: the first of ``nulls``."""
+    intervals: list[IntervalRecord]
+    nulls: list[NullRecord]
+    detail: DetailRecord | None
+    per_seed: list[float | None] = Field(default_factory=list)
+
+
+class UnansweredRecord(Record):
+    """A score that could not be had."""
+
+    metric: str
+    needs: list[str]
+
+
+class VerdictRecord(Record):
+    """The answer to a question, and the score it was read from."""
+
+    question: Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
+    answer: Literal["yes", "partly", "no", "cannot tell"]
+    because: str
+    metric: str
+    options: dict[str, Any]
+
+
+class ScoresFile(Record):
+    """The file ``scores.json``."""
+
+    format: Literal["theodolite-scores"] = "theodolite-scores"
+    format_version: Literal[1] = 1
+    verdicts: list[VerdictRecord] = Field(default_factory=list)
+    scores: list[ScoreRecord]
+    unanswered: list[UnansweredRecord] = Field(default_factory=list)
+
+
+class ComparedRecord(Record):
+    """The scores of one of several models."""
+
+    name: str
+    about: dict[str, float | int | str]
+    scores: list[ScoreRecord]
+
+
+class ComparedFile(Record):
+    """The file ``compared.json``: every model of the run, the one of the verdicts first."""
+
+    format: Literal["theodolite-compared"] = "theodolite-compared"
+    format_version: Literal[1] = 1
+    models: list[ComparedRecord]
+
+
+def score_named(model: ComparedRecord, metric: str, **options: Any) -> ScoreRecord | None:
+    """A model's score by a metric: the first that was asked for with these options."""
+    return next(
+        (
+            score
+            for score in model.scores
+            if score.metric == metric
+            and all(score.options.get(name) == value for name, value in options.items())
+        ),
+        None,
+    )
+
+
+def written(value: float) -> float | None:
+    """A number as records have it: undefined is null."""
+    return None if np.isnan(value) else float(value)
+
+
+def numbers(values: Sequence[float | None]) -> np.ndarray:
+    """Numbers of a record: null is undefined."""
+    return np.array([np.nan if value is None else value for value in values], float)
+
+
+def score_record(score: Score) -> ScoreRecord:
+    """A score as it is written."""
+
+    def interval(given: Interval | None) -> IntervalRecord | None:
+        return None if given is None else IntervalRecord.model_validate(vars(given))
+
+    def null(given: Null) -> NullRecord:
+        value = None if np.isnan(given.value) else given.value
+        return NullRecord(
+            name=given.name,
+            value=value,
+            difference=interval(given.difference),
+            per_seed=_listed(np.array(given.per_seed)),
+        )
+
+    nulls = [null(given) for given in score.nulls]
+    intervals = [i for i in map(interval, score.intervals) if i is not None]
+    detail = score.detail
+    return ScoreRecord(
+        metric=score.metric,
+        version=score.version,
+        question=score.question,
+        better=score.better,
+        bounds=_ends(score.bounds),
+        best=None if np.isnan(score.best) else score.best,
+        n=score.n,
+        n_undefined=score.n_undefined,
+        n_of=score.n_of,
+        value=None if np.isnan(score.value) else score.value,
+        options=_plain_options(score.options),
+        interval=intervals[0] if intervals else None,
+        null=nulls[0] if nulls else None,
+        intervals=intervals,
+        nulls=nulls,
+        per_seed=_listed(np.array(score.per_seed)),
+        detail=None
+        if detail is None
+        else DetailRecord(
+            over=detail.over,
+            names=list(detail.names),
+            values=_listed(detail.values),
+            low=None if detail.low is None else _listed(detail.low),
+            high=None if detail.high is None else _listed(detail.high),
+        ),
+    )
+
+
+def _ends(bounds: tuple[float, float]) -> tuple[float | None, float | None]:
+    low, high = (end if math.isfinite(end) else None for end in bounds)
+    return low, high
+
+
+def _bounds(ends: tuple[float | None, float | None]) -> tuple[float, float]:
+    low, high = ends
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _listed(values: np.ndarray) -> list[float | None]:
+    return [written(v) for v in values]
+
+
+def score_of(record: ScoreRecord) -> Score:
+    """A written score as it was."""
+
+    def interval(given: IntervalRecord | None) -> Interval | None:
+        return None if given is None else Interval(**given.model_dump())
+
+    def number(given: float | None) -> float:
+        return float("nan") if given is None else given
+
+    detail = record.detail
+    return Score(
+        metric=record.metric,
+        version=record.version,
+        question=record.question,
+        value=number(record.value),
+        better=record.better,
+        bounds=_bounds(record.bounds),
+        best=number(record.best),
+        n=record.n,
+        n_undefined=record.n_undefined,
+        n_of=record.n_of,
+        options=record.options,
+        intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
+        nulls=tuple(
+            Null(n.name, number(n.value), interval(n.difference), tuple(map(number, n.per_seed)))
+            for n in record.nulls
+        ),
+        per_seed=tuple(number(v) for v in record.per_seed),
+        detail=None
+        if detail is None
+        else Detail(
+            detail.over,
+            tuple(detail.names),
+            np.array([number(v) for v in detail.values]),
+            None if detail.low is None else np.array([number(v) for v in detail.low]),
+            None if detail.high is None else np.array([number(v) for v in detail.high]),
+        ),
+    )
+
+
+def scores_file(
+    scores: Sequence[Score], verdicts: Sequence[Verdict], unanswered: Sequence[Unanswered]
+) -> ScoresFile:
+    """Scores, the verdicts read from them, and what could not be asked."""
+    return ScoresFile(
+        verdicts=[
+            VerdictRecord(
+                question=v.question,
+                answer=v.answer,
+                because=v.because,
+                metric=v.score.metric,
+                options=_plain_options(v.score.options),
+            )
+            for v in verdicts
+            if v.score is not None and v.answer != "not asked"
+        ],
+        scores=[score_record(s) for s in scores],
+        unanswered=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
+    )
+
+
+def write_scores(path: Path, content: ScoresFile) -> None:
+    """Write ``scores.json``: equal scores are equal bytes."""
+    write_record(path, content)
+
+
+def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
+
+
+def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
+    """Read ``scores.json``."""
+    content = read_record(path, ScoresFile)
+    return [score_of(record) for record in content.scores], content.unanswered

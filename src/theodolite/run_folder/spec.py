@@ -1,0 +1,284 @@
+"""What to run: a YAML file that names registered things and their arguments."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from theodolite.errors import EvidenceError
+from theodolite.io.text import read_yaml
+from theodolite.questions import Question
+from theodolite.results import Items
+
+
+class Strict(BaseModel):
+    """A part of a spec: a misspelt key is an error, not an option that silently does nothing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Named(BaseModel):
+    """A registered thing by name; everything else is its arguments."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What is passed to it."""
+        return dict(self.model_extra or {})
+
+
+class MetricSpec(Strict):
+    """A metric with options; a list of choices is run choice by choice."""
+
+    name: str
+    options: dict[str, Any] = {}
+
+
+class ResamplingSpec(Strict):
+    """How intervals are drawn."""
+
+    resamples: Annotated[int, Field(ge=20, le=100_000)] = 1000
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    seed: Annotated[int, Field(ge=0)] = 0
+    most_pooled: Annotated[int, Field(ge=20)] = 50_000
+    """Scores that need all samples at once use so many of them, drawn at random, if there are
+    more."""
+    clusters: Literal["none", "classes"] = "none"
+    """``classes``: also resample whole classes, as if other classes had been photographed."""
+
+
+def _keys_as_text(given: Any) -> Any:
+    return {str(key): value for key, value in given.items()} if isinstance(given, dict) else given
+
+
+Printed = Annotated[dict[str, float], BeforeValidator(_keys_as_text)]
+
+
+class TableRow(BaseModel):
+    """A row of a table in the report: the options it shows, and what the paper printed."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    paper: Printed = {}
+    """What the paper printed, by column."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that pick this row's scores."""
+        return dict(self.model_extra or {})
+
+
+class TableSpec(Strict):
+    """A table of scores, ours beside the paper's."""
+
+    title: str
+    metric: str
+    columns: str
+    rows: list[TableRow]
+    note: str = ""
+
+
+class GridSpec(Strict):
+    """A table laid out from a stored one: rows by columns of a value."""
+
+    title: str
+    table: str
+    rows: str
+    columns: str
+    values: str
+    percent: bool = True
+    """Whether the values are shares; else they are shown as they are."""
+    paper: dict[str, Printed] = {}
+    note: str = ""
+
+
+class HistogramSpec(Strict):
+    """How the scores of concepts or classes are spread, and the paper's counts in the same bins."""
+
+    title: str
+    metric: str
+    over: Items
+    sweep: str
+    paper: dict[str, list[int]] = {}
+    note: str = ""
+
+
+Filter = dict[str, str | int | float]
+"""Models by what tells them apart, such as ``encoding: soft``."""
+
+
+class ChartSpec(Strict):
+    """Scores of several models over one thing that tells them apart, a line per another."""
+
+    title: str
+    metrics: list[str]
+    across: str
+    """What changes from left to right, such as ``concept_weight``."""
+    lines: str = ""
+    """What each line is, such as ``encoding``."""
+    where: Filter = {}
+    note: str = ""
+
+
+class CriterionSpec(Strict):
+    """Does one group of models leak more than another? Pairs agree in ``matched``."""
+
+    kind: Literal["criterion"]
+    title: str
+    more: Filter
+    less: Filter
+    matched: list[str] = []
+    paper: str = ""
+    """What the paper found."""
+
+
+class CorrelationSpec(Strict):
+    """Do scores follow another score over the models?"""
+
+    kind: Literal["correlation"]
+    title: str
+    metrics: list[str]
+    against: str = "intervention_score"
+    where: list[Filter] = []
+    paper: dict[str, tuple[float, float]] = {}
+    """Correlation and p-value that the paper printed, by metric."""
+
+
+class SanitySpec(Strict):
+    """Do measures of faithfulness tell a perfect explanation from spoilt ones?"""
+
+    kind: Literal["sanity"]
+    title: str
+    classes: int = 0
+    dimensions: int = 0
+    """With the number of classes: what surrogates cost is then said as well."""
+    paper: dict[str, list[float]] = {}
+    """What the paper printed, by measure: perfect, random importances, random concepts."""
+
+
+class LayersSpec(Strict):
+    """Can layers in the middle of a network be explained as if the rest of it were linear?"""
+
+    kind: Literal["layers"]
+    title: str
+    metric: str = "surrogate_distance"
+
+
+class CurveSpec(Strict):
+    """How does a score change with the number of concepts?"""
+
+    kind: Literal["curve"]
+    title: str
+    metric: str = "surrogate_distance"
+
+
+class ScoreCorrelationsSpec(Strict):
+    """Do scores agree about explanations?"""
+
+    kind: Literal["score_correlations"]
+    title: str
+    metrics: dict[str, MetricSpec]
+    """By the name that the table shows."""
+    without: Filter = {}
+    """Compared models to leave out, such as nulls."""
+
+
+class VoteCorrelationsSpec(Strict):
+    """Do numbers that need no people go along with votes?"""
+
+    kind: Literal["vote_correlations"]
+    title: str
+    aggregate: Literal["mode", "mean", "median"] = "mean"
+    where: Filter = {}
+    """Of the compared ones, those whose votes are looked at; the first always."""
+
+
+StudySpec = (
+    CriterionSpec
+    | CorrelationSpec
+    | SanitySpec
+    | LayersSpec
+    | CurveSpec
+    | ScoreCorrelationsSpec
+    | VoteCorrelationsSpec
+)
+
+
+class BenchmarkSpec(Strict):
+    """A table of methods that find concepts, ours beside the paper's."""
+
+    concepts: int
+    """Of the compared explanations, those with so many concepts a class."""
+    paper: dict[str, list[float]] = {}
+    """What the paper printed, by method: error, distance, agreement, rank correlation."""
+
+
+class ReportSpec(Strict):
+    """What the report shows beside the scores."""
+
+    differs: str = ""
+    """Why our figures differ from the paper's."""
+    tables: list[TableSpec] = []
+    grids: list[GridSpec] = []
+    histograms: list[HistogramSpec] = []
+    charts: list[ChartSpec] = []
+    benchmark: BenchmarkSpec | None = None
+    shown: list[str] = []
+    """Compared models that figures show beside the one of the verdicts."""
+    examples: Annotated[int, Field(ge=0, le=48)] = 8
+
+
+class RunSpec(Strict):
+    """One run: data, how evidence is made from it, scores, report."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+    title: str = ""
+    dataset: Named | None = None
+    pipeline: Named | None = None
+    evidence: list[str] = []
+    """Folders of stored evidence, instead of a data set and a pipeline."""
+    seeds: Annotated[list[int], Field(min_length=1, max_length=100)] = [0]
+    metrics: list[MetricSpec] = []
+    """All that the evidence allows, if empty."""
+    headlines: dict[Question, MetricSpec] = {}
+    """The score that each verdict is read from, where not the metric's own choice."""
+    resampling: ResamplingSpec = ResamplingSpec()
+    compared_metrics: list[MetricSpec] = []
+    """What the compared models are scored by; ``metrics`` if empty."""
+    studies: list[Annotated[StudySpec, Field(discriminator="kind")]] = []
+    report: ReportSpec = ReportSpec()
+
+    @model_validator(mode="after")
+    def _has_a_source(self) -> "RunSpec":
+        made = self.dataset is not None and self.pipeline is not None
+        if made == bool(self.evidence):
+            message = "give either dataset and pipeline, or evidence"
+            raise ValueError(message)
+        if min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):
+            message = "seeds must be distinct and not negative"
+            raise ValueError(message)
+        return self
+
+
+def read_spec(path: Path) -> RunSpec:
+    """Read and check a spec."""
+    content = read_yaml(path, "spec")
+    if not isinstance(content, dict):
+        raise EvidenceError(f"spec {path.name!r}", type(content).__name__, "names and values")
+    try:
+        return RunSpec.model_validate(content)
+    except ValidationError as error:
+        raise EvidenceError(
+            f"spec {path.name!r}", first_fault(error), "a spec as documented"
+        ) from error
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong, in one line."""
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"]) or "the whole"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{place}: {fault['msg']}{more}"

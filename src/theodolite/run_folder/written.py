@@ -1,0 +1,91 @@
+"""Files of a run folder that are more than a record: samples, pictures, compared models."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import save
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.produced import Compared, Made
+from theodolite.io.paths import all_or_nothing
+from theodolite.metrics.base import SampleMean, ratio
+from theodolite.run_folder.folder import SHOWN
+from theodolite.run_folder.run_file import ExampleRecord, UnitCardRecord
+from theodolite.run_folder.spec import RunSpec
+from theodolite.scoring.evaluate import Request
+from theodolite.verdicts.answers import by_kind
+
+
+def save_compared(other: Compared, spec: RunSpec, out: Path) -> None:
+    """The evidence of a model that the run compares."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", other.name):
+        raise EvidenceError("model", repr(other.name), "a name of letters, digits, '_', '.', '-'")
+    for seed, bundles in zip(spec.seeds, other.evidence, strict=False):
+        for bundle in bundles:
+            save(bundle, out / "compared" / other.name / f"seed-{seed}" / bundle.kind)
+
+
+def per_sample(requests: Sequence[Request], bundles: Sequence[Evidence]) -> dict[str, list[Any]]:
+    """What each sample gave to each score that is a mean over samples."""
+    kinds = by_kind(bundles)
+    columns: dict[str, list[Any]] = {n: [] for n in ("sample", "metric", "options", "value")}
+    for request in requests:
+        evidence = kinds.get(request.entry.needs)
+        about = request.entry
+        if evidence is None or about.detail or not issubclass(about.state, SampleMean):
+            continue
+        each = request.entry.state.each(evidence, **request.options)
+        value = ratio(each.part, each.whole)
+        value[~each.asked] = np.nan
+        names = [evidence.samples.name(i) for i in range(len(evidence))]
+        plain = {k: v for k, v in request.options.items() if k not in request.entry.sweeps}
+        sweeps = [request.all_options()[name] for name in request.entry.sweeps]
+        for cell in np.ndindex(*value.shape[1:]):
+            chosen = {n: s[i] for n, s, i in zip(request.entry.sweeps, sweeps, cell, strict=True)}
+            label = ", ".join(f"{k}={v}" for k, v in {**plain, **chosen}.items())
+            columns["sample"] += names
+            columns["metric"] += [request.entry.name] * len(names)
+            columns["options"] += [label] * len(names)
+            column = np.moveaxis(value, 0, -1)[cell]
+            columns["value"] += [None if np.isnan(v) else float(v) for v in column]
+    return columns
+
+
+def write_examples(out: Path, made: Made, spec: RunSpec) -> list[ExampleRecord]:
+    """Pictures for the report: rightly and wrongly predicted ones in turn, drawn by the seed."""
+    kinds = {type(bundle): bundle for bundle in made.evidence[0]}
+    shown = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
+    if made.picture is None or shown is None or not spec.report.examples:
+        return []
+    said = shown.explained if isinstance(shown, LocationEvidence) else shown
+    assert isinstance(said, ConceptEvidence)  # noqa: S101
+    order = np.random.default_rng(spec.seeds[0]).permutation(len(shown))
+    right = np.asarray(said.predicted == said.labels)[order]
+    in_turn = [rows for pair in zip(order[right], order[~right], strict=False) for rows in pair]
+    rows = [*in_turn, *(row for row in order if row not in set(in_turn))][: spec.report.examples]
+    examples = []
+    for number, row in enumerate(rows):
+        file = f"pictures/{number:02d}.jpg"
+        content = made.picture(shown.samples.name(int(row)))
+        with all_or_nothing(out / file) as stream:
+            stream.write(content)
+        name = shown.samples.name(int(row))
+        examples.append(ExampleRecord(row=int(row), sample=name, file=file))
+    return examples
+
+
+def write_cards(out: Path, made: Made) -> list[UnitCardRecord]:
+    """Pictures of units and concepts, and what the report says beside them."""
+    for file, content in made.pictures.items():
+        if file.partition("/")[0] not in SHOWN:
+            raise EvidenceError("picture", repr(file), f"a file in one of {', '.join(SHOWN)}")
+        with all_or_nothing(out / file) as stream:
+            stream.write(content)
+    return [UnitCardRecord.model_validate(asdict(card)) for card in made.cards]

@@ -1,0 +1,1 @@
+"""Carry out a spec, compute it again."""

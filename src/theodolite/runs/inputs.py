@@ -1,0 +1,103 @@
+"""What a run reads, looked at before anything is done."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load
+from theodolite.evidence.produced import Made, Pipeline, Progress, Workshop
+from theodolite.evidence.shards import Held, Shards
+from theodolite.errors import EvidenceError
+from theodolite.run_folder.headlines import requests_named
+from theodolite.verdicts.answers import by_kind
+from theodolite.engine.pool import Crew
+from theodolite.engine.base import Engine
+from theodolite.scoring.evaluate import Asked
+from theodolite.run_folder.registry import build
+from theodolite.run_folder.folder import apart_from
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.stored import BUCKETS
+from theodolite.io.paths import confined
+from theodolite.io.stores import Store
+from theodolite.metrics.catalogue import entry
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run reads, writes and keeps what can be used again."""
+
+    data: Path
+    out: Path
+    cache: Path
+
+
+def settled(engine: Engine) -> Engine:
+    """Pieces at a full path: other processes, and later checks, may be elsewhere."""
+    if engine.pieces is None or "://" in engine.pieces:
+        return engine
+    return replace(engine, pieces=str(Path(engine.pieces).resolve()))
+
+
+def check_apart(spec: RunSpec, at: Places, engine: Engine) -> None:
+    """The folder may be emptied, and is sealed: all else must lie outside of it."""
+    for name in spec.evidence:
+        if not name.startswith(BUCKETS):
+            apart_from(at.out, "evidence", confined(at.data, name))
+    if spec.pipeline is not None:
+        apart_from(at.out, "data folder", at.data)
+        apart_from(at.out, "cache", at.cache)
+    pieces = Store.at(engine.pieces).local if engine.pieces else None
+    if pieces is not None:
+        apart_from(at.out, "pieces", pieces)
+
+
+def check_names(spec: RunSpec) -> None:
+    """Refuse scores that there are not."""
+    requests = requests_named(spec.metrics)
+    requests_named(spec.compared_metrics)
+    for question, wanted in spec.headlines.items():
+        about = entry(wanted.name)
+        if about.question != question:
+            raise EvidenceError(
+                f"headlines.{question}", repr(wanted.name), f"a score of {question!r}",
+                f"It answers {about.question!r}: see `theodolite metrics`.",
+            )  # fmt: skip
+        of_it = [r.all_options() for r in requests if r.entry.name == wanted.name]
+        if spec.metrics and not any(_picks(wanted.options, o, about.sweeps) for o in of_it):
+            raise EvidenceError(
+                f"headlines.{question}", f"{wanted.options}", f"options that `metrics` lists for "
+                f"{wanted.name}",
+            )  # fmt: skip
+
+
+def _picks(wanted: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
+    return all(
+        k in options and (v in options[k] if k in sweeps else v == options[k])
+        for k, v in wanted.items()
+    )
+
+
+def check_asked(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> None:
+    """Refuse scores that the evidence does not allow, before anything is done."""
+    for request in requests_named(spec.metrics):
+        needs = request.entry.needs
+        if needs not in kinds:
+            raise EvidenceError(request.entry.name, f"no {needs.kind} evidence", "some")
+        Asked(request, [kinds[needs]])
+
+
+def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[Crew], Made]:
+    """Read what evidence is made from; what comes back makes it."""
+    if spec.evidence:
+        given = [load(confined(at.data, name)) for name in spec.evidence]
+        check_asked(spec, {kind: Held(one) for kind, one in by_kind(given).items()})
+        return lambda _: Made([given])
+    assert spec.dataset is not None  # noqa: S101  the spec was checked
+    assert spec.pipeline is not None  # noqa: S101
+    pipeline: Pipeline = build("pipelines", spec.pipeline, at.data)
+    progress("data", 0, 1)
+    data = build("datasets", spec.dataset, at.data)
+    progress("data", 1, 1)
+    return lambda workers: pipeline.make(data, Workshop(spec.seeds, at.cache, progress, workers))

@@ -1,0 +1,167 @@
+"""Compute a finished run again, all of it or a sample: it must come out the same."""
+
+from pathlib import Path
+
+import numpy as np
+
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import load
+from theodolite.evidence.produced import Compared, Progress, silent
+from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite.run_folder.written import per_sample
+from theodolite.verdicts.answers import answer, by_kind, requests_for
+from theodolite.conflicts.matrix import FILE as CONFLICTS
+from theodolite.conflicts.matrix import conflicts_of_run
+from theodolite.engine.pool import Check, Crew
+from theodolite.engine.base import PIECES
+from theodolite.engine.ledger import Ledger
+from theodolite.engine.processes import Here
+from theodolite.run_folder.scores_file import (
+    ComparedFile,
+    ComparedRecord,
+    ScoresFile,
+    score_record,
+)
+from theodolite.runs.run import answer_made, compared_records
+from theodolite.run_folder.run_file import (
+    MadeRecord,
+    Record,
+    RunRecord,
+    read_record,
+    write_record,
+)
+from theodolite.run_folder.seal import verify
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.stored import BUCKETS, answer_stored, digests_of
+from theodolite.io.paths import confined
+from theodolite.io.stores import Store
+from theodolite.io.tables import read_parquet
+
+
+def share_of(text: str) -> float:
+    """A share written as ``1%`` or ``0.01``.
+
+    >>> share_of("1%"), share_of("all")
+    (0.01, 1.0)
+    """
+    try:
+        share = 1.0 if text == "all" else float(text.removesuffix("%"))
+    except ValueError:
+        share = 0.0
+    share = share / 100 if text.endswith("%") else share
+    if not 0 < share <= 1:
+        raise EvidenceError("recompute", repr(text), "a share such as 1%, or all")
+    return share
+
+
+def recompute(
+    folder: Path, progress: Progress = silent, share: float = 1.0, *, buckets: bool = False
+) -> int:
+    """Compute scores again from the evidence: they must be the same bytes.
+
+    Of evidence in pieces a share of the pieces is computed again, at least one of each work, and
+    all scores from the pieces; of evidence in the run folder a share of the scores. A folder from
+    somebody else may name buckets, which would be asked with your keys: not without ``buckets``.
+    """
+    n = verify(folder)
+    spec = read_record(folder / "run.json", RunRecord).spec
+    made = read_record(folder / "made.json", MadeRecord)
+    named = [address for address in (*made.stored, made.pieces) if address.startswith(BUCKETS)]
+    if named and not buckets:
+        raise EvidenceError(
+            f"run {folder.name!r}", f"the address {named[0]}", "your consent to ask it",
+            "Pass --buckets if you trust this folder.",
+        )  # fmt: skip
+    if made.stored:
+        same = _stored_again(folder, spec, made, progress, share)
+    elif share < 1:
+        same = _some_again(folder, spec, progress, share)
+    else:
+        same = _all_again(folder, spec, progress)
+    if not same:
+        raise VerificationFailed(
+            f"run {folder.name!r}", "other scores when computed again", "the stored ones"
+        )
+    return n
+
+
+def _stored_again(
+    folder: Path, spec: RunSpec, made: MadeRecord, progress: Progress, share: float
+) -> bool:
+    for address, digest in digests_of(made.stored).items():
+        if made.inputs.get(address) != digest:
+            raise VerificationFailed(f"evidence {address!r}", "other content", "that of the run")
+    store = Store.at(made.pieces or folder.resolve() / PIECES)
+    known = read_record(folder / "run.json", RunRecord).code
+    checking = Crew(Here(), Ledger(store), progress, code=known, check=Check(share))
+    checking.given_up = frozenset(_given_up(folder))
+    try:
+        found = answer_stored(spec, made.stored, checking, progress)
+    except VerificationFailed as error:
+        if not made.pieces or checking.ledger.done():
+            raise
+        raise RefusedInput(
+            f"pieces {made.pieces!r}", "nothing there", "the pieces of the run",
+            "They must be where the run had them.",
+        ) from error  # fmt: skip
+    return _same_bytes(folder / "scores.json", scores_file_of(spec, found))
+
+
+def _given_up(folder: Path) -> list[str]:
+    path = folder / "failed.parquet"
+    return [str(key) for key in read_parquet(path)["key"]] if path.is_file() else []
+
+
+def _evidence(folder: Path, spec: RunSpec) -> list[list[Evidence]]:
+    seeds = [folder / "evidence" / f"seed-{seed}" for seed in spec.seeds]
+    stored = [path for path in seeds if path.is_dir()]
+    if not stored:
+        raise RefusedInput(f"run {folder.name!r}", "no evidence of its seeds", "evidence/seed-…")
+    return [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
+
+
+def _all_again(folder: Path, spec: RunSpec, progress: Progress) -> bool:
+    evidence = _evidence(folder, spec)
+    found = answer_made(spec, evidence, progress)
+    same = _same_bytes(folder / "scores.json", scores_file_of(spec, found))
+    if (folder / "compared.json").is_file():
+        stored_models = read_record(folder / "compared.json", ComparedFile).models
+        others = [_load_compared(folder, record, spec) for record in stored_models[1:]]
+        records = compared_records(spec, found, stored_models[0].about, others, progress)
+        same = same and _same_bytes(folder / "compared.json", ComparedFile(models=records))
+    if (folder / CONFLICTS).is_file():
+        columns = per_sample(found.requests, evidence[0])
+        disagree = conflicts_of_run(spec, found.scores, columns, evidence[0])
+        same = same and _same_bytes(folder / CONFLICTS, disagree)
+    return same
+
+
+def _some_again(folder: Path, spec: RunSpec, progress: Progress, share: float) -> bool:
+    """A share of the scores, drawn anew each time."""
+    evidence = _evidence(folder, spec)
+    requests = requests_named(spec.metrics) or requests_for(by_kind(evidence[0]))[0]
+    n = max(round(share * len(requests)), 1)
+    chosen = np.random.default_rng().choice(len(requests), n, replace=False)
+    found = answer(evidence, [requests[i] for i in sorted(chosen)], resampling_of(spec), progress)
+    known = read_record(folder / "scores.json", ScoresFile).scores
+    return all(score_record(score) in known for score in found.scores)
+
+
+def _same_bytes(path: Path, record: Record) -> bool:
+    """Whether writing the record would give the file as it is."""
+    again = path.with_name(f".{path.name}.again")
+    try:
+        write_record(again, record)
+        return again.read_bytes() == path.read_bytes()
+    finally:
+        again.unlink(missing_ok=True)
+
+
+def _load_compared(folder: Path, record: ComparedRecord, spec: RunSpec) -> Compared:
+    root = confined(folder / "compared", record.name)
+    seeds = [root / f"seed-{seed}" for seed in spec.seeds]
+    evidence = [[load(kind) for kind in sorted(s.iterdir())] for s in seeds if s.is_dir()]
+    if not evidence:
+        raise RefusedInput(f"model {record.name!r}", "no stored evidence", "compared/…/seed-…")
+    return Compared(record.name, record.about, evidence)

@@ -1,0 +1,197 @@
+"""Do a run: evidence, scores, run folder."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.files import save
+from theodolite.evidence.produced import Compared, Made, Progress, silent
+from theodolite.evidence.shards import by_class
+from theodolite.conflicts.pictures import write_conflict_pictures
+from theodolite.runs.inputs import Places, check_apart, check_asked, check_names, maker, settled
+from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite.run_folder.written import per_sample, save_compared, write_cards, write_examples
+from theodolite.verdicts.answers import Audit, answer
+from theodolite.conflicts.matrix import FILE as CONFLICTS
+from theodolite.conflicts.matrix import conflicts_of_run
+from theodolite.engine.base import Engine, crew
+from theodolite.scoring.evaluate import Request, Resampling
+from theodolite.run_folder.scores_file import (
+    ComparedFile,
+    ComparedRecord,
+    score_record,
+    write_scores,
+)
+from theodolite.run_folder.folder import check_folder, no_linked_pieces, prepare_folder
+from theodolite.run_folder.run_file import (
+    ConceptCardRecord,
+    MadeRecord,
+    begin,
+    run_record,
+    write_record,
+)
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.stored import (
+    by_kind,
+    digests_of,
+    notes_of,
+    run_stored,
+    stored_addresses,
+    write_failed,
+)
+from theodolite.findings.leakage import write_studies
+from theodolite.io.arrays import write_safetensors
+from theodolite.io.tables import write_parquet
+
+__all__ = ["Places", "answer_made", "compared_records", "run", "run_made"]
+
+
+def run(
+    spec: RunSpec,
+    at: Places,
+    progress: Progress = silent,
+    command: str = "",
+    engine: Engine | None = None,
+    *,
+    overwrite: bool | None = None,
+) -> Audit:
+    """Run a spec into its folder. It is complete but not sealed: a report may follow.
+
+    A folder with a run that was cut off goes on with what is missing. What the run reads is looked
+    at first; only then is the folder prepared, by ``prepare_folder`` with this ``overwrite``.
+    ``None``: it is as it should be.
+    """
+    engine = settled(engine or Engine(workers=1))
+    if overwrite is not None:
+        check_folder(at.out, overwrite=overwrite)
+    no_linked_pieces(at.out)
+    check_names(spec)  # a misspelt metric must not cost an hour first
+    check_apart(spec, at, engine)
+    addresses = stored_addresses(spec, at.data)
+    inputs = digests_of(addresses)
+    if addresses:
+        check_asked(spec, by_kind(spec, addresses))
+    make = None if addresses else maker(spec, at, progress)
+    if overwrite is not None:
+        prepare_folder(at.out, overwrite=overwrite)
+    begin(at.out / "run.json", run_record(spec, command, engine.chosen()[1], inputs))
+    with crew(engine, at.out, progress) as workers:
+        try:
+            if make is None:
+                found = run_stored(spec, addresses, at.out, workers, progress, engine.pieces or "")
+            else:
+                made = make(workers)
+                made = replace(made, notes=[*notes_of(workers), *made.notes])
+                found = run_made(spec, made, at.out, progress, failed=workers.n_failed)
+        finally:
+            write_failed(at.out, workers)
+        if engine.pieces is None:
+            workers.ledger.keep_only(workers.keys)
+    return found
+
+
+def run_made(
+    spec: RunSpec,
+    made: Made,
+    out: Path,
+    progress: Progress = silent,
+    failed: int = 0,
+    scored: Audit | None = None,
+) -> Audit:
+    """Score evidence that is made already, unless it is scored, and write all but ``run.json``."""
+    started = time.monotonic() - (scored.seconds if scored is not None else 0.0)
+    evidence = [[_clustered(bundle, spec) for bundle in bundles] for bundles in made.evidence]
+    for seed, bundles in zip(spec.seeds, evidence, strict=False):
+        for bundle in bundles:
+            save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
+    found = answer_made(spec, evidence, progress) if scored is None else scored
+    write_scores(out / "scores.json", scores_file_of(spec, found))
+    if made.compared or spec.studies:
+        for other in made.compared:
+            save_compared(other, spec, out)
+        records = compared_records(spec, found, made.about, made.compared, progress)
+        if made.compared:
+            write_record(out / "compared.json", ComparedFile(models=records))
+        firsts = [evidence[0], *(other.evidence[0] for other in made.compared)]
+        write_studies(out / "studies.json", spec, records, firsts)
+    columns = per_sample(found.requests, evidence[0])
+    write_parquet(out / "per_sample.parquet", columns)
+    disagree = conflicts_of_run(spec, found.scores, columns, evidence[0])
+    if disagree.judged or disagree.verdicts:
+        write_record(out / CONFLICTS, disagree)
+    for name, table in made.tables.items():
+        write_parquet(out / "tables" / f"{name}.parquet", table)
+    if made.model:
+        write_safetensors(out / "model.safetensors", made.model)
+    about = MadeRecord(
+        notes=[*made.notes, *found.notes],
+        facts=list(made.facts),
+        inputs=dict(made.inputs),
+        examples=write_examples(out, made, spec),
+        conflict_examples=write_conflict_pictures(out, made, disagree),
+        cards=write_cards(out, made),
+        concept_cards=[ConceptCardRecord.model_validate(asdict(c)) for c in made.concept_cards],
+        seconds_scoring=round(time.monotonic() - started, 1),
+        failed_pieces=failed,
+    )
+    write_record(out / "made.json", about)
+    return found
+
+
+def answer_made(
+    spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Progress = silent
+) -> Audit:
+    """The scores of a spec, from evidence in memory."""
+    return answer(evidence, requests_named(spec.metrics) or None, resampling_of(spec), progress)
+
+
+def compared_records(
+    spec: RunSpec,
+    found: Audit,
+    about: Mapping[str, float | int | str],
+    others: Sequence[Compared],
+    progress: Progress,
+) -> list[ComparedRecord]:
+    """Scores of all models: the one of the verdicts, then the others by the same metrics."""
+    name = str(about.get("name", spec.name))
+    main = ComparedRecord(name=name, about=dict(about), scores=[*map(score_record, found.scores)])
+    records = [main]
+    requests = requests_named(spec.compared_metrics or spec.metrics)
+    for number, other in enumerate(others):
+        progress("compared models", number, len(others))
+        kinds = {type(bundle) for bundle in other.evidence[0]} | {ConceptEvidence}
+        asked = [r for r in requests if r.entry.needs in kinds] if requests else None
+        if asked is not None:  # compared models need not all have the same arrays
+            asked = [r for r in asked if all(_allowed(r, seed) for seed in other.evidence)]
+        evidence = [[_clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
+        scores = answer(evidence, asked, _lighter(spec)).scores
+        records.append(
+            ComparedRecord(
+                name=other.name, about=dict(other.about), scores=[*map(score_record, scores)]
+            )
+        )
+    progress("compared models", len(others), len(others))
+    return records
+
+
+def _allowed(request: Request, bundles: Sequence[Evidence]) -> bool:
+    """Whether these bundles have the arrays for it."""
+    own = [bundle for bundle in bundles if type(bundle) is request.entry.needs]
+    return not any(request.entry.missing(bundle, request.options) for bundle in own)
+
+
+def _lighter(spec: RunSpec) -> Resampling:
+    """Compared models are told apart by their seeds: less resampling, nulls drawn once."""
+    given = spec.resampling
+    return Resampling(min(given.resamples, 100), given.level, given.seed, most_null_draws=1)
+
+
+def _clustered(bundle: Evidence, spec: RunSpec) -> Any:
+    if spec.resampling.clusters == "none" or isinstance(bundle, InterventionEvidence):
+        return bundle  # interventions know no labels: samples are resampled
+    return by_class(bundle)

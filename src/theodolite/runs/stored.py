@@ -1,0 +1,134 @@
+"""Score evidence that lies in a store, piece by piece, into a run folder."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.produced import Progress, silent
+from theodolite.evidence.shards import Shards
+from theodolite.evidence.store import Stored, is_stored, stored
+from theodolite.evidence.workers import Workers
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.scoring.passes import NOTHING_COUNTED
+from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite.verdicts.answers import Audit, answer_shards
+from theodolite.engine.pool import Crew
+from theodolite.run_folder.scores_file import write_scores
+from theodolite.run_folder.run_file import MadeRecord, write_record
+from theodolite.run_folder.spec import RunSpec
+from theodolite.io.paths import confined
+from theodolite.io.tables import write_parquet
+
+BUCKETS = ("s3://", "gs://")
+"""How addresses in a spec begin. Everything else is a path below the data folder."""
+
+
+def no_pieces_at(address: str) -> RefusedInput:
+    """The address is misspelt, or nothing was written there."""
+    return RefusedInput(
+        f"address {address!r}", "no evidence in pieces there", "header.json and the pieces",
+        "Check the spelling; `theodolite data store` writes evidence in pieces.",
+    )  # fmt: skip
+
+
+def stored_addresses(spec: RunSpec, data: Path) -> list[str]:
+    """Where the spec's evidence lies, if it lies in pieces."""
+    addresses = [
+        name if name.startswith(BUCKETS) else str(confined(data, name)) for name in spec.evidence
+    ]
+    in_pieces = [is_stored(address) for address in addresses]
+    for address, found in zip(addresses, in_pieces, strict=True):
+        if address.startswith(BUCKETS) and not found:
+            raise no_pieces_at(address)
+    if any(in_pieces) and not all(in_pieces):
+        raise EvidenceError("evidence", "bundles in pieces and others", "all of one sort")
+    return addresses if any(in_pieces) else []
+
+
+def run_stored(
+    spec: RunSpec,
+    addresses: Sequence[str],
+    out: Path,
+    crew: Crew,
+    progress: Progress = silent,
+    pieces: str = "",
+) -> Audit:
+    """Write all but ``run.json``. The evidence stays where it is; its digests are kept."""
+    started = time.monotonic()
+    try:
+        found = answer_stored(spec, addresses, crew, progress)
+    except EvidenceError as error:
+        if error.came != NOTHING_COUNTED or not crew.failed:
+            raise
+        first = crew.failed[0]
+        came = f"{error.came}; the first failed with {first.error}: {first.message}"
+        raise EvidenceError(error.what, came, error.needed, error.do) from error
+    write_scores(out / "scores.json", scores_file_of(spec, found))
+    notes = [*notes_of(crew), *found.notes]
+    write_record(
+        out / "made.json",
+        MadeRecord(
+            notes=notes,
+            inputs=digests_of(addresses),
+            stored=list(addresses),
+            pieces=pieces,
+            failed_pieces=crew.n_failed,
+            seconds_scoring=round(time.monotonic() - started, 1),
+        ),
+    )
+    return replace(found, notes=tuple(notes), failed_pieces=crew.n_failed)
+
+
+def answer_stored(
+    spec: RunSpec, addresses: Sequence[str], workers: Workers, progress: Progress = silent
+) -> Audit:
+    """The scores of a spec, from stored evidence."""
+    requests = requests_named(spec.metrics) or None
+    return answer_shards(
+        [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers
+    )
+
+
+def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:
+    """Stored bundles by kind; concept evidence inside another serves if there is no other."""
+    found: dict[type[Evidence], Stored] = {}
+    for address in addresses:
+        bundle = stored(address)
+        if bundle.kind in found:
+            raise EvidenceError("evidence", f"two bundles of {bundle.kind.kind}", "one of a kind")
+        found[bundle.kind] = bundle
+    for address in addresses:
+        if "explained" in dict(stored(address).kind.inner_kinds()):
+            found.setdefault(ConceptEvidence, stored(address, "explained"))
+    if spec.resampling.clusters == "classes":
+        return {kind: bundle.by_class() for kind, bundle in found.items()}
+    return dict(found)
+
+
+def digests_of(addresses: Sequence[str]) -> dict[str, str]:
+    """What was read: a digest of each store's header and list of pieces, which has theirs."""
+    return {address: stored(address).digest() for address in addresses}
+
+
+def notes_of(crew: Crew) -> list[str]:
+    """What a reader must know first: pieces that were given up, a cluster open to anybody."""
+    said = list(getattr(crew.pool, "notes", ()))
+    if not crew.failed:
+        return said
+    return [
+        *said,
+        f"Partial: {crew.n_failed} pieces failed three times and were left out (failed.parquet). "
+        "The scores are those of the rest.",
+    ]
+
+
+def write_failed(out: Path, crew: Crew) -> None:
+    """The pieces that were given up, and why."""
+    if crew.failed:
+        rows = sorted(crew.failed, key=lambda failed: (failed.piece, failed.key))
+        names = ("piece", "key", "error", "message", "traceback_sha256", "tries")
+        columns = {name: [getattr(row, name) for row in rows] for name in names}
+        write_parquet(out / "failed.parquet", columns)

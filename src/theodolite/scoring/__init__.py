@@ -1,0 +1,1 @@
+"""Values, intervals and nulls from evidence in pieces."""

@@ -1,0 +1,306 @@
+"""From evidence to scores, each with its intervals and nulls."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.produced import Progress, silent
+from theodolite.evidence.shards import Clusters, Held, Shards, clusters_of
+from theodolite.evidence.workers import Alone, Workers
+from theodolite.metrics.base import Baseline, Entry, SampleMean
+from theodolite.results import Detail, Interval, Items, Null, Score, Source
+from theodolite.scoring.counting import Slot, countings, seeds_of
+from theodolite.scoring.passes import Wanted, passes
+from theodolite.scoring.plan import Plan
+from theodolite.scoring.pooled import Drawn, pooled_values
+from theodolite.scoring.request import Request, Resampling, expand
+from theodolite.scoring.values import Values, mean_of_defined, over_draws, over_seeds
+from theodolite.stats.resampling import (
+    boundary_interval,
+    mean_interval,
+    percentile_interval,
+    shuffle_interval,
+)
+
+__all__ = ["Asked", "Request", "Resampling", "evaluate", "evaluate_all", "expand"]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A request, and the evidence it is put to: one per seed of the experiment, mostly one."""
+
+    request: Request
+    evidence: Sequence[Shards]
+
+    def __post_init__(self) -> None:
+        entry = self.request.entry
+        missing = entry.missing(self.evidence[0].first(), self.request.options)
+        if missing:
+            raise EvidenceError(
+                entry.name, f"no {', '.join(missing)}", "them", "Pass these arrays in the evidence."
+            )
+
+
+def evaluate(
+    request: Request,
+    evidence: Sequence[Evidence],
+    resampling: Resampling,
+    workers: Workers | None = None,
+) -> list[Score]:
+    """Scores of one metric: one per combination of its swept options.
+
+    Args:
+        request: The metric and its options.
+        evidence: One bundle per seed of the experiment; mostly just one.
+        resampling: Intervals and nulls.
+        workers: Whoever makes the sums; here and now if not given.
+    """
+    asked = Asked(request, [Held(bundle) for bundle in evidence])
+    return evaluate_all([asked], resampling, workers)[0]
+
+
+def evaluate_all(
+    asked: Sequence[Asked],
+    resampling: Resampling,
+    workers: Workers | None = None,
+    progress: Progress = silent,
+) -> list[list[Score]]:
+    """Scores of several metrics, for which each piece of the evidence is read once, not each time.
+
+    What adds up is counted piece by piece by the workers. What needs all samples at once is
+    computed here, from as many samples as ``resampling.most_pooled``.
+    """
+    workers = workers or Alone()
+    clusters = {id(one.evidence[0]): one.evidence[0] for one in asked}
+    known = {key: clusters_of(source) for key, source in clusters.items()}
+    plans = [_plan(one, resampling, known[id(one.evidence[0])]) for one in asked]
+    streams = [n for n, one in enumerate(asked) if one.request.entry.streams]
+    wanted = [
+        Wanted(n, counting, asked[n].evidence[counting.experiment])
+        for n in streams
+        for counting in countings(asked[n].request, plans[n], len(asked[n].evidence))
+    ]
+    # one core for products of this size: faster than waiting for a busy second one, and the last
+    # digit does not depend on the machine
+    with threadpool_limits(1, user_api="blas"):
+        found, left = passes(wanted, workers, progress)
+        found += [{}] * (len(asked) - len(found))
+        drawn = Drawn(left)
+        pooled = [n for n in range(len(asked)) if n not in streams]
+        for done, n in enumerate(pooled):
+            progress("scores that need all samples at once", done, len(pooled))
+            found[n] = pooled_values(asked[n].request, plans[n], asked[n].evidence, drawn, workers)
+        if pooled:
+            progress("scores that need all samples at once", len(pooled), len(pooled))
+        return [
+            list(_scores(_found(one, plan, values)))
+            for one, plan, values in zip(asked, plans, found, strict=True)
+        ]
+
+
+def _plan(one: Asked, resampling: Resampling, clusters: Clusters | None) -> Plan:
+    n = len(one.evidence[0])
+    if not one.request.entry.streams:
+        n = min(n, resampling.most_pooled)
+    return Plan(one.request.entry, n, clusters, resampling)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """All that the scores of one request are read from."""
+
+    request: Request
+    plan: Plan
+    evidence: Evidence
+    """A sample of it, for the names."""
+    seeds: list[Values]
+    nulls: dict[str, tuple[np.ndarray, np.ndarray]]
+    best: np.ndarray
+
+    @property
+    def entry(self) -> Entry:
+        return self.request.entry
+
+    def head(self, values: np.ndarray) -> np.ndarray:
+        """A metric with detail is summed up by the mean of what is defined."""
+        return mean_of_defined(np.moveaxis(values, -1, 0)) if self.entry.detail else values
+
+
+def _found(one: Asked, plan: Plan, values: dict[Slot, Values]) -> _Found:
+    entry, options = one.request.entry, one.request.all_options()
+    seeds = range(len(one.evidence))
+    if entry.best is not None:
+        best = values["best", 0, "", 0].rows[0]
+    else:  # nothing stands in the way of the bound
+        shape = tuple(len(options[name]) for name in entry.sweeps)
+        best = np.full(shape, entry.bounds[1 if entry.better == "higher" else 0])
+    return _Found(
+        one.request,
+        plan,
+        one.evidence[0].first(),
+        [values["value", seed, "", 0] for seed in seeds],
+        {b.name: _null(values, b, plan, len(seeds)) for b in entry.baselines},
+        np.asarray(best),
+    )
+
+
+def _null(
+    values: dict[Slot, Values], baseline: Baseline, plan: Plan, seeds: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """A null's values, the mean over the experiment's seeds as for the score itself; and by seed.
+
+    Of a null on evidence the rows are those of the plan, averaged over draws; of a null on the
+    state they are the draws.
+    """
+    if baseline.on == "state":
+        drawn = [values["null", seed, baseline.name, 0].rows for seed in range(seeds)]
+        return mean_of_defined(drawn), np.stack([mean_of_defined(one) for one in drawn])
+    each = [
+        over_draws(
+            [values["null", seed, baseline.name, draw].rows for draw in seeds_of(plan, baseline)],
+            baseline,
+        )
+        for seed in range(seeds)
+    ]
+    return over_seeds(each), np.stack([rows[0] for rows in each])
+
+
+def _scores(found: _Found) -> Iterator[Score]:
+    entry, options = found.entry, found.request.all_options()
+    values = over_seeds([seed.rows for seed in found.seeds])
+    heads = found.head(values)
+    per_seed = np.stack([found.head(seed.rows[:1])[0] for seed in found.seeds])
+    null_heads = {name: (found.head(a), found.head(b)) for name, (a, b) in found.nulls.items()}
+    sweeps = [[(name, choice) for choice in options[name]] for name in entry.sweeps]
+    for cell in np.ndindex(*(len(sweep) for sweep in sweeps)):
+        chosen = dict(sweep[i] for sweep, i in zip(sweeps, cell, strict=True))
+        at = (slice(None), *cell)
+        detail = _detail(options["over"], values[at], found) if entry.detail else None
+        n, n_undefined, n_of = _counts(found, cell, detail)
+        score = Score(
+            metric=entry.name,
+            version=entry.version,
+            question=entry.question,
+            value=float(heads[at][0]),
+            better=entry.better,
+            bounds=entry.bounds,
+            best=float(found.best[cell]),
+            n=n,
+            n_undefined=n_undefined,
+            n_of=n_of,
+            options=options | chosen,
+            detail=detail,
+        )
+        intervals = _intervals(score, heads[at], per_seed[at], found)
+        at_cell = {name: (rows[at], each[at]) for name, (rows, each) in null_heads.items()}
+        nulls = _nulls(at_cell, heads[at], found)
+        seeds = tuple(float(v) for v in per_seed[at]) if len(per_seed) > 1 else ()
+        yield replace(score, intervals=tuple(intervals), nulls=nulls, per_seed=seeds)
+
+
+def _counts(found: _Found, cell: tuple[int, ...], detail: Detail | None) -> tuple[int, int, str]:
+    """What was counted, a seed's average where seeds differ."""
+    if detail is not None:
+        undefined = int(np.isnan(detail.values).sum())
+        return len(detail.values) - undefined, undefined, detail.over
+    both = [[s.defined[cell], s.undefined[cell]] for s in found.seeds if s.defined is not None]  # type: ignore[index]
+    defined, undefined = np.mean(both, axis=0)
+    return math.ceil(defined), round(float(undefined)), found.entry.state.counts_of
+
+
+def _detail(over: Items, values: np.ndarray, found: _Found) -> Detail:
+    rows = values[found.plan.block(found.plan.sources[0])]
+    each = [
+        percentile_interval(rows[:, j], float(values[0, j]), found.plan.resampling.level, over)
+        for j in range(values.shape[1])
+    ]
+    low = high = None
+    if any(each):
+        ends = np.array([(np.nan, np.nan) if one is None else (one.low, one.high) for one in each])
+        low, high = np.clip(ends, *found.entry.bounds).T
+    return Detail(over, _names(found.evidence, over), values[0], low, high)
+
+
+def _names(evidence: Evidence, over: Items) -> tuple[str, ...]:
+    if over != "pairs":
+        names: tuple[str, ...] = getattr(evidence, over).names
+        return names
+    return tuple(f"{a} × {b}" for a, b in itertools.combinations(evidence.concepts.names, 2))  # type: ignore[attr-defined]
+
+
+def _intervals(
+    score: Score,
+    head: Float[np.ndarray, " rows"],
+    per_seed: Float[np.ndarray, " seeds"],
+    found: _Found,
+) -> Iterator[Interval]:
+    """Each source of chance apart; the one to quote first."""
+    level = found.plan.resampling.level
+    candidates = [_over(source, score, head, found) for source in found.plan.sources]
+    if score.detail is not None:  # a mean over concepts is as sure as there are concepts
+        candidates.insert(0, _over_items(score.detail, score.value, found.plan.resampling))
+    candidates.append(mean_interval(per_seed, level, "seeds"))
+    for one in candidates:
+        if one is not None:
+            low, high = np.clip((one.low, one.high), *score.bounds)
+            yield replace(one, low=float(low), high=float(high))
+
+
+def _over(source: Source, score: Score, head: np.ndarray, found: _Found) -> Interval | None:
+    level = found.plan.resampling.level
+    interval = percentile_interval(head[found.plan.block(source)], score.value, level, source)
+    if interval is not None or not issubclass(found.entry.state, SampleMean):
+        return interval
+    worst = score.bounds[0] if score.better == "higher" else score.bounds[1]
+    if not math.isfinite(worst):  # how far a sample not met could be off has no limit
+        return None
+    n = score.n if source == "samples" else found.plan.n_clusters
+    return boundary_interval(score.value, (worst, score.best), n, level, source)
+
+
+def _over_items(detail: Detail, value: float, resampling: Resampling) -> Interval | None:
+    items = detail.values[~np.isnan(detail.values)]
+    if not len(items):
+        return None
+    random = np.random.default_rng(resampling.seed)
+    picks = random.integers(0, len(items), (resampling.resamples, len(items)))
+    return percentile_interval(items[picks].mean(axis=1), value, resampling.level, detail.over)
+
+
+def _nothing_varied(middle: float, found: _Found) -> Interval:
+    """Where no resample differs: as if one of the samples that would differ had not been met."""
+    n, level = max(found.plan.n, 1), found.plan.resampling.level
+    reach = 1 - ((1 - level) / 2) ** (1 / n)
+    return Interval(
+        middle - reach, middle + reach, level, found.plan.sources[0], "exact, nothing varied", n
+    )
+
+
+def _nulls(
+    nulls: dict[str, tuple[np.ndarray, np.ndarray]], head: np.ndarray, found: _Found
+) -> tuple[Null, ...]:
+    """The nulls, the hardest to beat first."""
+    source, level = found.plan.sources[0], found.plan.resampling.level
+    rows = found.plan.block(source)
+    compared = []
+    for baseline in found.entry.baselines:
+        values, each = nulls[baseline.name]
+        seeds = tuple(float(v) for v in each) if len(each) > 1 else ()
+        if baseline.on == "state":
+            away = shuffle_interval(values, float(head[0]), level)
+            compared.append(Null(baseline.name, float(mean_of_defined(values)), away, seeds))
+        else:
+            moved, middle = head[rows] - values[rows], float(head[0] - values[0])
+            away = percentile_interval(moved, middle, level, source)
+            if away is None and baseline.clean and not np.isnan(moved).all():
+                away = _nothing_varied(middle, found)
+            compared.append(Null(baseline.name, float(values[0]), away, seeds))
+    sign = -1.0 if found.entry.better == "higher" else 1.0
+    return tuple(sorted(compared, key=lambda null: (np.isnan(null.value), sign * null.value)))

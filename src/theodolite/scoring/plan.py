@@ -1,0 +1,79 @@
+"""How chance is drawn: which rows of the resampled values mean what."""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.shards import Clusters
+from theodolite.metrics.base import Baseline, Entry, Pooled
+from theodolite.results import Source
+from theodolite.scoring.request import Resampling
+from theodolite.stats.resampling import poisson_weights
+
+POOLED_NULL_DRAWS = 3
+
+
+class Plan:
+    """Which rows of the resampled values mean what: the value itself, then one block per source."""
+
+    def __init__(
+        self, entry: Entry, n: int, clusters: Clusters | None, resampling: Resampling
+    ) -> None:
+        self.resampling = resampling
+        self.pooled = issubclass(entry.state, Pooled)
+        self.n = n
+        self.sources: tuple[Source, ...] = ("samples",)
+        self.n_clusters = 0
+        if clusters is not None and not (entry.per_class and clusters.whole_classes):
+            self.sources = ("clusters", "samples")  # the first is the one to quote
+            self.n_clusters = clusters.n
+
+    def weights(self, evidence: Evidence, rows: slice) -> Float[np.ndarray, "rows samples"]:
+        """The weights of a shard for some rows of the plan."""
+        keys = {"samples": evidence.samples.index, "clusters": evidence.samples.clusters}
+        blocks = [np.ones((1, len(evidence)), np.uint8)]
+        for number, source in enumerate(self.sources):
+            if rows.stop <= 1:
+                break
+            drawn = np.ascontiguousarray(keys[source], np.int64).tobytes()
+            blocks.append(_drawn(drawn, self.resampling.resamples, self.resampling.seed + number))
+        return np.concatenate(blocks)[rows].astype(np.float64)
+
+    def __len__(self) -> int:
+        return 1 + len(self.sources) * self.resampling.resamples
+
+    def draws(self, baseline: Baseline) -> int:
+        """How often a null is drawn: once if it is large or not random, more often if small."""
+        if baseline.on == "state":
+            return self.resampling.shuffles
+        if not baseline.random:
+            return 1
+        if self.pooled:  # each costs as much as the score itself, and each comes out otherwise
+            return min(POOLED_NULL_DRAWS, self.resampling.most_null_draws)
+        wanted = math.ceil(self.resampling.null_pieces / max(self.n, 1))
+        return min(wanted, self.resampling.most_null_draws)
+
+    def rows_of_nulls(self) -> int:
+        """Nulls are compared with the value and with the source to quote; no more is needed."""
+        return 1 + self.resampling.resamples
+
+    def block(self, source: Source) -> slice:
+        """The rows of one source."""
+        start = 1 + self.sources.index(source) * self.resampling.resamples
+        return slice(start, start + self.resampling.resamples)
+
+    def about(self) -> dict[str, Any]:
+        """What decides the weights."""
+        given = self.resampling
+        return {"sources": self.sources, "resamples": given.resamples, "seed": given.seed}
+
+
+@functools.lru_cache(maxsize=4)
+def _drawn(keys: bytes, resamples: int, seed: int) -> np.ndarray:
+    """Weights of one shard: the same for all metrics, options and nulls, so drawn once."""
+    numbers = np.frombuffer(keys, np.int64)
+    return poisson_weights(numbers, resamples, seed).astype(np.uint8)

@@ -1,0 +1,64 @@
+"""Values read from states: as they are, as resampled, over draws and over seeds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.metrics.base import Baseline, Pooled
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Values in rows, row 0 as they are, then as resampled; and what was counted."""
+
+    rows: Float[np.ndarray, "rows *shape"]
+    defined: np.ndarray | None = None
+    undefined: np.ndarray | None = None
+    """What was counted, for states that count."""
+
+    @classmethod
+    def of(cls, state: Any, finish: Mapping[str, Any]) -> "Values":
+        """What a state says."""
+        rows = np.asarray(state.value(**finish))
+        if hasattr(state, "counted"):
+            return cls(rows, *(np.asarray(part[0]) for part in state.counted()))
+        if isinstance(state, Pooled):  # all samples enter; what is undefined shows in the detail
+            shape = rows.shape[1:]
+            return cls(rows, np.full(shape, len(state)), np.zeros(shape))
+        return cls(rows)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Values"]) -> "Values":
+        """Blocks of rows, one after the other; what was counted is in the first."""
+        rows = np.concatenate([part.rows for part in parts])
+        return cls(rows, parts[0].defined, parts[0].undefined)
+
+
+def over_draws(draws: Sequence[np.ndarray], baseline: Baseline) -> np.ndarray:
+    """The mean over draws of a null. What a clean null must not be exceeded by is known only as
+    well as it was drawn, so its resampled rows are those of one draw after the other."""
+    mean = mean_of_defined(draws)
+    if baseline.clean and len(draws) > 1:
+        for row in range(1, len(mean)):
+            mean[row] = draws[row % len(draws)][row]
+    return mean
+
+
+def over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:
+    """The mean over the experiment's seeds; how it varies over samples is the first seed's."""
+    first = next((v for v in values if not np.isnan(v[:1]).all()), values[0])
+    moved = first - first[:1]
+    moved[:1] = 0.0
+    return np.asarray(mean_of_defined([v[:1] for v in values]) + moved)
+
+
+def mean_of_defined(arrays: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    """Mean of what is defined; NaN where nothing is."""
+    stacked = np.asarray(arrays)
+    defined = ~np.isnan(stacked)
+    n = defined.sum(axis=0)
+    total = np.where(defined, stacked, 0.0).sum(axis=0)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)

@@ -1,0 +1,1 @@
+"""Estimators, kernels, resampling."""

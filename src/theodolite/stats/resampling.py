@@ -1,0 +1,93 @@
+"""Intervals by resampling: which samples count how often, the same in every shard and order."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import pdtr, stdtrit  # scipy.stats would take a second to load
+
+from theodolite.evidence.sampling import uniform
+from theodolite.results import Interval, Source
+
+_POISSON = pdtr(np.arange(24), 1.0)  # shares of 0, at most 1, at most 2, … of Poisson(1)
+
+
+def poisson_weights(
+    keys: Int[np.ndarray, " samples"], resamples: int, seed: int
+) -> Float[np.ndarray, "resamples samples"]:
+    """How often each sample counts in each resample: independent Poisson(1) numbers.
+
+    A sample's numbers depend on its key and the seed alone, so that shards on different machines
+    draw the same resamples, and samples with one key (a cluster) are drawn together. For sums and
+    ratios of sums this is the bootstrap, without needing to know how many samples there are.
+
+    >>> whole = poisson_weights(np.arange(5), 3, seed=1)
+    >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
+    True
+    """
+    drawn = uniform(keys, (resamples,), seed).T
+    return np.asarray(np.searchsorted(_POISSON, drawn, side="right"), np.float64)
+
+
+def percentile_interval(
+    resampled: Float[np.ndarray, " resamples"], value: float, level: float, over: Source
+) -> Interval | None:
+    """The middle share of the resampled values; none if nothing was defined or nothing varied.
+
+    The resampled values are moved so that their median is the value. For a mean that changes next
+    to nothing. A cosine of noisy means, however, gets smaller with every bit of noise, and
+    resampling adds noise: unmoved, its interval would lie beside the value.
+    """
+    defined = resampled[~np.isnan(resampled)]
+    if len(defined) < 2 or np.ptp(defined) <= 1e-14:
+        return None
+    tail = (1 - level) / 2
+    low, middle, high = np.quantile(defined, [tail, 0.5, 1 - tail])
+    below, above = float(low - middle), float(high - middle)
+    method = "bootstrap percentiles around the value"
+    return Interval(value + below, value + above, level, over, method, len(defined))
+
+
+def shuffle_interval(
+    shuffled: Float[np.ndarray, " draws"], value: float, level: float
+) -> Interval | None:
+    """How far a value stands out from a null that was drawn many times: a permutation test.
+
+    The interval of the difference lies beside 0 where the value lies beside the middle ``level``
+    of the draws.
+    """
+    defined = shuffled[~np.isnan(shuffled)]
+    if len(defined) < 2 or np.isnan(value):
+        return None
+    tail = (1 - level) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return Interval(
+        float(value - high), float(value - low), level, "shuffles", "shuffles", len(defined)
+    )
+
+
+def boundary_interval(
+    value: float, bounds: tuple[float, float], n: int, level: float, over: Source
+) -> Interval | None:
+    """For a mean of n samples that all sit on a bound, where resampling sees no spread.
+
+    If all n samples are at the bound, then with confidence ``level`` at least a share
+    ((1 - level) / 2) ** (1 / n) of all samples is, and the mean is at least as near as that.
+    """
+    near = next((end for end in bounds if abs(value - end) <= 1e-12), None)
+    if n < 1 or near is None:
+        return None
+    reach = abs(bounds[1] - bounds[0]) * (1 - ((1 - level) / 2) ** (1 / n))
+    low, high = (value - reach, value) if near == max(bounds) else (value, value + reach)
+    return Interval(low, high, level, over, "exact, all samples on the bound", n)
+
+
+def mean_interval(values: Float[np.ndarray, " n"], level: float, over: Source) -> Interval | None:
+    """Student's interval for the mean of a few independent values, such as seeds."""
+    defined = values[~np.isnan(values)]
+    if len(defined) < 2:
+        return None
+    error = defined.std(ddof=1) / np.sqrt(len(defined))
+    if error <= 1e-14:  # the seeds changed nothing
+        return None
+    half = float(stdtrit(len(defined) - 1, (1 + level) / 2) * error)
+    middle = float(defined.mean())
+    return Interval(middle - half, middle + half, level, over, "Student t", len(defined))

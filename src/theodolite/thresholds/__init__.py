@@ -1,0 +1,1 @@
+"""Thresholds met or not."""

@@ -1,0 +1,160 @@
+"""The file that says what is good enough: read strictly, and its mistakes explained."""
+
+import difflib
+import itertools
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StrictBool, ValidationError, model_validator
+
+from theodolite.errors import EvidenceError
+from theodolite.io.text import read_yaml
+from theodolite.metrics.catalogue import entry
+from theodolite.questions import QUESTIONS, Question
+from theodolite.run_folder.spec import Strict, first_fault
+from theodolite.scoring.request import expand
+
+MEANT = {
+    "min": "at_least", "minimum": "at_least", "least": "at_least",
+    "max": "at_most", "maximum": "at_most", "most": "at_most",
+}  # fmt: skip
+"""Words that others use for our keys."""
+
+
+def _word(given: Any) -> Any:
+    """YAML reads a bare yes as true."""
+    return {True: "yes", False: "no"}[given] if isinstance(given, bool) else given
+
+
+def _no_word(given: Any) -> Any:
+    """A bare yes would pass for 1."""
+    if isinstance(given, bool):
+        message = "give a number"
+        raise ValueError(message)
+    return given
+
+
+Number = Annotated[float, BeforeValidator(_no_word), Field(allow_inf_nan=False)]
+Least = Annotated[Literal["yes", "partly"], BeforeValidator(_word)]
+
+
+class ScoreThreshold(Strict):
+    """What the scores of a metric must reach: each one that has these options."""
+
+    metric: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    at_least: Number | None = None
+    at_most: Number | None = None
+    beats_null: StrictBool = False
+    by: Literal["surely", "value"] = "surely"
+    """``surely``: the end of the interval that is nearer to the line; ``value``: the score."""
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> "ScoreThreshold":
+        if self.line is None and not self.beats_null:
+            message = "give at_least, at_most or beats_null: true"
+            raise ValueError(message)
+        if self.at_least is not None and self.at_most is not None:
+            message = "give at_least or at_most, not both"
+            raise ValueError(message)
+        return self
+
+    @property
+    def line(self) -> float | None:
+        """The number to reach."""
+        return self.at_most if self.at_least is None else self.at_least
+
+    @property
+    def asks(self) -> str:
+        """What is asked, in words."""
+        sides = (("at least", self.at_least), ("at most", self.at_most))
+        words = [f"{side} {value:g}" for side, value in sides if value is not None]
+        if words and self.by == "surely":
+            words[0] = f"surely {words[0]}"
+        return " and ".join(words + ["better than every null"] * self.beats_null)
+
+
+class Thresholds(Strict):
+    """What must hold: least answers to questions, and what scores must reach."""
+
+    questions: dict[Question, Least] = Field(default_factory=dict)
+    scores: list[ScoreThreshold] = Field(default_factory=list)
+    undefined: Literal["fail", "pass"] = "fail"
+    """What cannot be told fails, unless it is said to pass; a score that was not asked fails."""
+
+    partial: Literal["fail", "pass"] = "fail"
+    """A run of which pieces failed meets nothing, unless that is said to pass."""
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> "Thresholds":
+        if not self.questions and not self.scores:
+            message = "it asks for nothing: give questions or scores"
+            raise ValueError(message)
+        return self
+
+
+def read_thresholds(path: Path) -> Thresholds:
+    """Read and check a file of thresholds."""
+    what = f"thresholds {path.name!r}"
+    content = read_yaml(path, "thresholds")
+    if not isinstance(content, dict):
+        raise EvidenceError(what, type(content).__name__, "questions, scores or both")
+    try:
+        thresholds = Thresholds.model_validate(content)
+    except ValidationError as error:
+        raise EvidenceError(
+            what, first_fault(error), "thresholds as documented", _hint(error.errors()[0])
+        ) from error
+    for one in thresholds.scores:
+        _check(one)
+    return thresholds
+
+
+def _hint(fault: Any) -> str:
+    """What was meant, as far as that can be guessed."""
+    place = fault["loc"]
+    if fault["type"] == "extra_forbidden":
+        known = ScoreThreshold.model_fields if "scores" in place else Thresholds.model_fields
+        return _did_you_mean(str(place[-1]), list(known))
+    if place[-1:] == ("[key]",):
+        return _did_you_mean(str(place[-2]), list(QUESTIONS))
+    if place[:1] == ("questions",) and len(place) == 2:
+        return "For every question yes is the good answer."
+    return ""
+
+
+def _did_you_mean(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    meant = MEANT[word] if MEANT.get(word) in known else "".join(close)
+    return f"Did you mean {meant!r}?" if meant else f"There is {', '.join(known)}."
+
+
+def choices(one: ScoreThreshold) -> list[dict[str, Any]]:
+    """The options as scores have them: a list of choices is taken choice by choice."""
+    about = entry(one.metric)
+    found = []
+    for request in expand(about, one.options):
+        swept = {name: v for name, v in request.options.items() if name in about.sweeps}
+        for combination in itertools.product(*swept.values()):
+            found.append(request.options | dict(zip(swept, combination, strict=True)))
+    return found
+
+
+def _check(one: ScoreThreshold) -> None:
+    """Refuse what no score could mean: an unknown name, the wrong side, a line out of reach."""
+    about = entry(one.metric)
+    choices(one)
+    what = f"threshold of {one.metric}"
+    sides = ("at_least", "at_most") if about.better == "higher" else ("at_most", "at_least")
+    if getattr(one, sides[1]) is not None:
+        raise EvidenceError(what, sides[1], f"{sides[0]}, because {about.better} is better")
+    low, high = about.bounds
+    if one.line is not None and not low <= one.line <= high:
+        raise EvidenceError(
+            what, f"{one.line:g}", f"a number from {low:g} to {high:g}", "Shares are not percent."
+        )
+    if one.beats_null and about.looks_for_a_fault:
+        raise EvidenceError(
+            what, "beats_null", "at_most",
+            f"Its null is free of the fault; or ask for the question {about.question!r}.",
+        )  # fmt: skip

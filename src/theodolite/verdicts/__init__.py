@@ -1,0 +1,1 @@
+"""Six answers from scores, and what a missing one needs."""

@@ -1,0 +1,182 @@
+"""Everything that evidence allows; ``theodolite.audit`` is the way in."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.produced import Progress, silent
+from theodolite.evidence.shards import Held, Shards
+from theodolite.evidence.workers import Workers
+from theodolite.metrics.base import Entry
+from theodolite.metrics.catalogue import catalogue
+from theodolite.results import Score, Verdict
+from theodolite.scoring.evaluate import Asked, Request, Resampling, evaluate_all
+from theodolite.verdicts.from_scores import verdicts
+from theodolite.verdicts.missing import Missing, missing
+from theodolite.verdicts.notes import doubts, drawn, fallbacks, few_clusters
+
+__all__ = [
+    "Audit", "Unanswered", "answer", "answer_shards", "by_kind", "requests_for",
+    "verdicts",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A score that could not be had, and what it would need."""
+
+    metric: str
+    needs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Scores, the verdicts they lead to, and what could not be asked."""
+
+    scores: tuple[Score, ...]
+    unanswered: tuple[Unanswered, ...]
+    requests: tuple[Request, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader should know about how it was asked, or doubt about the evidence."""
+    failed_pieces: int = 0
+    """Pieces of work that were given up: the scores are those of the rest."""
+
+    seconds: float = field(default=0.0, compare=False)
+    """How long scoring took."""
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One per question."""
+        return verdicts(self.scores, unanswered=self.unanswered)
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """For each question that was not asked, the nearest way to ask it."""
+        silent = [v.question for v in self.verdicts if v.answer == "not asked"]
+        return tuple(missing(question, self.unanswered) for question in silent)
+
+    def __str__(self) -> str:
+        """The answers, then what was not asked and what that would need."""
+        asked = [v for v in self.verdicts if v.answer != "not asked"]
+        lines = [f"{v.question}: {v.answer}. {v.asks} {v.because}" for v in asked]
+        lines += [str(one) for one in self.missing]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def answer(
+    seeds: Sequence[Sequence[Evidence]],
+    requests: Sequence[Request] | None,
+    resampling: Resampling,
+    progress: Progress = silent,
+    workers: Workers | None = None,
+) -> Audit:
+    """Scores from the bundles of each seed: those requested, or all that the evidence allows."""
+    held = [{kind: Held(bundle) for kind, bundle in by_kind(bundles).items()} for bundles in seeds]
+    return answer_shards(held, requests, resampling, progress, workers)
+
+
+def answer_shards(
+    seeds: Sequence[Mapping[type[Evidence], Shards]],
+    requests: Sequence[Request] | None,
+    resampling: Resampling,
+    progress: Progress = silent,
+    workers: Workers | None = None,
+) -> Audit:
+    """The same from evidence in pieces, by kind."""
+    started = time.monotonic()
+    some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
+    unanswered: list[Unanswered] = []
+    notes = doubts(some) + few_clusters(seeds[0])
+    if requests is None:
+        requests, unanswered = requests_for(some)
+        notes += fallbacks(requests)
+    asked = [_asked(request, seeds) for request in requests]
+    notes += drawn(asked, resampling)
+    found = evaluate_all(asked, resampling, workers, progress)
+    scores = tuple(score for one in found for score in one)
+    seconds = time.monotonic() - started
+    return Audit(scores, tuple(unanswered), tuple(requests), tuple(notes), seconds=seconds)
+
+
+def _at_hand(shards: Shards) -> Evidence:
+    """All samples if they are in memory; else those of the first piece."""
+    return shards.whole if isinstance(shards, Held) else shards.pieces()[0].evidence()
+
+
+def _asked(request: Request, seeds: Sequence[Mapping[type[Evidence], Shards]]) -> Asked:
+    needs = request.entry.needs
+    if needs not in seeds[0]:
+        raise EvidenceError(request.entry.name, f"no {needs.kind} evidence", "some")
+    return Asked(request, [kinds[needs] for kinds in seeds if needs in kinds])
+
+
+def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
+    """Bundles by kind; concept evidence inside a location bundle serves if there is no other."""
+    found: dict[type[Evidence], Evidence] = {}
+    for bundle in bundles:
+        if type(bundle) in found:
+            raise EvidenceError(
+                "evidence", f"{bundle.kind} evidence twice", "one bundle of a kind",
+                "Audit them one after the other, and compare the runs.",
+            )  # fmt: skip
+        found[type(bundle)] = bundle
+    for bundle in bundles:
+        if isinstance(bundle, LocationEvidence | EmbeddingEvidence):
+            found.setdefault(ConceptEvidence, bundle.explained)
+    return found
+
+
+def requests_for(
+    by_kind: Mapping[type[Evidence], Evidence],
+) -> tuple[list[Request], list[Unanswered]]:
+    """The scores that the evidence allows, each with the first options that it allows."""
+    requests, unanswered = [], []
+    for entry in catalogue().values():
+        if entry.on_request:
+            continue
+        evidence = by_kind.get(entry.needs)
+        if evidence is None:
+            unanswered.append(Unanswered(entry.name, (f"{entry.needs.kind} evidence",)))
+            continue
+        needing, missing = _least_needing(entry, evidence)
+        if missing:
+            unanswered.append(Unanswered(entry.name, tuple(missing)))
+            continue
+        options = _fitting(entry, evidence, needing)
+        if options is None:
+            unanswered.append(Unanswered(entry.name, ("concepts that have a place",)))
+            continue
+        requests.append(Request(entry, options))
+        others = entry.choices("over")[1:] if entry.detail else ()
+        requests += [Request(entry, {**options, "over": other}) for other in others]
+    return requests, unanswered
+
+
+def _least_needing(entry: Entry, evidence: Evidence) -> tuple[dict[str, str], list[str]]:
+    """The options that lack least, the defaults first; and what they still lack."""
+    best: dict[str, str] = {}
+    missing = entry.missing(evidence, {})
+    for option in entry.uses_if:
+        for choice in entry.choices(option):
+            lacks = entry.missing(evidence, {option: choice})
+            if len(lacks) < len(missing):
+                best, missing = {option: choice}, lacks
+    return best, missing
+
+
+def _fitting(entry: Entry, evidence: Evidence, options: dict[str, str]) -> dict[str, object] | None:
+    """Explanations cannot name more concepts than there are (to be located)."""
+    fitted: dict[str, object] = dict(options)
+    if "top" in entry.sweeps:
+        n = len(getattr(evidence, "concepts", ()))
+        if isinstance(evidence, LocationEvidence):
+            n = int((evidence.part_of >= 0).sum())
+        fitted["top"] = tuple(top for top in entry.default("top") if top <= n)
+        if not fitted["top"]:
+            return None
+    return fitted

@@ -1,0 +1,126 @@
+"""What a question that was not asked would need, in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from theodolite.metrics.base import Entry
+from theodolite.metrics.catalogue import catalogue
+from theodolite.questions import Question
+
+WAYS: dict[Question, dict[str, str]] = {
+    "exists": {
+        "concept": "what the model says of each concept and whether it is there (`values`, `truth`)"
+    },
+    "located": {
+        "location": "maps of where each concept is active and the concepts' places",
+        "saliency": "maps of relevance and the pixels of the object (`maps`, `objects`)",
+    },
+    "leaks": {
+        "concept": "what the model says of each concept, whether it is there, and the true class "
+        "(`values`, `truth`, `labels`)",
+        "embedding": "a vector for each concept, with the true concepts and classes",
+        "intervention": "whether the answer is right as concepts are corrected (`right_after`)",
+    },
+    "faithful": {
+        "surrogate": "the network's outputs, how much of each concept is in each sample, and how "
+        "much it counts for each class (`outputs`, `projections`, `importances`)",
+        "saliency": "what the network answers as marked pixels are removed; the saliency pipeline "
+        "of `theodolite run` makes it",
+    },
+    "detects": {
+        "unit": "what units mark and where concepts are; `theodolite.dissect` makes it from "
+        "activations and masks"
+    },
+    "accepted": {
+        "rating": "what people say of the explanations (`ratings`, `scale`), or an exported study"
+    },
+}
+"""Ways to ask each question, by kind of evidence; the usual one first."""
+HOLDS = {
+    "truth": "whether each concept is there",
+    "labels": "the true class",
+    "predicted": "the class that the model chose",
+    "weights": "the linear head",
+    "class_truth": "how much each concept belongs to each class",
+    "points": "where the concepts are",
+    "objects": "the pixels of the object",
+    "scale": "all answers that raters could give",
+    "right_reference": "whether a head trained on true concepts is right",
+}
+MOST = 2
+"""More arrays than so many are told by what they are for."""
+
+
+@runtime_checkable
+class Lacking(Protocol):
+    """A score that could not be had, and what it would need."""
+
+    @property
+    def metric(self) -> str:
+        """Its name."""
+
+    @property
+    def needs(self) -> Sequence[str]:
+        """Arrays, or a kind of evidence."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The nearest way to ask a question that was not asked."""
+
+    question: Question
+    kind: str
+    """The kind of evidence."""
+    arrays: tuple[str, ...]
+    """What that lacks; empty if all of it."""
+    needs: str
+    """The same in words."""
+
+    def __str__(self) -> str:
+        return f"{self.question}: not asked; needs {self.needs}"
+
+
+def missing(question: Question, unanswered: Sequence[Lacking] = ()) -> Missing:
+    """Of the scores that could answer, the one that lacks least.
+
+    >>> print(missing("accepted"))
+    accepted: not asked; needs what people say of the explanations (`ratings`, `scale`), or an \
+exported study: RatingEvidence, see `theodolite evidence rating`
+    """
+    order = list(WAYS[question])
+    near = [
+        (_lacks(entry, one), order.index(entry.needs.kind), entry, one)
+        for one in unanswered
+        if (entry := catalogue()[one.metric]).question == question and entry.decides
+    ]
+    if not near:
+        return _whole(question, order[0])
+    lacks, _, entry, one = min(near, key=lambda found: found[:2])
+    if not lacks[0]:
+        return _some(question, entry, one)
+    return _whole(question, entry.needs.kind)
+
+
+def _lacks(entry: Entry, one: Lacking) -> tuple[bool, int]:
+    """Whether all evidence of its kind is missing, and how many arrays."""
+    return f"{entry.needs.kind} evidence" in one.needs, len(one.needs)
+
+
+def _whole(question: Question, kind: str) -> Missing:
+    return Missing(question, kind, (), f"{WAYS[question][kind]}: {_see(kind)}")
+
+
+def _some(question: Question, entry: Entry, one: Lacking) -> Missing:
+    kind = entry.needs.kind
+    arrays = tuple(name.rpartition(".")[2] for name in one.needs)
+    if len(arrays) > MOST:
+        named = WAYS[question][kind]
+    else:
+        told = [f"`{a}` ({HOLDS[a]})" if a in HOLDS else a for a in arrays]
+        named = " and ".join(told)
+    return Missing(question, kind, arrays, f"{named}: {_see(kind)}")
+
+
+def _see(kind: str) -> str:
+    return f"{kind.capitalize()}Evidence, see `theodolite evidence {kind}`"

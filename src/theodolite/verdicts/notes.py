@@ -1,0 +1,72 @@
+"""What a reader of scores should know about the evidence, and about how it was asked."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.shards import Shards, clusters_of
+from theodolite.metrics.faithful.warnings import surrogate_doubts
+from theodolite.scoring.evaluate import Asked, Request, Resampling
+
+FEW_CLUSTERS = 10
+
+
+def drawn(asked: Sequence[Asked], resampling: Resampling) -> list[str]:
+    """Scores that were estimated from some of the samples."""
+    titles = [
+        one.request.entry.title
+        for one in asked
+        if not one.request.entry.streams and len(one.evidence[0]) > resampling.most_pooled
+    ]
+    if not titles:
+        return []
+    n = max(len(one.evidence[0]) for one in asked if not one.request.entry.streams)
+    return [
+        f"{', '.join(dict.fromkeys(titles))}: estimated from {resampling.most_pooled:,} of {n:,} "
+        "samples, drawn at random, because all are needed at once. Their intervals are those of "
+        "so many samples."
+    ]
+
+
+def doubts(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
+    """Signs that the arrays do not belong together, which no shape can show."""
+    explained = by_kind.get(SurrogateEvidence)
+    if isinstance(explained, SurrogateEvidence):
+        return surrogate_doubts(explained)
+    said = by_kind.get(ConceptEvidence)
+    if not isinstance(said, ConceptEvidence) or said.weights is None or said.predicted is None:
+        return []
+    agree = float(np.mean((said.values @ said.weights).argmax(axis=1) == said.predicted))
+    if agree >= 0.5:
+        return []
+    return [
+        f"Values times weights choose the predicted class in only {100 * agree:.0f} % of the "
+        "samples. Unless the head has a strong bias, weights, values and predictions may not "
+        "belong together; weights have a row per concept and a column per class."
+    ]
+
+
+def few_clusters(by_kind: Mapping[type[Evidence], Shards]) -> list[str]:
+    """Intervals over a handful of clusters are too narrow, whoever draws them."""
+    clusters = next((clusters_of(shards) for shards in by_kind.values()), None)
+    n = FEW_CLUSTERS if clusters is None else clusters.n
+    if n >= FEW_CLUSTERS:
+        return []
+    return [
+        f"There are only {n} clusters of samples. Intervals over so few are too narrow: read them "
+        "as a lower limit."
+    ]
+
+
+def fallbacks(requests: Sequence[Request]) -> list[str]:
+    """Options other than the defaults, taken because the evidence lacks what those need."""
+    return [
+        f"{request.entry.title}: {option}={value}, because the evidence lacks what "
+        f"{option}={request.entry.default(option)} needs."
+        for request in requests
+        for option, value in request.options.items()
+        if option in request.entry.uses_if and value != request.entry.default(option)
+    ]

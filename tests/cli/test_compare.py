@@ -1,0 +1,69 @@
+"""The commands compare and leaderboard, as a user gives them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.runs.command_line import as_process, theodolite
+from support.runs.compared_runs import spoilt, written
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    written(root / "a", spoilt(0.4, 60))
+    written(root / "b", spoilt(0.2, 60))
+    return root
+
+
+def test_compare_prints_and_writes(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "compare.html"
+    found = theodolite("compare", folder / "a", folder / "b", "--out", page, "--quiet")
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("b is better than a in 1 question, worse in none")
+    assert "+20.0 points" in found.stdout and page.is_file()
+
+
+def test_compare_as_json(folder: Path) -> None:
+    found = theodolite("compare", folder / "b", folder / "a", "--json", "--quiet")
+    (pair,) = json.loads(found.stdout)
+    assert (pair["reference"], pair["run"], pair["samples"]) == ("b", "a", 60)
+    assert pair["questions"][0]["outcome"] == "worse"
+    assert pair["questions"][0]["difference"] == pytest.approx(-0.2)
+
+
+def test_leaderboard_prints_and_writes(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "leaderboard.html"
+    found = theodolite("leaderboard", folder, "--out", page, "--quiet", "--json")
+    assert found.returncode == 0, found.stderr
+    (table,) = json.loads(found.stdout)["tables"]
+    assert [(run["run"], run["place"]) for run in table["runs"]] == [("b", [1, 1]), ("a", [2, 2])]
+    assert page.is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["compare", "a"], 2, "two or more"),
+        (["compare", "a", "nowhere"], 3, "no run.json"),
+        (["leaderboard", "a"], 2, "a run"),
+        (["leaderboard", ".", "--by", "beauty"], 2, "one of exists"),
+    ],
+)
+def test_mistakes_are_refused(folder: Path, arguments: list[str], code: int, says: str) -> None:
+    given = [str(folder / one) if one in ("a", "nowhere", ".") else one for one in arguments]
+    found = theodolite(*given, "--quiet")
+    assert found.returncode == code and says in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_mistakes_end_in_one_line_of_the_program(folder: Path) -> None:
+    found = as_process("compare", folder / "a", folder / "nowhere", "--quiet")
+    assert found.returncode == 3 and "no run.json" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_the_printed_board_says_by_what_it_ranks(folder: Path) -> None:
+    found = theodolite("leaderboard", folder, "--quiet")
+    assert "Ranked by: “Is the named concept in the input?” only. b is surely first" in found.stdout

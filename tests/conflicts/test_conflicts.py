@@ -1,0 +1,394 @@
+"""Where the questions disagree: planted agreement and conflict, counting by hand, examples."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+import theodolite
+from support.evidence.two_questions import finished, opposite, picture
+from theodolite.conflicts.counts import counted, most_extreme
+from theodolite.conflicts.judged import line_of
+from theodolite.conflicts.matrix import conflicts, conflicts_between, folder_conflicts
+from theodolite.conflicts.record import ConflictsFile
+from theodolite.conflicts.sentences import MEANS, SHORT, WORDS
+from theodolite.errors import VerificationFailed
+from theodolite.questions import QUESTIONS
+from theodolite.results import Detail, Null, Score, Verdict
+from theodolite.run_folder.run_file import MadeRecord, read_record
+from theodolite.run_folder.scores_file import IntervalRecord, NullRecord
+from theodolite.run_folder.seal import seal
+from theodolite.runs.recompute import recompute
+from theodolite.scoring.request import Resampling
+
+FAST = Resampling(resamples=200)
+LESS = NullRecord(
+    name="unrelated questions", value=0.5,
+    difference=IntervalRecord(
+        low=-0.3, high=-0.1, level=0.95, over="shuffles", method="shuffles", n=9
+    ),
+)  # fmt: skip
+OF = {"exists": "concept_existence", "located": "concept_location", "accepted": "acceptance"}
+
+
+def scored(question: str, **changed: Any) -> Score:
+    about: dict[str, Any] = {
+        "metric": OF.get(question, question), "version": 1, "question": question, "value": 0.5,
+        "better": "higher", "bounds": (0.0, 1.0), "best": 1.0, "n": 9, "n_undefined": 0,
+        "n_of": "samples", "options": {"top": 5, "alpha": 1},
+        "nulls": (Null("chance", 0.2, None),),
+    }  # fmt: skip
+    return Score(**(about | changed))
+
+
+def said(score: Score, answer: Any = "partly") -> Verdict:
+    return Verdict(score.question, "?", answer, "because", score)
+
+
+def columns_of(values: Mapping[str, Mapping[str, float | None]]) -> dict[str, list[Any]]:
+    """A table per sample: question -> sample -> value."""
+    rows = [
+        (sample, OF[question], "" if question == "accepted" else "top=5", value)
+        for question, own in values.items()
+        for sample, value in own.items()
+    ]
+    names = ("sample", "metric", "options", "value")
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+def found_in(
+    values: Mapping[str, Mapping[str, float | None]], clusters: Mapping[str, int] | None = None
+) -> ConflictsFile:
+    asked = [said(scored(question)) for question in values]
+    return conflicts_between(asked, [], columns_of(values), clusters or {}, FAST)
+
+
+def named(values: Sequence[float | None]) -> dict[str, float | None]:
+    return {f"picture {i:03d}": value for i, value in enumerate(values)}
+
+
+def test_questions_that_agree_have_no_conflict() -> None:
+    values = named([0.9, 0.1, 1.0, 0.2] * 10)
+    found = found_in({"exists": values, "located": values})
+    assert [(one.good, one.bad) for one in found.conflicts] == [
+        ("exists", "located"), ("located", "exists"),
+    ]  # fmt: skip
+    for one in found.conflicts:
+        assert (one.n, one.n_conflicts, one.share, one.kappa) == (40, 0, 0.0, 1.0)
+        assert one.null.value == 0.25
+        assert one.stands_out == "less"
+        assert one.examples == []
+        assert one.interval is not None
+        assert one.interval.low == 0.0 < one.interval.high < 0.2
+    assert found.strongest == []
+
+
+def test_opposite_questions_always_conflict() -> None:
+    first = [0.9, 0.1] * 20
+    found = found_in({"exists": named(first), "located": named([1 - v for v in first])})
+    shares = [one.share for one in found.conflicts]
+    assert shares == [0.5, 0.5]
+    assert sum(one.n_conflicts for one in found.conflicts) == 40  # every one, in one direction
+    assert [one.kappa for one in found.conflicts] == [-1.0, -1.0]
+    assert [one.stands_out for one in found.conflicts] == ["more", "more"]
+    assert found.conflicts[0].statement.startswith("50.0 % of the explanations [")
+    assert "25.0 % if the two had nothing to do with each other" in found.conflicts[0].statement
+
+
+def test_unrelated_questions_conflict_as_often_as_expected() -> None:
+    covered, out = 0, 0
+    for seed in range(40):
+        first, second = np.random.default_rng(seed).random((2, 300)).round(3).tolist()
+        one = found_in({"exists": named(first), "accepted": named(second)}).conflicts[0]
+        assert one.interval is not None
+        covered += one.interval.low <= 0.2 * 0.75 <= one.interval.high
+        out += one.stands_out != "as"
+    assert covered >= 34  # 38 to expect
+    assert out <= 6  # 2 to expect
+
+
+def test_undefined_and_unknown_samples_are_counted_and_left_out() -> None:
+    one = named([0.9, None, 0.9, 0.1])
+    other = {**named([0.1, 0.9, None, None]), "elsewhere": 0.3}
+    pair = found_in({"exists": one, "located": other}).conflicts[0]
+    assert (pair.n, pair.n_conflicts, pair.n_undefined, pair.n_unmatched) == (1, 1, 3, 1)
+    judged = found_in({"exists": one, "located": other}).judged
+    assert [(j.n, j.n_undefined, j.n_good) for j in judged] == [(3, 1, 2), (3, 2, 1)]
+
+
+def test_ids_that_do_not_match_give_no_share() -> None:
+    found = found_in({"exists": {"a": 0.9, "b": 0.1}, "located": {"c": 0.9}})
+    assert [(one.n, one.share, one.kappa, one.n_unmatched) for one in found.conflicts] == [
+        (0, None, None, 3), (0, None, None, 3),
+    ]  # fmt: skip
+    assert found.conflicts[0].statement == "None of the explanations could be judged by both."
+
+
+def test_mere_numbers_match_only_if_there_are_as_many() -> None:
+    three, two = {"0": 0.9, "1": 0.9, "2": 0.1}, {"0": 0.1, "1": 0.9}
+    assert found_in({"exists": three, "located": two}).conflicts[0].n == 0
+    assert found_in({"exists": two, "located": two}).conflicts[0].n == 2
+
+
+def test_a_single_question_has_no_conflicts() -> None:
+    found = found_in({"exists": named([0.9, 0.1])})
+    assert (found.verdicts, found.judged, found.conflicts) == ([], [], [])
+
+
+def test_the_row_with_the_options_of_the_verdict_is_taken() -> None:
+    columns = columns_of({"exists": named([0.9, 0.9]), "located": named([0.1, 0.1])})
+    other = dict(columns, options=["top=1"] * 4, value=[0.0] * 4)
+    both = {name: [*other[name], *columns[name]] for name in columns}
+    asked = [said(scored("exists")), said(scored("located"))]
+    assert conflicts_between(asked, [], both, {}, FAST).conflicts[0].n_conflicts == 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.sampled_from([0.0, 0.5, 0.75, 0.8, 1.0]),
+            st.none() | st.sampled_from([0.0, 0.5, 0.75, 0.8, 1.0]),
+        ),
+        max_size=25,
+    )
+)
+def test_counted_by_hand(rows: list[tuple[float | None, float | None]]) -> None:
+    values = {"exists": named([r[0] for r in rows]), "accepted": named([r[1] for r in rows])}
+    lines = {"exists": 0.8, "accepted": 0.75}
+    found = found_in(values)
+    for pair in found.conflicts:
+        n = good = bad = both = same = 0
+        for name in values["exists"]:
+            first, second = values[pair.good][name], values[pair.bad][name]
+            if first is None or second is None:
+                continue
+            n += 1
+            good += first >= lines[pair.good]
+            bad += second < lines[pair.bad]
+            both += first >= lines[pair.good] and second < lines[pair.bad]
+            same += (first >= lines[pair.good]) == (second >= lines[pair.bad])
+        assert (pair.n, pair.n_conflicts) == (n, both)
+        assert pair.n_undefined == len(rows) - n
+        if n:
+            assert pair.share == pytest.approx(both / n)
+            assert pair.null.value == pytest.approx(good * bad / n**2)
+            chance = (good * (n - bad) + (n - good) * bad) / n**2
+            if chance < 1:
+                assert pair.kappa == pytest.approx((same / n - chance) / (1 - chance))
+            else:
+                assert pair.kappa is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60))
+def test_kappa_is_that_of_scikit_learn(rows: list[tuple[bool, bool]]) -> None:
+    first, second = np.array(rows).T
+    found = counted(first, second, None, FAST)
+    if np.ptp(np.concatenate([first, second]).astype(int)):
+        assert found.kappa == pytest.approx(cohen_kappa_score(first, second))
+    assert found.interval is not None or found.n_conflicts not in (0, found.n)
+
+
+def test_whole_clusters_are_drawn_together() -> None:
+    good = np.repeat([True, False], 200)
+    alone = counted(good, ~good, None, FAST)
+    groups = np.repeat(np.arange(10), 40)
+    together = counted(good, ~good, groups, FAST)
+    assert alone.interval is not None
+    assert together.interval is not None
+    assert (alone.interval.over, together.interval.over) == ("samples", "clusters")
+    wide = [i.high - i.low for i in (alone.interval, together.interval)]
+    assert wide[1] > 3 * wide[0]
+    order = np.random.default_rng(0).permutation(400)
+    assert counted(good[order], ~good[order], groups[order], FAST) == together
+
+
+def test_examples_are_the_most_extreme_for_both_questions() -> None:
+    found = found_in(
+        {
+            "exists": named([0.8, 1.0, 1.0, 0.9, 0.1]),
+            "located": named([0.0, 0.7, 0.1, 0.4, 0.0]),
+        }
+    )
+    names = [one.name for one in found.conflicts[0].examples]
+    assert names[0] == "picture 002"
+    assert sorted(names) == [f"picture {i:03d}" for i in range(4)]
+    assert (found.conflicts[0].examples[0].good_value, found.conflicts[0].examples[0].bad_value) == (
+        1.0, 0.1,
+    )  # fmt: skip
+    assert most_extreme(np.ones(3), np.ones(3), ["c", "a", "b"], 2) == [1, 2]  # ties by name
+
+
+def test_lower_is_better_where_the_score_says_so() -> None:
+    fault = "task_leakage_given_concept"
+    leaks = scored(
+        "leaks", metric=fault, better="lower", nulls=(Null("clean", 0.1, None),),
+        detail=Detail("concepts", ("a", "b", "c"), np.array([0.1, 0.16, np.nan]), None, None),
+    )  # fmt: skip
+    assert line_of(leaks) == (pytest.approx(0.15), "accepted")
+    there = scored(
+        "exists", metric="concept_global_importance", bounds=(-1.0, 1.0),
+        detail=Detail("concepts", ("a", "b", "c"), np.array([0.9, 0.9, 0.9]), None, None),
+    )  # fmt: skip
+    assert line_of(there) == (0.2, "null")
+    found = conflicts_between([said(leaks), said(there)], [leaks, there], {}, {}, FAST)
+    by = {(one.good, one.bad): one for one in found.conflicts}
+    assert by["exists", "leaks"].of == "concepts"
+    assert (by["exists", "leaks"].n, by["exists", "leaks"].n_conflicts) == (2, 1)
+    assert by["exists", "leaks"].n_undefined == 1
+    assert [one.name for one in by["exists", "leaks"].examples] == ["b"]
+    assert by["leaks", "exists"].n_conflicts == 0
+    assert by["leaks", "exists"].interval is not None
+    assert by["leaks", "exists"].interval.over == "concepts"
+
+
+def test_a_single_bad_item_tells_nothing() -> None:
+    """Drawn anew, one bad item is either there or not: that is no sign of anything."""
+    good = np.array([True] * 4 + [False] * 8)
+    other = np.array([True] * 11 + [False])
+    found = counted(good, other, None, FAST)
+    assert (found.n_conflicts, found.kappa_interval) == (0, None)
+    assert found.excess is not None
+    assert found.excess.low <= 0 <= found.excess.high
+    apart = counted(good, other, np.arange(12), FAST)
+    assert apart.excess is not None
+    assert apart.excess.low <= 0 <= apart.excess.high
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=30))
+def test_what_stands_out_is_what_shuffling_does_not_give(rows: list[tuple[bool, bool]]) -> None:
+    first, second = np.array(rows).T
+    found = counted(first, second, None, FAST)
+    rng = np.random.default_rng(1)
+    shuffled = [int((first & ~rng.permutation(second)).sum()) for _ in range(2000)]
+    below, above = (np.mean([side(s) for s in shuffled]) for side in (
+        lambda s: s <= found.n_conflicts, lambda s: s >= found.n_conflicts,
+    ))  # fmt: skip
+    assert found.excess is not None
+    if found.excess.low > 0:
+        assert above < 0.035
+    elif found.excess.high < 0:
+        assert below < 0.035
+    else:
+        assert min(above, below) > 0.015
+
+
+def test_clusters_that_cannot_be_drawn_anew_say_nothing() -> None:
+    good = np.repeat([True, False], 200)
+    few = counted(good, ~good, np.repeat(np.arange(4), 100), FAST)
+    assert few.excess is None  # shuffles of single items would call four groups certain
+    assert counted(good, ~good, np.repeat(np.arange(5), 80), FAST).excess is not None
+    alike = np.tile([True, False], 200)  # the same in each cluster: no spread
+    assert counted(alike, ~alike, np.repeat(np.arange(200), 2), FAST).excess is None
+    assert counted(alike, ~alike, None, FAST).excess is not None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=7))
+def test_the_p_value_is_that_of_all_orders(rows: list[tuple[bool, bool]]) -> None:
+    first, second = np.array(rows).T
+    here = int((first & ~second).sum())
+    every = [int((first & ~np.array(order)).sum()) for order in itertools.permutations(second)]
+    tails = [np.mean([k <= here for k in every]), np.mean([k >= here for k in every])]
+    assert counted(first, second, None, FAST).p == pytest.approx(min(1.0, 2 * min(tails)))
+    assert counted(second, first, None, FAST).p == pytest.approx(min(1.0, 2 * min(tails)))
+
+
+def test_all_pairs_of_questions_are_looked_at_together() -> None:
+    """What would stand out by itself is one of three looks here."""
+    first = np.repeat([1.0, 0.0], 20)
+    other = np.concatenate([np.repeat([1.0, 0.0], [14, 6]), np.repeat([1.0, 0.0], [7, 13])])
+    unrelated = np.tile([1.0, 0.0], 20)
+    two = {"exists": named(first.tolist()), "located": named(other.tolist())}
+    alone = found_in(two).conflicts[0]
+    assert alone.p is not None
+    three = found_in({**two, "accepted": named(unrelated.tolist())})
+    by = {(one.good, one.bad): one for one in three.conflicts}
+    assert by["exists", "located"].p == pytest.approx(3 * alone.p)
+    assert by["exists", "located"].p == by["located", "exists"].p
+    assert by["exists", "accepted"].p == 1.0
+    record = alone.model_copy(update={"p": 0.01, "null": LESS})
+    assert (record.stands_out, record.cause) == ("less", record.means)
+    unsure = record.model_copy(update={"p": 0.051})
+    assert (unsure.stands_out, unsure.cause) == ("as", "")
+    assert record.model_copy(update={"p": None}).stands_out == "less"  # an older file
+
+
+def test_matching_by_number_is_told() -> None:
+    numbers = {"0": 0.9, "1": 0.1}
+    two_kinds = found_in({"exists": numbers, "accepted": numbers}).conflicts
+    assert [one.by_number for one in two_kinds] == [True, True]
+    names = named([0.9, 0.1])
+    assert not any(o.by_number for o in found_in({"exists": names, "accepted": names}).conflicts)
+
+
+def test_every_pair_has_words() -> None:
+    assert set(MEANS) == set(itertools.permutations(QUESTIONS, 2))
+    assert len(set(MEANS.values())) == 30
+    assert set(SHORT) == set(WORDS["concepts"]) == set(WORDS["explanations"]) == set(QUESTIONS)
+    assert all(sentence.endswith(".") for sentence in MEANS.values())
+
+
+def test_verdicts_that_point_apart() -> None:
+    exists, located, accepted = map(scored, ("exists", "located", "accepted"))
+    answers = [said(exists, "no"), said(located, "yes"), said(accepted, "partly")]
+    found = conflicts_between(answers, [], {}, {}, FAST)
+    assert [(one.good, one.bad) for one in found.verdicts] == [
+        ("located", "exists"), ("accepted", "exists"),
+    ]  # fmt: skip
+    assert found.verdicts[0].means.startswith("The model looks at the right place and names")
+    unsure = [said(exists, "cannot tell"), said(located, "yes")]
+    assert conflicts_between(unsure, [], {}, {}, FAST).verdicts == []
+
+
+def test_from_an_audit() -> None:
+    evidence = opposite()
+    before = evidence[0].values.copy()
+    found = theodolite.audit(evidence, Resampling(resamples=20, shuffles=20, most_null_draws=1))
+    result = conflicts(found, evidence, FAST)
+    by = {(one.good, one.bad): one for one in result.conflicts}
+    assert by["accepted", "exists"].share == 0.5
+    assert by["accepted", "exists"].kappa == -1.0
+    assert by["accepted", "exists"].means.startswith("People accept explanations that name what is")
+    assert conflicts(found, evidence, FAST) == result
+    assert (evidence[0].values == before).all()
+
+
+def test_a_run_keeps_them_with_pictures(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "run")
+    kept = folder_conflicts(folder)
+    assert [(one.n, one.share) for one in kept.conflicts] == [(16, 0.5), (16, 0.5)]
+    shown = read_record(folder / "made.json", MadeRecord).conflict_examples
+    first = kept.strongest[0].examples[0].name
+    assert shown[0].sample == first
+    assert (folder / shown[0].file).read_bytes() == picture(first)
+    assert len({one.sample for one in shown}) == len(shown) == 6
+    (folder / "conflicts.json").unlink()  # an older run: counted from its table
+    assert folder_conflicts(folder) == kept
+
+
+def test_a_run_of_one_question_writes_no_file(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "run", metrics=("accepted",))
+    assert not (folder / "conflicts.json").exists()
+    assert folder_conflicts(folder) == ConflictsFile(verdicts=[], judged=[], conflicts=[])
+
+
+def test_they_are_computed_again_with_the_run(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "run")
+    seal(folder)
+    recompute(folder)
+    path = folder / "conflicts.json"
+    changed = path.read_text().replace("16", "17", 1)
+    assert changed != path.read_text()
+    path.write_text(changed)
+    seal(folder)
+    with pytest.raises(VerificationFailed, match="other scores when computed again"):
+        recompute(folder)

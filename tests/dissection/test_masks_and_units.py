@@ -1,0 +1,273 @@
+"""Masks packed and stored, thresholds, upsampling, and arrays at the door."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from PIL import Image
+
+from support.runs.dissected import (
+    GRID,
+    MASKS,
+    NAMES,
+    UNIT,
+    marked,
+    packed,
+)
+from theodolite.dissection.atoms import pack
+from theodolite.dissection.dissect import dissect
+from theodolite.dissection.quantiles import TopValues, ValueCounts
+from theodolite.dissection.search import search
+from theodolite.dissection.store import load_masks, save_masks
+from theodolite.dissection.units import REFERENCE, mark, thresholds
+from theodolite.errors import EvidenceError, RefusedInput
+
+
+def test_packing_keeps_every_mask() -> None:
+    random = np.random.default_rng(0)
+    layers = [random.integers(0, 6, (n, 8, 8)).astype(np.uint16) for n in (1, 3, 2)]
+    scenes = [(5,), (), (0, 5)]
+    atoms = pack(layers, scenes, list("abcdef"), grid=(8, 8))
+    for i, (maps, scene) in enumerate(zip(layers, scenes, strict=True)):
+        for c in range(6):
+            expected = (maps == c + 1).any(axis=0) | (c in scene)
+            assert_array_equal(atoms.mask(i, c), expected)
+    assert atoms.weight.sum() == 3 * 64
+    rare = atoms.without_rare(3)
+    assert set(rare.concepts) == {
+        n for n, k in zip("abcdef", atoms.pictures_with, strict=True) if k >= 3
+    }
+    for new, name in enumerate(rare.concepts):
+        assert_array_equal(rare.mask(1, new), atoms.mask(1, "abcdef".index(name)))
+
+
+@pytest.mark.parametrize(
+    ("layers", "scenes", "grid", "says"),
+    [
+        ([np.full((1, 2, 3), 9)], [()], (2, 3), "0 to 1"),
+        ([np.full((1, 2, 3), 65_537)], [()], (2, 3), "0 to 1"),
+        ([np.full((1, 2, 3), -65_535)], [()], (2, 3), "0 to 1"),
+        ([np.full((1, 2, 3), 0.7)], [()], (2, 3), "whole numbers"),
+        ([np.zeros((1, 3, 2), int)], [()], (2, 3), "2 rows and 3 columns"),
+        ([np.zeros((1, 2, 3), int)], [(), ()], (2, 3), "2, as in `scenes`"),
+        ([np.zeros((1, 2, 3), int)] * 200, [()], (2, 3), "1, as in `scenes`"),
+        ([np.zeros((1, 2, 3), int)], [(1,)], (2, 3), "0 to 0"),
+        ([np.zeros((1, 2, 3), int)], [(-1,)], (2, 3), "0 to 0"),
+        ([np.zeros((1, 2, 3), int)], [()], (300, 300), "65,536"),
+    ],
+)
+def test_label_maps_that_cannot_be_packed(
+    layers: Sequence[np.ndarray],
+    scenes: Sequence[tuple[int, ...]],
+    grid: tuple[int, int],
+    says: str,
+) -> None:
+    with pytest.raises(EvidenceError, match=says):
+        pack(layers, scenes, ["one"], grid=grid)
+
+
+def test_rare_concepts_only_is_said() -> None:
+    with pytest.raises(EvidenceError, match="Lower the minimum"):
+        packed(MASKS, GRID).without_rare(9)
+
+
+@given(
+    seed=st.integers(0, 999),
+    quantile=st.sampled_from([0.9, 0.995, REFERENCE]),
+    method=st.sampled_from(["linear", "hazen"]),
+)
+@settings(max_examples=40)
+def test_thresholds_are_numpys_quantiles(seed: int, quantile: float, method: str) -> None:
+    random = np.random.default_rng(seed)
+    maps = random.normal(size=(40, 3, 4, 4)).astype(np.float32)
+    maps[:, 2] = np.maximum(maps[:, 2] - 3, 0)  # mostly silent
+    batches = np.array_split(maps, random.integers(1, 9))
+    found = thresholds(batches, 40 * 16, quantile=quantile, method=method)  # type: ignore[arg-type]
+    flat = maps.transpose(1, 0, 2, 3).reshape(3, -1).astype(np.float64)
+    assert_allclose(found, np.quantile(flat, quantile, axis=1, method=method), rtol=1e-6, atol=1e-7)
+    shards = [TopValues(3, 70) for _ in range(3)]
+    for number, batch in enumerate(batches):
+        shards[number % 3].take(batch)
+    merged = shards[2] + (shards[0] + shards[1])
+    assert merged.seen == 640
+    assert_array_equal(merged.largest(), np.sort(flat.astype(np.float32), axis=1)[:, ::-1][:, :70])
+
+
+@given(seed=st.integers(0, 999), quantile=st.sampled_from([0.02, 0.5, 0.995]))
+@settings(max_examples=30)
+def test_binned_thresholds_are_off_by_less_than_they_say(seed: int, quantile: float) -> None:
+    random = np.random.default_rng(seed)
+    maps = (random.normal(size=(40, 3, 4, 4)) * 10.0 ** random.integers(-6, 6)).astype(np.float32)
+    maps[:, 2] = np.maximum(maps[:, 2], 0)
+    found = thresholds(np.array_split(maps, 4), 640, quantile=quantile, exact=False)
+    flat = np.sort(maps.transpose(1, 0, 2, 3).reshape(3, -1).astype(np.float64), axis=1)
+    expected = flat[:, int(np.floor(quantile * 639))]
+    assert (np.abs(found - expected) <= np.abs(expected) * ValueCounts.relative_error).all()
+    parts = [ValueCounts(3), ValueCounts(3)]
+    for part, batch in zip(parts, np.array_split(maps, 2), strict=True):
+        part.take(batch)
+    assert_array_equal((parts[1] + parts[0]).quantile(quantile), found)
+
+
+def test_upsampling_is_the_usual_one() -> None:
+    """Half-pixel bilinear: the spec's example, PIL and torch, pixel by pixel."""
+    torch = pytest.importorskip("torch")
+    small = np.array([[0, 1], [2, 4]], np.float32)
+    expected = [[0, 0.25, 0.75, 1], [0.5, 0.8125, 1.4375, 1.75], [1.5, 1.9375, 2.8125, 3.25],
+                [2, 2.5, 3.5, 4]]  # fmt: skip
+    nothing = pack([np.zeros((1, 4, 4), np.uint16)], [()], ["a"], grid=(4, 4))
+    for limit in np.linspace(-0.01, 4.01, 41):
+        units = mark(lambda a, b: small[None, None], nothing, np.array([limit]))
+        assert units.sizes()[0] == (np.array(expected) > limit).sum()
+    random = np.random.default_rng(0)
+    for side, grid in ((7, 112), (14, 112), (13, 113)):
+        maps = np.abs(random.normal(size=(6, 5, side, side))).astype(np.float32)
+        limits = np.quantile(maps.transpose(1, 0, 2, 3).reshape(5, -1), 0.97, axis=1)
+        # a label for each pixel, so that masks come back pixel by pixel
+        label = (np.arange(grid * grid) % 200 + 1).reshape(1, grid, grid).astype(np.uint16)
+        atoms = pack([label] * 6, [()] * 6, [str(c) for c in range(200)], grid=(grid, grid))
+        units = mark(lambda a, b, maps=maps: maps[a:b], atoms, limits, chunk=4)  # type: ignore[misc]
+        big = torch.nn.functional.interpolate(
+            torch.from_numpy(maps), size=(grid, grid), mode="bilinear", align_corners=False
+        ).numpy()
+        by_pil = np.stack(
+            [[np.asarray(Image.fromarray(one).resize((grid, grid), Image.Resampling.BILINEAR))
+              for one in picture] for picture in maps]
+        )  # fmt: skip
+        for upsampled in (big, by_pil):
+            above = upsampled > limits[:, None, None]
+            assert_array_equal(units.sizes(), above.sum(axis=(0, 2, 3)))
+            expected_counts = np.stack(
+                [
+                    np.bincount(np.tile(label.ravel() - 1, 6), above[:, u].ravel(), 200)
+                    for u in range(5)
+                ]
+            )
+            assert_array_equal(units.with_concepts(atoms)[0], expected_counts)
+
+
+def test_masks_of_other_pictures() -> None:
+    random = np.random.default_rng(0)
+    maps = random.random((5, 2, 3, 3)).astype(np.float32)
+    masks = random.random((4, 5, 36)) < 0.3
+    atoms = packed(masks, (6, 6))
+    other = np.array([1, 2, 3, 4, 0])
+    limits = np.array([0.6, 0.7])
+    dealt = mark(lambda a, b: maps[a:b], atoms, limits, pictures=other).by_picture(atoms)
+    plain = mark(lambda a, b: maps[np.argsort(other)][a:b], atoms, limits)
+    assert_array_equal(dealt.with_concepts(atoms)[0], plain.with_concepts(atoms)[0])
+    assert_array_equal(dealt.with_concepts(atoms)[1], plain.with_concepts(atoms)[1])
+    assert search(atoms, dealt).best(1) == search(atoms, plain).best(1)
+
+
+def test_packed_masks_come_back(tmp_path: Path) -> None:
+    atoms = packed(MASKS, GRID, NAMES)
+    save_masks(atoms, tmp_path)
+    again = load_masks(tmp_path)
+    assert (again.concepts, again.categories, again.grid) == (NAMES, ("object",) * 3, GRID)
+    for concept in range(3):
+        for picture in range(4):
+            assert_array_equal(again.mask(picture, concept), atoms.mask(picture, concept))
+    assert search(again, marked(again, UNIT)).best(0) == search(atoms, marked(atoms, UNIT)).best(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("start", lambda a: a[::-1].copy()),
+        ("start", lambda a: a[:-1]),
+        ("start", lambda a: a.astype(float)),
+        ("label_start", lambda a: a + 1),
+        ("label", lambda a: a + 2),
+        ("label", lambda a: a - 2),
+        ("number", lambda a: a + np.uint16(9)),
+        ("number", lambda a: a[:, :3]),
+        ("weight", lambda a: a * 0),
+        ("weight", lambda a: a * 2),
+    ],
+)
+def test_packed_masks_that_do_not_fit_are_refused(
+    tmp_path: Path, name: str, change: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """The loops trust these numbers, so a wrong one must not reach them."""
+    atoms = packed(MASKS, GRID, NAMES)
+    save_masks(atoms, tmp_path)
+    np.save(tmp_path / f"{name}.npy", change(getattr(atoms, name)))
+    with pytest.raises(RefusedInput, match="packed masks"):
+        load_masks(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"format": "x"}, {"format_version": 2}, {"grid": [2]}, {"grid": [0, 3]}, {"concepts": ["A"]},
+     {"concepts": [1, 2, 3]}, {"categories": None}, {"grid": [1000, 1000]}],
+)  # fmt: skip
+def test_headers_of_packed_masks_are_checked(tmp_path: Path, change: dict[str, object]) -> None:
+    save_masks(packed(MASKS, GRID, NAMES), tmp_path)
+    header = json.loads((tmp_path / "header.json").read_text()) | change
+    (tmp_path / "header.json").write_text(json.dumps(header))
+    with pytest.raises(RefusedInput):
+        load_masks(tmp_path)
+
+
+N_PICTURES = 12
+
+
+def plain_arrays() -> tuple[np.ndarray, list[np.ndarray]]:
+    random = np.random.default_rng(0)
+    maps = [np.kron(random.integers(0, 4, (4, 4)), np.ones((2, 2), int)) for _ in range(N_PICTURES)]
+    return random.random((N_PICTURES, 3, 4, 4)), maps
+
+
+def test_from_arrays_to_scores() -> None:
+    activations, maps = plain_arrays()
+    for number, one in enumerate(maps):
+        activations[number, 1] += 9 * (one[::2, ::2] == 2)
+    found = dissect(activations, maps, ["a", "b", "c"], quantile=0.8)
+    assert found.formulas()[1].startswith(("b", "(b"))
+    assert len(found.evidence) == N_PICTURES and len(found.evidence.units) == 3
+    listed = dissect(activations.tolist(), [one.tolist() for one in maps], ("a", "b", "c"),
+                     quantile=0.8)  # fmt: skip
+    assert listed.formulas() == found.formulas()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"activations": np.zeros((N_PICTURES, 3, 4))}, "activations"),
+        ({"activations": np.zeros((3, 3, 4, 4))}, "for 12 pictures"),
+        ({"activations": np.zeros((N_PICTURES, 0, 4, 4))}, "activations"),
+        ({"activations": np.full((N_PICTURES, 3, 4, 4), np.nan)}, "NaN or infinite"),
+        ({"activations": np.full((N_PICTURES, 3, 4, 4), "a")}, "numbers"),
+        ({"label_maps": []}, "for 0 pictures"),
+        ({"label_maps": [np.zeros(5)] * N_PICTURES}, "label map"),
+        ({"concepts": []}, "distinct names"),
+        ({"concepts": ["a", "a", "b"]}, "distinct names"),
+        ({"concepts": "abc"}, "distinct names"),
+        ({"scenes": [[0]]}, "12, one per picture"),
+        ({"scenes": [["a"]] * N_PICTURES}, "numbers of concepts"),
+        ({"min_pictures": 99}, "Lower the minimum"),
+        ({"quantile": 2.0}, "between 0 and 1"),
+    ],
+)
+def test_arrays_that_cannot_be_dissected(change: dict[str, object], says: str) -> None:
+    activations, maps = plain_arrays()
+    given = {"activations": activations, "label_maps": maps, "concepts": ["a", "b", "c"]} | change
+    with pytest.raises(EvidenceError, match=says):
+        dissect(**given)  # type: ignore[arg-type]
+
+
+def test_one_picture_has_no_other() -> None:
+    with pytest.raises(EvidenceError, match="at least two"):
+        dissect(np.random.default_rng(0).random((1, 2, 4, 4)), [np.ones((4, 4), int)], ["a"])
+
+
+def test_minus_zero_is_zero() -> None:
+    maps = np.full((50, 1, 4, 4), -0.0, np.float32)
+    maps[0, 0, 0, 0] = 1.0
+    assert thresholds([maps], 800, exact=False)[0] == thresholds([maps], 800)[0] == 0.0

@@ -1,0 +1,260 @@
+"""Nulls do not depend on how evidence is cut, nor on the order in which samples are stored."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, reduce
+from typing import Any
+
+import jaxtyping
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from support.evidence.strategies import FOR
+from theodolite.auditing.front import audit
+from theodolite.datasets.planted.concepts import planted_locations, planted_units
+from theodolite.datasets.planted.leakage import planted_interventions
+from theodolite.datasets.planted.ratings import planted_ratings
+from theodolite.datasets.planted.saliency import planted_saliency
+from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite.evidence import sampling, shards
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.evidence.shards import in_order
+from theodolite.evidence.store_writer import renumbered
+from theodolite.metrics.base import Baseline, Entry, added
+from theodolite.metrics.catalogue import catalogue
+from theodolite.metrics.shared.nulls import SHUFFLED_SAMPLES
+from theodolite.results import Score
+from theodolite.scoring.evaluate import Request, Resampling, evaluate
+
+N = 230
+FEW = Resampling(resamples=20, most_null_draws=3)
+Cut = Callable[[int], None]
+
+STREAMING = [
+    entry
+    for entry in catalogue().values()
+    if entry.streams and any(baseline.on == "evidence" for baseline in entry.baselines)
+]
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
+    """Sets how many samples a piece has."""
+    return lambda size: monkeypatch.setattr(shards, "SHARD", size)
+
+
+def by_class(n: int = N, classes: int = 8, seed: int = 0) -> ConceptEvidence:
+    """Concepts that tell the class, stored class by class."""
+    random = np.random.default_rng(seed)
+    labels = np.sort(np.arange(n) % classes)
+    truth = (random.random((classes, 12)) < 0.4)[labels]
+    values = truth + random.normal(0, 0.4, truth.shape)
+    known = random.random(truth.shape) < 0.9
+    return ConceptEvidence(
+        values=values,
+        truth=truth,
+        known=known,
+        labels=labels,
+        predicted=labels,
+        weights=random.normal(size=(12, classes)),
+    )
+
+
+def surrogates() -> SurrogateEvidence:
+    """With all arrays that nulls deal out, and outputs that differ from sample to sample."""
+    planted = planted_surrogates(N)
+    order = np.argsort(np.asarray(planted.labels), kind="stable")
+    random = np.random.default_rng(0)
+    noise = random.normal(size=(3, *np.asarray(planted.rebuilt).shape))
+    names = ("rebuilt", "learned", "linearised")
+    changed: dict[str, Any] = {
+        name: np.asarray(getattr(planted, name)) + part
+        for name, part in zip(names, noise, strict=True)
+    }
+    return replace(planted, **changed)[order]
+
+
+@cache
+def evidence_for(kind: type[Evidence]) -> Any:
+    """Samples stored class by class whose numbers have gaps."""
+    made = {
+        ConceptEvidence: by_class,
+        LocationEvidence: lambda: planted_locations(N),
+        UnitEvidence: lambda: planted_units(N),
+        InterventionEvidence: lambda: planted_interventions(N),
+        SurrogateEvidence: surrogates,
+        RatingEvidence: lambda: planted_ratings(N, agreement=0.5),
+        SaliencyEvidence: lambda: planted_saliency(N, alignment=0.6),
+    }[kind]()
+    return renumbered(made, np.arange(len(made)) * 7 + 3)
+
+
+def without_embeddings(evidence: SurrogateEvidence) -> SurrogateEvidence:
+    """By its outputs and projections alone."""
+    outputs = np.asarray(evidence.embeddings) @ np.asarray(evidence.head).T
+    projections = np.asarray(evidence.embeddings) @ np.asarray(evidence.vectors).T
+    nothing: dict[str, Any] = dict.fromkeys(("embeddings", "head", "vectors", "constant"))
+    return replace(evidence, outputs=outputs, projections=projections, **nothing)
+
+
+def nulls_of(score: Score) -> dict[str, float]:
+    return {null.name: null.value for null in score.nulls}
+
+
+def same_nulls(left: list[Score], right: list[Score]) -> None:
+    for one, other in zip(left, right, strict=True):
+        assert nulls_of(one).keys() == nulls_of(other).keys()
+        for name, value in nulls_of(one).items():
+            assert_allclose(nulls_of(other)[name], value, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+FIRST_OF_KIND = list({entry.needs: entry for entry in reversed(STREAMING)}.values())
+"""Pools larger than the evidence go another way, which only its kind decides."""
+
+
+@pytest.mark.parametrize(
+    ("entry", "pool"),
+    [
+        *(pytest.param(entry, 64, id=f"64-{entry.name}") for entry in STREAMING),
+        *(pytest.param(entry, 2048, id=f"2048-{entry.name}") for entry in FIRST_OF_KIND),
+    ],
+)
+def test_pieces_and_order_do_not_change_a_null(
+    entry: Entry, pool: int, cut: Cut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "POOL", pool)
+    whole = evidence_for(entry.needs)
+    cut(10**6)
+    expected = evaluate(Request(entry, {}), [whole], FEW)
+    order = np.random.default_rng(1).permutation(len(whole))
+    for size in (100, 16):
+        cut(size)
+        same_nulls(expected, evaluate(Request(entry, {}), [whole], FEW))
+        same_nulls(expected, evaluate(Request(entry, {}), [whole[order]], FEW))
+        # checked whole and in three pieces: more pieces go the same way, and checking is slow
+        monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+def made_in_pieces(baseline: Baseline, pieces: list[Any], seed: int) -> Any:
+    """As the engine makes it: what must be known of all is learnt first, then piece by piece."""
+    if baseline.sums is None:
+        made = [baseline.make(piece, seed) for piece in pieces]
+    else:
+        learnt = [{f"kind: null:{n}": a for n, a in baseline.sums(p).items()} for p in pieces]
+        known = {name.rpartition(":")[2]: a for name, a in reduce(added, learnt).items()}
+        made = [baseline.make(piece, seed, known) for piece in pieces]
+    return in_order(type(made[0]).joined(made))
+
+
+def same_evidence(left: Any, right: Any) -> None:
+    for name, _ in left.layouts():
+        if left.has(name) or right.has(name):
+            both = (np.asarray(getattr(side, name), float) for side in (left, right))
+            assert_allclose(*both, rtol=1e-12, atol=1e-12, err_msg=name)
+    for name, bundle in left._inner():
+        same_evidence(bundle, getattr(right, name))
+
+
+@pytest.mark.parametrize("entry", STREAMING, ids=lambda entry: entry.name)
+@given(data=st.data())
+@settings(max_examples=15)
+def test_a_null_of_pieces_is_that_of_the_whole(entry: Entry, data: st.DataObject) -> None:
+    whole = data.draw(FOR[entry.needs])
+    if isinstance(whole, SurrogateEvidence) and data.draw(st.booleans()):
+        whole = without_embeddings(whole)
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    whole = renumbered(whole, np.sort(random.choice(10**6, len(whole), replace=False)))
+    size = data.draw(st.integers(1, max(len(whole) - 1, 1)))
+    order = random.permutation(len(whole))
+    pieces = [whole[order[at : at + size]] for at in range(0, len(whole), size)]
+    for baseline in entry.baselines:
+        if baseline.on == "evidence":
+            same_evidence(made_in_pieces(baseline, pieces, seed), baseline.made(whole, seed))
+
+
+def test_samples_stored_class_by_class_get_the_same_verdict(cut: Cut) -> None:
+    whole = replace(by_class(800), known=None, weights=None)
+    found = []
+    for size in (2048, 100):
+        cut(size)
+        result = audit(whole, resampling=Resampling(60))
+        score = next(s for s in result.scores if s.metric == "concept_existence")
+        (verdict,) = (v for v in result.verdicts if v.question == "exists")
+        found.append((nulls_of(score), verdict.answer))
+    for nulls, answer in found:
+        assert answer == "yes"
+        assert nulls["another sample's concepts"] < 0.5
+        assert nulls == pytest.approx(found[0][0], abs=1e-12)
+
+
+def telling() -> ConceptEvidence:
+    """Each sample has a concept of its own."""
+    return ConceptEvidence(values=np.eye(40), truth=np.eye(40, dtype=bool))
+
+
+@pytest.mark.parametrize("size", [4, 7, 40])
+def test_no_sample_gets_itself_and_each_other_equally_often(size: int) -> None:
+    whole = telling()
+    pieces = [whole[at : at + size] for at in range(0, 40, size)]
+    taken = np.zeros((40, 40))
+    for seed in range(150):
+        taken += np.asarray(made_in_pieces(SHUFFLED_SAMPLES, pieces, seed).truth)
+    assert not taken.diagonal().any()
+    others = taken[~np.eye(40, dtype=bool)]
+    assert others.sum() == 150 * 40
+    assert abs(((others - 150 / 39) ** 2).sum() / (150 / 39) / (40 * 38) - 1) < 0.15
+
+
+def test_nor_does_one_that_is_not_in_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "POOL", 5)
+    taken = sum(np.asarray(SHUFFLED_SAMPLES.made(telling(), seed).truth) for seed in range(100))
+    assert not np.diagonal(taken).any()
+    assert (taken.sum(axis=0) > 0).sum() == 5
+
+
+def test_one_sample_alone_has_no_other() -> None:
+    alone = SHUFFLED_SAMPLES.made(telling()[:1], 0)
+    assert not alone.known.any()
+
+
+def test_draws_differ_between_seeds() -> None:
+    for entry in STREAMING:
+        for baseline in entry.baselines:
+            if baseline.on == "evidence" and baseline.random:
+                whole = evidence_for(entry.needs)
+                with pytest.raises(AssertionError):
+                    same_evidence(baseline.made(whole, 1), baseline.made(whole, 2))
+
+
+@pytest.mark.parametrize("name", ["shuffled concepts", "another sample's concepts"])
+def test_pieces_do_not_repeat_random_numbers(name: str) -> None:
+    """Where they did, the null of many pieces would vary as that of a single one."""
+    random = np.random.default_rng(0)
+    once = ConceptEvidence(values=random.normal(size=(16, 12)), truth=random.random((16, 12)) < 0.4)
+    whole = ConceptEvidence.joined([once] * 64)
+    whole = replace(whole, samples=Samples.numbered(len(whole)))
+    entry = catalogue()["concept_existence"]
+    (baseline,) = (b for b in entry.baselines if b.name == name)
+
+    def values(pieces: list[Any]) -> np.ndarray:
+        each = [made_in_pieces(baseline, pieces, seed) for seed in range(60)]
+        return np.array([entry.state.of(e, top=(3,), rank_by="value").value()[0] for e in each])
+
+    n = len(whole)
+    one, many = values([whole]), values([whole[at : at + 16] for at in range(0, n, 16)])
+    assert_allclose(many, one, atol=1e-12)
+    # a share of 3 drawn of 12 in each of n samples
+    assert one.std() < 1.5 * np.sqrt(0.24 / 3 / n)
+    assert one.std() > 0.5 * np.sqrt(0.24 / 3 / n)

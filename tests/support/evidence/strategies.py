@@ -1,0 +1,224 @@
+"""One Hypothesis strategy per kind of evidence, and one for the options of a metric."""
+
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+from hypothesis import strategies as st
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.kinds.saliency import SaliencyEvidence
+from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.metrics.base import Entry
+
+
+@st.composite
+def concept_evidence(
+    draw: st.DrawFn, *, ties: bool = False, max_samples: int = 9
+) -> ConceptEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(1, max_samples))
+    k = draw(st.integers(5, 7))
+    classes = draw(st.integers(2, 3))
+    numbers = (
+        (lambda *shape: random.integers(-2, 3, size=shape).astype(float)) if ties
+        else (lambda *shape: random.normal(size=shape))
+    )  # fmt: skip
+    return ConceptEvidence(
+        values=numbers(n, k),
+        truth=random.random((n, k)) < draw(st.floats(0, 1)),
+        known=random.random((n, k)) < 0.7 if draw(st.booleans()) else None,
+        labels=random.integers(0, classes, n),
+        predicted=random.integers(0, classes, n),
+        weights=numbers(k, classes),
+        class_truth=random.random((k, classes)),
+    )
+
+
+@st.composite
+def location_evidence(
+    draw: st.DrawFn, *, ties: bool = False, max_samples: int = 6
+) -> LocationEvidence:
+    said = draw(concept_evidence(ties=ties, max_samples=max_samples))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, k = said.values.shape
+    parts, places = k, draw(st.integers(1, 2))
+    height, width = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    sizes = random.integers(1, 9, size=(n, 2))
+    maps = random.normal(size=(n, k, height, width))
+    if ties:
+        maps = maps.round(0)
+    shape = (n, parts, places)
+    hidden = random.random(shape) < draw(st.floats(0, 1))
+    points = random.random((*shape, 2)) * sizes[:, None, None, :]
+    corners = np.sort(random.random((*shape, 2, 2)), axis=-2) * sizes[:, None, None, None, :]
+    boxes = corners.reshape(*shape, 4)
+    return LocationEvidence(
+        explained=said,
+        maps=maps,
+        sizes=sizes,
+        part_of=random.permutation(parts),
+        points=np.where(hidden[..., None], np.nan, points),
+        boxes=np.where(hidden[..., None], np.nan, boxes) if draw(st.booleans()) else None,
+        masks=random.random((n, parts, 3, 3)) < 0.4 if draw(st.booleans()) else None,
+    )
+
+
+@st.composite
+def unit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> UnitEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, units = draw(st.integers(1, max_samples)), draw(st.integers(1, 6))
+    often = draw(st.floats(0, 1))
+
+    def counts(before: str) -> dict[str, np.ndarray]:
+        only_unit, only_formula, shared = (
+            random.integers(0, 9, (n, units)) * (random.random((n, units)) < often)
+            for _ in range(3)
+        )
+        return {
+            f"{before}unit_pixels": only_unit + shared,
+            f"{before}formula_pixels": only_formula + shared,
+            f"{before}shared_pixels": shared,
+        }
+
+    own = counts("")
+    return UnitEvidence(
+        **own,
+        **counts("chance_"),
+        fires=(own["unit_pixels"] > 0) | (random.random((n, units)) < 0.1)
+        if draw(st.booleans())
+        else None,
+        annotated=(own["formula_pixels"] > 0) | (random.random((n, units)) < 0.5),
+        chance_annotated=random.random((n, units)) < 0.7,
+        right=random.random(n) < 0.6,
+    )
+
+
+@st.composite
+def embedding_evidence(draw: st.DrawFn, *, max_samples: int = 12) -> EmbeddingEvidence:
+    said = draw(concept_evidence(max_samples=max_samples))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = (*said.values.shape, draw(st.integers(1, 3)))
+    return EmbeddingEvidence(
+        explained=said,
+        vectors=random.normal(size=shape),
+        positive=random.normal(size=shape),
+        negative=random.normal(size=shape),
+    )
+
+
+@st.composite
+def intervention_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> InterventionEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, steps = draw(st.integers(1, max_samples)), draw(st.integers(1, 5))
+    return InterventionEvidence(
+        right_after=random.random((n, 2, steps)) < 0.6, right_reference=random.random(n) < 0.8
+    )
+
+
+@st.composite
+def surrogate_evidence(
+    draw: st.DrawFn, *, ties: bool = False, max_samples: int = 9
+) -> SurrogateEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, k = draw(st.integers(1, max_samples)), draw(st.integers(1, 6))
+    classes, dimensions = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    numbers = (
+        (lambda *shape: random.integers(-2, 3, size=shape).astype(float)) if ties
+        else (lambda *shape: random.normal(size=shape))
+    )  # fmt: skip
+    importances = numbers(k, classes)
+    kept = importances[0, 0]
+    importances[random.random((k, classes)) < draw(st.sampled_from([0.0, 0.5, 1.0]))] = np.nan
+    importances[0, 0] = kept  # one concept explains one class at least
+    return SurrogateEvidence(
+        importances=importances,
+        embeddings=numbers(n, dimensions),
+        head=numbers(classes, dimensions),
+        bias=numbers(classes) if draw(st.booleans()) else None,
+        vectors=numbers(k, dimensions),
+        projections=numbers(n, k) if draw(st.booleans()) else None,
+        constant=numbers(classes) if draw(st.booleans()) else None,
+        rebuilt=numbers(n, classes) if draw(st.booleans()) else None,
+        learned=numbers(n, classes),
+        linearised=numbers(n, classes),
+        labels=random.integers(0, classes, n),
+    )
+
+
+@st.composite
+def saliency_evidence(
+    draw: st.DrawFn, *, ties: bool = False, max_samples: int = 7
+) -> SaliencyEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, rows, columns = (
+        draw(st.integers(1, max_samples)),
+        draw(st.integers(1, 5)),
+        draw(st.integers(1, 5)),
+    )
+    steps, ways = draw(st.integers(1, 6)), ("road", "black", "uniform", "gaussian")
+    maps = random.normal(size=(n, rows, columns))
+    if ties or draw(st.booleans()):
+        maps = maps.round(0)
+    changes = random.random((n, 2, 3))
+    changes[random.random(n) < 0.3] = np.nan
+    similarity = random.uniform(-1, 1, n)
+    similarity[random.random(n) < 0.2] = np.nan
+    chances = (n, 3, len(ways), steps)
+    return SaliencyEvidence(
+        maps=maps,
+        objects=random.random((n, rows, columns)) < draw(st.floats(0, 1)),
+        clean=random.random(n),
+        percents=np.sort(random.choice(np.arange(1, 60), steps, replace=False)).astype(float),
+        most_first=random.random((n, len(ways), steps)),
+        least_first=random.random((n, len(ways), steps)),
+        chance_most_first=random.random(chances),
+        chance_least_first=random.random(chances),
+        chances=("random", "smooth", "centre") if draw(st.booleans()) else ("random", "a", "b"),
+        removals=ways,
+        norms=random.random(n) * (random.random(n) < 0.8),
+        changes=changes,
+        chance_changes=random.random(n),
+        noises=("uniform", "gaussian"),
+        randomised_similarity=similarity,
+        randomised=~np.isnan(similarity) if draw(st.booleans()) else None,
+    )
+
+
+@st.composite
+def rating_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> RatingEvidence:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, raters = draw(st.integers(1, max_samples)), draw(st.integers(1, 5))
+    scale = np.cumsum(random.choice([0.5, 1.0, 2.0], draw(st.integers(2, 7))))
+    ratings = random.choice(scale[: draw(st.integers(1, len(scale)))], (n, raters))
+    ratings[random.random((n, raters)) < draw(st.sampled_from([0.0, 0.3, 0.9]))] = np.nan
+    ratings[0, 0] = scale[0]
+    predicted = random.uniform(scale[0] - 1, scale[-1] + 1, n)
+    predicted[random.random(n) < draw(st.sampled_from([0.0, 0.3]))] = np.nan
+    return RatingEvidence(ratings=ratings, scale=scale, predicted=predicted)
+
+
+FOR: dict[type, st.SearchStrategy[Any]] = {
+    ConceptEvidence: concept_evidence(),
+    LocationEvidence: location_evidence(),
+    UnitEvidence: unit_evidence(),
+    EmbeddingEvidence: embedding_evidence(),
+    InterventionEvidence: intervention_evidence(),
+    SurrogateEvidence: surrogate_evidence(),
+    RatingEvidence: rating_evidence(),
+    SaliencyEvidence: saliency_evidence(),
+}
+
+
+def options_of(entry: Entry) -> st.SearchStrategy[dict[str, Any]]:
+    """Any combination of the choices that a metric leaves open."""
+    choices: dict[str, st.SearchStrategy[Any]] = {}
+    for name, hint in entry.hints().items():
+        if get_origin(hint) is Literal:
+            choices[name] = st.sampled_from(get_args(hint))
+    choices.pop("target", None)  # which places there are depends on the evidence
+    return st.fixed_dictionaries(choices)

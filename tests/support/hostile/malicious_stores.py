@@ -1,0 +1,382 @@
+"""Evidence in pieces and stored maps made to harm, read by the commands. See ``malicious``."""
+
+import io
+import json
+import shutil
+import struct
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from support.hostile.malicious import PARQUET, SAFETENSORS, case, cases
+from support.hostile.malicious_zarr import VALUES, ZARR, array
+from theodolite.datasets.masks.stored_maps_writer import write_maps
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.store_writer import EvidenceWriter
+
+
+def pieces(folder: Path, n: int = 4, rows: int = 4) -> Path:
+    """Evidence in pieces, as ``EvidenceWriter`` writes it. Its values are those of ``array``."""
+    shutil.copytree(f"{written_pieces(n, rows).name}/given", folder / "given")
+    return folder / "given"
+
+
+@lru_cache
+def written_pieces(n: int, rows: int) -> "tempfile.TemporaryDirectory[str]":
+    """Written once, then copied; gone at the end."""
+    folder = tempfile.TemporaryDirectory()
+    values = np.resize(np.frombuffer(VALUES, "<f8"), (n, 2))
+    given = ConceptEvidence(
+        values=values, truth=values > 3, labels=np.arange(n) % 2, predicted=np.zeros(n, int),
+        weights=np.eye(2), concepts=["horn", "hoof"],
+        samples=Samples(ids=np.array([f"p{i}" for i in range(n)])),
+    )  # fmt: skip
+    with EvidenceWriter(f"{folder.name}/given", rows) as writer:
+        writer.add(given)
+    return folder
+
+
+def audited(given: Path, *more: str) -> list[str]:
+    return ["audit", str(given), "--quiet", "--workers", "1", "--resamples", "20", *more]
+
+
+def as_piece_of(file: str) -> Callable[[Path, bytes], list[str]]:
+    """One file of evidence in pieces is replaced."""
+
+    def place(folder: Path, content: bytes) -> list[str]:
+        given = pieces(folder)
+        assert (given / file).is_file()
+        (given / file).write_bytes(content)
+        return audited(given)
+
+    return place
+
+
+SPEC = """
+name: x
+dataset: {name: stored_maps, root: given}
+pipeline: {name: stored_dissection, quantile: 0.5, min_pictures: 1, length: 1}
+resampling: {resamples: 20}
+"""
+
+
+def maps(folder: Path, n: int = 4) -> list[str]:
+    """Stored maps whose activations are the bytes of ``array``; the command that reads them."""
+    shutil.copytree(f"{written_maps(n).name}/given", folder / "given")
+    (folder / "spec.yaml").write_text(SPEC)
+    return ["run", str(folder / "spec.yaml"), "--data", str(folder), "--out", str(folder / "out"),
+            "--quiet", "--workers", "1"]  # fmt: skip
+
+
+@lru_cache
+def written_maps(n: int) -> "tempfile.TemporaryDirectory[str]":
+    folder = tempfile.TemporaryDirectory()
+    values = np.resize(np.frombuffer(VALUES, "<f4"), (n, 4, 1, 1))
+    labels = np.arange(n).reshape(n, 1, 1, 1) % 3
+    write_maps(f"{folder.name}/given", [(values, labels)], ["horn", "hoof"], shard_rows=n)
+    return folder
+
+
+def planted(folder: Path, canary: Path, name: str) -> tuple[Path, int]:
+    """A hostile array apart, and how many rows it says it has."""
+    apart = folder / "apart"
+    apart.mkdir()
+    ZARR[name](apart, canary)
+    header = apart / "a" / "zarr.json"
+    shape = json.loads(header.read_text())["shape"] if header.is_file() else [4]
+    return apart / "a", 1 if shape[0] == 1 else 4
+
+
+def zarr_in_pieces(name: str) -> None:
+    @case(f"zarr in pieces: {name}")
+    def make(folder: Path, canary: Path) -> list[str]:
+        hostile, n = planted(folder, canary, name)
+        given = pieces(folder, n)
+        shutil.rmtree(given / "values")
+        hostile.rename(given / "values")
+        return audited(given)
+
+
+def as_maps(hostile: Path) -> int:
+    """The same bytes as single precision, pictures x units x 1 x 1; how many pictures."""
+    header = json.loads((hostile / "zarr.json").read_text())
+    grid = header["chunk_grid"]["configuration"]["chunk_shape"]
+    (n, width), (rows, columns) = header["shape"], grid
+    n = max(n, 2)  # of one picture nothing is read
+    header["shape"], header["data_type"] = [n, 2 * width, 1, 1], "float32"
+    header["chunk_grid"]["configuration"]["chunk_shape"] = [rows, 2 * columns, 1, 1]
+    (hostile / "zarr.json").write_text(json.dumps(header))
+    values = hostile / "c" / "0" / "0"
+    if values.exists():
+        values.rename(hostile / "c" / "0" / "x")
+        values.mkdir()
+        (values / "0").mkdir()
+        (hostile / "c" / "0" / "x").rename(values / "0" / "0")
+    return int(n)
+
+
+IN_FILES = {
+    "file that is a link", "missing files of a large array", "missing file", "bomb of zstd",
+    "bomb of gzip", "bomb of blosc", "gzip without its checksum", "longer than its values",
+    "shorter than its values",
+}  # fmt: skip
+"""Arrays whose header is harmless: they must be of the right shape for their files to be read."""
+
+
+def zarr_in_maps(name: str) -> None:
+    @case(f"zarr in maps: {name}")
+    def make(folder: Path, canary: Path) -> list[str]:
+        hostile, _ = planted(folder, canary, name)
+        n = as_maps(hostile) if name in IN_FILES else 4
+        command = maps(folder, n)
+        shutil.rmtree(folder / "given" / "activations")
+        hostile.rename(folder / "given" / "activations")
+        return command
+
+
+for zarr in ZARR:
+    zarr_in_pieces(zarr)
+    zarr_in_maps(zarr)
+
+
+def plain_in_pieces(folder: Path) -> list[str]:
+    """Nothing hostile: the array of ``malicious_zarr`` in place of the one that was written."""
+    given = pieces(folder)
+    (folder / "apart").mkdir()
+    array(folder / "apart")
+    shutil.rmtree(given / "values")
+    (folder / "apart" / "a").rename(given / "values")
+    return audited(given)
+
+
+def plain_in_maps(folder: Path) -> list[str]:
+    command = maps(folder)
+    (folder / "apart").mkdir()
+    array(folder / "apart")
+    as_maps(folder / "apart" / "a")
+    shutil.rmtree(folder / "given" / "activations")
+    (folder / "apart" / "a").rename(folder / "given" / "activations")
+    return command
+
+
+def header_of(kind: str, **changes: Any) -> bytes:
+    """A header of evidence in pieces, with parts of its bundle changed."""
+    bundle = {
+        "kind": kind, "kind_version": 1, "arrays": {"values": True, "truth": True}, "axes": {},
+        "inner": {},
+    }  # fmt: skip
+    whole = {"format": "theodolite-shards", "format_version": 1, "bundle": bundle | changes}
+    return json.dumps(whole).encode()
+
+
+WRONG = {
+    "pieces: header: names that are numbers", "pieces: header: a name without end",
+    "pieces: header: names that are codes of a terminal",
+    "pieces: header: more names than concepts", "pieces: samples: numbers that are words",
+    "pieces: samples: ids that are numbers", "pieces: samples: the same id twice",
+    "pieces: samples: lists", "pieces: samples: numbers that are missing",
+    "maps: header: names that are codes of a terminal", "maps: header: the same name twice",
+    "maps: header: fewer categories", "maps: header: no names",
+}  # fmt: skip
+"""Files that are sound, and hold what no evidence may: exit code 2, as if it came from Python."""
+LONG = "x" * 301
+HEADERS: dict[str, bytes] = {
+    "array that leaves": header_of("concept", arrays={"../../secret": True}),
+    "shared array that leaves": header_of("concept", arrays={"../../secret": False}),
+    "absolute array": header_of("concept", arrays={"/etc/passwd": True}),
+    "bundle that leaves": header_of("concept", inner={"../../secret": {}}),
+    "bundle in a bundle without end": header_of(
+        "location", arrays={"maps": True}, inner={"explained": json.loads(
+            header_of("location", arrays={"maps": True}, inner={"explained": {}})
+        )["bundle"]},
+    ),
+    "unknown kind": header_of("evil"),
+    "kind that is a path": header_of("../concept"),
+    "kind that is a list": header_of(["concept"]),  # type: ignore[arg-type]
+    "another version": header_of("concept", kind_version=99),
+    "unknown axis": header_of("concept", axes={"__class__": {"names": ["a", "b"]}}),
+    "axis that is no object": header_of("concept", axes={"concepts": ["a", "b"]}),
+    "names that are numbers": header_of("concept", axes={"concepts": {"names": [1, 2]}}),
+    "names that are codes of a terminal": header_of(
+        "concept", axes={"concepts": {"names": ["a", "\x1b]0;x\x07"]}}
+    ),
+    "a name without end": header_of("concept", axes={"concepts": {"names": ["a", LONG]}}),
+    "more names than concepts": header_of(
+        "concept", axes={"concepts": {"names": [f"c{i}" for i in range(50_000)]}}
+    ),
+    "a field of another sort": header_of("concept", axes={"concepts": {"names": ["a", "b"], "x": 1}}),
+    "no arrays": header_of("concept", arrays={}),
+    "array that is not there": header_of("concept", arrays={"values": True, "class_truth": True}),
+    "arrays that are a list": header_of("concept", arrays=["values"]),
+    "no bundle": b'{"format": "theodolite-shards", "format_version": 1}',
+    "a version without end": b'{"format": "theodolite-shards", "format_version": 1e999}',
+    "a number without end": b'{"format": "theodolite-shards", "format_version": ' + b"9" * 9999 + b"}",
+    "deep nesting": b'{"format": "theodolite-shards", "bundle": ' + b"[" * 200_000,
+    "not UTF-8": b'{"format": "theodolite-shards\xff"}',
+}  # fmt: skip
+cases(
+    "pieces: header",
+    {name: (lambda canary, content=content: content) for name, content in HEADERS.items()},
+    as_piece_of("header.json"),
+)
+cases("pieces: shared", SAFETENSORS, as_piece_of("shared.safetensors"))
+
+
+def table(**columns: Any) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+DIGEST = "0" * 64
+SHARDS: dict[str, bytes] = {
+    "no pieces": table(rows=pa.array([], pa.int64()), sha256=pa.array([], pa.string())),
+    "pieces of nothing": table(rows=[0, 4], sha256=[DIGEST] * 2),
+    "pieces of less than nothing": table(rows=[8, -4], sha256=[DIGEST] * 2),
+    "an absurd piece": table(rows=[1 << 62], sha256=[DIGEST]),
+    "more rows than there are": table(rows=[1 << 24], sha256=[DIGEST]),
+    "rows that are words": table(rows=["4"], sha256=[DIGEST]),
+    "rows that are not whole": table(rows=[4.0], sha256=[DIGEST]),
+    "rows that are missing": table(rows=pa.array([None], pa.int64()), sha256=[DIGEST]),
+    "no digests": table(rows=[4]),
+    "digests that are missing": table(rows=[4], sha256=pa.array([None], pa.string())),
+    "digests of something else": table(rows=[4], sha256=[DIGEST]),
+}
+plain = {name: (lambda canary, content=content: content) for name, content in SHARDS.items()}
+cases("pieces: shards", PARQUET | plain, as_piece_of("shards.parquet"))
+SAMPLES: dict[str, bytes] = {
+    "more than there are": table(index=list(range(9))),
+    "numbers that are words": table(index=["a", "b", "c", "d"]),
+    "ids that are numbers": table(index=[0, 1, 2, 3], id=[0, 1, 2, 3]),
+    "ids of codes of a terminal": table(index=[0, 1, 2, 3], id=["\x1b[2J", "b", "c", "d"]),
+    "the same id twice": table(index=[0, 1, 2, 3], id=["a", "a", "c", "d"]),
+    "lists": table(index=[[0], [1], [2], [3]]),
+    "numbers that are missing": table(index=pa.array([0, 1, 2, None], pa.int64())),
+    "another column": table(index=[0, 1, 2, 3], path=["../x"] * 4),
+    "other samples": table(index=[4, 5, 6, 7], id=["p0", "p1", "p2", "p3"]),
+}
+plain = {name: (lambda canary, content=content: content) for name, content in SAMPLES.items()}
+cases("pieces: samples", PARQUET | plain, as_piece_of("samples/000000.parquet"))
+
+
+def flipped(path: Path, at: int) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[at] ^= 1
+    path.write_bytes(bytes(raw))
+
+
+@case("pieces: a changed byte, found by a worker")
+def _changed(folder: Path, canary: Path) -> list[str]:
+    given = pieces(folder, n=64, rows=16)
+    flipped(given / "values" / "c" / "2" / "0", 40)
+    return [*audited(given)[:3], "--workers", "2"]
+
+
+@case("pieces: another value, packed as it should be")
+def _another(folder: Path, canary: Path) -> list[str]:
+    given = pieces(folder)
+    shutil.rmtree(given / "values")
+    (folder / "apart").mkdir()
+    array(folder / "apart", VALUES[:8] + struct.pack("<d", 1.5) + VALUES[16:])
+    (folder / "apart" / "a").rename(given / "values")
+    return audited(given)
+
+
+@case("pieces: a changed byte of what all share")
+def _shared(folder: Path, canary: Path) -> list[str]:
+    given = pieces(folder)
+    flipped(given / "shared.safetensors", -3)
+    return audited(given)
+
+
+@case("pieces: a header that is a link")
+def _linked(folder: Path, canary: Path) -> list[str]:
+    given = pieces(folder)
+    (given / "header.json").rename(folder / "secret.json")
+    (given / "header.json").symlink_to(folder / "secret.json")
+    return audited(given)
+
+
+@case("pieces: an array that is a link")
+def _elsewhere(folder: Path, canary: Path) -> list[str]:
+    given = pieces(folder)
+    (given / "values").rename(folder / "secret")
+    (given / "values").symlink_to(folder / "secret")
+    return audited(given)
+
+
+@case("pieces: a giant header")
+def _giant(folder: Path, canary: Path) -> list[str]:
+    given = pieces(folder)
+    with (given / "header.json").open("r+b") as stream:
+        stream.truncate(1 << 40)  # takes no room
+    return audited(given)
+
+
+@case("pieces: giant shared arrays")
+def _giant_shared(folder: Path, canary: Path) -> list[str]:
+    given = pieces(folder)
+    with (given / "shared.safetensors").open("r+b") as stream:
+        stream.truncate(1 << 40)
+    return audited(given)
+
+
+def maps_header(**changes: Any) -> bytes:
+    whole = {
+        "format": "theodolite-maps", "version": 1, "concepts": ["horn", "hoof"],
+        "categories": ["object"] * 2, "shard_rows": 4, "digests": [DIGEST],
+    }  # fmt: skip
+    return json.dumps(whole | changes).encode()
+
+
+def as_maps_header(folder: Path, content: bytes) -> list[str]:
+    command = maps(folder)
+    (folder / "given" / "header.json").write_bytes(content)
+    return command
+
+
+MAPS = {
+    "shards of nothing": maps_header(shard_rows=0),
+    "an absurd shard": maps_header(shard_rows=1 << 62),
+    "rows that are no number": maps_header(shard_rows=True),
+    "more digests than shards": maps_header(digests=[DIGEST] * 100_000),
+    "digests of something else": maps_header(),
+    "digests that are numbers": maps_header(digests=[1]),
+    "names that are numbers": maps_header(concepts=[1, 2]),
+    "names that are codes of a terminal": maps_header(concepts=["a", "\x1b]0;x\x07"]),
+    "the same name twice": maps_header(concepts=["a", "a"]),
+    "fewer categories": maps_header(categories=[]),
+    "no names": maps_header(concepts=[], categories=[]),
+    "another format": maps_header(format="evil"),
+    "another version": maps_header(version=[1]),
+    "a list": b"[1]",
+    "deep nesting": b"[" * 200_000,
+    "not UTF-8": b'{"format": "\xff"}',
+}
+cases(
+    "maps: header",
+    {name: (lambda canary, content=content: content) for name, content in MAPS.items()},
+    as_maps_header,
+)
+
+
+@case("maps: a changed byte of the labels")
+def _labels(folder: Path, canary: Path) -> list[str]:
+    command = maps(folder)
+    flipped(folder / "given" / "labels" / "c" / "0" / "0" / "0" / "0", 4)
+    return command
+
+
+@case("maps: labels that are a link")
+def _labels_elsewhere(folder: Path, canary: Path) -> list[str]:
+    command = maps(folder)
+    (folder / "given" / "labels").rename(folder / "secret")
+    (folder / "given" / "labels").symlink_to(folder / "secret")
+    return command

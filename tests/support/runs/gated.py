@@ -1,0 +1,41 @@
+"""A small sealed run and arrays, shared by tests of gates and trackers."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+import theodolite
+from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite.evidence.base import Evidence
+from theodolite.run_folder.run_file import MadeRecord, read_record, write_record
+from theodolite.run_folder.seal import seal
+from theodolite.scoring.evaluate import Resampling
+
+
+def small_evidence() -> Evidence:
+    """Values and truth: enough for one question, quickly."""
+    given = planted_concepts(40, 6, 3, seed=1)
+    return theodolite.ConceptEvidence(values=given.values, truth=given.truth)
+
+
+def write_arrays(path: Path) -> Path:
+    """The same as a file of arrays."""
+    given = small_evidence()
+    np.savez(path, values=given.values, truth=given.truth)
+    return path
+
+
+def small_run(folder: Path) -> Path:
+    """A finished run folder."""
+    theodolite.audit(small_evidence(), Resampling(resamples=20)).save(folder)
+    return folder
+
+
+def partial_run(run: Path, folder: Path) -> Path:
+    """The same run, as if pieces of its evidence had failed."""
+    shutil.copytree(run, folder)
+    made = read_record(folder / "made.json", MadeRecord)
+    write_record(folder / "made.json", made.model_copy(update={"failed_pieces": 3}))
+    seal(folder)
+    return folder

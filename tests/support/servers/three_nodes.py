@@ -1,0 +1,58 @@
+"""A cluster of three nodes on this machine: the same work undisturbed, and with a node killed.
+
+Run as a program with a folder for the ledger; prints digests.
+"""
+
+import os
+import signal
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from support.runs.work_pieces import merge, numbers, work
+from theodolite.engine.ledger import Ledger
+from theodolite.engine.pool import Crew
+from theodolite.engine.ray import RayTasks, own_settings
+from theodolite.io.packed import digest_of
+from theodolite.io.stores import Store
+
+
+def main(folder: Path) -> None:
+    os.environ.update(own_settings())  # before ray is loaded, which reads them
+    import ray  # noqa: PLC0415
+    from ray.cluster_utils import Cluster  # noqa: PLC0415
+
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    cluster.wait_for_nodes()
+    pool = RayTasks(address=cluster.address)
+    assert pool.size == 3, pool.size
+    assert not pool.notes, pool.notes
+    for name in ("undisturbed", "killed"):
+        raylet = nodes[0].all_processes["raylet"][0].process.pid
+
+        def progress(what: str, done: int, of: int, name: str = name, raylet: int = raylet) -> None:
+            if name == "killed" and of // 3 <= done < of:
+                try:
+                    os.kill(raylet, signal.SIGKILL)
+                except ProcessLookupError:
+                    return
+
+        crew = Crew(pool, Ledger(Store.at(folder / name)), progress)
+        started = time.perf_counter()
+        found = crew.reduced(work(60, partial(numbers, seconds=0.05)), merge)
+        assert not crew.failed, crew.failed
+        print(f"={name} {digest_of(found or {})}")
+        print(f"seconds {time.perf_counter() - started:.1f}")
+    address = ray.get_runtime_context().gcs_address
+    print("=listening", "loopback" if address.startswith("127.0.0.1:") else address)
+    pool.close()
+    ray.shutdown()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
