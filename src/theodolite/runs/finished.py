@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite.results import Score
+from theodolite.results import Score, Verdict
 from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.scores_file import read_scores
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.scores_file import read_scores
 from theodolite.run_folder.seal import verify
-from theodolite.results import Verdict
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from theodolite.engine.base import Engine
+from theodolite.engine.pool import Crew
+from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.evidence.produced import Made, Pipeline, Progress, Workshop
 from theodolite.evidence.shards import Held, Shards
-from theodolite.errors import EvidenceError
-from theodolite.run_folder.headlines import requests_named
-from theodolite.verdicts.answers import by_kind
-from theodolite.engine.pool import Crew
-from theodolite.engine.base import Engine
-from theodolite.scoring.evaluate import Asked
-from theodolite.run_folder.registry import build
-from theodolite.run_folder.folder import apart_from
-from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.stored import BUCKETS
 from theodolite.io.paths import confined
 from theodolite.io.stores import Store
 from theodolite.metrics.catalogue import entry
+from theodolite.run_folder.folder import apart_from
+from theodolite.run_folder.headlines import requests_named
+from theodolite.run_folder.registry import build
+from theodolite.run_folder.spec import RunSpec
+from theodolite.runs.stored import BUCKETS
+from theodolite.scoring.evaluate import Asked
+from theodolite.verdicts.answers import by_kind
 
 
 @dataclass(frozen=True)

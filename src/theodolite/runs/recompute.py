@@ -4,26 +4,20 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite.conflicts.matrix import FILE as CONFLICTS
+from theodolite.conflicts.matrix import conflicts_of_run
+from theodolite.engine.base import PIECES
+from theodolite.engine.ledger import Ledger
+from theodolite.engine.pool import Check, Crew
+from theodolite.engine.processes import Here
+from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.evidence.produced import Compared, Progress, silent
-from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.io.paths import confined
+from theodolite.io.stores import Store
+from theodolite.io.tables import read_parquet
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
-from theodolite.run_folder.written import per_sample
-from theodolite.verdicts.answers import answer, by_kind, requests_for
-from theodolite.conflicts.matrix import FILE as CONFLICTS
-from theodolite.conflicts.matrix import conflicts_of_run
-from theodolite.engine.pool import Check, Crew
-from theodolite.engine.base import PIECES
-from theodolite.engine.ledger import Ledger
-from theodolite.engine.processes import Here
-from theodolite.run_folder.scores_file import (
-    ComparedFile,
-    ComparedRecord,
-    ScoresFile,
-    score_record,
-)
-from theodolite.runs.run import answer_made, compared_records
 from theodolite.run_folder.run_file import (
     MadeRecord,
     Record,
@@ -31,12 +25,18 @@ from theodolite.run_folder.run_file import (
     read_record,
     write_record,
 )
+from theodolite.run_folder.scores_file import (
+    ComparedFile,
+    ComparedRecord,
+    ScoresFile,
+    score_record,
+)
 from theodolite.run_folder.seal import verify
 from theodolite.run_folder.spec import RunSpec
+from theodolite.run_folder.written import per_sample
+from theodolite.runs.run import answer_made, compared_records
 from theodolite.runs.stored import BUCKETS, answer_stored, digests_of
-from theodolite.io.paths import confined
-from theodolite.io.stores import Store
-from theodolite.io.tables import read_parquet
+from theodolite.verdicts.answers import answer, by_kind, requests_for
 
 
 def share_of(text: str) -> float:

@@ -6,28 +6,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from theodolite.evidence.base import Evidence
-from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.files import save
-from theodolite.evidence.produced import Compared, Made, Progress, silent
-from theodolite.evidence.shards import by_class
-from theodolite.conflicts.pictures import write_conflict_pictures
-from theodolite.runs.inputs import Places, check_apart, check_asked, check_names, maker, settled
-from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
-from theodolite.run_folder.written import per_sample, save_compared, write_cards, write_examples
-from theodolite.verdicts.answers import Audit, answer
 from theodolite.conflicts.matrix import FILE as CONFLICTS
 from theodolite.conflicts.matrix import conflicts_of_run
+from theodolite.conflicts.pictures import write_conflict_pictures
 from theodolite.engine.base import Engine, crew
-from theodolite.scoring.evaluate import Request, Resampling
-from theodolite.run_folder.scores_file import (
-    ComparedFile,
-    ComparedRecord,
-    score_record,
-    write_scores,
-)
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import save
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.produced import Compared, Made, Progress, silent
+from theodolite.evidence.shards import by_class
+from theodolite.findings.leakage import write_studies
+from theodolite.io.arrays import write_safetensors
+from theodolite.io.tables import write_parquet
 from theodolite.run_folder.folder import check_folder, no_linked_pieces, prepare_folder
+from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.run_file import (
     ConceptCardRecord,
     MadeRecord,
@@ -35,7 +28,15 @@ from theodolite.run_folder.run_file import (
     run_record,
     write_record,
 )
+from theodolite.run_folder.scores_file import (
+    ComparedFile,
+    ComparedRecord,
+    score_record,
+    write_scores,
+)
 from theodolite.run_folder.spec import RunSpec
+from theodolite.run_folder.written import per_sample, save_compared, write_cards, write_examples
+from theodolite.runs.inputs import Places, check_apart, check_asked, check_names, maker, settled
 from theodolite.runs.stored import (
     by_kind,
     digests_of,
@@ -44,9 +45,8 @@ from theodolite.runs.stored import (
     stored_addresses,
     write_failed,
 )
-from theodolite.findings.leakage import write_studies
-from theodolite.io.arrays import write_safetensors
-from theodolite.io.tables import write_parquet
+from theodolite.scoring.evaluate import Request, Resampling
+from theodolite.verdicts.answers import Audit, answer
 
 __all__ = ["Places", "answer_made", "compared_records", "run", "run_made"]
 

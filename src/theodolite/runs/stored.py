@@ -5,22 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from theodolite.engine.pool import Crew
+from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Shards
 from theodolite.evidence.store import Stored, is_stored, stored
 from theodolite.evidence.workers import Workers
-from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.scoring.passes import NOTHING_COUNTED
-from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
-from theodolite.verdicts.answers import Audit, answer_shards
-from theodolite.engine.pool import Crew
-from theodolite.run_folder.scores_file import write_scores
-from theodolite.run_folder.run_file import MadeRecord, write_record
-from theodolite.run_folder.spec import RunSpec
 from theodolite.io.paths import confined
 from theodolite.io.tables import write_parquet
+from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite.run_folder.run_file import MadeRecord, write_record
+from theodolite.run_folder.scores_file import write_scores
+from theodolite.run_folder.spec import RunSpec
+from theodolite.scoring.passes import NOTHING_COUNTED
+from theodolite.verdicts.answers import Audit, answer_shards
 
 BUCKETS = ("s3://", "gs://")
 """How addresses in a spec begin. Everything else is a path below the data folder."""
