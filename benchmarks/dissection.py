@@ -37,7 +37,7 @@ from theodolite.dissection.atoms import Atoms, pack
 from theodolite.dissection.exact import Optimum, optimum
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.search import Beam, search
-from theodolite.dissection.units import Units, mark, thresholds
+from theodolite.dissection.units import UnitMasks, mark, thresholds
 
 PACKAGE = "compositional_explanations"
 SAME = 1e-6
@@ -83,7 +83,7 @@ class Prepared:
 
     data: Generated
     atoms: Atoms
-    units: Units
+    units: UnitMasks
     maps: np.ndarray
     limits: np.ndarray
 

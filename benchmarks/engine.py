@@ -27,15 +27,15 @@ from theodolite.datasets.planted.maps import PlantedMaps
 from theodolite.dissection.sharded import dissect_shards
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pieces import Pool
-from theodolite.engine.pool import Crew
+from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes
 from theodolite.engine.ray import RayTasks, _settle
 from theodolite.evidence.shards import evidence_digest
-from theodolite.evidence.store import Stored, StoredPiece, _read, stored
-from theodolite.evidence.workers import Alone, Merge, Tree, Work, Workers
+from theodolite.evidence.store import StoredPiece, StoredShards, _read, stored
+from theodolite.evidence.workers import Merge, SerialWorkers, Tree, Work, Workers
 from theodolite.io.stores import Store
-from theodolite.metrics.catalogue import entry
-from theodolite.scoring.evaluate import Asked, Request, Resampling, evaluate_all
+from theodolite.metrics.catalogue import find_metric
+from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 
 QUICK = Resampling(resamples=200)
 METRICS = ("concept_existence", "concept_location", "surrogate_distance", "surrogate_error")
@@ -49,7 +49,7 @@ class Unchecked(StoredPiece):
         return _read(self, self.inner)
 
 
-class Bare(Stored):
+class Bare(StoredShards):
     """Evidence as a plain loop would read it."""
 
     def pieces(self) -> list[Unchecked]:
@@ -64,7 +64,7 @@ def block(work_do: Any, merge: Merge, items: list[Any]) -> Any:
     return tree.whole()
 
 
-class BareRay(Alone):
+class BareRay(SerialWorkers):
     """The same work written bare: tasks of four pieces, results in order, nothing else."""
 
     def __init__(self, ray: Any) -> None:
@@ -84,9 +84,9 @@ class BareRay(Alone):
         return tree.whole()
 
 
-def scores(sources: Mapping[str, Stored], workers: Workers) -> str:
+def scores(sources: Mapping[str, StoredShards], workers: Workers) -> str:
     """A digest of all scores with intervals and nulls."""
-    asked = [Asked(Request(entry(name)), [sources[name]]) for name in METRICS]
+    asked = [MetricRun(MetricRequest(find_metric(name)), [sources[name]]) for name in METRICS]
     return hashlib.sha256(repr(evaluate_all(asked, QUICK, workers)).encode()).hexdigest()[:16]
 
 
@@ -107,10 +107,10 @@ def timed(name: str, work: Callable[[], str]) -> tuple[float, str]:
     return seconds, found
 
 
-def kept(pool: Pool, folder: Path, progress: Any = None) -> Crew:
+def kept(pool: Pool, folder: Path, progress: Any = None) -> WorkerPool:
     """A crew with an empty ledger."""
     shutil.rmtree(folder, ignore_errors=True)
-    return Crew(pool, Ledger(Store.at(folder)), progress or (lambda *_: None))
+    return WorkerPool(pool, Ledger(Store.at(folder)), progress or (lambda *_: None))
 
 
 def main() -> None:
@@ -132,11 +132,11 @@ def main() -> None:
         found.setdefault(name, []).append(timed(name, work))
 
     for _ in range(given.repeats):
-        run("plain loop", lambda: scores(bare, Alone()))
+        run("plain loop", lambda: scores(bare, SerialWorkers()))
         run("local, one process", lambda: scores(sources, kept(Here(), ledger)))
     two = Processes(2)
     run("local, two processes", lambda: scores(sources, kept(two, ledger)))
-    run("dissection, plain loop", lambda: counts(maps, Alone()))
+    run("dissection, plain loop", lambda: counts(maps, SerialWorkers()))
     run("dissection, two processes", lambda: counts(maps, kept(two, ledger)))
     two.close()
 
@@ -166,7 +166,7 @@ def main() -> None:
 
 
 def three_nodes(
-    sources: Mapping[str, Stored],
+    sources: Mapping[str, StoredShards],
     maps: PlantedMaps,
     ledger: Path,
     run: Callable[[str, Callable[[], str]], None],

@@ -9,7 +9,7 @@ from theodolite.evidence.axes import Classes
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.store import Stored, is_stored, stored
+from theodolite.evidence.store import StoredShards, is_stored, stored
 from theodolite.evidence.store_writer import EvidenceWriter
 
 BATCH = 2048
@@ -66,7 +66,7 @@ def surrogates(n: int) -> Iterator[SurrogateEvidence]:
         )
 
 
-def written(folder: Path, n: int) -> tuple[Stored, Stored]:
+def written(folder: Path, n: int) -> tuple[StoredShards, StoredShards]:
     """Both in a folder, written once."""
     found = []
     for name, batches in (("location", locations(n)), ("surrogate", surrogates(n))):

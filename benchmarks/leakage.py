@@ -20,7 +20,7 @@ from sklearn.metrics import mutual_info_score
 from sklearn.neighbors import KDTree, NearestNeighbors
 
 from theodolite.metrics.leak_free._pairs import all_pairs, true_counts, true_pair_terms
-from theodolite.metrics.leak_free._terms import Said
+from theodolite.metrics.leak_free._terms import ConceptTerms
 from theodolite.stats.information import Columns, pair_terms, ross_columns
 
 
@@ -69,7 +69,7 @@ def ours(
 ) -> tuple[np.ndarray, np.ndarray]:
     """All pairs, all labels, and the true concepts' own information."""
     pairs = all_pairs(values.shape[1])
-    one = Said(values, discrete=False, truth=truth, known=None)
+    one = ConceptTerms(values, discrete=False, truth=truth, known=None)
     found, counts = np.empty(len(pairs)), true_counts(one)
     for block, terms in pair_terms(Columns(values), pairs):
         found[block] = np.maximum(terms.mean(axis=1), 0)

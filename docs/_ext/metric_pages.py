@@ -11,7 +11,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import theodolite.bridges
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.metrics.cards import card
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
@@ -55,7 +55,7 @@ def number(value: float) -> str:
     return ("−∞" if value < 0 else "∞") if math.isinf(value) else f"{value:g}"
 
 
-def facts(entry: Entry) -> list[str]:
+def facts(entry: Metric) -> list[str]:
     """What fits into one line each, as a table without a head."""
     told = card(entry)
     low, high = entry.bounds
@@ -86,7 +86,7 @@ def facts(entry: Entry) -> list[str]:
     return [*lines, ""]
 
 
-def options(entry: Entry) -> list[str]:
+def options(entry: Metric) -> list[str]:
     """Defaults, choices and further arrays."""
     if not entry.options():
         return ["It has none.", ""]
@@ -100,7 +100,7 @@ def options(entry: Entry) -> list[str]:
     return listed(("option", "default", "choices", "needs"), rows, "20 20 35 25")
 
 
-def use(entry: Entry) -> list[str]:
+def use(entry: Metric) -> list[str]:
     """How to ask for it."""
     lines = [".. code-block:: console", "", f"   $ theodolite metrics {entry.name}", ""]
     lines += ["In a run spec:", "", ".. code-block:: yaml", "", "   metrics:"]
@@ -112,7 +112,7 @@ def use(entry: Entry) -> list[str]:
     return [*lines, ""]
 
 
-def page(entry: Entry) -> str:
+def page(entry: Metric) -> str:
     """Everything that is known about a score."""
     module = sys.modules[entry.state.__module__]
     nulls = [

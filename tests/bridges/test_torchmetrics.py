@@ -25,9 +25,9 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
-from theodolite.scoring.evaluate import Request, Resampling, evaluate
+from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 
 
 def tensors(evidence: Evidence) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def tensors(evidence: Evidence) -> dict[str, Any]:
     return found
 
 
-def quoted(entry: Entry, evidence: Evidence) -> float:
+def quoted(entry: Metric, evidence: Evidence) -> float:
     """The number that a report quotes, read naively from all samples at once."""
     choice = {s: (entry.headline.get(s, entry.default(s)[0]),) for s in entry.sweeps}
     found = scored(entry, evidence, choice)
@@ -59,7 +59,7 @@ def quoted(entry: Entry, evidence: Evidence) -> float:
 @pytest.mark.parametrize("entry", catalogue().values(), ids=lambda e: e.name)
 @given(data=st.data())
 @settings(max_examples=3, derandomize=True, phases=[Phase.generate])
-def test_batches_say_what_all_samples_say_at_once(entry: Entry, data: st.DataObject) -> None:
+def test_batches_say_what_all_samples_say_at_once(entry: Metric, data: st.DataObject) -> None:
     whole = data.draw(FOR[entry.needs])
     n = len(whole)
     cut = data.draw(st.integers(0, n - 1))
@@ -79,7 +79,7 @@ def concepts(leaking: bool = False) -> Evidence:
 @pytest.mark.parametrize("name", ["concept_existence", "concept_global_importance"])
 def test_it_is_the_number_of_a_score(name: str) -> None:
     evidence = concepts()
-    for score in evaluate(Request(catalogue()[name]), [evidence], Resampling(resamples=20)):
+    for score in evaluate(MetricRequest(catalogue()[name]), [evidence], Resampling(resamples=20)):
         metric = as_metric(name, **score.options)
         metric.update(evidence)
         assert_allclose(metric.compute(), score.value, rtol=1e-9)

@@ -13,8 +13,8 @@ from scipy.stats import ttest_rel
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
 from theodolite.comparison.compare_runs import Pair, compare
-from theodolite.comparison.intervals import Drawn, paired_interval
-from theodolite.comparison.rows import Line, settled
+from theodolite.comparison.intervals import ResamplingSource, paired_interval
+from theodolite.comparison.rows import ComparisonRow, settled
 from theodolite.comparison.runs import RunRead, read_run, read_runs
 from theodolite.comparison.table import table_difference
 from theodolite.errors import EvidenceError, VerificationFailed
@@ -51,7 +51,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     return pair_of(tmp_path_factory.mktemp("two"), spoilt(0.4), spoilt(0.2))
 
 
-def line_of(pair: Pair, metric: str = "concept_existence") -> Line:
+def line_of(pair: Pair, metric: str = "concept_existence") -> ComparisonRow:
     return next(line for line in pair.lines if line.score.metric == metric)
 
 
@@ -61,7 +61,7 @@ def test_interval_is_that_of_the_paired_t_test(moved: list[float], seed: int) ->
     values = np.array(moved)
     rows = np.array(naive(np.zeros(len(values)), values, 400, seed))
     interval, p = paired_interval(
-        rows, float(values.mean()), Drawn("samples", len(values), 0.95, 100.0)
+        rows, float(values.mean()), ResamplingSource("samples", len(values), 0.95, 100.0)
     )
     if np.ptp(values) < 1e-6:
         return
@@ -85,7 +85,7 @@ def test_whole_way_from_folders_is_the_naive_bootstrap(two: Pair) -> None:
         right.append(bundle.truth[np.arange(len(bundle)), named].astype(float))  # type: ignore[attr-defined]
     rows = np.array(naive(right[0], right[1], 100, 0))
     assert_allclose(found.value, right[1].mean() - right[0].mean())
-    wanted, p = paired_interval(rows, found.value, Drawn("samples", 120, 0.95, 1.0))
+    wanted, p = paired_interval(rows, found.value, ResamplingSource("samples", 120, 0.95, 1.0))
     assert wanted is not None
     assert_allclose([found.interval.low, found.interval.high], [wanted.low, wanted.high])
     assert_allclose(found.p, p)
@@ -145,7 +145,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         moved = (0.3 + hard + random.normal(size=n) * 0.5) - hard * 0.9
         weights = poisson_weights(np.arange(n), 200, trial)
         rows = weights @ moved / weights.sum(axis=1)
-        interval, _ = paired_interval(rows, float(moved.mean()), Drawn("samples", n, 0.9, 50.0))
+        interval, _ = paired_interval(
+            rows, float(moved.mean()), ResamplingSource("samples", n, 0.9, 50.0)
+        )
         assert interval is not None
         held += interval.low <= 0.3 <= interval.high
     assert 0.85 <= held / 200 <= 0.95

@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose
 
 from support.runs.compared_runs import spoilt
 from theodolite.comparison import table as paired_table
-from theodolite.comparison.intervals import Drawn, paired_interval, seeds_interval
+from theodolite.comparison.intervals import ResamplingSource, paired_interval, seeds_interval
 from theodolite.comparison.pairing import Rows, Side, difference
-from theodolite.comparison.rows import Line, _remark, settled
+from theodolite.comparison.rows import ComparisonRow, _remark, settled
 from theodolite.comparison.runs import RunRead
-from theodolite.comparison.samples import Aligned, NotComparable, aligned
+from theodolite.comparison.samples import AlignedSamples, NotComparable, aligned
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.shards import Clusters
 from theodolite.metrics.catalogue import catalogue
@@ -23,7 +23,7 @@ from theodolite.scoring.plan import Plan
 from theodolite.scoring.request import Resampling
 from theodolite.stats.resampling import poisson_weights
 
-BOTH = Aligned((), 30, (0, 0), identical=False)
+BOTH = AlignedSamples((), 30, (0, 0), identical=False)
 
 
 def side(each: np.ndarray, *, clusters: np.ndarray | None = None) -> Side:
@@ -53,7 +53,7 @@ def test_errors_that_concepts_share_within_a_sample_are_not_taken_for_a_differen
     for _ in range(40):
         shared = random.normal(size=(30, 1)) + 0.1 * random.normal(size=(30, 10))
         first, second = side(np.zeros((30, 10))), side(shared)
-        line = Line(first.score, second.score, difference(first, second))
+        line = ComparisonRow(first.score, second.score, difference(first, second))
         wrong += settled([line], 0.95)[0].outcome in ("better", "worse")
     assert wrong / 40 <= 0.15, (
         "chance alone may be called sure in one of twenty, not in nine of ten"
@@ -66,7 +66,7 @@ def test_p_is_the_largest_over_all_sources() -> None:
     first, second = side(np.zeros((30, 25))), side(shared)
     found = difference(first, second)
     rows = second.rows.values.mean(axis=1)[1:]
-    _, p = paired_interval(rows, found.value, Drawn("samples", 30, 0.95, 20.0))
+    _, p = paired_interval(rows, found.value, ResamplingSource("samples", 30, 0.95, 20.0))
     assert [one.over for one in found.intervals] == ["concepts", "samples"]
     assert_allclose(found.p, p)
 
@@ -86,7 +86,9 @@ def test_clusters_are_counted_for_the_items_as_well() -> None:
     found = difference(side(np.zeros((40, 3)), clusters=clusters), second)
     assert found.items is not None
     rows = second.rows.values
-    wanted, _ = paired_interval(rows[1:61, 0], rows[0, 0], Drawn("clusters", 4, 0.95, 20.0))
+    wanted, _ = paired_interval(
+        rows[1:61, 0], rows[0, 0], ResamplingSource("clusters", 4, 0.95, 20.0)
+    )
     assert wanted is not None
     assert_allclose([found.items.low[0], found.items.high[0]], [wanted.low, wanted.high])
 

@@ -24,7 +24,7 @@ from theodolite.dissection.sharded import ShardedDissection, dissect_shards
 from theodolite.dissection.units import mark
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.workers import Alone, Workers
+from theodolite.evidence.workers import SerialWorkers, Workers
 
 N = 90
 PLANTED = PlantedMaps(n_pictures=N, n_units=7, n_concepts=6, side_of_grid=14, shard_rows=N)
@@ -74,7 +74,7 @@ def bytes_of(found: ShardedDissection) -> list[bytes]:
 @pytest.mark.parametrize("rows", [N, 200, 64, 30, 7, 2])
 @pytest.mark.parametrize("thresholds", ["exact", "refined"])
 def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, thresholds: str) -> None:
-    found = sharded(cut(rows), Alone(), thresholds)
+    found = sharded(cut(rows), SerialWorkers(), thresholds)
     assert found.limits.tobytes() == whole.limits.tobytes()
     assert found.formulas() == whole.formulas()
     assert found.atoms.concepts == whole.atoms.concepts == PLANTED.concepts[:5]
@@ -101,7 +101,7 @@ def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, threshol
 
 def test_dealt_masks_stay_in_their_shard_and_are_all_dealt() -> None:
     """A shard's dealt masks are other pictures' of that shard: the sums per shard show it."""
-    found = sharded(cut(30), Alone())
+    found = sharded(cut(30), SerialWorkers())
     for part in found.evidence():
         assert part.chance_unit_pixels is not None
         assert_array_equal(
@@ -116,7 +116,7 @@ def test_equal_shards_are_not_taken_for_each_other() -> None:
     maps, labels = np.concatenate([MAPS[:30]] * 2), np.concatenate([LABELS[:30]] * 2)
     source, known = InMemory(maps, labels, PLANTED.concepts, 30), Remembering()
     for thresholds in ("exact", "binned", "refined"):
-        found = sharded(source, Alone(), thresholds)
+        found = sharded(source, SerialWorkers(), thresholds)
         assert bytes_of(sharded(source, known, thresholds)) == bytes_of(found)
     assert bytes_of(sharded(source, known, "refined")) == bytes_of(found)
     first, second = found.evidence()
@@ -136,7 +136,9 @@ def test_other_settings_are_other_pieces() -> None:
         settings = {"quantile": 0.98, **change}
         for source in (cut(30), replace(cut(30), categories=KINDS)):
             once = dissect_shards(source, known, **settings)  # type: ignore[arg-type]
-            assert bytes_of(once) == bytes_of(dissect_shards(source, Alone(), **settings)), change  # type: ignore[arg-type]
+            assert bytes_of(once) == bytes_of(
+                dissect_shards(source, SerialWorkers(), **settings)
+            ), change  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("block", [1, 3])
@@ -144,7 +146,7 @@ def test_other_settings_are_other_pieces() -> None:
 def test_other_processes_and_groups_give_the_same_bytes(
     pool: ProcessPoolExecutor, block: int, thresholds: str
 ) -> None:
-    here = bytes_of(sharded(cut(16), Alone(), thresholds))
+    here = bytes_of(sharded(cut(16), SerialWorkers(), thresholds))
     assert bytes_of(sharded(cut(16), Elsewhere(pool, block), thresholds)) == here
     assert bytes_of(sharded(cut(16), LeftToRight(), thresholds)) == here
 
@@ -154,7 +156,7 @@ def test_blocks_of_units_of_any_size_find_the_same(whole: Dissection) -> None:
         expected = None
         for block in (1, 2, 7, 16):
             found = search_blocks(
-                Alone(), whole.atoms, whole.units, beam=Beam(), exact=exact, block=block
+                SerialWorkers(), whole.atoms, whole.units, beam=Beam(), exact=exact, block=block
             )
             rows = [found.searched.found.tobytes(), as_rows(found.formulas, 3).tobytes()]
             expected = expected or rows
@@ -164,7 +166,9 @@ def test_blocks_of_units_of_any_size_find_the_same(whole: Dissection) -> None:
 def test_the_exact_search(whole: Dissection) -> None:
     """From a beam so narrow that it misses some."""
     narrow = Beam(1, 3, candidates=1)
-    found = dissect_shards(cut(16), Alone(), quantile=0.98, min_pictures=3, beam=narrow, exact=True)
+    found = dissect_shards(
+        cut(16), SerialWorkers(), quantile=0.98, min_pictures=3, beam=narrow, exact=True
+    )
     proved = optimum(whole.atoms, whole.units, beam=narrow)
     assert proved.missed > 0
     assert found.found.proved is not None
@@ -175,7 +179,7 @@ def test_the_exact_search(whole: Dissection) -> None:
 
 def test_planted_concepts_are_found() -> None:
     source = PlantedMaps(n_pictures=600, n_units=6, n_concepts=12, shard_rows=100, seed=3)
-    found = dissect_shards(source, Alone(), quantile=0.97, thresholds="refined")
+    found = dissect_shards(source, SerialWorkers(), quantile=0.97, thresholds="refined")
     for unit, concepts in enumerate(source.planted):
         formula = found.found.formulas[unit]
         assert formula is not None and set(concepts) <= set(formula.concepts)
@@ -203,7 +207,7 @@ def test_refined_thresholds_are_exact(
     maps = np.stack([one, np.random.default_rng(seed).permutation(-one)], 1)[..., None, None]
     source = InMemory(maps, np.zeros((len(maps), 1, 2, 2), np.uint16), ("a",), rows)
     found, exact, binned = (
-        shard_limits(source, Alone(), quantile=share, method=method, how=how)[0]  # type: ignore[arg-type]
+        shard_limits(source, SerialWorkers(), quantile=share, method=method, how=how)[0]  # type: ignore[arg-type]
         for how in ("refined", "exact", "binned")
     )
     top, counts = TopValues(2, len(maps)), ValueCounts(2)
@@ -241,7 +245,7 @@ def test_results_of_a_piece_are_plain_arrays() -> None:
     """They are kept without being pickled."""
     seen = []
 
-    class Watching(Alone):
+    class Watching(SerialWorkers):
         def each(self, work):  # type: ignore[no-untyped-def]
             assert len(work.items) == len(work.digests) == len(set(work.digests))
             for arrays in super().each(work):
@@ -258,7 +262,7 @@ def test_results_of_a_piece_are_plain_arrays() -> None:
 
 def test_counts_come_shard_by_shard() -> None:
     done = []
-    found = sharded(cut(30), Alone())
+    found = sharded(cut(30), SerialWorkers())
     parts = found.evidence(lambda what, at, of: done.append((what, at, of)))
     assert not done
     assert len(next(parts)) == 30 and done == [("counts", 1, 3)]
@@ -278,7 +282,7 @@ def test_a_shard_that_cannot_be_read_is_as_if_it_were_not_there(
     found = sharded(cut(30), Failing({(stage, "shard 1")}), thresholds)
     rest = np.r_[:30, 60:90]
     without = InMemory(MAPS[rest], LABELS[rest], PLANTED.concepts, 30)
-    expected = sharded(without, Alone(), thresholds)
+    expected = sharded(without, SerialWorkers(), thresholds)
     assert found.limits.tobytes() == expected.limits.tobytes()
     assert found.formulas() == expected.formulas() and found.marks.numbers == (0, 2)
     evidence = UnitEvidence.joined(list(found.evidence()))
@@ -291,7 +295,7 @@ def test_a_shard_that_cannot_be_read_is_as_if_it_were_not_there(
 def test_a_shard_that_fails_later_is_left_out_from_there_on() -> None:
     found = sharded(cut(30), Failing({("marks", "shard 0"), ("counts", "shard 2")}))
     assert found.marks.numbers == (1, 2)
-    assert found.limits.tobytes() == sharded(cut(30), Alone()).limits.tobytes()
+    assert found.limits.tobytes() == sharded(cut(30), SerialWorkers()).limits.tobytes()
     (part,) = found.evidence()
     assert_array_equal(part.samples.index, np.arange(30, 60))
 
@@ -313,14 +317,14 @@ def test_nothing_left(stage: str) -> None:
 
 
 def test_a_shard_of_one_picture_adds_nothing_to_chance(whole: Dissection) -> None:
-    found = sharded(cut(N - 1), Alone())
+    found = sharded(cut(N - 1), SerialWorkers())
     first, last = found.evidence()
     assert len(first) == N - 1 and len(last) == 1
     for name in OWN:
         assert_array_equal(getattr(last, name), getattr(whole.evidence, name)[-1:])
     assert not any(getattr(last, name).any() for name in CHANCE)
     with pytest.raises(EvidenceError, match="at least two"):
-        sharded(InMemory(MAPS[:1], LABELS[:1], PLANTED.concepts, 1), Alone())
+        sharded(InMemory(MAPS[:1], LABELS[:1], PLANTED.concepts, 1), SerialWorkers())
 
 
 def test_shards_that_do_not_fit() -> None:
@@ -330,19 +334,19 @@ def test_shards_that_do_not_fit() -> None:
             return maps[: 30 - number], labels
 
     with pytest.raises(EvidenceError, match=r"shard 1: got activations \(29, 7, 7, 7\)"):
-        sharded(Wrong(MAPS, LABELS, PLANTED.concepts, 30), Alone())
+        sharded(Wrong(MAPS, LABELS, PLANTED.concepts, 30), SerialWorkers())
     broken = MAPS.copy()
     broken[40, 0, 0, 0] = np.nan
     with pytest.raises(EvidenceError, match="shard 1: got NaN"):
-        sharded(InMemory(broken, LABELS, PLANTED.concepts, 30), Alone())
+        sharded(InMemory(broken, LABELS, PLANTED.concepts, 30), SerialWorkers())
     with pytest.raises(EvidenceError, match="between 0 and 1"):
-        shard_limits(cut(30), Alone(), quantile=99)
+        shard_limits(cut(30), SerialWorkers(), quantile=99)
 
 
 def test_categories_say_which_pictures_are_annotated(whole: Dissection) -> None:
     source = replace(cut(30), categories=KINDS)
-    evidence = UnitEvidence.joined(list(sharded(source, Alone()).evidence()))
-    formula = sharded(source, Alone()).found.formulas[0]
+    evidence = UnitEvidence.joined(list(sharded(source, SerialWorkers()).evidence()))
+    formula = sharded(source, SerialWorkers()).found.formulas[0]
     assert formula is not None
     kinds = {KINDS[c] for c in formula.concepts}
     there = [c + 1 for c, kind in enumerate(KINDS) if kind in kinds]

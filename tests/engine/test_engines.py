@@ -29,10 +29,10 @@ from theodolite.engine import pool as crew_module
 from theodolite.engine.base import Engine
 from theodolite.engine.ledger import Ledger, code_version, key_of
 from theodolite.engine.pieces import Done
-from theodolite.engine.pool import Check, Crew, _Queue
+from theodolite.engine.pool import LedgerCheck, WorkerPool, _Queue
 from theodolite.engine.processes import Here, Processes
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
-from theodolite.evidence.workers import Alone, Tree
+from theodolite.evidence.workers import SerialWorkers, Tree
 from theodolite.io.packed import digest_of, packed, unpacked
 from theodolite.io.stores import Store
 
@@ -75,7 +75,7 @@ def test_other_orders_of_adding_would_give_other_bytes() -> None:
     total = parts[0]
     for part in parts[1:]:
         total = merge(total, part)
-    assert digest_of(total) != digest_of(Alone().reduced(work(40), merge) or {})
+    assert digest_of(total) != digest_of(SerialWorkers().reduced(work(40), merge) or {})
 
 
 @pytest.mark.parametrize("long_enough", [0.0, 1e-4, 1.0])
@@ -83,10 +83,10 @@ def test_engines_give_the_same_bytes(
     tmp_path: Path, processes: Processes, long_enough: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crew_module, "LONG_ENOUGH", long_enough)
-    expected = Alone().reduced(work(37), merge)
-    each = [digest_of(one or {}) for one in Alone().each(work(37))]
+    expected = SerialWorkers().reduced(work(37), merge)
+    each = [digest_of(one or {}) for one in SerialWorkers().each(work(37))]
     for number, pool in enumerate((Here(), processes)):
-        doing = Crew(pool, ledger(tmp_path / f"{number}"))
+        doing = WorkerPool(pool, ledger(tmp_path / f"{number}"))
         assert digest_of(doing.reduced(work(37), merge) or {}) == digest_of(expected or {})
         assert [digest_of(one or {}) for one in doing.each(work(37))] == each
         assert doing.computed == 37 and not doing.failed
@@ -99,12 +99,12 @@ def test_what_is_done_is_never_done_again(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     todo = work(9, partial(counted, marks, 0.0))
-    first = Crew(Here(), ledger(tmp_path)).reduced(todo, merge)
+    first = WorkerPool(Here(), ledger(tmp_path)).reduced(todo, merge)
     assert len(list(marks.iterdir())) == 9
-    again = Crew(Here(), ledger(tmp_path))
+    again = WorkerPool(Here(), ledger(tmp_path))
     assert digest_of(again.reduced(todo, merge) or {}) == digest_of(first or {})
     assert again.computed == 0 and len(list(marks.iterdir())) == 9
-    more = Crew(Here(), ledger(tmp_path))
+    more = WorkerPool(Here(), ledger(tmp_path))
     more.reduced(work(12, partial(counted, marks, 0.0)), merge)
     assert more.computed == 3
 
@@ -126,7 +126,7 @@ def test_a_key_changes_with_all_that_decides_the_result() -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty"])
 def test_a_damaged_piece_is_done_again(tmp_path: Path, damage: str) -> None:
-    first = Crew(Here(), ledger(tmp_path)).reduced(work(5), merge)
+    first = WorkerPool(Here(), ledger(tmp_path)).reduced(work(5), merge)
     file = sorted((tmp_path / "pieces").iterdir())[2]
     content = bytearray(file.read_bytes())
     if damage == "bit":
@@ -134,7 +134,7 @@ def test_a_damaged_piece_is_done_again(tmp_path: Path, damage: str) -> None:
     file.write_bytes(
         b"" if damage == "empty" else bytes(content[: None if damage == "bit" else 90])
     )
-    again = Crew(Here(), ledger(tmp_path))
+    again = WorkerPool(Here(), ledger(tmp_path))
     assert digest_of(again.reduced(work(5), merge) or {}) == digest_of(first or {})
     assert again.computed == 1
 
@@ -150,8 +150,8 @@ def test_packed_arrays_know_whether_they_are_whole() -> None:
 
 
 def test_pieces_of_other_settings_are_removed(tmp_path: Path) -> None:
-    Crew(Here(), ledger(tmp_path)).reduced(work(4, about={"seed": 1}), merge)
-    doing = Crew(Here(), ledger(tmp_path))
+    WorkerPool(Here(), ledger(tmp_path)).reduced(work(4, about={"seed": 1}), merge)
+    doing = WorkerPool(Here(), ledger(tmp_path))
     doing.reduced(work(4, about={"seed": 2}), merge)
     half = tmp_path / "pieces" / f".{'a' * 64}.safetensors.77.partial"
     half.write_bytes(b"killed while it was written")
@@ -161,16 +161,16 @@ def test_pieces_of_other_settings_are_removed(tmp_path: Path) -> None:
 
 
 def test_checking_computes_a_share_again(tmp_path: Path) -> None:
-    made = Crew(Here(), ledger(tmp_path))
+    made = WorkerPool(Here(), ledger(tmp_path))
     made.reduced(work(8), merge)
-    Crew(Here(), ledger(tmp_path), check=Check(0.01)).reduced(work(8), merge)
+    WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(0.01)).reduced(work(8), merge)
     key = key_of(work(8).about, "5", code_version())
     made.ledger.write(key, numbers(6))
     with pytest.raises(VerificationFailed, match="computed again"):
-        Crew(Here(), ledger(tmp_path), check=Check(1.0)).reduced(work(8), merge)
+        WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(1.0)).reduced(work(8), merge)
     made.ledger.keep_only(made.keys - {key})
     with pytest.raises(VerificationFailed, match="no such piece"):
-        Crew(Here(), ledger(tmp_path), check=Check(0.01)).reduced(work(8), merge)
+        WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(0.01)).reduced(work(8), merge)
 
 
 # --- what goes wrong
@@ -178,7 +178,7 @@ def test_checking_computes_a_share_again(tmp_path: Path) -> None:
 
 def test_a_piece_that_fails_three_times_is_given_up(tmp_path: Path, processes: Processes) -> None:
     for number, pool in enumerate((Here(), processes)):
-        doing = Crew(pool, ledger(tmp_path / f"{number}"))
+        doing = WorkerPool(pool, ledger(tmp_path / f"{number}"))
         found = doing.reduced(work(10, partial(wrong_at, 6)), merge)
         assert found is not None and int(found[":.n"]) == 9
         (failed,) = doing.failed
@@ -190,12 +190,12 @@ def test_a_piece_that_fails_three_times_is_given_up(tmp_path: Path, processes: P
 def test_what_we_understand_stops_the_run(tmp_path: Path, processes: Processes) -> None:
     for number, pool in enumerate((Here(), processes)):
         with pytest.raises(RefusedInput, match="changed bytes"):
-            Crew(pool, ledger(tmp_path / f"{number}")).reduced(
+            WorkerPool(pool, ledger(tmp_path / f"{number}")).reduced(
                 work(6, partial(refused_at, 3)), merge
             )
-        after = Crew(pool, ledger(tmp_path / f"{number} after"))
+        after = WorkerPool(pool, ledger(tmp_path / f"{number} after"))
         assert digest_of(after.reduced(work(6), merge) or {}) == digest_of(
-            Alone().reduced(work(6), merge) or {}
+            SerialWorkers().reduced(work(6), merge) or {}
         ), "the pool can go on"
 
 
@@ -203,12 +203,12 @@ def test_what_we_understand_stops_the_run(tmp_path: Path, processes: Processes) 
 def test_processes_that_are_killed(tmp_path: Path, times: int) -> None:
     """Once or twice costs nothing; a piece that always kills its process is given up."""
     pool = Processes(2)
-    doing = Crew(pool, ledger(tmp_path))
+    doing = WorkerPool(pool, ledger(tmp_path))
     found = doing.reduced(work(20, partial(dies_at, 11, times, tmp_path)), merge)
     pool.close()
     assert found is not None
     if times < 3:
-        assert digest_of(found) == digest_of(Alone().reduced(work(20), merge) or {})
+        assert digest_of(found) == digest_of(SerialWorkers().reduced(work(20), merge) or {})
         assert not doing.failed
     else:
         assert int(found[":.n"]) == 19
@@ -224,7 +224,7 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
         pytest.skip("cannot mount a small disk here")
     try:
         for pool in (Here(), Processes(2)):
-            doing = Crew(pool, ledger(small))
+            doing = WorkerPool(pool, ledger(small))
             with pytest.raises(OSError, match="No space left") as caught:
                 doing.reduced(work(200), merge)
             assert caught.value.errno == errno.ENOSPC
@@ -233,17 +233,17 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
             assert 5 < len(kept) < 200
             assert all(doing.ledger.read(key) is not None for key in kept)
         subprocess.run(["mount", "-o", "remount,size=8m", str(small)], check=True)
-        rest = Crew(Here(), ledger(small))
+        rest = WorkerPool(Here(), ledger(small))
         found = rest.reduced(work(200), merge)
         assert rest.computed == 200 - len(kept)
-        assert digest_of(found or {}) == digest_of(Alone().reduced(work(200), merge) or {})
+        assert digest_of(found or {}) == digest_of(SerialWorkers().reduced(work(200), merge) or {})
     finally:
         subprocess.run(["umount", str(small)], check=True)
 
 
 def test_tools_are_made_once_in_a_process(tmp_path: Path, processes: Processes) -> None:
     todo = work(12, with_tool, tool=partial(make_tool, tmp_path), kept=False)
-    doing = Crew(processes, ledger(tmp_path))
+    doing = WorkerPool(processes, ledger(tmp_path))
     assert [int((one or {})["item"]) for one in doing.each(todo)] == list(range(12))
     assert 1 <= len(list(tmp_path.glob("tool-*"))) <= 2
     assert not (tmp_path / "pieces").exists() and not doing.keys
@@ -275,14 +275,14 @@ def test_no_piece_is_forgotten(n: int, workers: int) -> None:
 def test_the_oldest_piece_may_die_while_many_others_end(tmp_path: Path) -> None:
     """What is begun again is what all others wait for: it must not wait for them."""
     pool = Processes(2)
-    doing = Crew(pool, ledger(tmp_path))
+    doing = WorkerPool(pool, ledger(tmp_path))
     found = doing.reduced(work(127, partial(dies_late, 0, tmp_path)), merge)
     pool.close()
     assert found is not None and int(found[":.n"]) == 127 and not doing.failed
 
 
 def test_results_are_taken_one_work_at_a_time(tmp_path: Path) -> None:
-    doing = Crew(Here(), ledger(tmp_path))
+    doing = WorkerPool(Here(), ledger(tmp_path))
     some = doing.each(work(5))
     next(some)
     with pytest.raises(RuntimeError, match="one work at a time"):
@@ -293,21 +293,23 @@ def test_results_are_taken_one_work_at_a_time(tmp_path: Path) -> None:
 
 def test_a_full_disk_within_a_piece_is_no_fault_of_the_piece(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left"):
-        Crew(Here(), ledger(tmp_path)).reduced(work(5, no_space), merge)
+        WorkerPool(Here(), ledger(tmp_path)).reduced(work(5, no_space), merge)
 
 
 def test_work_that_cannot_be_cut_is_kept_too(tmp_path: Path) -> None:
     for computed in (1, 0):
-        doing = Crew(Here(), ledger(tmp_path))
+        doing = WorkerPool(Here(), ledger(tmp_path))
         assert digest_of(doing.once({"a": 1}, "d", lambda: numbers(7))) == digest_of(numbers(7))
         assert doing.computed == computed and len(doing.keys) == 1
     with pytest.raises(VerificationFailed):
-        Crew(Here(), ledger(tmp_path), check=Check(1.0)).once({"a": 1}, "d", lambda: numbers(8))
+        WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(1.0)).once(
+            {"a": 1}, "d", lambda: numbers(8)
+        )
 
 
 def test_a_worker_killed_while_it_waits(tmp_path: Path) -> None:
     pool = Processes(2)
-    doing = Crew(pool, ledger(tmp_path))
+    doing = WorkerPool(pool, ledger(tmp_path))
     doing.reduced(work(6), merge)
     for lane in pool._lanes:
         lane.process.kill()

@@ -22,10 +22,10 @@ from support.runs.work_pieces import (
 )
 from theodolite.engine import ray as ray_engine
 from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import Crew
+from theodolite.engine.pool import WorkerPool
 from theodolite.engine.ray import RayTasks, _inference, own_settings, start
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.evidence.workers import Alone
+from theodolite.evidence.workers import SerialWorkers
 from theodolite.io.packed import digest_of
 from theodolite.io.stores import Store
 
@@ -65,11 +65,11 @@ def pool(sockets_before: set[tuple[str, str]]) -> Iterator[RayTasks]:
         found.close()
 
 
-def crew(pool: RayTasks, folder: Path) -> Crew:
-    return Crew(pool, Ledger(Store.at(folder / "pieces")))
+def crew(pool: RayTasks, folder: Path) -> WorkerPool:
+    return WorkerPool(pool, Ledger(Store.at(folder / "pieces")))
 
 
-EXPECTED = digest_of(Alone().reduced(work(37), merge) or {})
+EXPECTED = digest_of(SerialWorkers().reduced(work(37), merge) or {})
 
 
 def test_the_same_bytes(pool: RayTasks, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_workers_that_are_killed(pool: RayTasks, tmp_path: Path, times: int) -> 
     found = doing.reduced(work(12, partial(dies_at, 5, times, tmp_path)), merge)
     assert found is not None
     if times == 1:
-        assert digest_of(found) == digest_of(Alone().reduced(work(12), merge) or {})
+        assert digest_of(found) == digest_of(SerialWorkers().reduced(work(12), merge) or {})
         assert not doing.failed
     else:
         assert int(found[":.n"]) == 11
@@ -207,4 +207,4 @@ def test_a_cluster_of_three_nodes_one_of_which_is_killed(tmp_path: Path) -> None
 
 
 def _slow_digest() -> str:
-    return digest_of(Alone().reduced(work(60), merge) or {})
+    return digest_of(SerialWorkers().reduced(work(60), merge) or {})

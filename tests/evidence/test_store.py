@@ -22,7 +22,7 @@ from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.shards import Held, clusters_of, evidence_digest, some_samples
+from theodolite.evidence.shards import InMemoryShards, clusters_of, evidence_digest, some_samples
 from theodolite.evidence.store import is_stored, stored
 from theodolite.evidence.store_writer import EvidenceWriter
 
@@ -95,7 +95,7 @@ def test_clusters_are_counted_piece_by_piece(tmp_path: Path) -> None:
     assert found is not None and (found.n, found.whole_classes) == (5, True)
     assert stored(tmp_path / "e").by_class().digests() != stored(tmp_path / "e").digests()
     mixed = replace(evidence, samples=Samples(clusters=np.arange(200) % 7))
-    held = clusters_of(Held(mixed))
+    held = clusters_of(InMemoryShards(mixed))
     assert held is not None and (held.n, held.whole_classes) == (7, False)
 
 
@@ -103,12 +103,12 @@ def test_some_samples_are_the_same_wherever_they_lie(tmp_path: Path) -> None:
     evidence = planted_concepts(500)
     write(evidence, tmp_path / "e")
     a = some_samples(stored(tmp_path / "e"), 120, 3)
-    b = some_samples(Held(evidence), 120, 3)
-    c = some_samples(Held(evidence[np.random.default_rng(0).permutation(500)]), 120, 3)
+    b = some_samples(InMemoryShards(evidence), 120, 3)
+    c = some_samples(InMemoryShards(evidence[np.random.default_rng(0).permutation(500)]), 120, 3)
     assert len(a) == len(b) == len(c) == 120
     assert_array_equal(a.samples.index, b.samples.index)
     assert_array_equal(a.samples.index, c.samples.index)
-    other = some_samples(Held(evidence), 120, 4)
+    other = some_samples(InMemoryShards(evidence), 120, 4)
     assert set(other.samples.index) != set(a.samples.index)
     assert 200 < np.mean(a.samples.index) < 300, "from all over"
 

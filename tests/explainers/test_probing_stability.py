@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from theodolite.errors import EvidenceError
 from theodolite.explainers.probing.randomisation import map_similarity, randomised
 from theodolite.explainers.probing.stability import (
-    Shaking,
+    StabilitySettings,
     chance_changes,
     map_changes,
     noise_at,
@@ -54,7 +54,7 @@ def explain(pictures: np.ndarray, targets: np.ndarray) -> np.ndarray:
 def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
     pictures, maps, targets = sample()
     copies = pictures.copy(), maps.copy()
-    shaking = Shaking(draws=4, seed=3)
+    shaking = StabilitySettings(draws=4, seed=3)
     found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
     assert_allclose(found.norms, [np.linalg.norm(one) for one in maps], rtol=1e-6)
     for i, kind, draw in np.ndindex(3, 2, 4):
@@ -62,7 +62,7 @@ def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
         again = explain((pictures[i] + noise)[None].astype(np.float32), targets[i : i + 1])[0]
         assert_allclose(found.changes[i, kind, draw], np.linalg.norm(again - maps[i]), rtol=1e-4)
     for batch in (1, 5, 100):
-        other = Shaking(draws=4, seed=3, batch=batch)
+        other = StabilitySettings(draws=4, seed=3, batch=batch)
         again = map_changes(explain, pictures, maps, targets=targets, shaking=other)
         assert_allclose(again.changes, found.changes, rtol=1e-4)
     part = map_changes(
@@ -75,13 +75,13 @@ def test_changes_are_those_of_a_plain_loop_in_any_batch() -> None:
 
 
 def test_noise_is_of_the_kind_and_size_that_was_asked_for() -> None:
-    shaking = Shaking(draws=2, seed=1, radius=0.5)
+    shaking = StabilitySettings(draws=2, seed=1, radius=0.5)
     uniform, normal = (noise_at(shaking, (3, 60, 60), 0, place) for place in (0, 2))
     assert np.abs(uniform).max() <= 0.5
     assert_allclose(uniform.std(), 0.5 / 3**0.5, rtol=0.03)
     assert_allclose(normal.std(), 0.5, rtol=0.03)
     assert_allclose([uniform.mean(), normal.mean()], 0, atol=0.02)
-    other = Shaking(draws=2, seed=2, radius=0.5)
+    other = StabilitySettings(draws=2, seed=2, radius=0.5)
     drawn = [
         float(noise_at(how, (3, 2, 2), number, place).sum())
         for how in (shaking, other)
@@ -89,13 +89,13 @@ def test_noise_is_of_the_kind_and_size_that_was_asked_for() -> None:
         for place in range(4)
     ]
     assert len(set(drawn)) == 16  # none is used twice
-    reordered = Shaking(draws=2, seed=1, radius=0.5, noises=["gaussian"])
+    reordered = StabilitySettings(draws=2, seed=1, radius=0.5, noises=["gaussian"])
     assert_array_equal(noise_at(reordered, (3, 60, 60), 0, 0), normal)
 
 
 def test_a_map_that_does_not_look_never_changes_and_one_that_is_the_picture_does() -> None:
     pictures, _, targets = sample()
-    shaking = Shaking(draws=3, seed=0, noises=["uniform"])
+    shaking = StabilitySettings(draws=3, seed=0, noises=["uniform"])
     fixed = np.ones((3, 16, 16))
     still = map_changes(
         lambda p, _: np.ones((len(p), 16, 16)), pictures, fixed, targets=targets, shaking=shaking
@@ -113,7 +113,7 @@ def test_the_class_asked_for_stays_the_same() -> None:
     maps = targets[:, None, None] * np.ones((1, 16, 16))
     found = map_changes(
         lambda p, t: t[:, None, None] * np.ones((1, 16, 16)), pictures, maps,
-        targets=targets, shaking=Shaking(draws=3, seed=0, batch=4),
+        targets=targets, shaking=StabilitySettings(draws=3, seed=0, batch=4),
     )  # fmt: skip
     assert_array_equal(found.changes, np.zeros((3, 2, 3)))
 
@@ -145,13 +145,13 @@ def test_wrong_settings_are_refused() -> None:
         {"noises": []},
     ):
         with pytest.raises(EvidenceError, match=next(iter(wrong))):
-            Shaking(**{"draws": 1, "seed": 0, **wrong})
+            StabilitySettings(**{"draws": 1, "seed": 0, **wrong})
 
 
 def test_as_captums_largest_sensitivity() -> None:
     metrics = pytest.importorskip("captum.metrics", reason="no captum here")
     pictures, maps, targets = sample()
-    shaking = Shaking(draws=6, seed=2, noises=["uniform"])
+    shaking = StabilitySettings(draws=6, seed=2, noises=["uniform"])
     found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
 
     def ours(given: "torch.Tensor") -> "torch.Tensor":  # every picture six times in a row
@@ -183,7 +183,7 @@ def quantus() -> Iterator[object]:
 
 def test_as_quantus_largest_sensitivity(quantus: object) -> None:
     pictures, maps, targets = sample()
-    shaking = Shaking(draws=5, seed=2, noises=["uniform"])
+    shaking = StabilitySettings(draws=5, seed=2, noises=["uniform"])
     found = map_changes(explain, pictures, maps, targets=targets, shaking=shaking)
     draw = iter(range(5))
 

@@ -25,7 +25,7 @@ from support.networks.saliency_networks import (  # noqa: E402
 )
 from theodolite.explainers.saliency._cams import CLASSES  # noqa: E402
 from theodolite.explainers.saliency._places import find_place  # noqa: E402
-from theodolite.explainers.saliency._work import Work, seeded  # noqa: E402
+from theodolite.explainers.saliency._work import ExplanationRequest, seeded  # noqa: E402
 from theodolite.explainers.saliency.methods import TECHNIQUES, explainer  # noqa: E402
 
 USE_THE_CLASS = sorted(
@@ -110,7 +110,7 @@ def test_the_layer_and_its_layout_are_found(
     network: Any, size: tuple[int, int], found: tuple[Any, ...]
 ) -> None:
     one = torch.zeros(1, 3, *size)
-    place = find_place(Work(network.eval(), one, (0,), None, None, 0, {}))
+    place = find_place(ExplanationRequest(network.eval(), one, (0,), None, None, 0, {}))
     assert (place.name, place.leading, place.channels, tuple(place.grid)) == found
 
 

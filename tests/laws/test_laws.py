@@ -28,7 +28,7 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 
 every_metric = pytest.mark.parametrize("entry", catalogue().values(), ids=lambda e: e.name)
@@ -61,12 +61,12 @@ with_clean_null = pytest.mark.parametrize(
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @given(data=st.data())
 @settings(max_examples=15)
-def test_law(law: Law, entry: Entry, data: st.DataObject) -> None:
+def test_law(law: Law, entry: Metric, data: st.DataObject) -> None:
     evidence = data.draw(FOR[entry.needs])
     law(entry, evidence, data.draw(options_of(entry)), data.draw(st.integers(0, 2**32 - 1)))
 
 
-def excess(entry: Entry, evidence: object, baseline: object) -> float:
+def excess(entry: Metric, evidence: object, baseline: object) -> float:
     """How much better the score is than one null, mean over all its values."""
     direction = 1.0 if entry.better == "higher" else -1.0
     if baseline.on == "state":
@@ -77,14 +77,14 @@ def excess(entry: Entry, evidence: object, baseline: object) -> float:
 
 
 @every_metric
-def test_planted_truth_beats_every_null(entry: Entry) -> None:
+def test_planted_truth_beats_every_null(entry: Metric) -> None:
     for baseline in entry.baselines:
         if not baseline.clean:
             assert excess(entry, PERFECT[entry.needs], baseline) > 0.05, baseline.name
 
 
 @with_clean_null
-def test_planted_fault_exceeds_the_clean_null_and_an_honest_model_does_not(entry: Entry) -> None:
+def test_planted_fault_exceeds_the_clean_null_and_an_honest_model_does_not(entry: Metric) -> None:
     for baseline in entry.baselines:
         if entry.name not in ("niche_impurity", "oracle_impurity"):  # these do not rise: see docs
             assert excess(entry, FAULTY[entry.needs], baseline) < -0.03, baseline.name
@@ -92,7 +92,7 @@ def test_planted_fault_exceeds_the_clean_null_and_an_honest_model_does_not(entry
 
 
 @every_metric
-def test_card_is_complete(entry: Entry) -> None:
+def test_card_is_complete(entry: Metric) -> None:
     for text in (entry.card.asks, entry.card.read, entry.card.misleads, entry.card.cost):
         assert len(text) > 10
     assert entry.card.asks.endswith("?")

@@ -10,8 +10,8 @@ from support import laws
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import (
     Additive,
-    Baseline,
-    Entry,
+    Metric,
+    NullModel,
     PerSample,
     SampleMean,
     Weights,
@@ -25,7 +25,7 @@ EVIDENCE = ConceptEvidence(
 )
 
 
-def broken(state: type[Any], **changes: Any) -> Entry:
+def broken(state: type[Any], **changes: Any) -> Metric:
     about = catalogue()["concept_existence"]
     about = replace(about, state=state, baselines=(), sweeps=(), uses_if={})
     return replace(about, **changes)
@@ -121,7 +121,7 @@ class NeedsTwo(SampleMean):
 
 
 CALLS = iter(range(10**6))
-SEEDLESS = Baseline(
+SEEDLESS = NullModel(
     "seedless", "", lambda e, _: replace(e, values=e.values * 0 + next(CALLS)), random=True
 )
 
@@ -144,7 +144,7 @@ def test_every_law_has_a_breaker() -> None:
 
 
 @pytest.mark.parametrize(("law", "entry"), BREAKERS, ids=lambda x: getattr(x, "__name__", ""))
-def test_law_catches_its_breaker(law: laws.Law, entry: Entry) -> None:
+def test_law_catches_its_breaker(law: laws.Law, entry: Metric) -> None:
     with pytest.raises((AssertionError, RuntimeWarning, IndexError)):
         law(entry, EVIDENCE, {}, 1)
 

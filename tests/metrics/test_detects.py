@@ -13,12 +13,12 @@ from theodolite.auditing.front import audit
 from theodolite.datasets.planted.concepts import planted_units
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
 from theodolite.metrics.detects.detection_and_accuracy import detection_and_accuracy
 from theodolite.metrics.detects.pixel_recall import PixelRecall
 from theodolite.metrics.detects.unit_iou import UnitIoU
-from theodolite.scoring.evaluate import Request, Resampling, evaluate
+from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 
 FEW = Resampling(resamples=100, shuffles=100)
 
@@ -89,7 +89,7 @@ def test_planted_units() -> None:
 
 def test_every_unit_has_an_interval_and_the_null_is_the_one_given() -> None:
     evidence = planted_units(400, alignment=0.7)
-    (score,) = evaluate(Request(entry("detection_accuracy")), [evidence], FEW)
+    (score,) = evaluate(MetricRequest(find_metric("detection_accuracy")), [evidence], FEW)
     assert score.detail is not None and score.detail.over == "units"
     assert score.detail.low is not None and score.detail.high is not None
     assert (score.detail.low <= score.detail.values).all()
@@ -102,7 +102,9 @@ def test_every_unit_has_an_interval_and_the_null_is_the_one_given() -> None:
 
 
 def test_correlation_counts_units_and_is_judged_by_shuffles() -> None:
-    found = evaluate(Request(entry("detection_and_accuracy")), [planted_units(1200)], FEW)
+    found = evaluate(
+        MetricRequest(find_metric("detection_and_accuracy")), [planted_units(1200)], FEW
+    )
     assert [(s.options["which"], s.options["by"]) for s in found] == [
         ("union", "detection_accuracy"), ("union", "iou"),
         ("intersection", "detection_accuracy"), ("intersection", "iou"),

@@ -20,24 +20,24 @@ from theodolite.errors import EvidenceError
 from theodolite.io.arrays import read_safetensors, write_safetensors
 from theodolite.models.bottlenecks.model import build
 from theodolite.models.bottlenecks.seeded_training import Batches, Schedule, train
-from theodolite.models.bottlenecks.settings import BottleneckSettings, Labelled
-from theodolite.models.bottlenecks.trained import Trained
+from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite.models.bottlenecks.trained import TrainedBottleneck
 from theodolite.models.bottlenecks.training import _loss, fit_bottleneck
 
 TRAIN, VALIDATION = majority(400, seed=0), majority(200, seed=1)
 QUICK = BottleneckSettings(epochs=6, batch=64, dropout=0.2)
 
 
-def fit(settings: BottleneckSettings, seed: int = 0, **options: Any) -> Trained:
+def fit(settings: BottleneckSettings, seed: int = 0, **options: Any) -> TrainedBottleneck:
     return fit_bottleneck(settings, TRAIN, VALIDATION, n_classes=2, seed=seed, **options)
 
 
-def same(one: Trained, other: Trained) -> bool:
+def same(one: TrainedBottleneck, other: TrainedBottleneck) -> bool:
     a, b = one.arrays(), other.arrays()
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
 
 
-def accuracies(trained: Trained) -> tuple[float, float]:
+def accuracies(trained: TrainedBottleneck) -> tuple[float, float]:
     said = trained.say(VALIDATION.inputs)
     concepts = (said.logits > 0) == VALIDATION.truth
     return float(concepts.mean()), float((said.predicted == VALIDATION.labels).mean())
@@ -92,7 +92,9 @@ def test_a_hard_bottleneck_gives_bits() -> None:
 
 def test_an_independent_head_knows_the_true_concepts_only() -> None:
     z = np.random.default_rng(0).normal(size=(600, 1)).astype(np.float32)
-    data = Labelled(z, z > 0, (z[:, 0] > 1).astype(np.int64))  # not to be had from the concept
+    data = LabelledFeatures(
+        z, z > 0, (z[:, 0] > 1).astype(np.int64)
+    )  # not to be had from the concept
     settings = BottleneckSettings(
         encoder="linear", epochs=15, batch=64, learning_rate=0.05, head_epochs=60,
         head_learning_rate=0.3, patience=60,
@@ -213,7 +215,7 @@ def test_a_training_of_pictures_goes_on(tmp_path: Path) -> None:
     pictures = rng.integers(0, 60, (96, 16, 16, 3), dtype=np.uint8)
     pictures[:, :8] += (150 * truth[:, :1, None, None]).astype(np.uint8)
     pictures[:, 8:] += (150 * truth[:, 1:, None, None]).astype(np.uint8)
-    data = Labelled(pictures, truth, (truth[:, 0] & truth[:, 1]).astype(np.int64))
+    data = LabelledFeatures(pictures, truth, (truth[:, 0] & truth[:, 1]).astype(np.int64))
     settings = BottleneckSettings(
         encoder="small_cnn", head="mlp", epochs=8, batch=32, learning_rate=0.01, dropout=0.1
     )
@@ -229,13 +231,13 @@ def test_a_training_of_pictures_goes_on(tmp_path: Path) -> None:
     assert same(whole, again)
     said = whole.say(pictures)
     assert ((said.logits > 0) == truth).mean() > 0.95
-    back = Trained.of(settings, again.arrays(), (16, 16, 3), 2, 2)
+    back = TrainedBottleneck.of(settings, again.arrays(), (16, 16, 3), 2, 2)
     assert np.array_equal(back.say(pictures).scores, said.scores)
 
 
 def test_black_and_white_pictures_are_seen() -> None:
     bits = (np.random.default_rng(0).random((40, 8, 8)) < 0.5).astype(np.uint8)
-    data = Labelled(bits, bits[:, 0, :2] > 0, np.zeros(40, np.int64))
+    data = LabelledFeatures(bits, bits[:, 0, :2] > 0, np.zeros(40, np.int64))
     settings = BottleneckSettings(encoder="small_cnn", epochs=1)
     trained = fit_bottleneck(settings, data, data, n_classes=2, seed=0)
     assert trained.arrays()["network.encoder.0.brightest"] == 1
@@ -360,7 +362,7 @@ def test_there_and_back(change: dict[str, Any], tmp_path: Path) -> None:
     trained = fit(settings)
     write_safetensors(tmp_path / "model.safetensors", trained.arrays())
     arrays = read_safetensors(tmp_path / "model.safetensors")
-    back = Trained.of(settings, arrays, (7,), 3, 2)
+    back = TrainedBottleneck.of(settings, arrays, (7,), 3, 2)
     assert same(trained, back)
     one, other = trained.say(VALIDATION.inputs), back.say(VALIDATION.inputs, batch=60)
     assert_allclose(one.scores, other.scores, rtol=1e-5, atol=1e-6)
@@ -374,15 +376,17 @@ def test_there_and_back(change: dict[str, Any], tmp_path: Path) -> None:
         {**arrays, "network.encoder.2.weight": np.zeros((64, 8), np.float32)},
     ):
         with pytest.raises(EvidenceError, match="1 arrays that do not fit"):
-            Trained.of(settings, wrong, (7,), 3, 2)
+            TrainedBottleneck.of(settings, wrong, (7,), 3, 2)
     if change.get("encoding"):
         del arrays["absent"], arrays["present"]
-        bare = Trained.of(settings, arrays, (7,), 3, 2)
+        bare = TrainedBottleneck.of(settings, arrays, (7,), 3, 2)
         assert bare.absent.tolist() == [-5] * 3 and bare.present.tolist() == [5] * 3
 
 
 def test_any_numbers_will_do() -> None:
-    double = Labelled(TRAIN.inputs.astype(np.float64), TRAIN.truth, TRAIN.labels.astype(np.int32))
+    double = LabelledFeatures(
+        TRAIN.inputs.astype(np.float64), TRAIN.truth, TRAIN.labels.astype(np.int32)
+    )
     trained = fit_bottleneck(QUICK, double, VALIDATION, n_classes=2, seed=0)
     assert same(trained, fit(QUICK))
     said = trained.say(double.inputs)

@@ -17,7 +17,7 @@ from theodolite.models.bottlenecks.interventions import (
     intervention_order,
     reference_head,
 )
-from theodolite.models.bottlenecks.settings import BottleneckSettings, Labelled
+from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures
 from theodolite.models.bottlenecks.training import fit_bottleneck
 
 KINDS: list[dict[str, Any]] = [
@@ -191,7 +191,9 @@ def test_the_reference_is_the_head_of_an_independent_bottleneck(encoding: Any) -
 
 def test_a_reference_is_no_better_than_its_head() -> None:
     truth = np.random.default_rng(0).random((400, 2)) < 0.5
-    data = Labelled(truth.astype(np.float32), truth, (truth[:, 0] ^ truth[:, 1]).astype(np.int64))
+    data = LabelledFeatures(
+        truth.astype(np.float32), truth, (truth[:, 0] ^ truth[:, 1]).astype(np.int64)
+    )
 
     def right(head: str) -> float:
         settings = BottleneckSettings(

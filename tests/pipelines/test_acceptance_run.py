@@ -11,11 +11,11 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 from theodolite.datasets.votes.text import text_acceptability
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.produced import Workshop
+from theodolite.evidence.produced import WorkContext
 from theodolite.models.acceptance.handcrafted import FEATURES, handcrafted, variance
 from theodolite.models.acceptance.score_file import (
     LearnedScore,
@@ -26,8 +26,12 @@ from theodolite.models.acceptance.score_file import (
 )
 from theodolite.pipelines.acceptance import embedding
 from theodolite.pipelines.acceptance.embedding import Embedder
-from theodolite.pipelines.acceptance.features import Described, Explanations, common_labels
-from theodolite.pipelines.acceptance.models import AcceptanceModel, Parting, Rated
+from theodolite.pipelines.acceptance.features import (
+    ExplanationFeatures,
+    Explanations,
+    common_labels,
+)
+from theodolite.pipelines.acceptance.models import AcceptanceModel, RatedExplanations, SplitSettings
 from theodolite.pipelines.acceptance.pipeline import AcceptancePipeline
 from theodolite.pipelines.acceptance.rendering import Rendering, drawn, vectors_of
 from theodolite.pipelines.acceptance.scoring import load_learned, rated, read_explanations
@@ -66,7 +70,9 @@ def voted(n: int = 60, *, chance: bool = False, each: int = 4) -> VotedExplanati
             letters = random.choice(list("aebcd "), 40, p=[0.2, 0.16, 0.16, 0.16, 0.16, 0.16])
             text = "".join(letters)
             likes = 0.5 if chance else np.clip((text.count("a") - 4) / 8, 0.02, 0.98)
-            shown.append(Shown(f"question {question}", text, label=("yes", "no")[question % 2]))
+            shown.append(
+                ShownExplanation(f"question {question}", text, label=("yes", "no")[question % 2])
+            )
             votes.append(random.random(3) < likes)
     many = len(shown)
     evidence = RatingEvidence(
@@ -107,7 +113,7 @@ def mean_votes(data: VotedExplanations) -> np.ndarray:
 
 def test_votes_are_foretold_and_only_by_what_they_lean_on(toy: Toy, tmp_path: Path) -> None:
     data = voted()
-    made = pipeline().make(data, Workshop((0, 1), tmp_path))
+    made = pipeline().make(data, WorkContext((0, 1), tmp_path))
     assert len(made.evidence) == 2 and [c.name for c in made.compared] == list(MODELS)[1:]
     by = {c.name: c.evidence[0][0].predicted for c in made.compared}
     main = made.evidence[0][0]
@@ -122,7 +128,7 @@ def test_votes_are_foretold_and_only_by_what_they_lean_on(toy: Toy, tmp_path: Pa
         assert spearmanr(predicted, truth)[0] > 0.85 * ceiling
     assert abs(spearmanr(by["number"], truth)[0]) < 0.2
     assert not np.array_equal(main.predicted, made.evidence[1][0].predicted), "seeds differ"
-    again = pipeline().make(data, Workshop((0, 1), tmp_path))
+    again = pipeline().make(data, WorkContext((0, 1), tmp_path))
     assert np.array_equal(again.evidence[0][0].predicted, main.predicted)
     assert dict(made.facts)["explanations in the test"] == len(data)
     assert made.tables["predictions"]["rating"][:3] == list(truth[:3])
@@ -130,43 +136,43 @@ def test_votes_are_foretold_and_only_by_what_they_lean_on(toy: Toy, tmp_path: Pa
 
 def test_nothing_is_foretold_of_chance(toy: Toy, tmp_path: Path) -> None:
     data = voted(chance=True)
-    made = pipeline().make(data, Workshop((0,), tmp_path))
+    made = pipeline().make(data, WorkContext((0,), tmp_path))
     assert abs(spearmanr(made.evidence[0][0].predicted, mean_votes(data))[0]) < 0.15
 
 
 def test_vectors_are_computed_once(toy: Toy, tmp_path: Path) -> None:
     data = voted(12)
-    pipeline().make(data, Workshop((0,), tmp_path))
+    pipeline().make(data, WorkContext((0,), tmp_path))
     asked = toy.asked
     assert asked == 48 + 12 + 2, "explanations, questions, labels; equal ones once"
-    pipeline().make(data, Workshop((0,), tmp_path))
+    pipeline().make(data, WorkContext((0,), tmp_path))
     assert toy.asked == asked
     kept = next((tmp_path / "embeddings").glob("*.npy"))
     kept.write_bytes(kept.read_bytes()[:-5])
-    pipeline().make(data, Workshop((0,), tmp_path))
+    pipeline().make(data, WorkContext((0,), tmp_path))
     assert toy.asked > asked, "a file that was cut off is made again"
 
 
 def test_no_group_is_learnt_from_and_tested_on() -> None:
     data = voted(20)
-    known = Rated.of(data.questions["good"], "mean", "lowest")
+    known = RatedExplanations.of(data.questions["good"], "mean", "lowest")
     for apart, groups in (("picture", known.pictures), ("technique", known.techniques)):
         tested = np.zeros(len(data), int)
-        for part in Parting(apart, 4).splits(known, 3):  # type: ignore[arg-type]
+        for part in SplitSettings(apart, 4).splits(known, 3):  # type: ignore[arg-type]
             tested += part.test
             sets = [set(groups[p]) for p in (part.train, part.validation, part.test)]
             assert not (sets[0] & sets[1] or sets[0] & sets[2] or sets[1] & sets[2])
         assert (tested == 1).all()
-    whole = Parting("picture", 4).whole(known, 3)
+    whole = SplitSettings("picture", 4).whole(known, 3)
     assert not whole.test.any() and (whole.train ^ whole.validation).all()
 
 
 def test_what_is_not_tested_is_not_predicted(toy: Toy, tmp_path: Path) -> None:
     data = voted()
-    made = pipeline(apart="both").make(data, Workshop((0,), tmp_path))
+    made = pipeline(apart="both").make(data, WorkContext((0,), tmp_path))
     there = ~np.isnan(made.evidence[0][0].predicted)
     assert 0 < there.sum() < 0.1 * len(data)
-    made = pipeline(folds=0).make(data, Workshop((0,), tmp_path))
+    made = pipeline(folds=0).make(data, WorkContext((0,), tmp_path))
     there = ~np.isnan(made.evidence[0][0].predicted)
     assert there.sum() == 9 * 4
 
@@ -177,7 +183,7 @@ def test_who_got_no_vote_is_predicted_but_not_learnt_from(toy: Toy, tmp_path: Pa
     ratings = np.array(asked.ratings)
     ratings[:7] = np.nan
     bare = replace(data, questions={"good": replace(asked, ratings=ratings)})
-    made = pipeline().make(bare, Workshop((0,), tmp_path))
+    made = pipeline().make(bare, WorkContext((0,), tmp_path))
     assert not np.isnan(made.evidence[0][0].predicted).any()
 
 
@@ -189,7 +195,7 @@ def test_gradient_scores_run(toy: Toy, tmp_path: Path) -> None:
                                      features=("label", "embedding")),
     }  # fmt: skip
     data = voted(40)
-    made = pipeline(models=models, folds=2).make(data, Workshop((0,), tmp_path))
+    made = pipeline(models=models, folds=2).make(data, WorkContext((0,), tmp_path))
     assert spearmanr(made.evidence[0][0].predicted, mean_votes(data))[0] > 0.3
     assert made.compared[0].about["variant"] == "reference"
 
@@ -209,13 +215,13 @@ def test_gradient_scores_run(toy: Toy, tmp_path: Path) -> None:
 )
 def test_refused(changes: dict[str, Any], match: str, toy: Toy, tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match=match):
-        pipeline(**changes).make(voted(12), Workshop((0,), tmp_path))
+        pipeline(**changes).make(voted(12), WorkContext((0,), tmp_path))
 
 
 def test_siblings_are_told_apart() -> None:
     data = voted(6, each=2)
     given = Explanations(data.shown, [""] * 12, np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]), {})
-    described = Described(given, Embedder(Toy(), ""), Rendering(), ())
+    described = ExplanationFeatures(given, Embedder(Toy(), ""), Rendering(), ())
     block = described.block("siblings")
     own = np.hstack([described.block("words"), described.block("likeness")])
     assert block[0, :-1] == pytest.approx((own[0] - own[1]) / 2)
@@ -230,11 +236,11 @@ def test_pictures_concepts_and_words_become_vectors(tmp_path: Path) -> None:
     np.save(tmp_path / "b.npy", np.stack([np.ones((4, 4)), np.zeros((4, 4))], axis=2))
     picture = tmp_path / "p.png"
     shown = [
-        Shown(text="aaa"),
-        Shown(concepts={"beak": 2.0, "wing": -3.0}),
-        Shown(picture=picture, map=tmp_path / "m.npy"),
-        Shown(picture=picture, map=tmp_path / "b.npy"),
-        Shown(map=picture),
+        ShownExplanation(text="aaa"),
+        ShownExplanation(concepts={"beak": 2.0, "wing": -3.0}),
+        ShownExplanation(picture=picture, map=tmp_path / "m.npy"),
+        ShownExplanation(picture=picture, map=tmp_path / "b.npy"),
+        ShownExplanation(map=picture),
     ]
     toy = Toy()
     found = vectors_of(shown, [""] * 5, Rendering(), Embedder(toy, "", tmp_path / "cache"))
@@ -249,8 +255,10 @@ def test_pictures_concepts_and_words_become_vectors(tmp_path: Path) -> None:
     summed = vectors_of(shown, [""] * 5, Rendering(concepts="weighted"), Embedder(toy, ""))
     assert not np.allclose(summed[1], found[1])
     with pytest.raises(EvidenceError, match="nothing to show"):
-        vectors_of([*shown, Shown()], [""] * 6, Rendering(), Embedder(toy, ""))
-    bare = vectors_of([Shown(text="a"), Shown()], [""] * 2, Rendering(), Embedder(toy, ""))
+        vectors_of([*shown, ShownExplanation()], [""] * 6, Rendering(), Embedder(toy, ""))
+    bare = vectors_of(
+        [ShownExplanation(text="a"), ShownExplanation()], [""] * 2, Rendering(), Embedder(toy, "")
+    )
     assert bare[1] == pytest.approx(np.zeros(3)), "among words an empty one is one"
 
 
@@ -269,7 +277,7 @@ def test_signs_by_technique(tmp_path: Path) -> None:
     """A map of LIME without a negative cell is LIME's all the same."""
     Image.new("RGB", (3, 1), (255, 255, 255)).save(tmp_path / "p.png")
     np.save(tmp_path / "m.npy", np.array([[0.0, 0, 1]]))
-    shown = [Shown(picture=tmp_path / "p.png", map=tmp_path / "m.npy")] * 3
+    shown = [ShownExplanation(picture=tmp_path / "p.png", map=tmp_path / "m.npy")] * 3
     how = Rendering(values="paper", values_of={"LIME": "paper lime", "SHAP": "paper shap"})
     embedder = Embedder(Toy(), "", tmp_path / "cache")
     guessed, lime, shap = vectors_of(shown, ["GradCAM", "LIME", "SHAP"], how, embedder)
@@ -283,7 +291,7 @@ def test_signs_by_technique(tmp_path: Path) -> None:
 def test_the_mean_over_seeds_that_tested_an_explanation(toy: Toy, tmp_path: Path) -> None:
     """Seeds test other parts: an explanation that one of them tested is known."""
     for changes in ({"folds": 0}, {"apart": "both"}):
-        learnt = pipeline(**changes).learn(voted(), Workshop((0, 1, 2), tmp_path))
+        learnt = pipeline(**changes).learn(voted(), WorkContext((0, 1, 2), tmp_path))
         each = np.stack([one[0].predicted for one in learnt.made.evidence])
         known = ~np.isnan(each).all(axis=0)
         found = np.asarray(learnt.evidence.predicted)
@@ -295,12 +303,12 @@ def test_what_is_said_of_the_test_is_true(toy: Toy, tmp_path: Path) -> None:
     data = voted(20)
     asked = data.questions["good"]
     alone = replace(data, questions={"good": replace(asked, samples=Samples())})
-    made = pipeline(folds=2).make(data, Workshop((0,), tmp_path))
+    made = pipeline(folds=2).make(data, WorkContext((0,), tmp_path))
     facts = dict(made.facts)
     assert facts["pictures or questions"] == 20 and "score of the verdicts" not in facts
     assert facts["learned score that is kept"] == "kernel"
     assert any("pictures or questions that they have not seen" in note for note in made.notes)
-    made = pipeline(folds=2).make(alone, Workshop((0,), tmp_path))
+    made = pipeline(folds=2).make(alone, WorkContext((0,), tmp_path))
     assert dict(made.facts)["pictures or questions"] == "not known"
     assert any("may have seen others of the same" in note for note in made.notes)
     assert not any("questions that they have not seen" in note for note in made.notes)
@@ -313,24 +321,28 @@ def test_classes_of_the_stand_in_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     names = tmp_path / "names.json"
     names.write_text('["cat", "dog"]')
     chosen = pipeline(classifier="resnet18", class_names=names, folds=2, embedding="stand_in")
-    chosen.make(voted(12), Workshop((0,), tmp_path))
+    chosen.make(voted(12), WorkContext((0,), tmp_path))
     assert given == [("cat", "dog")] and list(chosen.digests()) == ["names.json"]
     for odd in ('{"a": 1}', "[1]", '[""]'):
         names.write_text(odd)
         with pytest.raises(RefusedInput, match="class names"):
-            chosen.make(voted(12), Workshop((0,), tmp_path))
+            chosen.make(voted(12), WorkContext((0,), tmp_path))
 
 
 def test_common_labels() -> None:
-    shown = [Shown(label=label) for label in "aaab"] + [Shown(label="z")] * 400 + [Shown()] * 3
+    shown = (
+        [ShownExplanation(label=label) for label in "aaab"]
+        + [ShownExplanation(label="z")] * 400
+        + [ShownExplanation()] * 3
+    )
     assert common_labels(shown) == ("z",)
-    assert common_labels([Shown(label=label) for label in "aab"]) == ("a", "b")
+    assert common_labels([ShownExplanation(label=label) for label in "aab"]) == ("a", "b")
 
 
 @pytest.fixture
 def saved(toy: Toy, tmp_path: Path) -> tuple[Path, LearnedScore, VotedExplanations]:
     data = voted(30)
-    learnt = pipeline().learn(data, Workshop((0,), tmp_path))
+    learnt = pipeline().learn(data, WorkContext((0,), tmp_path))
     card = ScoreCard(
         name="toy", kind=learnt.scorer.kind, trained_on=learnt.trained_on, question="good",
         explanations=120, groups=30, scale=(0.0, 1.0), aggregate="mean", embedding="toy",
@@ -543,7 +555,9 @@ def test_real_votes_are_foretold_without_an_embedding(shared_data: Path, tmp_pat
         {"nll": data.numbers["nll"][rows]},
     )
     model = AcceptanceModel(features=("words", "label", "nll"), landmarks=100)
-    made = AcceptancePipeline(models={"words": model}, folds=2).make(data, Workshop((0,), tmp_path))
+    made = AcceptancePipeline(models={"words": model}, folds=2).make(
+        data, WorkContext((0,), tmp_path)
+    )
     found = made.evidence[0][0]
     truth = np.asarray(found.ratings).mean(axis=1)
     assert not np.isnan(found.predicted).any()

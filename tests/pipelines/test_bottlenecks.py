@@ -15,7 +15,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import Made, Workshop
+from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.findings.leakage import _answer
 from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
 from theodolite.report.html import write_report
@@ -51,7 +51,7 @@ def short(name: str, **changes: Any) -> RunSpec:
     return RunSpec.model_validate(content)
 
 
-def made(cache: Path, seeds: tuple[int, ...] = (0, 1), **changes: Any) -> Made:
+def made(cache: Path, seeds: tuple[int, ...] = (0, 1), **changes: Any) -> Produced:
     models = [
         {"encoding": ["soft", "logit"], "concept_weight": 1},
         {"encoding": "hard", "training": "independent"},
@@ -59,7 +59,7 @@ def made(cache: Path, seeds: tuple[int, ...] = (0, 1), **changes: Any) -> Made:
     ]
     settings = {"models": models, "common": {"epochs": 3, "head_epochs": 3}, "workers": 1} | changes
     family = bottleneck_family("tabular_toy", {"complete": {"n": 600}})
-    return BottleneckPipeline(**settings).make(family, Workshop(seeds, cache))
+    return BottleneckPipeline(**settings).make(family, WorkContext(seeds, cache))
 
 
 def test_every_model_is_asked_about_the_same_samples(tmp_path: Path) -> None:

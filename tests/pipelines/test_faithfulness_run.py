@@ -31,7 +31,7 @@ from theodolite.models.rest_of_network import RestOfNetwork
 from theodolite.pipelines.faithfulness import middle_layers
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer, _head
 from theodolite.pipelines.faithfulness.explanations import (
-    Training,
+    TrainingSettings,
     _some_of_each,
     evidence_of,
     explained,
@@ -47,7 +47,7 @@ from theodolite.runs.run import Places, run
 
 PROTOCOLS = Path(__file__).parents[2] / "protocols"
 EPOCHS = {"sae": 2, "concept_shap": 2, "learned": 2}
-TRAINING = Training(**EPOCHS)
+TRAINING = TrainingSettings(**EPOCHS)
 
 
 NO_NETWORK = Backbone("none", torch.nn.Identity(), Preprocessing(), "")

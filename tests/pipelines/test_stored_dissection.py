@@ -14,8 +14,8 @@ from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.search import Beam
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import Workshop
-from theodolite.evidence.workers import Alone, Workers
+from theodolite.evidence.produced import WorkContext
+from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.io.tables import read_parquet
 from theodolite.pipelines.dissection.stored import StoredDissectionPipeline
 from theodolite.report.html import write_report
@@ -39,7 +39,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(data: Path, workers: Workers | None = None, **settings: object) -> object:
     pipeline = StoredDissectionPipeline(quantile=0.98, **settings)  # type: ignore[arg-type]
-    shop = Workshop(seeds=(0,), cache=data / "cache", workers=workers or Alone())
+    shop = WorkContext(seeds=(0,), cache=data / "cache", workers=workers or SerialWorkers())
     return pipeline.make(stored_maps(data / "maps"), shop)
 
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_dissected(data: Path) -> None:
         ({"beam": 0}, "size of at least 1"),
         ({"min_pictures": 500}, "Lower the minimum"),
     ):
-        shop = Workshop(seeds=(0,), cache=data / "cache")
+        shop = WorkContext(seeds=(0,), cache=data / "cache")
         with pytest.raises(EvidenceError, match=says):
             StoredDissectionPipeline(**wrong).make(stored_maps(data / "maps"), shop)
     with pytest.raises(EvidenceError, match="Use the data set stored_maps"):

@@ -35,7 +35,7 @@ from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _drawn
 from theodolite.pipelines.study import twins
 from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
 from theodolite.pipelines.study.material import material_from_saliency_run
-from theodolite.pipelines.study.twins import Seen, Wanted, _remembering, _visible
+from theodolite.pipelines.study.twins import TwinPicture, TwinSettings, _remembering, _visible
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.run import Places, run
@@ -105,7 +105,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-WANTED = Wanted(pictures=2, checks=3, seed=5)
+WANTED = TwinSettings(pictures=2, checks=3, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +231,7 @@ def test_the_same_seed_gives_the_same_bytes(
 
 def test_colours_of_the_paper_and_of_positive_methods(root: Path, tmp_path: Path) -> None:
     def of(name: str, **more: Any) -> tuple[Path, Material]:
-        wanted = Wanted(pictures=1, checks=0, techniques=["saliency"], seed=5, **more)
+        wanted = TwinSettings(pictures=1, checks=0, techniques=["saliency"], seed=5, **more)
         folder = tmp_path / name
         return folder, material_from_saliency_run(
             pipeline(root), pets(root / "pets"), folder, wanted
@@ -256,17 +256,17 @@ def test_what_is_refused(root: Path, made: tuple[Path, Material], tmp_path: Path
         ({"pictures": 0}, "at least 1"),
     ):
         with pytest.raises(EvidenceError, match=says):
-            material_from_saliency_run(pipeline(root), data, tmp_path / "x", Wanted(**wanted))
+            material_from_saliency_run(pipeline(root), data, tmp_path / "x", TwinSettings(**wanted))
     with pytest.raises(EvidenceError, match="with material in it"):
         material_from_saliency_run(pipeline(root), data, made[0], WANTED)
     with pytest.raises(EvidenceError, match="objects"):
         material_from_saliency_run(
-            pipeline(root, objects=["unicorn"]), data, tmp_path / "x", Wanted(pictures=1)
+            pipeline(root, objects=["unicorn"]), data, tmp_path / "x", TwinSettings(pictures=1)
         )
 
 
 def test_no_picture_is_both_rated_and_practised_with() -> None:
-    wanted = Wanted(pictures=4, checks=2)
+    wanted = TwinSettings(pictures=4, checks=2)
     assert wanted.rows(np.arange(20)) == ([0, 1, 2, 3], [4, 5, 6, 7, 8])
     assert wanted.rows(np.arange(9)) == ([0, 1, 2, 3], [4, 5, 6, 7, 8])
     with pytest.raises(EvidenceError, match=r"got 8 at hand; needed 9: 4 to .*--pictures 3\."):
@@ -309,7 +309,7 @@ def test_classes_are_remembered() -> None:
 
 
 def test_a_picture_without_twins() -> None:
-    seen = Seen("a", (Image.new("RGB", (9, 9)),), (3,), ("shown",))
+    seen = TwinPicture("a", (Image.new("RGB", (9, 9)),), (3,), ("shown",))
     item = seen.item("x", [{"beak": 1.0}], lambda label: f"class {label}")
     assert item.same is None and item.different is None
     assert (item.shown.predicted, item.shown.concepts) == ("class 3", {"beak": 1.0})
@@ -331,7 +331,7 @@ def test_concepts_of_a_bottleneck(tmp_path: Path) -> None:
         "vectors": random.normal(size=(n, channels)), "intercepts": np.zeros(n),
         "weights": random.normal(size=(n, k)), "bias": np.zeros(k),
     }  # fmt: skip
-    wanted = Wanted(pictures=2, checks=1)
+    wanted = TwinSettings(pictures=2, checks=1)
     made = material_from_posthoc_run(PosthocRun(how, data, model), tmp_path / "out", wanted)
     assert read_material(tmp_path / "out") == made
     assert [one.kind for one in made.instances] == ["real"] * 2 + ["training"] * 3 + ["gold"]
@@ -357,13 +357,13 @@ def test_concepts_of_a_bottleneck(tmp_path: Path) -> None:
     few = int(data.is_test.sum())
     with pytest.raises(EvidenceError, match=f"{few} at hand.*--pictures {few - 4}"):
         material_from_posthoc_run(
-            PosthocRun(how, data, model), tmp_path / "none", Wanted(pictures=few, checks=1)
+            PosthocRun(how, data, model), tmp_path / "none", TwinSettings(pictures=few, checks=1)
         )
     with pytest.raises(EvidenceError, match="model"):
         material_from_posthoc_run(PosthocRun(how, data, {}), tmp_path / "none", wanted)
     with pytest.raises(EvidenceError, match="clip_qda"):
         material_from_posthoc_run(
-            PosthocRun(how, data, model), tmp_path / "none", Wanted(techniques=["clip_qda"])
+            PosthocRun(how, data, model), tmp_path / "none", TwinSettings(techniques=["clip_qda"])
         )
 
 
@@ -386,7 +386,7 @@ def finished(root: Path) -> Path:
 
 
 def test_from_a_run_folder(root: Path, finished: Path, tmp_path: Path) -> None:
-    wanted = Wanted(pictures=2, checks=0, seed=seed_of_run(finished))
+    wanted = TwinSettings(pictures=2, checks=0, seed=seed_of_run(finished))
     assert wanted.seed == 5
     made = material_of_run(finished, root, tmp_path / "study", wanted, lambda *_: None)
     evidence = load(finished / "evidence" / "seed-5" / "saliency")
@@ -399,7 +399,7 @@ def test_from_a_run_folder(root: Path, finished: Path, tmp_path: Path) -> None:
 
 
 def test_run_folders_that_are_refused(root: Path, finished: Path, tmp_path: Path) -> None:
-    wanted = Wanted(pictures=1, checks=0)
+    wanted = TwinSettings(pictures=1, checks=0)
     with pytest.raises(EvidenceError, match="a place in the run folder"):
         material_of_run(finished, root, finished / "study", wanted, lambda *_: None)
     with pytest.raises(RefusedInput, match="no manifest"):

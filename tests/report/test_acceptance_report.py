@@ -13,7 +13,7 @@ from support.servers.browser import looks_right
 from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.evidence.axes import Measures
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.produced import Compared, Made
+from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.evidence.rating_summary import aggregated
 from theodolite.findings.vote_correlations import vote_correlations
 from theodolite.report.html import write_report
@@ -55,11 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     main = with_numbers()
     worse = replace(main, predicted=np.random.default_rng(1).permutation(main.predicted))
     n = len(main)
-    made = Made(
+    made = Produced(
         [[main]],
         compared=[
-            Compared("worse", {"kind": "learned score", "features": "length"}, [[worse]]),
-            Compared("votes-1", {"kind": "votes", "votes": HOSTILE}, [[with_numbers(0.2)]]),
+            ComparedModel("worse", {"kind": "learned score", "features": "length"}, [[worse]]),
+            ComparedModel("votes-1", {"kind": "votes", "votes": HOSTILE}, [[with_numbers(0.2)]]),
         ],
         about={"kind": "learned score", "name": "better", "features": "words", "votes": "ours"},
         tables={
@@ -135,8 +135,8 @@ def test_a_person_leaves_the_own_vote_out(tmp_path: Path) -> None:
     write_record(tmp_path / "run.json", run_record(spec, ""))
     about = {"kind": "learned score", "name": "s", "votes": "ours"}
     rated = planted_ratings(agreement=0.7)
-    other = Compared("votes-1", {"kind": "votes", "votes": "others"}, [[rated]])
-    run_made(spec, Made([[rated]], about=about, compared=[other]), tmp_path)
+    other = ComparedModel("votes-1", {"kind": "votes", "votes": "others"}, [[rated]])
+    run_made(spec, Produced([[rated]], about=about, compared=[other]), tmp_path)
     page = write_report(tmp_path).read_text()
     scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
     value = {s["options"].get("own"): f"{s['value']:.3f}" for s in scores}
@@ -153,7 +153,9 @@ def test_votes_alone(tmp_path: Path) -> None:
     spec = RunSpec.model_validate({"name": "bare", "evidence": ["x"]})
     write_record(tmp_path / "run.json", run_record(spec, ""))
     run_made(
-        spec, Made([[RatingEvidence(ratings=[[1, 2, 2], [5, 5, 4]], scale=range(1, 6))]]), tmp_path
+        spec,
+        Produced([[RatingEvidence(ratings=[[1, 2, 2], [5, 5, 4]], scale=range(1, 6))]]),
+        tmp_path,
     )
     page = write_report(tmp_path).read_text()
     assert "Would people agree?" in page and "What people answered" in page

@@ -13,7 +13,7 @@ from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
 from support.servers.browser import axe_clean, chromium, fitting, opened
 from theodolite.comparison.compare_runs import Pair, compare
 from theodolite.comparison.leaderboard import Board, leaderboard
-from theodolite.comparison.leaderboard_runs import LeftOut
+from theodolite.comparison.leaderboard_runs import ExcludedModel
 from theodolite.comparison.runs import read_runs
 from theodolite.report.pages.compare_runs import write_comparison
 from theodolite.report.pages.compare_runs_words import ends_of_line, sentence, signed
@@ -62,12 +62,12 @@ def page(folder: Path, pairs: list[Pair]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ranked(folder: Path) -> tuple[list[Board], list[LeftOut]]:
+def ranked(folder: Path) -> tuple[list[Board], list[ExcludedModel]]:
     return leaderboard(folder)
 
 
 @pytest.fixture(scope="module")
-def table(folder: Path, ranked: tuple[list[Board], list[LeftOut]]) -> Path:
+def table(folder: Path, ranked: tuple[list[Board], list[ExcludedModel]]) -> Path:
     return write_leaderboard(folder.parent / "leaderboard.html", *ranked)
 
 
@@ -86,7 +86,7 @@ def test_comparison_says_first_who_is_better(pairs: list[Pair], page: Path) -> N
 
 
 def test_leaderboard_shares_places_and_tells_what_is_left_out(
-    ranked: tuple[list[Board], list[LeftOut]], table: Path
+    ranked: tuple[list[Board], list[ExcludedModel]], table: Path
 ) -> None:
     boards, left = ranked
     first, alone = boards

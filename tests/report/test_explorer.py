@@ -19,7 +19,7 @@ from report_size import drawn_values
 from support.evidence.many_rows import write_many
 from theodolite.io.tables import Words, read_coded, read_parquet, write_parquet
 from theodolite.report import vega
-from theodolite.report.explorer.packed_table import Column, PackedTable, packed
+from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, packed
 from theodolite.report.explorer.pictures import key
 from theodolite.report.explorer.tables import item_tables
 from theodolite.report.html import write_report
@@ -31,8 +31,8 @@ SHARE, ANY = (0.0, 1.0), (-np.inf, np.inf)
 
 def column(
     values: np.ndarray, bounds: tuple[float, float] = SHARE, better: str = "higher"
-) -> Column:
-    return Column("a score", "", values, values - 0.1, values + 0.1, bounds, better)  # type: ignore[arg-type]
+) -> ScoreColumn:
+    return ScoreColumn("a score", "", values, values - 0.1, values + 0.1, bounds, better)  # type: ignore[arg-type]
 
 
 def naive_unpacked(text: str) -> tuple[dict, list[int] | None, list[np.ndarray]]:
@@ -76,7 +76,7 @@ def test_shares_come_back_to_four_decimals(values: np.ndarray) -> None:
 @given(arrays(float, 7, elements=st.floats(-1e30, 1e30) | st.just(np.nan)))
 def test_other_numbers_come_back_to_seven_digits(values: np.ndarray) -> None:
     table = PackedTable(
-        "units", list("abcdefg"), [Column("x", "", values, None, None, ANY, "higher")]
+        "units", list("abcdefg"), [ScoreColumn("x", "", values, None, None, ANY, "higher")]
     )
     _, _, (got,) = naive_unpacked(packed(table))
     assert_allclose(got, values, rtol=1e-7, atol=1e-37)
@@ -84,7 +84,7 @@ def test_other_numbers_come_back_to_seven_digits(values: np.ndarray) -> None:
 
 def test_numbers_are_said_as_they_are_kept() -> None:
     share, cosine, other = (
-        Column("x", "", np.array([0.5]), None, None, bounds, "higher")
+        ScoreColumn("x", "", np.array([0.5]), None, None, bounds, "higher")
         for bounds in (SHARE, (-1.0, 1.0), ANY)
     )
     assert share.text(0.123449) == "12.34 %" and share.text(np.nan) == "undefined"

@@ -24,7 +24,7 @@ from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.evidence.axes import Classes
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.produced import Compared, ConceptCard, Made
+from theodolite.evidence.produced import ComparedModel, ConceptCard, Produced
 from theodolite.evidence.surrogate_settings import SETTINGS, outputs_of, perfect
 from theodolite.findings.faithfulness import (
     CurveLine,
@@ -70,7 +70,7 @@ def middle(evidence: SurrogateEvidence, missed: float) -> SurrogateEvidence:
     return replace(evidence, rebuilt=outputs + 2.0, linearised=outputs + 2.0 + missed)
 
 
-def settings(names: Sequence[str], checks: int) -> list[Compared]:
+def settings(names: Sequence[str], checks: int) -> list[ComparedModel]:
     """The settings of the check, each with outputs of a fitted network that never change."""
     random, k = np.random.default_rng(0), len(names)
     given = SurrogateEvidence(
@@ -81,7 +81,7 @@ def settings(names: Sequence[str], checks: int) -> list[Compared]:
     )  # fmt: skip
     fitted = random.normal(size=(N, k))
     return [
-        Compared(
+        ComparedModel(
             f"setting-{number}",
             {"kind": "setting", "setting": name},
             [[replace(make(given, seed), learned=fitted)] for seed in range(checks)],
@@ -90,12 +90,12 @@ def settings(names: Sequence[str], checks: int) -> list[Compared]:
     ]
 
 
-def method(name: str, concepts: int, faithfulness: float, names: Sequence[str]) -> Compared:
+def method(name: str, concepts: int, faithfulness: float, names: Sequence[str]) -> ComparedModel:
     about = {"kind": "method", "method": name, "concepts": concepts}
     about["directions"] = 23 if name == "mcd" else concepts
     wobble = (0.0, 0.02, 0.01)
     seeds = [[planted(faithfulness - wobble[seed], 0, names)] for seed in SEEDS]
-    return Compared(f"m{len(name)}-{concepts}-{round(100 * faithfulness)}", about, seeds)
+    return ComparedModel(f"m{len(name)}-{concepts}-{round(100 * faithfulness)}", about, seeds)
 
 
 def jpeg(colour: str) -> bytes:
@@ -155,7 +155,7 @@ def write_run(
         method("pca", 10, 0.5, names),
     ]
     layers = [
-        Compared(
+        ComparedModel(
             f"layer-{at}",
             {"kind": "layer", "layer": layer, "method": word, "concepts": 5},
             [[middle(planted(0.8, seed, names), missed)] for seed in SEEDS],
@@ -168,7 +168,7 @@ def write_run(
         ConceptCard(names[1], names[0], 2.0, 4.75, ("concepts/b.jpg",)),
         ConceptCard(names[2], "wing", 1.0, 2.0, ("concepts/a.jpg",)),
     ]
-    made = Made(
+    made = Produced(
         main.evidence,
         compared=[*others, *settings(names, checks), *layers],
         about={**main.about, "name": main.name},
@@ -728,7 +728,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 def test_a_plain_audit_has_bars_and_scatter(tmp_path: Path) -> None:
     spec = RunSpec.model_validate({"name": "bare", "evidence": ["x"], "metrics": METRICS[:2]})
     write_record(tmp_path / "run.json", run_record(spec, ""))
-    run_made(spec, Made([[planted(0.8)]]), tmp_path)
+    run_made(spec, Produced([[planted(0.8)]]), tmp_path)
     page = write_report(tmp_path).read_text()
     part = between(page, "add up to the output?</h2>\n", "</section>")
     assert len(svgs(part, "panel")) == 2

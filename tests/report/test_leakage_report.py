@@ -19,7 +19,7 @@ from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import Compared, Made
+from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.findings.leakage import CriterionRecord, DifferenceRecord, PairRecord, StudiesFile
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import lost
@@ -87,10 +87,12 @@ def write_run(folder: Path, seeds: Sequence[int], models: Sequence[tuple[str, fl
         return {"weight": leak, "encoding": encoding, "remark": names[1] if leak > 0.3 else "none"}
 
     (first, *others) = models
-    made = Made(
+    made = Produced(
         [bundles(*first[1:], seed, names, classes, embedded=True) for seed in seeds],
         compared=[
-            Compared(one[0], about(*one), [bundles(*one[1:], s, names, classes) for s in seeds])
+            ComparedModel(
+                one[0], about(*one), [bundles(*one[1:], s, names, classes) for s in seeds]
+            )
             for one in others
         ],
         about=about(*first) | {"name": first[0]},
@@ -435,7 +437,7 @@ def test_a_run_with_one_model_and_little_evidence(tmp_path: Path) -> None:
         }
     )
     write_record(tmp_path / "run.json", run_record(spec, ""))
-    run_made(spec, Made([bundles(0.6, "soft", 0)[:1]]), tmp_path)
+    run_made(spec, Produced([bundles(0.6, "soft", 0)[:1]]), tmp_path)
     page = write_report(tmp_path).read_text()
     assert "What a concept's values look like" in page and "Concept by concept" in page
     for absent in ("models compared", "What the paper found", "What correcting", "Pair by pair",

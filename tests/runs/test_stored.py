@@ -20,7 +20,7 @@ from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.dissection.sharded import dissect_shards
 from theodolite.engine.base import Engine
 from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import Crew
+from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Processes
 from theodolite.errors import VerificationFailed
 from theodolite.evidence import shards
@@ -29,7 +29,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.shards import evidence_digest, some_samples
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
-from theodolite.evidence.workers import Alone
+from theodolite.evidence.workers import SerialWorkers
 from theodolite.io.stores import Store
 from theodolite.io.tables import read_parquet
 from theodolite.metrics.exists.concept_existence import ConceptExistence
@@ -108,7 +108,7 @@ def test_dissection_on_processes_gives_equal_bytes(tmp_path: Path) -> None:
     maps = PlantedMaps(n_pictures=900, n_units=6, n_concepts=8, shard_rows=128)
     pool = Processes(2)
     found = []
-    for workers in (Alone(), Crew(pool, Ledger(Store.at(tmp_path / "pieces")))):
+    for workers in (SerialWorkers(), WorkerPool(pool, Ledger(Store.at(tmp_path / "pieces")))):
         dissected = dissect_shards(maps, workers)
         found.append([evidence_digest(shard) for shard in dissected.evidence()])
     pool.close()

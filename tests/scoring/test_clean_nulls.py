@@ -16,9 +16,9 @@ from theodolite.evidence.files import load, load_arrays, save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Interval, Null, Score
-from theodolite.scoring.evaluate import Request, Resampling, evaluate
+from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.verdicts.answers import verdicts
 from theodolite.verdicts.rules import verdict
 
@@ -76,7 +76,7 @@ def test_too_few_samples_prove_nothing() -> None:
 def test_the_clean_null_does_not_depend_on_the_order_of_samples() -> None:
     evidence = planted_leakage(300)
     order = np.random.default_rng(3).permutation(300)
-    request = Request(entry("task_leakage_given_concept"))
+    request = MetricRequest(find_metric("task_leakage_given_concept"))
     (one,), (other,) = (evaluate(request, [e], QUICK) for e in (evidence, evidence[order]))
     assert one.null.value == pytest.approx(other.null.value, abs=1e-12)
     assert one.value == pytest.approx(other.value, abs=1e-12)
@@ -99,7 +99,7 @@ def test_values_that_say_nothing_are_not_praised_for_leaking_nothing(what: str) 
 
 
 def test_a_score_that_is_not_in_the_catalogue_is_named() -> None:
-    (score,) = evaluate(Request(entry("task_accuracy")), [planted_leakage(50)], QUICK)
+    (score,) = evaluate(MetricRequest(find_metric("task_accuracy")), [planted_leakage(50)], QUICK)
     with pytest.raises(EvidenceError, match=r"'crispness'.*Install"):
         verdicts([replace(score, metric="crispness")])
 
@@ -115,8 +115,8 @@ def test_the_worst_answer_counts() -> None:
 
 def test_shards_do_not_change_a_score_that_needs_all_samples() -> None:
     evidence = planted_leakage(5000, leakage=0.5)  # three shards
-    state = entry("interconcept_leakage").state
-    (score,) = evaluate(Request(entry("interconcept_leakage")), [evidence], QUICK)
+    state = find_metric("interconcept_leakage").state
+    (score,) = evaluate(MetricRequest(find_metric("interconcept_leakage")), [evidence], QUICK)
     np.testing.assert_allclose(score.detail.values, state.of(evidence).value(), rtol=0, atol=0)
     parts = [state.of(evidence[rows]) for rows in (slice(3000, None), slice(0, 3000))]
     assert ((parts[0] + parts[1]).value() == state.of(evidence).value()).all()
@@ -124,11 +124,11 @@ def test_shards_do_not_change_a_score_that_needs_all_samples() -> None:
 
 def test_intervals_of_pooled_scores_cover() -> None:
     """Of 30 new samples from the same model most fall into the interval of the first."""
-    request = Request(entry("task_leakage_given_concept"))
+    request = MetricRequest(find_metric("task_leakage_given_concept"))
 
     def drawn(seed: int) -> float:
         e = planted_leakage(600, leakage=0.6, smuggled="label", seed=seed)
-        return float(request.entry.state.of(e).value().mean())
+        return float(request.metric.state.of(e).value().mean())
 
     first = planted_leakage(600, leakage=0.6, smuggled="label", seed=100)
     (score,) = evaluate(request, [first], Resampling(resamples=300))
@@ -142,8 +142,8 @@ def test_intervals_of_pooled_scores_cover() -> None:
 
 def test_the_seeds_of_an_experiment_are_kept() -> None:
     seeds = [planted_leakage(400, leakage=0.5, seed=s) for s in (1, 2, 3)]
-    (score,) = evaluate(Request(entry("concept_task_leakage")), seeds, QUICK)
-    each = [entry("concept_task_leakage").state.of(e).value().mean() for e in seeds]
+    (score,) = evaluate(MetricRequest(find_metric("concept_task_leakage")), seeds, QUICK)
+    each = [find_metric("concept_task_leakage").state.of(e).value().mean() for e in seeds]
     assert score.per_seed == pytest.approx(each)
     assert score.value == pytest.approx(np.mean(each))
 

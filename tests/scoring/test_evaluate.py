@@ -15,13 +15,13 @@ from theodolite.evidence import shards
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.metrics.catalogue import catalogue, entry
+from theodolite.metrics.catalogue import catalogue, find_metric
 from theodolite.metrics.exists.concept_existence import ConceptExistence
 from theodolite.scoring import passes
-from theodolite.scoring.evaluate import Request, Resampling, evaluate, expand
+from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate, expand
 from theodolite.verdicts.rules import verdict
 
-EXISTENCE = Request(entry("concept_existence"), {"top": (1, 3)})
+EXISTENCE = MetricRequest(find_metric("concept_existence"), {"top": (1, 3)})
 FEW = Resampling(resamples=200)
 
 
@@ -40,7 +40,9 @@ def test_value_is_the_metrics_own() -> None:
 
 def test_every_score_has_every_null_hardest_first() -> None:
     (score, *_) = evaluate(EXISTENCE, [planted_concepts(alignment=0.6)], FEW)
-    assert {n.name for n in score.nulls} == {b.name for b in entry("concept_existence").baselines}
+    assert {n.name for n in score.nulls} == {
+        b.name for b in find_metric("concept_existence").baselines
+    }
     values = [n.value for n in score.nulls]
     assert values == sorted(values, reverse=True)
     shuffled = next(n for n in score.nulls if n.name == "shuffled concepts")
@@ -56,7 +58,7 @@ def test_shards_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         ("concept_global_importance", planted_concepts(alignment=0.5)),
         ("concept_location", planted_locations(60, alignment=0.5)),
     ):
-        request = Request(entry(name))
+        request = MetricRequest(find_metric(name))
         few = Resampling(resamples=50)
         one = evaluate(request, [evidence], few)
         monkeypatch.setattr(shards, "SHARD", 37)
@@ -104,7 +106,7 @@ def test_seeds_are_averaged_and_have_their_own_interval() -> None:
 
 
 def test_what_does_not_depend_on_samples_has_no_interval_over_them() -> None:
-    request = Request(entry("concept_global_importance"))
+    request = MetricRequest(find_metric("concept_global_importance"))
     one, two, _ = evaluate(request, [planted_concepts(alignment=0.8)], FEW)
     assert [i.over for i in one.intervals] == ["concepts"] or one.intervals == ()
     assert "samples" in [i.over for i in two.intervals]
@@ -127,7 +129,7 @@ def test_undefined_is_nan_and_counted() -> None:
     evidence = ConceptEvidence(
         values=np.ones((3, 2)), truth=np.ones((3, 2)), known=np.zeros((3, 2))
     )
-    request = Request(entry("concept_existence"), {"top": (1,), "rank_by": "value"})
+    request = MetricRequest(find_metric("concept_existence"), {"top": (1,), "rank_by": "value"})
     (score,) = evaluate(request, [evidence], FEW)
     assert np.isnan(score.value) and score.n == 0 and score.n_undefined == 3
     assert score.intervals == ()
@@ -139,13 +141,13 @@ def test_missing_arrays_and_unknown_options_are_said() -> None:
     with pytest.raises(EvidenceError, match="no weights, predicted"):
         evaluate(EXISTENCE, [bare], FEW)
     with pytest.raises(EvidenceError, match=r"\['topp'\]; needed some of"):
-        Request(entry("concept_existence"), {"topp": 3})
+        MetricRequest(find_metric("concept_existence"), {"topp": 3})
     with pytest.raises(EvidenceError, match=r"needed a score of the catalogue, such as"):
-        entry("cem")
+        find_metric("cem")
 
 
 def test_lists_in_a_spec_are_run_choice_by_choice_in_one_order() -> None:
-    about = entry("concept_existence")
+    about = find_metric("concept_existence")
     options = {"population": ["all", "correct"], "rank_by": ["value", "weight"], "top": [1, 2]}
     found = [(r.options["rank_by"], r.options["population"]) for r in expand(about, options)]
     assert found == [
@@ -258,7 +260,7 @@ def test_an_annotation_at_random_is_rarely_called_better_than_chance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The spread of the shuffles is what a score must stand out from: a permutation test."""
-    request = Request(entry("concept_global_importance"), {"form": (1, 2)})
+    request = MetricRequest(find_metric("concept_global_importance"), {"form": (1, 2)})
     few = Resampling(resamples=20, shuffles=200)
     beaten = np.zeros((50, 2, 2), bool)
     for trial in range(len(beaten)):
@@ -291,7 +293,7 @@ def test_nulls_are_averaged_over_seeds_as_the_score_is() -> None:
         seeds.append(
             ConceptEvidence(values=random.random((500, 6)), truth=random.random((500, 6)) < share)
         )
-    request = Request(entry("concept_existence"), {"top": (1,), "rank_by": "value"})
+    request = MetricRequest(find_metric("concept_existence"), {"top": (1,), "rank_by": "value"})
     (score,) = evaluate(request, seeds, FEW)
     shuffled = next(n for n in score.nulls if n.name == "shuffled concepts")
     assert_allclose(shuffled.value, 0.5, atol=0.03)
@@ -312,7 +314,7 @@ def test_whole_classes_are_not_resampled_where_samples_enter_as_means_of_classes
     base = planted_concepts(120, n_classes=12, alignment=0.7)
     by_class = replace(base, samples=Samples(clusters=np.asarray(base.labels)))
     by_pairs = replace(base, samples=Samples(clusters=np.arange(120) // 2))
-    request = Request(entry("concept_global_importance"), {"form": (2,)})
+    request = MetricRequest(find_metric("concept_global_importance"), {"form": (2,)})
     (score,) = evaluate(request, [by_class], FEW)
     assert [i.over for i in score.intervals] == ["concepts", "samples"]
     (score,) = evaluate(request, [by_pairs], FEW)
@@ -332,7 +334,7 @@ def test_perfect_in_five_clusters_is_five_observations() -> None:
 
 def test_intervals_stay_within_the_bounds() -> None:
     evidence = planted_concepts(30, alignment=0.97, seed=3)
-    for request in (EXISTENCE, Request(entry("concept_global_importance"))):
+    for request in (EXISTENCE, MetricRequest(find_metric("concept_global_importance"))):
         for score in evaluate(request, [evidence], FEW):
             for interval in score.intervals:
                 assert score.bounds[0] <= interval.low <= interval.high <= score.bounds[1]
@@ -346,14 +348,16 @@ def test_too_few_resamples_are_refused() -> None:
 
 
 def test_numbers_stay_as_they_were_written() -> None:
-    request = Request(entry("concept_location"), {"alpha": [1, 2.5], "top": ["3"]})
+    request = MetricRequest(find_metric("concept_location"), {"alpha": [1, 2.5], "top": ["3"]})
     assert repr(request.options) == "{'alpha': (1, 2.5), 'top': (3,)}"
 
 
 def test_another_sample_is_never_the_same_one() -> None:
     truth = np.eye(7, dtype=bool)
     evidence = ConceptEvidence(values=np.eye(7), truth=truth)
-    (other,) = (b for b in entry("concept_existence").baselines if b.name.startswith("another"))
+    (other,) = (
+        b for b in find_metric("concept_existence").baselines if b.name.startswith("another")
+    )
     for seed in range(30):
         assert not (other.made(evidence, seed).truth & truth).any()
     alone = other.made(evidence[:1], 0)

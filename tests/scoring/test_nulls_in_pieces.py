@@ -31,11 +31,11 @@ from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.shards import in_order
 from theodolite.evidence.store_writer import renumbered
-from theodolite.metrics.base import Baseline, Entry, added
+from theodolite.metrics.base import Metric, NullModel, added
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.shared.nulls import SHUFFLED_SAMPLES
 from theodolite.results import Score
-from theodolite.scoring.evaluate import Request, Resampling, evaluate
+from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 
 N = 230
 FEW = Resampling(resamples=20, most_null_draws=3)
@@ -131,22 +131,22 @@ FIRST_OF_KIND = list({entry.needs: entry for entry in reversed(STREAMING)}.value
     ],
 )
 def test_pieces_and_order_do_not_change_a_null(
-    entry: Entry, pool: int, cut: Cut, monkeypatch: pytest.MonkeyPatch
+    entry: Metric, pool: int, cut: Cut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sampling, "POOL", pool)
     whole = evidence_for(entry.needs)
     cut(10**6)
-    expected = evaluate(Request(entry, {}), [whole], FEW)
+    expected = evaluate(MetricRequest(entry, {}), [whole], FEW)
     order = np.random.default_rng(1).permutation(len(whole))
     for size in (100, 16):
         cut(size)
-        same_nulls(expected, evaluate(Request(entry, {}), [whole], FEW))
-        same_nulls(expected, evaluate(Request(entry, {}), [whole[order]], FEW))
+        same_nulls(expected, evaluate(MetricRequest(entry, {}), [whole], FEW))
+        same_nulls(expected, evaluate(MetricRequest(entry, {}), [whole[order]], FEW))
         # checked whole and in three pieces: more pieces go the same way, and checking is slow
         monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
-def made_in_pieces(baseline: Baseline, pieces: list[Any], seed: int) -> Any:
+def made_in_pieces(baseline: NullModel, pieces: list[Any], seed: int) -> Any:
     """As the engine makes it: what must be known of all is learnt first, then piece by piece."""
     if baseline.sums is None:
         made = [baseline.make(piece, seed) for piece in pieces]
@@ -169,7 +169,7 @@ def same_evidence(left: Any, right: Any) -> None:
 @pytest.mark.parametrize("entry", STREAMING, ids=lambda entry: entry.name)
 @given(data=st.data())
 @settings(max_examples=15)
-def test_a_null_of_pieces_is_that_of_the_whole(entry: Entry, data: st.DataObject) -> None:
+def test_a_null_of_pieces_is_that_of_the_whole(entry: Metric, data: st.DataObject) -> None:
     whole = data.draw(FOR[entry.needs])
     if isinstance(whole, SurrogateEvidence) and data.draw(st.booleans()):
         whole = without_embeddings(whole)

@@ -11,8 +11,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.vote_columns import QUESTIONS
-from theodolite.metrics.catalogue import entry
-from theodolite.scoring.evaluate import Request, Resampling, evaluate
+from theodolite.metrics.catalogue import find_metric
+from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 from theodolite.study import export_agreement
 from theodolite.study.export_aggregates import _summed
 from theodolite.study.export_agreement import HEADLINE, SCORES, agreement, scored
@@ -111,7 +111,9 @@ def test_intervals_and_nulls_are_those_of_every_other_score() -> None:
     evidence = rating_evidence(table(some(30, 6, 4), pictures=10), "q1")
     for name in (HEADLINE, "icc1"):
         metric, options = SCORES[name]
-        expected = evaluate(Request(entry(metric), options), [evidence], Resampling())[0]
+        expected = evaluate(MetricRequest(find_metric(metric), options), [evidence], Resampling())[
+            0
+        ]
         found = scored(evidence, name)
         assert found["value"] == pytest.approx(expected.value, abs=1e-9)
         assert expected.interval is not None and expected.null is not None

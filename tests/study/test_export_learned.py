@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from support.study.played_study import Played, begun, few_resamples, taken_part
 from theodolite.datasets.votes.study import study_votes
-from theodolite.evidence.produced import Workshop
+from theodolite.evidence.produced import WorkContext
 from theodolite.io.text import read_json
 from theodolite.pipelines.acceptance.models import AcceptanceModel
 from theodolite.pipelines.acceptance.pipeline import AcceptancePipeline
@@ -88,7 +88,7 @@ def test_an_export_is_read_back_as_it_was_said(played: Played, data: Path) -> No
 def test_a_score_is_learnt_from_the_votes(data: Path, tmp_path: Path) -> None:
     models = {"label": AcceptanceModel(scorer="ridge", features=("label",))}
     pipeline = AcceptancePipeline(models=models, question="q1", folds=2)
-    learnt = pipeline.learn(study_votes(data / "export"), Workshop((0,), tmp_path))
+    learnt = pipeline.learn(study_votes(data / "export"), WorkContext((0,), tmp_path))
     predicted = np.asarray(learnt.evidence.predicted)
     dogs = np.array([int(str(key)[4:]) % 2 == 0 for key in learnt.evidence.samples.ids])
     assert predicted[dogs].min() > predicted[~dogs].max(), "the planted difference is foretold"

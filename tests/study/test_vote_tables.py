@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from theodolite.datasets.votes.study import study_votes
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.evidence.produced import Workshop
+from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.vote_columns import (
     TABLES,
     TableName,
@@ -292,7 +292,7 @@ def test_the_learned_score_sees_maps_over_their_pictures(
     data = study_votes(export(tmp_path / "export", 30, ways=2))
     models = {"ridge": AcceptanceModel(scorer="ridge", features=("embedding",))}
     made = AcceptancePipeline(embedding="colours", models=models).make(
-        data, Workshop((0,), tmp_path)
+        data, WorkContext((0,), tmp_path)
     )
     truth = np.nanmean(data.questions["q1"].ratings, axis=1)
     predicted = np.asarray(made.evidence[0][0].predicted)

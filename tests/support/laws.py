@@ -14,22 +14,22 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.base import Entry, Pooled
+from theodolite.metrics.base import Metric, Pooled
 
-Law = Callable[[Entry, Any, dict[str, Any], int], None]
+Law = Callable[[Metric, Any, dict[str, Any], int], None]
 
 
-def state(entry: Entry, evidence: Evidence, options: dict[str, Any], weights: Any = None) -> Any:
+def state(entry: Metric, evidence: Evidence, options: dict[str, Any], weights: Any = None) -> Any:
     counting = {k: v for k, v in options.items() if k in entry.counting_options()}
     return entry.state.of(evidence, weights, **counting)
 
 
-def value(entry: Entry, made: Any, options: dict[str, Any]) -> np.ndarray:
+def value(entry: Metric, made: Any, options: dict[str, Any]) -> np.ndarray:
     finishing = {k: v for k, v in options.items() if k not in entry.counting_options()}
     return np.asarray(made.value(**finishing))
 
 
-def scored(entry: Entry, evidence: Evidence, options: dict[str, Any]) -> np.ndarray:
+def scored(entry: Metric, evidence: Evidence, options: dict[str, Any]) -> np.ndarray:
     return value(entry, state(entry, evidence, options), options)
 
 
@@ -37,7 +37,9 @@ def same(left: Any, right: Any) -> None:
     assert_allclose(left, right, rtol=1e-9, atol=1e-12)
 
 
-def shards_merge_to_the_whole(entry: Entry, whole: Any, options: dict[str, Any], seed: int) -> None:
+def shards_merge_to_the_whole(
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
+) -> None:
     random = np.random.default_rng(seed)
     a, b = sorted(random.integers(0, len(whole) + 1, size=2))
     cuts = (slice(0, a), slice(a, b), slice(b, None))
@@ -47,7 +49,9 @@ def shards_merge_to_the_whole(entry: Entry, whole: Any, options: dict[str, Any],
         same(value(entry, merged, options), expected)
 
 
-def value_stays_within_bounds(entry: Entry, whole: Any, options: dict[str, Any], seed: int) -> None:
+def value_stays_within_bounds(
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
+) -> None:
     del seed
     found = scored(entry, whole, options)
     low, high = entry.bounds
@@ -55,7 +59,7 @@ def value_stays_within_bounds(entry: Entry, whole: Any, options: dict[str, Any],
 
 
 def evidence_is_left_unchanged(
-    entry: Entry, whole: Any, options: dict[str, Any], seed: int
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
     del seed
     before = _bytes(whole)
@@ -63,7 +67,9 @@ def evidence_is_left_unchanged(
     assert _bytes(whole) == before
 
 
-def state_survives_travelling(entry: Entry, whole: Any, options: dict[str, Any], seed: int) -> None:
+def state_survives_travelling(
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
+) -> None:
     del seed
     made = state(entry, whole, options)
     again = pickle.loads(pickle.dumps(made))  # noqa: S301  what a worker process sends back
@@ -71,14 +77,14 @@ def state_survives_travelling(entry: Entry, whole: Any, options: dict[str, Any],
 
 
 def order_of_samples_does_not_matter(
-    entry: Entry, whole: Any, options: dict[str, Any], seed: int
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
     order = np.random.default_rng(seed).permutation(len(whole))
     same(scored(entry, whole[order], options), scored(entry, whole, options))
 
 
 def relabelling_concepts_relabels_the_result(
-    entry: Entry, whole: Any, options: dict[str, Any], seed: int
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
     if not hasattr(whole, "concepts"):
         return
@@ -96,7 +102,7 @@ def relabelling_concepts_relabels_the_result(
     same(other, found)
 
 
-def weights_repeat_samples(entry: Entry, whole: Any, options: dict[str, Any], seed: int) -> None:
+def weights_repeat_samples(entry: Metric, whole: Any, options: dict[str, Any], seed: int) -> None:
     times = np.random.default_rng(seed).integers(0, 3, size=len(whole))
     if issubclass(entry.state, Pooled):  # neighbours and fits stay those of the samples as they are
         even = state(entry, whole, options, np.outer([1.0, 3.0], np.ones(len(whole))))
@@ -110,7 +116,7 @@ def weights_repeat_samples(entry: Entry, whole: Any, options: dict[str, Any], se
 
 
 def global_randomness_is_untouched(
-    entry: Entry, whole: Any, options: dict[str, Any], seed: int
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
     del seed
     before = np.random.get_state(legacy=False)  # noqa: NPY002
@@ -121,7 +127,7 @@ def global_randomness_is_untouched(
 
 
 def nulls_are_evidence_of_the_same_kind(
-    entry: Entry, whole: Any, options: dict[str, Any], seed: int
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
     assert entry.baselines, f"{entry.name} has no null"
     for baseline in entry.baselines:
@@ -139,7 +145,7 @@ def nulls_are_evidence_of_the_same_kind(
 
 
 def one_sample_alone_is_enough(
-    entry: Entry, whole: Any, options: dict[str, Any], seed: int
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
     """Undefined is NaN, never an exception and never a warning, however little there is."""
     del seed

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, no_type_check
 
-from theodolite.auditing.result import Audited, answered, spec_of
-from theodolite.auditing.sources import Given, read_given, together
+from theodolite.auditing.result import AuditResult, answered, spec_of
+from theodolite.auditing.sources import EvidenceSource, read_given, together
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
@@ -30,7 +30,7 @@ def audit(  # noqa: PLR0913  each is a way in
     dataset: str = "folder",
     preprocessing: Any = None,
     **arrays: Any,
-) -> Audited:
+) -> AuditResult:
     """Put every question to what you have that it can answer.
 
     Args:
@@ -61,7 +61,7 @@ def audit(  # noqa: PLR0913  each is a way in
     resampling = _chance(resampling, seed, resamples)
     parts = [] if evidence is None else _parts(evidence)
     if arrays:
-        parts.append(Given("arrays", [[from_arrays(arrays, "audit")]]))
+        parts.append(EvidenceSource("arrays", [[from_arrays(arrays, "audit")]]))
     if model is not None or data is not None:
         parts.append(_network(model, layer, data, dataset, progress, preprocessing))
     elif layer is not None or preprocessing is not None:
@@ -96,14 +96,14 @@ def _chance(resampling: Any, seed: int | None, resamples: int | None) -> Resampl
     return replace(resampling or Resampling(), **given)
 
 
-def _parts(evidence: Any) -> list[Given]:
+def _parts(evidence: Any) -> list[EvidenceSource]:
     sources = evidence if isinstance(evidence, list | tuple) else [evidence]
     return [_part(source) for source in sources]
 
 
-def _part(source: Any) -> Given:
+def _part(source: Any) -> EvidenceSource:
     if isinstance(source, Evidence):
-        return Given(f"{source.kind} evidence", [[source]])
+        return EvidenceSource(f"{source.kind} evidence", [[source]])
     if isinstance(source, str | Path):
         return read_given(source)
     raise _unnamed(source)
@@ -111,7 +111,7 @@ def _part(source: Any) -> Given:
 
 def _network(
     model: Any, layer: Any, data: Any, dataset: str, progress: Progress, preprocessing: Any
-) -> Given:
+) -> EvidenceSource:
     from theodolite.auditing.network import network_evidence  # noqa: PLC0415
 
     for name, value in (("model", model), ("data", data)):
@@ -121,14 +121,14 @@ def _network(
     return network_evidence(model, layer, data, dataset, progress, preprocessing)
 
 
-def _pieces(given: Given, resampling: Resampling, progress: Progress) -> Audited:
+def _pieces(given: EvidenceSource, resampling: Resampling, progress: Progress) -> AuditResult:
     """Evidence in pieces is never held as a whole."""
-    from theodolite.evidence.workers import Alone  # noqa: PLC0415
+    from theodolite.evidence.workers import SerialWorkers  # noqa: PLC0415
     from theodolite.runs.stored import answer_stored  # noqa: PLC0415
 
     spec = spec_of(given, resampling)
-    found = answer_stored(spec, given.stored, Alone(), progress)
-    return Audited(
+    found = answer_stored(spec, given.stored, SerialWorkers(), progress)
+    return AuditResult(
         found.scores, found.unanswered, found.requests, found.notes, found.failed_pieces,
         found.seconds, given=given, resampling=resampling,
     )  # fmt: skip

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.auditing.sources import Given
+from theodolite.auditing.sources import EvidenceSource
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import Progress, Workshop, silent
+from theodolite.evidence.produced import Progress, WorkContext, silent
 from theodolite.run_folder.registry import build
 from theodolite.run_folder.spec import Named
 
@@ -29,7 +29,7 @@ def network_evidence(
     dataset: str = "folder",
     progress: Progress = silent,
     preprocessing: Any = None,
-) -> Given:
+) -> EvidenceSource:
     """A post-hoc concept bottleneck on the layer, the layer's units, and what they can be asked.
 
     The network is only looked at: it stays in its mode, on its device, and keeps no hook.
@@ -51,9 +51,9 @@ def network_evidence(
         raise EvidenceError("layer", "none", "the name of a module, such as 'layer4'")
     pipeline = PosthocPipeline(backbone=backbone.name, layer=layer, units=True)
     with tempfile.TemporaryDirectory() as cache:
-        workshop = Workshop(SEEDS, Path(cache), progress)
+        workshop = WorkContext(SEEDS, Path(cache), progress)
         made = pipeline.make_with(backbone, pictures, workshop)
-    return Given(
+    return EvidenceSource(
         f"{backbone.name}, {layer or backbone.layer}, on {pictures.name}",
         made.evidence,
         inputs=made.inputs,

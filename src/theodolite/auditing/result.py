@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from theodolite.auditing.run_sources import KeptRun
-from theodolite.auditing.sources import Given, one_class
+from theodolite.auditing.run_sources import SourceRun
+from theodolite.auditing.sources import EvidenceSource, one_class
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.produced import Made, Progress, silent
+from theodolite.evidence.produced import Produced, Progress, silent
 from theodolite.results import Verdict
 from theodolite.run_folder.folder import apart_from, check_folder, claimed, prepare_folder
 from theodolite.run_folder.headlines import headline_scores
@@ -19,19 +19,21 @@ from theodolite.run_folder.run_file import begin, run_record
 from theodolite.run_folder.spec import ResamplingSpec, RunSpec
 from theodolite.runs.run import Places, run, run_made
 from theodolite.scoring.evaluate import Resampling
-from theodolite.verdicts.answers import Audit, answer, by_kind, requests_for, verdicts
+from theodolite.verdicts.answers import AuditAnswers, answer, by_kind, requests_for, verdicts
 
 FROM_PYTHON = "arrays from Python"
 
 
 @dataclass(frozen=True, repr=False)
-class Audited(Audit):
+class AuditResult(AuditAnswers):
     """Scores, six verdicts, what could not be asked, and what that would need.
 
     ``print`` it to read the answers; ``save`` and ``report`` keep them.
     """
 
-    given: Given = field(default_factory=lambda: Given(""), repr=False, compare=False)
+    given: EvidenceSource = field(
+        default_factory=lambda: EvidenceSource(""), repr=False, compare=False
+    )
     resampling: Resampling = field(default_factory=Resampling, repr=False)
 
     def __repr__(self) -> str:
@@ -77,7 +79,7 @@ class Audited(Audit):
         return path
 
 
-def spec_of(given: Given, resampling: Resampling) -> RunSpec:
+def spec_of(given: EvidenceSource, resampling: Resampling) -> RunSpec:
     """The spec that an audit can be done again by: all that the evidence allows."""
     usual = Resampling(
         resampling.resamples, resampling.level, resampling.seed,
@@ -105,7 +107,7 @@ def spec_of(given: Given, resampling: Resampling) -> RunSpec:
     return spec if given.run is None else spec.model_copy(update=_kept(given.run, chance))
 
 
-def _kept(run: KeptRun, chance: ResamplingSpec) -> dict[str, Any]:
+def _kept(run: SourceRun, chance: ResamplingSpec) -> dict[str, Any]:
     """What the spec of an audit takes over from that of the run."""
     kept = run.spec
     found: dict[str, Any] = {"headlines": kept.headlines, "report": kept.report}
@@ -125,7 +127,7 @@ def _check_folder(out: Path, *, overwrite: bool) -> None:
         raise type(error)(error.what, error.came, error.needed, do) from error
 
 
-def check_any(given: Given) -> None:
+def check_any(given: EvidenceSource) -> None:
     """Refuse evidence that allows no score at all."""
     nothing_scored(given.name, by_kind(given.first))
 
@@ -138,17 +140,21 @@ def nothing_scored(name: str, kinds: Mapping[type[Evidence], Evidence]) -> None:
         raise EvidenceError(f"{name!r}", "nothing that can be scored", needs)
 
 
-def answered(given: Given, resampling: Resampling, progress: Progress = silent) -> Audited:
+def answered(
+    given: EvidenceSource, resampling: Resampling, progress: Progress = silent
+) -> AuditResult:
     """Put every question to evidence in memory that it can answer."""
     found = answer(given.evidence, None, resampling, progress)
     notes = (*given.notes, *one_class(given.first), *found.notes)
-    return Audited(
+    return AuditResult(
         found.scores, found.unanswered, found.requests, notes, seconds=found.seconds,
         given=given, resampling=resampling,
     )  # fmt: skip
 
 
-def begin_folder(given: Given, spec: RunSpec, out: Path, command: str, *, overwrite: bool) -> None:
+def begin_folder(
+    given: EvidenceSource, spec: RunSpec, out: Path, command: str, *, overwrite: bool
+) -> None:
     """Make room for a run, and say in it what is about to be done."""
     check_folder(out, overwrite=overwrite)
     for path in given.local:
@@ -157,19 +163,21 @@ def begin_folder(given: Given, spec: RunSpec, out: Path, command: str, *, overwr
     begin(out / "run.json", run_record(spec, command, inputs=given.inputs))
 
 
-def write_audited(found: Audited, spec: RunSpec, out: Path) -> None:
+def write_audited(found: AuditResult, spec: RunSpec, out: Path) -> None:
     """All files of the run but ``run.json``, report and seal."""
     given = found.given
-    made = Made(
+    made = Produced(
         given.evidence, notes=given.notes, facts=given.facts, inputs=given.inputs,
         tables=given.tables, picture=given.picture,
     )  # fmt: skip
     own = found.notes[len(given.notes) :]
-    scored = Audit(found.scores, found.unanswered, found.requests, own, seconds=found.seconds)
+    scored = AuditAnswers(
+        found.scores, found.unanswered, found.requests, own, seconds=found.seconds
+    )
     run_made(spec, made, out, scored=scored)
     if given.run is not None:
         given.run.carry_over(out)
 
 
-def _run_pieces(given: Given, spec: RunSpec, out: Path, *, overwrite: bool) -> None:
+def _run_pieces(given: EvidenceSource, spec: RunSpec, out: Path, *, overwrite: bool) -> None:
     run(spec, Places(given.root, out, out), overwrite=overwrite)

@@ -16,7 +16,7 @@ from theodolite.runs.stored import BUCKETS
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRun:
+class SourceRun:
     """A run folder that was read."""
 
     folder: Path
@@ -80,11 +80,11 @@ def is_run(path: Path) -> bool:
     return (path / RUN).is_file()
 
 
-def read_run(folder: Path) -> KeptRun:
+def read_run(folder: Path) -> SourceRun:
     """Read a finished run, whose bytes are still those that were sealed."""
     verify(folder)
     spec = read_record(folder / RUN, RunRecord).spec
-    return KeptRun(folder, spec, read_record(folder / "made.json", MadeRecord))
+    return SourceRun(folder, spec, read_record(folder / "made.json", MadeRecord))
 
 
 def _copy(source: Path, target: Path) -> None:

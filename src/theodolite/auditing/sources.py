@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from theodolite.auditing.run_sources import KeptRun, is_run, read_run
+from theodolite.auditing.run_sources import SourceRun, is_run, read_run
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load, load_arrays
@@ -23,7 +23,7 @@ Fact = tuple[str, float | int | str]
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class EvidenceSource:
     """Evidence by seed, and what is known about it."""
 
     name: str
@@ -40,7 +40,7 @@ class Given:
     tables: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=dict)
     picture: Callable[[str], bytes] | None = None
     """A sample's picture as JPEG, by its id, where pictures are at hand."""
-    run: KeptRun | None = None
+    run: SourceRun | None = None
     """The run that it was made by."""
 
     @property
@@ -63,14 +63,16 @@ class Given:
         ]
 
 
-def read_given(place: str | Path) -> Given:
+def read_given(place: str | Path) -> EvidenceSource:
     """Read evidence from a file, a folder of any of the known forms, or an address."""
     text = str(place)
     local = Store.at(text).local
     address = text.rstrip("/") if local is None else str(local.resolve())
     if is_stored(address):
         name = Path(address).name
-        return Given(name, stored=(address,), local=() if local is None else (local.resolve(),))
+        return EvidenceSource(
+            name, stored=(address,), local=() if local is None else (local.resolve(),)
+        )
     if local is None or "://" in text:
         raise no_pieces_at(text)
     path = local.resolve()
@@ -79,14 +81,14 @@ def read_given(place: str | Path) -> Given:
     if (path / "votes.parquet").is_file() and (path / "instances.parquet").is_file():
         return _of_study(path)
     evidence = load(path) if path.is_dir() else load_arrays(path)
-    return Given(path.name, [[evidence]], local=(path,), inputs=_digests(path))
+    return EvidenceSource(path.name, [[evidence]], local=(path,), inputs=_digests(path))
 
 
-def _of_run(path: Path) -> Given:
+def _of_run(path: Path) -> EvidenceSource:
     run = read_run(path)
     if run.made.stored:
-        return Given(path.name, stored=run.addresses(), local=(path,))
-    return Given(
+        return EvidenceSource(path.name, stored=run.addresses(), local=(path,))
+    return EvidenceSource(
         path.name,
         run.evidence(),
         local=(path,),
@@ -97,7 +99,7 @@ def _of_run(path: Path) -> Given:
     )
 
 
-def _of_study(path: Path) -> Given:
+def _of_study(path: Path) -> EvidenceSource:
     """Votes on the first question of a study that was exported."""
     from theodolite.datasets.votes.study import study_votes  # noqa: PLC0415  few have one
 
@@ -105,13 +107,13 @@ def _of_study(path: Path) -> Given:
     question = next(iter(found.questions))
     evidence: RatingEvidence = found.questions[question]
     note = f"Accepted: the votes on {question} of the study {path.name!r}."
-    return Given(
+    return EvidenceSource(
         path.name, [[evidence]], local=(path,), inputs=found.digests(),
         notes=(*found.notes, note),
     )  # fmt: skip
 
 
-def together(parts: Sequence[Given]) -> Given:
+def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
     """Several sources as one. A kind of evidence may come from one of them only."""
     if not parts:
         raise EvidenceError("evidence", "none", "some", "docs/audit.md says what can be given.")
@@ -123,7 +125,7 @@ def together(parts: Sequence[Given]) -> Given:
     n = max(len(part.evidence) for part in parts)
     seeds = [[b for p in parts for b in (p.evidence[s : s + 1] or [[]])[0]] for s in range(n)]
     by_kind(seeds[0])
-    return Given(
+    return EvidenceSource(
         ", ".join(part.name for part in parts),
         seeds,
         local=tuple(path for part in parts for path in part.local),
@@ -134,7 +136,7 @@ def together(parts: Sequence[Given]) -> Given:
     )
 
 
-def _only_run(parts: Sequence[Given]) -> KeptRun | None:
+def _only_run(parts: Sequence[EvidenceSource]) -> SourceRun | None:
     """The run whose pictures the report can show: its rows must be those of the evidence."""
     others = [part for part in parts if part.run is None]
     runs = [part.run for part in parts if part.run is not None]
@@ -142,14 +144,14 @@ def _only_run(parts: Sequence[Given]) -> KeptRun | None:
     return replace(runs[0], alone=False) if len(runs) == 1 and not said else None
 
 
-def _pieces_together(parts: Sequence[Given]) -> Given:
+def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
     others = [part.name for part in parts if not part.stored]
     if others:
         raise EvidenceError(
             "evidence", f"evidence in pieces, and {others[0]!r} in memory", "all of one sort",
             "`theodolite data store` writes evidence in pieces.",
         )  # fmt: skip
-    return Given(
+    return EvidenceSource(
         ", ".join(part.name for part in parts),
         stored=tuple(address for part in parts for address in part.stored),
         local=tuple(path for part in parts for path in part.local),

@@ -13,8 +13,8 @@ from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import AXES, axis_from
 from theodolite.io.packed import packed, unpacked
-from theodolite.metrics.base import SAME, Entry, added, arrays_of, state_from
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.base import SAME, Metric, added, arrays_of, state_from
+from theodolite.metrics.catalogue import find_metric
 from theodolite.scoring.values import mean_of_defined
 
 Block = UInt8[np.ndarray, " _bytes"]
@@ -30,37 +30,37 @@ CLOSE = 1e-3
 
 
 @dataclass(frozen=True)
-class Counted:
+class BatchMetric:
     """A metric with its options, put to samples that come batch by batch."""
 
-    metric: str
+    name: str
     options: dict[str, Any]
     """Of swept options one choice each, unless several were asked for."""
     single: tuple[str, ...]
     """Swept options with one choice: they are no axis of the value."""
 
     @property
-    def entry(self) -> Entry:
+    def metric(self) -> Metric:
         """The metric."""
-        return entry(self.metric)
+        return find_metric(self.name)
 
     def keeps(self, *, numbered: bool) -> bool:
         """Whether samples are kept: sums cannot tell which of numbered samples came twice."""
-        return numbered or not self.entry.streams
+        return numbered or not self.metric.streams
 
     def block(self, evidence: Evidence, *, numbered: bool = False) -> Block:
         """What one batch adds: sums over its samples, or the samples themselves.
 
         ``numbered``: the numbers of its samples tell them apart in all batches.
         """
-        lacking = self.entry.missing(evidence, self.options)
+        lacking = self.metric.missing(evidence, self.options)
         if lacking:
-            raise EvidenceError(self.metric, f"no {', '.join(lacking)}", "them", "Pass them too.")
+            raise EvidenceError(self.name, f"no {', '.join(lacking)}", "them", "Pass them too.")
         if self.keeps(numbered=numbered):
             index = np.asarray(evidence.samples.index)
             cut = not np.array_equal(index, np.arange(len(index)))  # from a larger bundle
             return _framed(_flat(evidence) | {GIVEN: np.array([numbered, cut])})
-        return _framed(arrays_of(self.entry.state.of(evidence, **self._counting())))
+        return _framed(arrays_of(self.metric.state.of(evidence, **self._counting())))
 
     def merged(self, content: Block) -> Block:
         """Sums in a row as one."""
@@ -72,15 +72,15 @@ class Counted:
             return np.array(np.nan)
         parts = list(_blocks(content))
         if GIVEN not in parts[0]:
-            state = state_from(self.entry.state, self._sum(parts))
+            state = state_from(self.metric.state, self._sum(parts))
         else:
-            whole = _joined(self.entry.needs, parts)
-            state = self.entry.state.of(whole, **self._counting())
-        finish = {k: v for k, v in self.options.items() if k not in self.entry.counting_options()}
+            whole = _joined(self.metric.needs, parts)
+            state = self.metric.state.of(whole, **self._counting())
+        finish = {k: v for k, v in self.options.items() if k not in self.metric.counting_options()}
         values = np.asarray(state.value(**finish))
-        if self.entry.detail:  # summed up by the mean of what is defined, as in a report
+        if self.metric.detail:  # summed up by the mean of what is defined, as in a report
             values = mean_of_defined(np.moveaxis(values, -1, 0))
-        at = tuple(0 if name in self.single else slice(None) for name in self.entry.sweeps)
+        at = tuple(0 if name in self.single else slice(None) for name in self.metric.sweeps)
         return np.asarray(values[at])
 
     def _sum(self, parts: Sequence[Arrays]) -> Arrays:
@@ -93,7 +93,7 @@ class Counted:
         return first
 
     def _counting(self) -> dict[str, Any]:
-        return {k: v for k, v in self.options.items() if k in self.entry.counting_options()}
+        return {k: v for k, v in self.options.items() if k in self.metric.counting_options()}
 
 
 def _added(first: Arrays, other: Arrays) -> Arrays:

@@ -16,7 +16,7 @@ FILES = ("report.html", "scores.json")
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedScores:
     """What is told about a run."""
 
     name: str
@@ -27,7 +27,7 @@ class Logged:
     files: tuple[Path, ...]
 
 
-def logged(folder: Path | str) -> Logged:
+def logged(folder: Path | str) -> LoggedScores:
     """Read a run folder, after its seal was checked."""
     finished = read_finished(Path(folder))
     numbers: dict[str, float] = {}
@@ -40,7 +40,7 @@ def logged(folder: Path | str) -> Logged:
         words["theodolite.partial"] = f"{finished.failed_pieces} pieces of the evidence failed"
     if undefined:
         words["theodolite.undefined"] = printable(", ".join(undefined), 4000)
-    return Logged(
+    return LoggedScores(
         printable(finished.record.spec.title or finished.record.spec.name),
         {name: value for name, value in numbers.items() if name not in undefined},
         words,

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import torchmetrics
 
-from theodolite.bridges._counted import Counted
+from theodolite.bridges._counted import BatchMetric
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -24,28 +24,28 @@ class TheodoliteMetric(torchmetrics.Metric):
     full_state_update = False
     is_differentiable = False
 
-    def __init__(self, counted: Counted) -> None:
+    def __init__(self, counted: BatchMetric) -> None:
         super().__init__()
         self.counted = counted
         asked = repr(sorted((name, repr(v)) for name, v in counted.options.items()))
         # collections share the states of metrics that look alike: the name keeps these apart
-        self.kept = f"{counted.metric}_{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
+        self.kept = f"{counted.name}_{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
         self.add_state(self.kept, default=[], dist_reduce_fx="cat")
 
     @property
     def higher_is_better(self) -> bool:  # type: ignore[override]
         """Whether more is better."""
-        return self.counted.entry.better == "higher"
+        return self.counted.metric.better == "higher"
 
     @property
     def plot_lower_bound(self) -> float:  # type: ignore[override]
         """The least possible."""
-        return self.counted.entry.bounds[0]
+        return self.counted.metric.bounds[0]
 
     @property
     def plot_upper_bound(self) -> float:  # type: ignore[override]
         """The most possible."""
-        return self.counted.entry.bounds[1]
+        return self.counted.metric.bounds[1]
 
     @property
     def dtype(self) -> torch.dtype:
@@ -57,7 +57,7 @@ class TheodoliteMetric(torchmetrics.Metric):
 
         With numbers of samples (``samples=``) each is counted once, however often it comes.
         """
-        made = evidence if evidence is not None else bundle(self.counted.entry.needs, arrays)
+        made = evidence if evidence is not None else bundle(self.counted.metric.needs, arrays)
         numbered = evidence is None and arrays.get("samples") is not None
         own = self.counted.block(made, numbered=numbered)
         if not self.counted.keeps(numbered=numbered):

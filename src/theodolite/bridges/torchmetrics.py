@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from theodolite.bridges._counted import Counted
+from theodolite.bridges._counted import BatchMetric
 from theodolite.errors import EvidenceError
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.scoring.request import expand
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def as_metric(name: str, **options: Any) -> "torchmetrics.Metric":
     return TheodoliteMetric(counted(name, options))
 
 
-def counted(name: str, options: dict[str, Any]) -> Counted:
+def counted(name: str, options: dict[str, Any]) -> BatchMetric:
     """What is to be counted: one choice of each option."""
-    about = entry(name)
+    about = find_metric(name)
     several = [s for s in about.sweeps if isinstance(options.get(s), list | tuple)]
     quoted = {s: about.headline.get(s, about.default(s)[0]) for s in about.sweeps}
     requests = list(expand(about, quoted | options))
     if len(requests) > 1:
         raise EvidenceError(f"options of {name}", "several choices", "one metric for each choice")
     single = tuple(s for s in about.sweeps if s not in several)
-    return Counted(name, requests[0].options, single)
+    return BatchMetric(name, requests[0].options, single)

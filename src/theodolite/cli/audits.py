@@ -15,7 +15,7 @@ from theodolite.auditing.result import (
     spec_of,
     write_audited,
 )
-from theodolite.auditing.sources import Given, read_given, together
+from theodolite.auditing.sources import EvidenceSource, read_given, together
 from theodolite.engine.base import Engine
 from theodolite.evidence.produced import Progress
 from theodolite.io.stores import Store
@@ -24,11 +24,11 @@ from theodolite.run_folder.spec import RunSpec
 from theodolite.runs import stored as stored_run
 from theodolite.runs.run import Places, run
 from theodolite.scoring.evaluate import Resampling
-from theodolite.verdicts.answers import Audit
+from theodolite.verdicts.answers import AuditAnswers
 
 
 @dataclass(frozen=True)
-class Auditing:
+class AuditArguments:
     """How to audit, and where to."""
 
     resampling: Resampling
@@ -38,7 +38,7 @@ class Auditing:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkArguments:
     """A network by name, and pictures with concepts."""
 
     model: str
@@ -49,7 +49,7 @@ class Network:
     cache: Path
 
 
-def read_all(evidence: Sequence[str], asked: Auditing) -> Given:
+def read_all(evidence: Sequence[str], asked: AuditArguments) -> EvidenceSource:
     """Read what is to be audited; not before it is known that the result can be written."""
     if asked.out is not None:
         check_folder(asked.out, overwrite=asked.overwrite)
@@ -60,7 +60,9 @@ def read_all(evidence: Sequence[str], asked: Auditing) -> Given:
     return together([read_given(place) for place in evidence])
 
 
-def audit_pieces(given: Given, asked: Auditing, engine: Engine, progress: Progress) -> Audit:
+def audit_pieces(
+    given: EvidenceSource, asked: AuditArguments, engine: Engine, progress: Progress
+) -> AuditAnswers:
     """Evidence in pieces. Without a run folder, nothing but the scores is kept."""
     spec = spec_of(given, asked.resampling)
     kinds = stored_run.by_kind(spec, given.stored)
@@ -68,7 +70,7 @@ def audit_pieces(given: Given, asked: Auditing, engine: Engine, progress: Progre
     return _run(spec, given.root, None, asked, engine, progress)
 
 
-def audit_files(given: Given, asked: Auditing, progress: Progress) -> Audit:
+def audit_files(given: EvidenceSource, asked: AuditArguments, progress: Progress) -> AuditAnswers:
     """Evidence that fits into memory."""
     check_any(given)
     if asked.out is None:
@@ -80,7 +82,9 @@ def audit_files(given: Given, asked: Auditing, progress: Progress) -> Audit:
     return found
 
 
-def audit_network(network: Network, asked: Auditing, engine: Engine, progress: Progress) -> Audit:
+def audit_network(
+    network: NetworkArguments, asked: AuditArguments, engine: Engine, progress: Progress
+) -> AuditAnswers:
     """Make evidence from pictures and a network, and put every question to it."""
     from theodolite.auditing.network import SEEDS, concept_data
 
@@ -111,10 +115,10 @@ def _run(
     spec: RunSpec,
     root: Path,
     cache: Path | None,
-    asked: Auditing,
+    asked: AuditArguments,
     engine: Engine,
     progress: Progress,
-) -> Audit:
+) -> AuditAnswers:
     if asked.out is not None:
         at = Places(root, asked.out, cache or asked.out)
         return run(spec, at, progress, asked.command, engine, overwrite=asked.overwrite)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from theodolite.comparison.rows import Line, lines_of, settled
+from theodolite.comparison.rows import ComparisonRow, lines_of, settled
 from theodolite.comparison.runs import Key, RunRead, key_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
@@ -13,14 +13,14 @@ from theodolite.scoring.request import Resampling
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
+class VerdictPair:
     """A question, what both runs answered, and the score behind it."""
 
     question: Question
     asks: str
     before: str
     after: str
-    line: Line
+    line: ComparisonRow
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class Pair:
 
     first: RunRead
     second: RunRead
-    questions: tuple[Answered, ...]
-    lines: tuple[Line, ...]
+    questions: tuple[VerdictPair, ...]
+    lines: tuple[ComparisonRow, ...]
     only_first: tuple[Score, ...]
     only_second: tuple[Score, ...]
     n: int
@@ -59,7 +59,7 @@ def compare(
     return [replace(pair, questions=tuple(_said_alike(pair))) for pair in pairs]
 
 
-def _said_alike(pair: Pair) -> Iterator[Answered]:
+def _said_alike(pair: Pair) -> Iterator[VerdictPair]:
     """Questions as their scores were settled: one score is not sure here and unsure there."""
     for one in pair.questions:
         told = one.line.difference
@@ -86,23 +86,27 @@ def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progr
     )
 
 
-def _questions(runs: tuple[RunRead, RunRead], found: dict[Key, Line]) -> Iterator[Answered]:
+def _questions(
+    runs: tuple[RunRead, RunRead], found: dict[Key, ComparisonRow]
+) -> Iterator[VerdictPair]:
     for question, asks in QUESTIONS.items():
         heads = [run.headline(question) for run in runs]
         if heads == [None, None]:
             continue
         given = [run.verdicts.get(question) for run in runs]
         before, after = ("not asked" if one is None else one.answer for one in given)
-        yield Answered(question, asks, before, after, _head_line(heads[0], heads[1], found))
+        yield VerdictPair(question, asks, before, after, _head_line(heads[0], heads[1], found))
 
 
-def _head_line(first: Score | None, second: Score | None, found: dict[Key, Line]) -> Line:
+def _head_line(
+    first: Score | None, second: Score | None, found: dict[Key, ComparisonRow]
+) -> ComparisonRow:
     """The line of the score that the first run's verdict was read from, where both have it."""
     if first is None or second is None:
-        return Line(first, second, None, "asked in one of the runs only")
+        return ComparisonRow(first, second, None, "asked in one of the runs only")
     line = found.get(key_of(first)) or found.get(key_of(second))
     if line is None:
-        return Line(first, second, None, "answered by another score, version or options")
+        return ComparisonRow(first, second, None, "answered by another score, version or options")
     if key_of(first) != key_of(second):
         note = "the verdicts were read from different scores; this one both have"
         return replace(line, why="; ".join(part for part in (line.why, note) if part))

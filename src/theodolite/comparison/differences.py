@@ -13,7 +13,7 @@ IGNORED = ("name", "title", "report")
 
 
 @dataclass(frozen=True)
-class Differs:
+class RunDifference:
     """One thing that is not the same in both runs."""
 
     group: str
@@ -22,7 +22,7 @@ class Differs:
     second: str
 
 
-def differs(first: RunRead, second: RunRead) -> list[Differs]:
+def differs(first: RunRead, second: RunRead) -> list[RunDifference]:
     """All that could be why two runs score differently; nothing if they should be the same."""
     specs = [_flat(_spec(run)) for run in (first, second)]
     records = [run.record for run in (first, second)]
@@ -36,15 +36,19 @@ def differs(first: RunRead, second: RunRead) -> list[Differs]:
         *_told("What was asked", specs[0], specs[1]),
         *_told("What was read", inputs[0], inputs[1]),
         *_told("Software", packages[0], packages[1]),
-        *(Differs("Software", what, a, b) for what, a, b in other if a != b),
+        *(RunDifference("Software", what, a, b) for what, a, b in other if a != b),
     ]
 
 
-def _told(group: str, first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[Differs]:
+def _told(
+    group: str, first: Mapping[str, str], second: Mapping[str, str]
+) -> Iterator[RunDifference]:
     for name in dict.fromkeys([*first, *second]):
         one, other = first.get(name, ABSENT), second.get(name, ABSENT)
         if one != other:
-            yield Differs(group, printable(name, 120), printable(one, 160), printable(other, 160))
+            yield RunDifference(
+                group, printable(name, 120), printable(one, 160), printable(other, 160)
+            )
 
 
 def _spec(run: RunRead) -> dict[str, Any]:

@@ -15,7 +15,7 @@ NOTHING_VARIED = "exact, nothing varied"
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ResamplingSource:
     """What was drawn anew: which things, how many there are, and how sure we want to be."""
 
     over: Source
@@ -35,7 +35,7 @@ class Drawn:
 
 
 def paired_interval(
-    resampled: Float[np.ndarray, " resamples"], value: float, drawn: Drawn
+    resampled: Float[np.ndarray, " resamples"], value: float, drawn: ResamplingSource
 ) -> tuple[Interval | None, float]:
     """Interval and p-value of a difference that was resampled with the same weights in both runs.
 
@@ -65,7 +65,7 @@ def paired_interval(
     return interval, float(min(2 * stdtr(drawn.n - 1, -abs(value) / error), 1.0))
 
 
-def _nothing_varied(value: float, drawn: Drawn) -> tuple[Interval | None, float]:
+def _nothing_varied(value: float, drawn: ResamplingSource) -> tuple[Interval | None, float]:
     if not np.isfinite(drawn.span):
         return None, float("nan")
     reach = drawn.span * (1 - ((1 - drawn.level) / 2) ** (1 / drawn.n))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from theodolite.comparison.compare_runs import resampling_for
-from theodolite.comparison.leaderboard_runs import LeftOut, digest_of, runs_in, samples_of
+from theodolite.comparison.leaderboard_runs import ExcludedModel, digest_of, runs_in, samples_of
 from theodolite.comparison.rows import lines_of, settled
 from theodolite.comparison.runs import Key, RunRead, key_of
 from theodolite.errors import EvidenceError
@@ -21,7 +21,7 @@ SHORT = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class LeaderboardRow:
     """A run in a table: its place is a range where other runs are not surely different."""
 
     run: RunRead
@@ -57,7 +57,7 @@ class Board:
     """The question they are ranked by; None if no two runs share one."""
     columns: dict[Question, Key]
     """Of each question the score that most runs answer it with."""
-    standings: tuple[Standing, ...]
+    standings: tuple[LeaderboardRow, ...]
     pairs: int
     """How many pairs were compared for the ranks."""
     chosen: bool = False
@@ -66,7 +66,7 @@ class Board:
 
 def leaderboard(
     folder: Path, by: Question | None = None, progress: Progress = silent
-) -> tuple[list[Board], list[LeftOut]]:
+) -> tuple[list[Board], list[ExcludedModel]]:
     """Tables of the runs in a folder, the largest first, and what is in none of them."""
     runs, left = runs_in(folder)
     groups: dict[str, list[RunRead]] = {}
@@ -96,7 +96,7 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
     if chosen not in columns:
         note = "the question was not asked" if by else "no question that others have"
         return Board(_shared(group), None, columns, tuple(
-            Standing(run, None, None, note) for run in group
+            LeaderboardRow(run, None, None, note) for run in group
         ), 0)  # fmt: skip
     key = columns[chosen]
     able = [run for run in group if _head_key(run, chosen) == key and not _undefined(run, key)]
@@ -104,10 +104,10 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
         able = []
     places, pairs = _ranked(able, key, progress)
     rest = [run for run in group if run not in able]
-    standings = [Standing(run, *places[id(run)]) for run in able]
+    standings = [LeaderboardRow(run, *places[id(run)]) for run in able]
     sign = -1.0 if able and able[0].by_key[key].better == "higher" else 1.0
     standings.sort(key=lambda one: (by is None and one.noes, sign * one.run.by_key[key].value))
-    unranked = [Standing(run, None, None, _unranked(run, chosen, key)) for run in rest]
+    unranked = [LeaderboardRow(run, None, None, _unranked(run, chosen, key)) for run in rest]
     every = (*standings, *unranked)
     return Board(_shared(group), chosen, columns, every, pairs, chosen=by is not None)
 

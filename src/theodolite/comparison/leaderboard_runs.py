@@ -13,14 +13,14 @@ from theodolite.run_folder.seal import MANIFEST
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class ExcludedModel:
     """A folder that is in no table, and why."""
 
     name: str
     why: str
 
 
-def runs_in(folder: Path) -> tuple[list[RunRead], list[LeftOut]]:
+def runs_in(folder: Path) -> tuple[list[RunRead], list[ExcludedModel]]:
     """Its runs, and the folders that are none, each with the reason."""
     if not folder.is_dir():
         raise EvidenceError(f"folder {str(folder)!r}", "nothing there", "a folder of run folders")
@@ -34,12 +34,12 @@ def runs_in(folder: Path) -> tuple[list[RunRead], list[LeftOut]]:
         if not path.is_dir():
             continue
         if path.is_symlink():
-            left.append(LeftOut(path.name, "a link, which is not followed"))
+            left.append(ExcludedModel(path.name, "a link, which is not followed"))
             continue
         try:
             runs.append(read_run(path, must_be_sealed=False))
         except (EvidenceError, OSError) as error:
-            left.append(LeftOut(path.name, _why(path, error)))
+            left.append(ExcludedModel(path.name, _why(path, error)))
     if not runs and not left:
         raise EvidenceError(f"folder {str(folder)!r}", "no folders in it", "run folders")
     return runs, left

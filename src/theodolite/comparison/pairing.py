@@ -9,7 +9,7 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from theodolite.comparison.intervals import (
-    Drawn,
+    ResamplingSource,
     item_draws,
     paired_interval,
     possible,
@@ -17,14 +17,14 @@ from theodolite.comparison.intervals import (
 )
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import silent
-from theodolite.evidence.shards import Held, clusters_of
-from theodolite.evidence.workers import Alone
+from theodolite.evidence.shards import InMemoryShards, clusters_of
+from theodolite.evidence.workers import SerialWorkers
 from theodolite.results import Interval, Items, Score, Source
-from theodolite.scoring.counting import Counting, read
-from theodolite.scoring.passes import Wanted, passes
+from theodolite.scoring.counting import StateJob, read
+from theodolite.scoring.passes import PassItem, passes
 from theodolite.scoring.plan import Plan
-from theodolite.scoring.pooled import Drawn as DrawnSamples
-from theodolite.scoring.request import Request, Resampling
+from theodolite.scoring.pooled import Subsample
+from theodolite.scoring.request import MetricRequest, Resampling
 from theodolite.scoring.values import mean_of_defined
 
 
@@ -83,7 +83,7 @@ class Rows:
     plan: Plan
 
 
-def rows_of(request: Request, evidence: Sequence[Evidence], resampling: Resampling) -> Rows:
+def rows_of(request: MetricRequest, evidence: Sequence[Evidence], resampling: Resampling) -> Rows:
     """Values of a request, one bundle per seed; the mean over seeds as scores have it.
 
     All seeds are resampled alike, so that the spread is that of their mean.
@@ -91,19 +91,19 @@ def rows_of(request: Request, evidence: Sequence[Evidence], resampling: Resampli
     Weights depend on the samples' numbers and the resampling's seed alone, so that two runs about
     the same samples are resampled alike.
     """
-    held = [Held(bundle) for bundle in evidence]
-    n = len(held[0]) if request.entry.streams else min(len(held[0]), resampling.most_pooled)
-    plan = Plan(request.entry, n, clusters_of(held[0]), resampling)
+    held = [InMemoryShards(bundle) for bundle in evidence]
+    n = len(held[0]) if request.metric.streams else min(len(held[0]), resampling.most_pooled)
+    plan = Plan(request.metric, n, clusters_of(held[0]), resampling)
     asked = [
-        Counting(request, plan, "value", seed, slice(0, len(plan))) for seed in range(len(held))
+        StateJob(request, plan, "value", seed, slice(0, len(plan))) for seed in range(len(held))
     ]
     with threadpool_limits(1, user_api="blas"):
-        if request.entry.streams:
-            wanted = [Wanted(0, one, held[one.experiment]) for one in asked]
-            found = passes(wanted, Alone(), silent)[0][0]
+        if request.metric.streams:
+            wanted = [PassItem(0, one, held[one.experiment]) for one in asked]
+            found = passes(wanted, SerialWorkers(), silent)[0][0]
             seeds = [found[one.slot].rows for one in asked]
         else:
-            drawn = DrawnSamples({})
+            drawn = Subsample({})
             seeds = [read(one, one.state(drawn(held[one.experiment], plan))).rows for one in asked]
     return Rows(_over_seeds(np.stack(seeds)), np.stack([rows[0] for rows in seeds]), plan)
 
@@ -173,12 +173,12 @@ def difference(first: Side, second: Side, *, identical: bool = False) -> Differe
     )
 
 
-def _drawn(side: Side, *, identical: bool) -> Drawn:
+def _drawn(side: Side, *, identical: bool) -> ResamplingSource:
     """The source to quote; whole clusters are drawn where there are any, so they are counted."""
     plan, (low, high) = side.rows.plan, side.score.bounds
     source = plan.sources[0]
     span, level = float(high - low), plan.resampling.level
-    return Drawn(source, _count(plan, source), level, span, identical)
+    return ResamplingSource(source, _count(plan, source), level, span, identical)
 
 
 def _count(plan: Plan, source: Source) -> int:
@@ -200,7 +200,7 @@ def _items(
     sides: tuple[Side, Side],
     items: tuple[list[int], list[int]],
     rows: tuple[np.ndarray, np.ndarray],
-    drawn: Drawn,
+    drawn: ResamplingSource,
 ) -> ItemDifferences:
     detail, plan = sides[0].score.detail, sides[0].rows.plan
     assert detail is not None  # noqa: S101  else there were no items

@@ -9,7 +9,7 @@ import numpy as np
 from theodolite.comparison.intervals import NOTHING_VARIED, SAME
 from theodolite.comparison.pairing import Difference, Side, difference, rows_of
 from theodolite.comparison.runs import Key, RunRead, key_of
-from theodolite.comparison.samples import Aligned, NotComparable, aligned
+from theodolite.comparison.samples import AlignedSamples, NotComparable, aligned
 from theodolite.comparison.table import table_difference
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
@@ -17,13 +17,13 @@ from theodolite.evidence.produced import Progress
 from theodolite.metrics.accepted.correlation_table import corrected
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Score
-from theodolite.scoring.request import Request, Resampling
+from theodolite.scoring.request import MetricRequest, Resampling
 
 Outcome = Literal["better", "worse", "undecided", "the same", "not comparable"]
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class ComparisonRow:
     """One score of two runs, and what can be said of their difference."""
 
     first: Score | None
@@ -43,7 +43,7 @@ class Line:
         return found
 
 
-def settled(lines: Sequence[Line], level: float) -> list[Line]:
+def settled(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]:
     """What each line comes to, given that all of them were looked at (Holm's correction)."""
     known = np.array(
         [np.nan if line.difference is None else line.difference.p for line in lines], float
@@ -55,7 +55,7 @@ def settled(lines: Sequence[Line], level: float) -> list[Line]:
     ]
 
 
-def _outcome(line: Line, p: float, level: float) -> Outcome:
+def _outcome(line: ComparisonRow, p: float, level: float) -> Outcome:
     """Sure is a difference whose intervals all lie beside 0, whatever is drawn anew (samples,
     clusters, concepts, seeds), and that would be rare among so many comparisons."""
     found = line.difference
@@ -72,10 +72,10 @@ def _outcome(line: Line, p: float, level: float) -> Outcome:
 
 def lines_of(
     runs: tuple[RunRead, RunRead], keys: Sequence[Key], resampling: Resampling, progress: Progress
-) -> tuple[dict[Key, Line], "BothSamples"]:
+) -> tuple[dict[Key, ComparisonRow], "BothSamples"]:
     """Scores that both runs have, by what they mean; and the samples that both have."""
     samples = BothSamples(runs)
-    found: dict[Key, Line] = {}
+    found: dict[Key, ComparisonRow] = {}
     groups = list(_groups([runs[0].by_key[key] for key in keys]))
     what = f"{runs[0].name} and {runs[1].name}"
     for number, (request, cells) in enumerate(groups):
@@ -92,9 +92,9 @@ class BothSamples:
         self.runs = runs
         self.n = 0
         self.dropped = (0, 0)
-        self._known: dict[type[Evidence], Aligned] = {}
+        self._known: dict[type[Evidence], AlignedSamples] = {}
 
-    def of(self, kind: type[Evidence]) -> Aligned:
+    def of(self, kind: type[Evidence]) -> AlignedSamples:
         """Both runs' bundles of a kind."""
         if kind not in self._known:
             bundles = [
@@ -116,7 +116,9 @@ def same_data(first: RunRead, second: RunRead) -> bool:
     return one is not None and one == other and bool(both) and same
 
 
-def _groups(scores: Sequence[Score]) -> Iterator[tuple[Request | str, dict[Key, tuple[int, ...]]]]:
+def _groups(
+    scores: Sequence[Score],
+) -> Iterator[tuple[MetricRequest | str, dict[Key, tuple[int, ...]]]]:
     """Scores that one request gives, each with its place among the swept options.
 
     A score that this version would not compute as it was comes with the reason.
@@ -143,31 +145,31 @@ def _groups(scores: Sequence[Score]) -> Iterator[tuple[Request | str, dict[Key, 
         }
         try:
             options = plain | dict(zip(entry.sweeps, swept, strict=True))
-            yield Request(entry, options), places
+            yield MetricRequest(entry, options), places
         except EvidenceError as error:
             yield str(error), places
 
 
 def _lines(
     runs: tuple[RunRead, RunRead],
-    request: Request | str,
+    request: MetricRequest | str,
     cells: dict[Key, tuple[int, ...]],
     how: tuple[BothSamples, Resampling],
-) -> dict[Key, Line]:
+) -> dict[Key, ComparisonRow]:
     """The lines of one request."""
     scores = {key: (runs[0].by_key[key], runs[1].by_key[key]) for key in cells}
     samples, resampling = how
     try:
         if isinstance(request, str):
             raise NotComparable(request)
-        both = samples.of(request.entry.needs)
+        both = samples.of(request.metric.needs)
         rows = [rows_of(request, bundles, resampling) for bundles in both.bundles]
     except NotComparable as reason:
-        return {key: Line(*pair, None, str(reason)) for key, pair in scores.items()}
+        return {key: ComparisonRow(*pair, None, str(reason)) for key, pair in scores.items()}
     except RefusedInput:  # the evidence lies elsewhere
         return {key: _from_tables(runs, pair, resampling) for key, pair in scores.items()}
     except EvidenceError as error:
-        return {key: Line(*pair, None, str(error)) for key, pair in scores.items()}
+        return {key: ComparisonRow(*pair, None, str(error)) for key, pair in scores.items()}
     found = {}
     for key, pair in scores.items():
         first, second = (
@@ -175,21 +177,21 @@ def _lines(
             for one, score, run in zip(rows, pair, runs, strict=True)
         )
         told = difference(first, second, identical=both.identical)
-        found[key] = Line(*pair, told, _remark(pair, told, both))
+        found[key] = ComparisonRow(*pair, told, _remark(pair, told, both))
     return found
 
 
 def _from_tables(
     runs: tuple[RunRead, RunRead], scores: tuple[Score, Score], resampling: Resampling
-) -> Line:
+) -> ComparisonRow:
     try:
         told = table_difference(runs, scores, resampling)
     except NotComparable as reason:
-        return Line(*scores, None, str(reason))
-    return Line(*scores, told, "from what each sample gave, not from the evidence")
+        return ComparisonRow(*scores, None, str(reason))
+    return ComparisonRow(*scores, told, "from what each sample gave, not from the evidence")
 
 
-def _remark(scores: tuple[Score, Score], told: Difference, both: Aligned) -> str:
+def _remark(scores: tuple[Score, Score], told: Difference, both: AlignedSamples) -> str:
     """What a reader must know of a difference."""
     if np.isnan(told.value):
         return "undefined in one of the runs, or nothing that both have"

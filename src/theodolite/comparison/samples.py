@@ -22,7 +22,7 @@ class NotComparable(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Aligned:
+class AlignedSamples:
     """Bundles of one kind, by run and seed, cut to the samples that all have, in one order."""
 
     bundles: tuple[tuple[Evidence, ...], ...]
@@ -33,7 +33,7 @@ class Aligned:
     """Whether all runs hold the very same evidence."""
 
 
-def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> Aligned:
+def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSamples:
     """Cut the bundles of each run (one per seed) to the samples that all runs have.
 
     Samples are the same where their ids are. Without ids their numbers must do: then labels or
@@ -62,7 +62,7 @@ def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> Aligned:
     placed = tuple(tuple(_with_samples(one, samples) for one in seeds) for seeds in cut)
     digests = {tuple(evidence_digest(one) for one in seeds) for seeds in placed}
     dropped = tuple(len(first) - len(common) for first in firsts)
-    return Aligned(placed, len(common), dropped, len(digests) == 1)
+    return AlignedSamples(placed, len(common), dropped, len(digests) == 1)
 
 
 def _keys(samples: Samples, *, by_ids: bool) -> np.ndarray:

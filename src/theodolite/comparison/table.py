@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from theodolite.comparison.intervals import Drawn, paired_interval
+from theodolite.comparison.intervals import ResamplingSource, paired_interval
 from theodolite.comparison.pairing import Difference
 from theodolite.comparison.runs import RunRead
 from theodolite.comparison.samples import FEWEST, NotComparable
@@ -38,7 +38,7 @@ def table_difference(
     whole = weights.sum(axis=1)
     resampled = np.where(whole > 0, total(moved, weights) / np.maximum(whole, 1), np.nan)
     low, high = scores[0].bounds
-    drawn = Drawn("samples", len(moved), resampling.level, float(high - low))
+    drawn = ResamplingSource("samples", len(moved), resampling.level, float(high - low))
     interval, p = paired_interval(resampled, float(moved.mean()), drawn)
     first, second = (float(column.mean()) for column in values.T)
     return Difference(first, second, () if interval is None else (interval,), p, len(moved))

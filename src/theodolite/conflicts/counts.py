@@ -24,7 +24,7 @@ FEWEST = 5
 
 
 @dataclass(frozen=True)
-class Counted:
+class ConflictCount:
     """How often a first question says good and a second bad of the same items."""
 
     n: int
@@ -52,7 +52,7 @@ def counted(
     clusters: Int[np.ndarray, " items"] | None,
     resampling: Resampling,
     over: Source = "samples",
-) -> Counted:
+) -> ConflictCount:
     """Conflicts between two judgements of the same items, with bootstrap intervals.
 
     >>> good = np.array([True, True, False, False])
@@ -77,7 +77,7 @@ def counted(
         excess = _wider(excess, beyond) if units >= FEWEST else None
     around = percentile_interval(kappas, kappa, level, over)
     few = min(table[:2].sum(), table[2:].sum(), table[::2].sum(), table[1::2].sum()) < FEWEST
-    return Counted(
+    return ConflictCount(
         n=n,
         n_conflicts=int(table[1]),
         share=share,

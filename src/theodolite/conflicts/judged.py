@@ -10,14 +10,14 @@ from jaxtyping import Bool, Float
 
 from theodolite.conflicts.sentences import Level
 from theodolite.io.tables import Words
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.questions import Question
 from theodolite.results import Score, Verdict
 from theodolite.verdicts.rules import enough_line
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedItems:
     """What a question's score says of each explanation, or of each concept."""
 
     score: Score
@@ -51,7 +51,7 @@ class Judged:
 def line_of(score: Score) -> tuple[float, str]:
     """From where on a single value is good, and what that line is."""
     null = float("nan") if score.null is None else score.null.value
-    about = entry(score.metric)
+    about = find_metric(score.metric)
     if about.looks_for_a_fault:
         return null + (about.tolerance or 0.0), "accepted"
     enough = enough_line(score)
@@ -60,7 +60,7 @@ def line_of(score: Score) -> tuple[float, str]:
 
 def explanations(
     asked: Sequence[Verdict], columns: Mapping[str, Sequence[Any] | Words | np.ndarray]
-) -> list[Judged]:
+) -> list[JudgedItems]:
     """The verdicts' own scores, where they are means over samples."""
     if not columns:
         return []
@@ -77,7 +77,7 @@ def explanations(
         label = next((text for text in dict.fromkeys(options[own]) if _fits(text, score)), None)
         if label is not None:
             rows = np.flatnonzero(own & (options == label))
-            found.append(Judged(score, "explanations", tuple(samples[rows]), numbers[rows]))
+            found.append(JudgedItems(score, "explanations", tuple(samples[rows]), numbers[rows]))
     return found
 
 
@@ -98,7 +98,7 @@ def _text(value: object) -> str:
     return str(tuple(value) if isinstance(value, list) else value)
 
 
-def concepts(asked: Sequence[Verdict], scores: Sequence[Score]) -> list[Judged]:
+def concepts(asked: Sequence[Verdict], scores: Sequence[Score]) -> list[JudgedItems]:
     """For each question a deciding score with a value per concept: the verdict's own, or another.
 
     One that is not the verdict's own still has its own null and its own line.
@@ -110,16 +110,16 @@ def concepts(asked: Sequence[Verdict], scores: Sequence[Score]) -> list[Judged]:
         score = next(fits, None)
         if score is not None and score.detail is not None:
             values = np.asarray(score.detail.values, np.float64)
-            found.append(Judged(score, "concepts", tuple(score.detail.names), values))
+            found.append(JudgedItems(score, "concepts", tuple(score.detail.names), values))
     return found
 
 
 def _per_concept(score: Score) -> bool:
     over_concepts = score.detail is not None and score.detail.over == "concepts"
-    return over_concepts and entry(score.metric).decides and not np.isnan(line_of(score)[0])
+    return over_concepts and find_metric(score.metric).decides and not np.isnan(line_of(score)[0])
 
 
-def matched(one: Judged, other: Judged) -> tuple[list[str], np.ndarray, np.ndarray]:
+def matched(one: JudgedItems, other: JudgedItems) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Names that both know, in order, and their rows. Mere numbers match only if as many."""
     nothing: tuple[list[str], np.ndarray, np.ndarray] = ([], np.zeros(0, int), np.zeros(0, int))
     counts = len(one.names), len(other.names)

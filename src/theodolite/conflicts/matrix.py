@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.conflicts.counts import Counted, counted, most_extreme
-from theodolite.conflicts.judged import Judged, concepts, explanations, line_of, matched
+from theodolite.conflicts.counts import ConflictCount, counted, most_extreme
+from theodolite.conflicts.judged import JudgedItems, concepts, explanations, line_of, matched
 from theodolite.conflicts.record import (
     ConflictExampleRecord,
     ConflictRecord,
@@ -20,7 +20,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.io.tables import Words, read_coded
 from theodolite.metrics.accepted.correlation_table import corrected
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Interval, Score, Source, Verdict
 from theodolite.run_folder.headlines import resampling_of, verdicts_of
 from theodolite.run_folder.run_file import RunRecord, read_record
@@ -28,7 +28,7 @@ from theodolite.run_folder.scores_file import IntervalRecord, NullRecord, read_s
 from theodolite.run_folder.spec import RunSpec
 from theodolite.run_folder.written import per_sample
 from theodolite.scoring.request import Resampling
-from theodolite.verdicts.answers import Audit
+from theodolite.verdicts.answers import AuditAnswers
 
 FILE = "conflicts.json"
 MOST_EXAMPLES = 6
@@ -36,7 +36,7 @@ UNRELATED = "unrelated questions"
 
 
 def conflicts(
-    found: Audit,
+    found: AuditAnswers,
     evidence: Evidence | Sequence[Evidence],
     resampling: Resampling | None = None,
 ) -> ConflictsFile:
@@ -140,7 +140,7 @@ def _between_verdicts(asked: Sequence[Verdict]) -> list[VerdictConflictRecord]:
     ]
 
 
-def _record(one: Judged) -> JudgedRecord:
+def _record(one: JudgedItems) -> JudgedRecord:
     line, is_ = line_of(one.score)
     undefined = np.isnan(one.values)
     return JudgedRecord.model_validate(
@@ -161,7 +161,7 @@ def _record(one: Judged) -> JudgedRecord:
 
 
 def _pair(
-    one: Judged, other: Judged, clusters: Mapping[str, int], resampling: Resampling
+    one: JudgedItems, other: JudgedItems, clusters: Mapping[str, int], resampling: Resampling
 ) -> ConflictRecord:
     names, rows, other_rows = matched(one, other)
     values, other_values = one.values[rows], other.values[other_rows]
@@ -191,13 +191,13 @@ def _pair(
 
 
 def _pair_record(
-    one: Judged,
-    other: Judged,
-    found: Counted,
+    one: JudgedItems,
+    other: JudgedItems,
+    found: ConflictCount,
     examples: list[ConflictExampleRecord],
     left_out: tuple[int, int],
 ) -> ConflictRecord:
-    kinds = {entry(each.score.metric).needs for each in (one, other)}
+    kinds = {find_metric(each.score.metric).needs for each in (one, other)}
     null = NullRecord(
         name=UNRELATED, value=written(found.expected), difference=_interval(found.excess)
     )

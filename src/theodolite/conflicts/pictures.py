@@ -7,7 +7,7 @@ from pathlib import Path
 from theodolite.conflicts.record import ConflictRecord, ConflictsFile
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.produced import Made
+from theodolite.evidence.produced import Produced
 from theodolite.io.paths import all_or_nothing
 from theodolite.run_folder.run_file import ExampleRecord
 
@@ -21,7 +21,7 @@ def shown_conflicts(found: ConflictsFile) -> list[ConflictRecord]:
     return [one for one in found.strongest if one.of == "explanations"][:SHOWN_CONFLICTS]
 
 
-def write_conflict_pictures(out: Path, made: Made, found: ConflictsFile) -> list[ExampleRecord]:
+def write_conflict_pictures(out: Path, made: Produced, found: ConflictsFile) -> list[ExampleRecord]:
     """Keep the pictures of the most extreme examples, of each conflict in turn."""
     kinds = {type(bundle): bundle for bundle in made.evidence[0]}
     known = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Integer
 
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.formula import Formula
-from theodolite.dissection.units import Units
+from theodolite.dissection.units import UnitMasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Members:
         return self._of(concept) if meant else ~self._of(concept)
 
 
-def count(atoms: Atoms, units: Units, formulas: Sequence[Formula | None]) -> Counts:
+def count(atoms: Atoms, units: UnitMasks, formulas: Sequence[Formula | None]) -> Counts:
     """Count for each unit with its own formula; a unit without one has an empty formula."""
     holds = Members(atoms)
     shape = (len(atoms), len(units))
@@ -56,7 +56,7 @@ def count(atoms: Atoms, units: Units, formulas: Sequence[Formula | None]) -> Cou
 
 
 def per_picture(
-    atoms: Atoms, units: Units, unit: int, where: Bool[np.ndarray, " atoms"]
+    atoms: Atoms, units: UnitMasks, unit: int, where: Bool[np.ndarray, " atoms"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pixels of a unit, of a mask given by its atoms, and of both, picture by picture."""
     rows = slice(units.start[unit], units.start[unit + 1])
@@ -81,7 +81,9 @@ class LiteralScores:
     pixel_recall: float
 
 
-def literal_scores(atoms: Atoms, units: Units, unit: int, formula: Formula) -> list[LiteralScores]:
+def literal_scores(
+    atoms: Atoms, units: UnitMasks, unit: int, formula: Formula
+) -> list[LiteralScores]:
     """Each literal of a unit's formula, scored like a formula of its own."""
     holds = Members(atoms)
     found = []

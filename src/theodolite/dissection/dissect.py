@@ -11,15 +11,14 @@ from theodolite.dissection.atoms import Atoms, pack
 from theodolite.dissection.counts import annotated, count
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.quantiles import Maps
-from theodolite.dissection.search import Beam, Searched, search
-from theodolite.dissection.units import PAPER, Units, mark, thresholds
+from theodolite.dissection.search import Beam, FormulaSearch, search
+from theodolite.dissection.units import PAPER, UnitMasks, mark, thresholds
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Samples
-from theodolite.evidence.axes import Units as UnitNames
+from theodolite.evidence.axes import Samples, Units
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Progress, silent
 
-Explain = Callable[[Units], list[Formula | None]]
+Explain = Callable[[UnitMasks], list[Formula | None]]
 BATCH = 256
 
 
@@ -29,8 +28,8 @@ class Dissection:
 
     atoms: Atoms
     limits: Float[np.ndarray, " units"]
-    units: Units
-    found: Searched
+    units: UnitMasks
+    found: FormulaSearch
     evidence: UnitEvidence
     """For ``theodolite.audit``."""
 
@@ -110,7 +109,7 @@ def _activations(given: Any, n: int) -> np.ndarray:
     return np.asarray(activations)
 
 
-def best_formulas(found: Searched, length: int | None = None) -> list[Formula | None]:
+def best_formulas(found: FormulaSearch, length: int | None = None) -> list[Formula | None]:
     """The best formula of each unit, up to a length."""
     best = [found.best(u, length) for u in range(len(found.searched))]
     return [None if one is None else one.formula for one in best]
@@ -128,7 +127,7 @@ def unit_evidence(
     read: Callable[[int, int], Maps],
     atoms: Atoms,
     limits: Float[np.ndarray, " units"],
-    explained: tuple[Units, Sequence[Formula | None]],
+    explained: tuple[UnitMasks, Sequence[Formula | None]],
     explain: Explain,
     *,
     seed: int,
@@ -159,6 +158,6 @@ def unit_evidence(
         chance_shared_pixels=chance.shared,
         annotated=annotated(atoms, formulas),
         chance_annotated=annotated(atoms, by_chance),
-        units=UnitNames(tuple(f"unit {u}" for u in range(len(limits)))),
+        units=Units(tuple(f"unit {u}" for u in range(len(limits)))),
         samples=Samples.numbered(len(atoms)),
     )

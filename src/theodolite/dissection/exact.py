@@ -14,7 +14,7 @@ from theodolite.dissection.search import (
     search,
     unit_rows,
 )
-from theodolite.dissection.units import Units
+from theodolite.dissection.units import UnitMasks
 from theodolite.errors import EvidenceError
 from theodolite.threads import for_each
 
@@ -35,7 +35,7 @@ class Optimum:
         return int((self.iou > self.beam_iou + 1e-12).sum())
 
 
-def optimum(atoms: Atoms, units: Units, lengths: int = 3, beam: Beam | None = None) -> Optimum:
+def optimum(atoms: Atoms, units: UnitMasks, lengths: int = 3, beam: Beam | None = None) -> Optimum:
     """The best of all formulas of up to ``lengths`` concepts, for each unit.
 
     The formulas are those that a beam search could ever reach: chains of OR, AND and AND NOT. The

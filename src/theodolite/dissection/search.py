@@ -8,7 +8,7 @@ from jaxtyping import Integer
 
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.formula import OPERATORS, Formula
-from theodolite.dissection.units import Units
+from theodolite.dissection.units import UnitMasks
 from theodolite.errors import EvidenceError
 from theodolite.threads import for_each
 
@@ -42,7 +42,7 @@ class Beam:
 
 
 @dataclass(frozen=True)
-class Explained:
+class UnitFormula:
     """A formula for a unit, with the counts that scores are made of."""
 
     formula: Formula
@@ -67,7 +67,7 @@ class Explained:
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class FormulaSearch:
     """What was found for every unit, length by length."""
 
     beam: Beam
@@ -76,25 +76,25 @@ class Searched:
     picked: Integer[np.ndarray, "units lengths fields"]
     searched: Integer[np.ndarray, " units"]
 
-    def best(self, unit: int, length: int | None = None) -> Explained | None:
+    def best(self, unit: int, length: int | None = None) -> UnitFormula | None:
         """The highest overlap among formulas of up to this length; None if nothing overlaps."""
         return self._at(self.found, unit, self.beam.lengths if length is None else length)
 
-    def _at(self, rows: np.ndarray, unit: int, length: int) -> Explained | None:
+    def _at(self, rows: np.ndarray, unit: int, length: int) -> UnitFormula | None:
         searched = int(self.searched[unit])
         if not searched:
             return None
         return self._explained(rows[unit, min(length, searched) - 1], int(self.unit_pixels[unit]))
 
-    def _explained(self, row: np.ndarray, unit_pixels: int) -> Explained:
+    def _explained(self, row: np.ndarray, unit_pixels: int) -> UnitFormula:
         length, size, hit, shown, met = (int(n) for n in row[:5])
         operators, concepts = row[5:].reshape(2, -1)[:, :length]
         steps = tuple(
             (OPERATORS[int(op)], int(c)) for op, c in zip(operators[1:], concepts[1:], strict=True)
         )
-        return Explained(Formula(int(concepts[0]), steps), unit_pixels, size, hit, shown, met)
+        return UnitFormula(Formula(int(concepts[0]), steps), unit_pixels, size, hit, shown, met)
 
-    def stopped(self, unit: int) -> Explained | None:
+    def stopped(self, unit: int) -> UnitFormula | None:
         """By the paper's stopping rule: go on while the best formula is detected more often.
 
         Equally often (to four digits) is enough if nothing in it is negated. The published code
@@ -113,7 +113,7 @@ class Searched:
             best = longer
         return best
 
-    def selected(self, unit: int) -> Explained | None:
+    def selected(self, unit: int) -> UnitFormula | None:
         """By detection: in each step the formula of the beam that is detected most often."""
         best = self._at(self.picked, unit, 1)
         if best is None:
@@ -135,13 +135,13 @@ def kernel_tables(atoms: Atoms) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def unit_rows(units: Units, unit: int) -> tuple[np.ndarray, np.ndarray]:
+def unit_rows(units: UnitMasks, unit: int) -> tuple[np.ndarray, np.ndarray]:
     """The atoms that a unit marks, and how many pixels of each."""
     rows = slice(units.start[unit], units.start[unit + 1])
     return units.atom[rows], units.count[rows]
 
 
-def search(atoms: Atoms, units: Units, beam: Beam | None = None) -> Searched:
+def search(atoms: Atoms, units: UnitMasks, beam: Beam | None = None) -> FormulaSearch:
     """Search for every unit, threaded over units."""
     from theodolite.dissection import _beam_kernels as kernels  # noqa: PLC0415
 
@@ -163,4 +163,4 @@ def search(atoms: Atoms, units: Units, beam: Beam | None = None) -> Searched:
         )  # fmt: skip
 
     for_each(range(len(units)), one, small=len(units) < UNITS_WORTH_THREADS)
-    return Searched(beam, sizes, found, picked, searched)
+    return FormulaSearch(beam, sizes, found, picked, searched)

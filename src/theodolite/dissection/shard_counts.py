@@ -12,7 +12,7 @@ from theodolite.dissection.formula import Formula, as_rows, from_rows
 from theodolite.dissection.search import LONGEST
 from theodolite.dissection.shard_marks import Marks
 from theodolite.dissection.shards import digest_of
-from theodolite.dissection.units import Units
+from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.workers import Arrays, Work
 
 
@@ -75,7 +75,7 @@ def count_shard(
     )  # fmt: skip
     found: dict[str, np.ndarray] = {}
     for before, which, rows in (("", "own", formulas), ("chance_", "dealt", chance)):
-        units = Units(*(marks[f"{which}_{part}"] for part in ("start", "atom", "count")))
+        units = UnitMasks(*(marks[f"{which}_{part}"] for part in ("start", "atom", "count")))
         # nothing to deal masks out over: such a picture adds nothing to the null
         own = [None] * len(rows) if before and n == 1 else from_rows(rows)
         counted = count(atoms, units, own)

@@ -11,7 +11,7 @@ from theodolite.dissection.atoms import Atoms, pack
 from theodolite.dissection.dissect import dealt_out
 from theodolite.dissection.quantiles import Maps
 from theodolite.dissection.shards import MapShards, read_shard
-from theodolite.dissection.units import Units, mark
+from theodolite.dissection.units import UnitMasks, mark
 from theodolite.errors import EvidenceError
 from theodolite.evidence.workers import Arrays
 
@@ -34,7 +34,7 @@ def mark_shard(
         return maps[first:last]
 
     own = mark(read, atoms, limits, threads=1)
-    dealt = Units(np.zeros_like(own.start), own.atom[:0], own.count[:0])
+    dealt = UnitMasks(np.zeros_like(own.start), own.atom[:0], own.count[:0])
     if n > 1:
         # the first shard deals as a data set of its own does
         other = dealt_out(n, (seed, number) if number else seed)
@@ -47,7 +47,7 @@ def mark_shard(
     }
 
 
-def _rows(which: str, units: Units) -> dict[str, np.ndarray]:
+def _rows(which: str, units: UnitMasks) -> dict[str, np.ndarray]:
     return {
         f"{which}_start": units.start,
         f"{which}_atom": units.atom,
@@ -59,7 +59,7 @@ def _rows(which: str, units: Units) -> dict[str, np.ndarray]:
 class JoinedUnits:
     """The rows of all shards, unit by unit, and how many each shard has of each unit."""
 
-    units: Units
+    units: UnitMasks
     per_shard: Integer[np.ndarray, "shards units"]
 
     @cached_property
@@ -68,12 +68,14 @@ class JoinedUnits:
         before = np.cumsum(self.per_shard, axis=0) - self.per_shard
         return np.asarray(before + self.units.start[:-1])
 
-    def of_shard(self, at: int, first_atom: int) -> Units:
+    def of_shard(self, at: int, first_atom: int) -> UnitMasks:
         """The rows of one shard, with atoms counted from its first."""
         begin, n = self._begin[at], self.per_shard[at]
         start = np.concatenate([[0], np.cumsum(n)])
         rows = np.arange(start[-1]) + np.repeat(begin - start[:-1], n)
-        return Units(start, self.units.atom[rows] - np.int32(first_atom), self.units.count[rows])
+        return UnitMasks(
+            start, self.units.atom[rows] - np.int32(first_atom), self.units.count[rows]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,7 @@ class Marks:
             np.empty((last - first, 0), np.uint16),
         )
 
-    def units_of(self, at: int) -> tuple[Units, Units]:
+    def units_of(self, at: int) -> tuple[UnitMasks, UnitMasks]:
         """What units mark in one shard, in its own pictures and in others."""
         first = int(self.atoms.start[self.first_picture[at]])
         return self.own.of_shard(at, first), self.dealt.of_shard(at, first)
@@ -160,4 +162,4 @@ def _joined(
         atom[own] = part[f"{which}_atom"] + first_atom[number]
         count[own] = part[f"{which}_count"]
         at += n
-    return JoinedUnits(Units(start, atom, count), per_shard)
+    return JoinedUnits(UnitMasks(start, atom, count), per_shard)

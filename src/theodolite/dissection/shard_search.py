@@ -9,9 +9,9 @@ from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.dissect import best_formulas
 from theodolite.dissection.exact import Optimum, optimum
 from theodolite.dissection.formula import Formula, as_rows, from_rows
-from theodolite.dissection.search import Beam, Searched, search
+from theodolite.dissection.search import Beam, FormulaSearch, search
 from theodolite.dissection.shards import digest_of
-from theodolite.dissection.units import Units
+from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Arrays, Work, Workers
 from theodolite.threads import one_thread_if
@@ -22,10 +22,10 @@ Rows = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """What a search found for every unit."""
 
-    searched: Searched
+    searched: FormulaSearch
     formulas: list[Formula | None]
     """That units are scored with."""
     proved: Optimum | None
@@ -37,14 +37,14 @@ class Found:
 def search_blocks(
     workers: Workers,
     atoms: Atoms,
-    units: Units,
+    units: UnitMasks,
     *,
     beam: Beam,
     length: int | None = None,
     exact: bool = False,
     block: int = BLOCK,
     progress: Progress = silent,
-) -> Found:
+) -> SearchResult:
     """Search for every unit, a block of them at a time; blocks of any size give the same."""
     firsts = range(0, len(units), block)
     items = [_rows(units, first, min(first + block, len(units))) for first in firsts]
@@ -68,12 +68,14 @@ def search_blocks(
         parts.append(_nothing(len(item["start"]) - 1, beam, exact) if part is None else part)
         progress("search", done, len(items))
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    searched = Searched(beam, units.sizes(), whole["found"], whole["picked"], whole["searched"])
+    searched = FormulaSearch(
+        beam, units.sizes(), whole["found"], whole["picked"], whole["searched"]
+    )
     if not exact:
-        return Found(searched, best_formulas(searched, length), None, failed)
+        return SearchResult(searched, best_formulas(searched, length), None, failed)
     formulas = from_rows(whole["formula"])
     proved = Optimum(tuple(formulas), whole["iou"], whole["beam_iou"], whole["counted"])
-    return Found(searched, formulas, proved, failed)
+    return SearchResult(searched, formulas, proved, failed)
 
 
 def _given(atoms: Atoms) -> Atoms:
@@ -81,7 +83,7 @@ def _given(atoms: Atoms) -> Atoms:
     return atoms
 
 
-def _rows(units: Units, first: int, last: int) -> Rows:
+def _rows(units: UnitMasks, first: int, last: int) -> Rows:
     rows = slice(units.start[first], units.start[last])
     return {
         "start": units.start[first : last + 1] - units.start[first],
@@ -92,7 +94,7 @@ def _rows(units: Units, first: int, last: int) -> Rows:
 
 def search_block(rows: Rows, atoms: Atoms, beam: Beam, exact: bool) -> Arrays:  # noqa: FBT001
     """The formulas of some units, as numbers."""
-    units = Units(rows["start"], rows["atom"], rows["count"])
+    units = UnitMasks(rows["start"], rows["atom"], rows["count"])
     with one_thread_if(small=True):  # whoever wants more cores has more workers
         found = search(atoms, units, beam)
         arrays: Rows = {"found": found.found, "picked": found.picked, "searched": found.searched}

@@ -9,16 +9,15 @@ from jaxtyping import Float
 
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.quantiles import Method
-from theodolite.dissection.search import Beam, Searched
+from theodolite.dissection.search import Beam, FormulaSearch
 from theodolite.dissection.shard_counts import counting
 from theodolite.dissection.shard_limits import Thresholds, shard_limits
 from theodolite.dissection.shard_marks import Marks, join_marks, mark_shard
-from theodolite.dissection.shard_search import Found, search_blocks
+from theodolite.dissection.shard_search import SearchResult, search_blocks
 from theodolite.dissection.shards import MapShards, digest_of, shard_work
-from theodolite.dissection.units import PAPER, Units
+from theodolite.dissection.units import PAPER, UnitMasks
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Samples
-from theodolite.evidence.axes import Units as UnitNames
+from theodolite.evidence.axes import Samples, Units
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Workers
@@ -32,8 +31,8 @@ class ShardedDissection:
     workers: Workers
     limits: Float[np.ndarray, " units"]
     marks: Marks
-    found: Found
-    chance: Found
+    found: SearchResult
+    chance: SearchResult
     """What the same search finds for masks that were dealt out over other pictures."""
 
     @property
@@ -42,12 +41,12 @@ class ShardedDissection:
         return self.marks.atoms
 
     @property
-    def units(self) -> Units:
+    def units(self) -> UnitMasks:
         """The masks of the units in all pictures."""
         return self.marks.own.units
 
     @property
-    def searched(self) -> Searched:
+    def searched(self) -> FormulaSearch:
         """What the beam found, length by length."""
         return self.found.searched
 
@@ -63,7 +62,7 @@ class ShardedDissection:
         """
         marks = self.marks
         work = counting(marks, self.found.formulas, self.chance.formulas)
-        names = UnitNames(tuple(f"unit {u}" for u in range(len(self.limits))))
+        names = Units(tuple(f"unit {u}" for u in range(len(self.limits))))
         for at, counted in enumerate(self.workers.each(work)):
             progress("counts", at + 1, len(work.items))
             if counted is not None:

@@ -51,7 +51,7 @@ def thresholds(
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class UnitMasks:
     """The masks of units, as active pixels per atom."""
 
     start: Integer[np.ndarray, " unit_starts"]
@@ -76,17 +76,17 @@ class Units:
         )  # fmt: skip
         return shared, meet
 
-    def by_picture(self, atoms: Atoms) -> "Units":
+    def by_picture(self, atoms: Atoms) -> "UnitMasks":
         """Each unit's rows in the order of the pictures whose atoms they name."""
         unit = np.repeat(np.arange(len(self)), np.diff(self.start))
         order = np.lexsort((atoms.picture[self.atom], unit))
-        return Units(self.start, self.atom[order], self.count[order])
+        return UnitMasks(self.start, self.atom[order], self.count[order])
 
-    def some(self, which: Sequence[int]) -> "Units":
+    def some(self, which: Sequence[int]) -> "UnitMasks":
         """A few of the units."""
         rows = np.concatenate([np.arange(self.start[u], self.start[u + 1]) for u in which])
         lengths = [self.start[u + 1] - self.start[u] for u in which]
-        return Units(
+        return UnitMasks(
             np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             self.atom[rows],
             self.count[rows],
@@ -102,7 +102,7 @@ def mark(
     threads: int = 2,
     pictures: Integer[np.ndarray, " pictures"] | None = None,
     progress: Progress = silent,
-) -> Units:
+) -> UnitMasks:
     """Upsample, threshold and count, in one pass over the pictures.
 
     Args:
@@ -137,4 +137,4 @@ def mark(
     unit, atom, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     by_unit = np.argsort(unit, kind="stable")
     start = np.searchsorted(unit[by_unit], np.arange(len(limits) + 1))
-    return Units(start.astype(np.int64), atom[by_unit], counts[by_unit])
+    return UnitMasks(start.astype(np.int64), atom[by_unit], counts[by_unit])

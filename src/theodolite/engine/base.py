@@ -8,7 +8,7 @@ from typing import Literal
 
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pieces import Pool
-from theodolite.engine.pool import Crew
+from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes, cores
 from theodolite.engine.ray import Inference, RayTasks
 from theodolite.errors import EvidenceError
@@ -54,12 +54,12 @@ class Engine:
 
 
 @contextmanager
-def crew(engine: Engine, out: Path, progress: Progress = silent) -> Iterator[Crew]:
+def crew(engine: Engine, out: Path, progress: Progress = silent) -> Iterator[WorkerPool]:
     """A crew for the time of a run; however it ends, its processes end too."""
     store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
     pool = _pool(engine, out.name)
     try:
-        yield Crew(pool, Ledger(store), progress)
+        yield WorkerPool(pool, Ledger(store), progress)
     finally:
         pool.close()
 

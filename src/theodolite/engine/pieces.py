@@ -21,7 +21,7 @@ TRIES = 3
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedPiece:
     """A piece that was given up."""
 
     piece: str
@@ -58,7 +58,7 @@ class Done:
 
     parts: list[Any] = field(default_factory=list)
     """Of each piece, or of all of them merged."""
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[FailedPiece] = field(default_factory=list)
     computed: int = 0
     """Pieces that were not in the ledger."""
     seconds: float = 0.0
@@ -154,10 +154,10 @@ def _tool(task: Task) -> tuple[Any, ...]:
     return (_tools[task.tool_key],)
 
 
-def failure(name: str, key: str, error: BaseException) -> Failed:
+def failure(name: str, key: str, error: BaseException) -> FailedPiece:
     """A failure in one line; where it happened is told apart by a digest."""
     where = hashlib.sha256("".join(traceback.format_exception(error)).encode()).hexdigest()
-    return Failed(
+    return FailedPiece(
         name,
         key,
         type(error).__name__,

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from theodolite.engine.ledger import Ledger, code_version, key_of
-from theodolite.engine.pieces import TRIES, Done, Failed, Pool, Task
+from theodolite.engine.pieces import TRIES, Done, FailedPiece, Pool, Task
 from theodolite.errors import VerificationFailed
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Arrays, Merge, Tree, Work
@@ -45,7 +45,7 @@ class Infers(Protocol):
         """Do pieces (item, key, name), in any order; their numbers, and what came of them."""
 
 
-class Crew:
+class WorkerPool:
     """Does work on a pool. The bytes of what it gives depend neither on the pool nor on luck:
     pieces are merged in one fixed tree, however they were cut into tasks and in whatever order
     these ended."""
@@ -57,7 +57,7 @@ class Crew:
         progress: Progress = silent,
         *,
         code: str = "",
-        check: "Check | None" = None,
+        check: "LedgerCheck | None" = None,
     ) -> None:
         self.pool, self.ledger, self.progress = pool, ledger, progress
         self.code = code or code_version()
@@ -66,7 +66,7 @@ class Crew:
         """Pieces that are known to fail, and are not tried again."""
         self._missing: frozenset[int] = frozenset()
         self._busy = False
-        self.failed: list[Failed] = []
+        self.failed: list[FailedPiece] = []
         self.computed = 0
         self.keys: set[str] = set()
         """All pieces of this run."""
@@ -205,7 +205,7 @@ class Crew:
 
 
 @dataclass(frozen=True)
-class Check:
+class LedgerCheck:
     """Pieces in the ledger are computed again, a share of them, and must come out the same."""
 
     share: float
@@ -255,5 +255,5 @@ def _power(n: int, *, up: bool = False) -> int:
     return 1 << ((n - 1).bit_length() if up else n.bit_length() - 1)
 
 
-def _died(name: str, key: str) -> Failed:
-    return Failed(name, key, "ProcessDied", "its process died, as by a lack of memory", "")
+def _died(name: str, key: str) -> FailedPiece:
+    return FailedPiece(name, key, "ProcessDied", "its process died, as by a lack of memory", "")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from theodolite.engine.pieces import Done, Failed, Task, perform
+from theodolite.engine.pieces import Done, FailedPiece, Task, perform
 from theodolite.errors import EvidenceError, RefusedInput
 
 
@@ -64,7 +64,7 @@ def by_ray_data(
         seen.add(number)
         if "refused" in said:
             raise _refusal(said["refused"])
-        failed = [Failed(**one) for one in said["failed"]]
+        failed = [FailedPiece(**one) for one in said["failed"]]
         yield number, Done([], failed, said["computed"], said["seconds"])
     if len(seen) != len(items):
         raise EvidenceError(

@@ -9,7 +9,7 @@ from theodolite.evidence.base import Evidence
 
 
 @dataclass(frozen=True)
-class Described:
+class ArrayDescription:
     """One array of a kind of evidence."""
 
     name: str
@@ -23,7 +23,7 @@ def summary(kind: type[Evidence]) -> str:
     return _plain((kind.__doc__ or "").partition("\n\n")[0])
 
 
-def described(kind: type[Evidence]) -> list[Described]:
+def described(kind: type[Evidence]) -> list[ArrayDescription]:
     """All that a bundle of a kind can hold.
 
     >>> from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -35,7 +35,7 @@ is there.')
     needed = {field.name: field.default is MISSING for field in fields(kind)}
     shapes = {name: f"{inner.kind} evidence" for name, inner in kind.inner_kinds()}
     shapes |= {name: " × ".join(layout.axes) for name, layout in kind.layouts()}
-    return [Described(name, shapes[name], needed[name], words[name]) for name in shapes]
+    return [ArrayDescription(name, shapes[name], needed[name], words[name]) for name in shapes]
 
 
 def _words(kind: type[Evidence]) -> dict[str, str]:

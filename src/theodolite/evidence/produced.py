@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.workers import Alone, Workers
+from theodolite.evidence.workers import SerialWorkers, Workers
 
 Progress = Callable[[str, int, int], None]
 """(what, done, of how many)"""
@@ -19,23 +19,23 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Workshop:
+class WorkContext:
     """Where a pipeline works: its seeds, a folder for what can be used again, a progress bar, and
     whoever does work that can be cut into pieces."""
 
     seeds: Sequence[int]
     cache: Path
     progress: Progress = silent
-    workers: Workers = Alone()
+    workers: Workers = SerialWorkers()
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class Produced:
     """Evidence for each seed, and what goes with it into the run folder."""
 
     evidence: Sequence[Sequence[Evidence]]
     """One set of bundles per seed; the same kinds and samples in each."""
-    compared: Sequence["Compared"] = ()
+    compared: Sequence["ComparedModel"] = ()
     """Further models that the run compares with the one that the verdicts are about."""
     tables: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
     notes: Sequence[str] = ()
@@ -55,13 +55,13 @@ class Made:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class ComparedModel:
     """One of several models of a run: what tells it from the others, and its evidence."""
 
     name: str
     about: Mapping[str, float | int | str]
     evidence: Sequence[Sequence[Evidence]]
-    """As in ``Made``: one set of bundles per seed."""
+    """As in ``Produced``: one set of bundles per seed."""
 
 
 @dataclass(frozen=True)
@@ -97,5 +97,5 @@ class ConceptCard:
 class Pipeline(Protocol):
     """Turns a data set into evidence."""
 
-    def make(self, data: Any, workshop: Workshop) -> Made:
+    def make(self, data: Any, workshop: WorkContext) -> Produced:
         """Do it."""

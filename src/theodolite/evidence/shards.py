@@ -80,7 +80,7 @@ def by_class(evidence: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldPiece:
+class InMemoryPiece:
     """Some samples of evidence in memory."""
 
     held: Evidence
@@ -102,7 +102,7 @@ def in_order(evidence: Bundle) -> Bundle:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class InMemoryShards:
     """Evidence in memory. Its samples are taken in the order of their numbers: nothing that is
     summed or drawn depends on the order in which they came."""
 
@@ -124,11 +124,11 @@ class Held:
         return len(self.given)
 
     @cached_property
-    def _cut(self) -> list[HeldPiece]:
+    def _cut(self) -> list[InMemoryPiece]:
         starts = range(0, max(len(self.whole), 1), SHARD)
-        return [HeldPiece(self.whole[at : at + SHARD]) for at in starts]
+        return [InMemoryPiece(self.whole[at : at + SHARD]) for at in starts]
 
-    def pieces(self) -> Sequence[HeldPiece]:
+    def pieces(self) -> Sequence[InMemoryPiece]:
         return self._cut
 
     @cached_property
@@ -176,7 +176,7 @@ def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | N
 
     Which are drawn depends on their numbers alone, so that it is the same wherever they lie.
     """
-    if isinstance(shards, Held) and len(shards) <= most and pieces is None:
+    if isinstance(shards, InMemoryShards) and len(shards) <= most and pieces is None:
         return shards.whole
     chosen = None
     if len(shards) > most:

@@ -57,7 +57,7 @@ class StoredPiece:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredShards:
     """All pieces of a stored bundle, or of the bundle inside it. Make one with ``stored``."""
 
     store: Store
@@ -102,7 +102,7 @@ class Stored:
         """Of the header and of the list of pieces, and so of everything."""
         return self.version
 
-    def by_class(self) -> "Stored":
+    def by_class(self) -> "StoredShards":
         """The same with classes as clusters."""
         return replace(self, clusters_are_classes=True)
 
@@ -123,7 +123,7 @@ def is_stored(address: str | Path) -> bool:
     return isinstance(header, dict) and header.get("format") == FORMAT
 
 
-def stored(address: str | Path, inner: str = "") -> Stored:
+def stored(address: str | Path, inner: str = "") -> StoredShards:
     """Evidence in a store, or the bundle inside it; nothing but the header is read."""
     store = Store.at(address)
     listed = store.read("shards.parquet")
@@ -139,7 +139,7 @@ def stored(address: str | Path, inner: str = "") -> Stored:
         raise RefusedInput(what, "pieces without rows", "whole numbers above 0")
     ends = np.cumsum(rows).tolist()
     cuts = tuple(zip([0, *ends[:-1]], ends, table[column], strict=True))
-    return Stored(store, inner, KINDS[about["kind"]], cuts, version)
+    return StoredShards(store, inner, KINDS[about["kind"]], cuts, version)
 
 
 @lru_cache(maxsize=32)

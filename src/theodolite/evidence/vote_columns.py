@@ -21,7 +21,7 @@ LONGEST = 100_000
 
 
 @dataclass(frozen=True)
-class Column:
+class VoteColumn:
     """What stands in one column."""
 
     name: str
@@ -33,53 +33,57 @@ class Column:
 
 
 VOTES = (
-    Column("instance", "text", "the explanation's key"),
-    Column("technique", "text", "what made the explanation"),
-    Column("picture_key", "text", "which picture it explains"),
-    Column("participant", "text", "pseudonym of who rated"),
+    VoteColumn("instance", "text", "the explanation's key"),
+    VoteColumn("technique", "text", "what made the explanation"),
+    VoteColumn("picture_key", "text", "which picture it explains"),
+    VoteColumn("participant", "text", "pseudonym of who rated"),
     *(
-        Column(
+        VoteColumn(
             name, "whole", f"answer to {name}, 1 to 5; none: not asked",
             may_be_none=True, low=1, high=5,
         )
         for name in QUESTIONS
     ),
-    Column("counted", "flag", "whether it is one of the n votes; else surplus"),
-    Column("position", "whole", "the how many-th item of the participant, from 1", low=1),
-    Column(
+    VoteColumn("counted", "flag", "whether it is one of the n votes; else surplus"),
+    VoteColumn("position", "whole", "the how many-th item of the participant, from 1", low=1),
+    VoteColumn(
         "image_exposure_index", "whole",
         "the how many-th time that the participant meets the picture, from 1", low=1,
     ),
-    Column("seconds_before", "number", "picture to own answer", may_be_none=True, low=0),
-    Column("seconds_after", "number", "explanation to ratings", may_be_none=True, low=0),
-    Column("at_order", "whole", "its place by time, from 1; of all votes or one's own", low=1),
+    VoteColumn("seconds_before", "number", "picture to own answer", may_be_none=True, low=0),
+    VoteColumn("seconds_after", "number", "explanation to ratings", may_be_none=True, low=0),
+    VoteColumn("at_order", "whole", "its place by time, from 1; of all votes or one's own", low=1),
 )  # fmt: skip
 BASELINES = (
-    Column("instance", "text", "the explanation's key"),
-    Column("participant", "text", "pseudonym"),
-    Column("text", "text", "what they see in the picture, before the explanation"),
-    Column("copied", "flag", "said at an earlier explanation of the same picture"),
+    VoteColumn("instance", "text", "the explanation's key"),
+    VoteColumn("participant", "text", "pseudonym"),
+    VoteColumn("text", "text", "what they see in the picture, before the explanation"),
+    VoteColumn("copied", "flag", "said at an earlier explanation of the same picture"),
 )
 BOXES = (
-    Column("instance", "text", "the explanation's key"),
-    Column("participant", "text", "pseudonym"),
-    Column("number", "whole", "which of the participant's boxes, from 1", low=1),
-    Column("x", "number", "left edge in pixels of the picture", low=0),
-    Column("y", "number", "upper edge", low=0),
-    Column("width", "number", "in pixels, above 0", low=0),
-    Column("height", "number", "in pixels, above 0", low=0),
+    VoteColumn("instance", "text", "the explanation's key"),
+    VoteColumn("participant", "text", "pseudonym"),
+    VoteColumn("number", "whole", "which of the participant's boxes, from 1", low=1),
+    VoteColumn("x", "number", "left edge in pixels of the picture", low=0),
+    VoteColumn("y", "number", "upper edge", low=0),
+    VoteColumn("width", "number", "in pixels, above 0", low=0),
+    VoteColumn("height", "number", "in pixels, above 0", low=0),
 )
 INSTANCES = (
-    Column("instance", "text", "the explanation's key"),
-    Column("picture_key", "text", "which picture it explains"),
-    Column("technique", "text", "what made the explanation"),
-    Column("modality", "text", "saliency or concept"),
-    Column("predicted", "text", "the class that was predicted"),
-    Column("picture", "text", "file in the folder of pictures"),
-    Column("map", "text", "file in the folder of pictures; none for concepts", may_be_none=True),
-    Column("concepts", "text", "JSON object, concept to value; none for maps", may_be_none=True),
+    VoteColumn("instance", "text", "the explanation's key"),
+    VoteColumn("picture_key", "text", "which picture it explains"),
+    VoteColumn("technique", "text", "what made the explanation"),
+    VoteColumn("modality", "text", "saliency or concept"),
+    VoteColumn("predicted", "text", "the class that was predicted"),
+    VoteColumn("picture", "text", "file in the folder of pictures"),
+    VoteColumn(
+        "map", "text", "file in the folder of pictures; none for concepts", may_be_none=True
+    ),
+    VoteColumn(
+        "concepts", "text", "JSON object, concept to value; none for maps", may_be_none=True
+    ),
 )
-TABLES: Mapping[TableName, tuple[Column, ...]] = {
+TABLES: Mapping[TableName, tuple[VoteColumn, ...]] = {
     "votes": VOTES,
     "baselines": BASELINES,
     "boxes": BOXES,
@@ -154,7 +158,7 @@ def checked_together(tables: Mapping[TableName, Table]) -> dict[TableName, dict[
     return found
 
 
-def _check(table: str, column: Column, row: int, value: Any) -> None:
+def _check(table: str, column: VoteColumn, row: int, value: Any) -> None:
     where = f"table {table}, {column.name}, row {row}"
     if value is None:
         if column.may_be_none:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from theodolite.io.packed import Arrays
 
-__all__ = ["Alone", "Arrays", "Merge", "Tree", "Work", "Workers"]
+__all__ = ["Arrays", "Merge", "SerialWorkers", "Tree", "Work", "Workers"]
 Merge = Callable[[Any, Any], Any]
 
 
@@ -93,7 +93,7 @@ class Tree:
         return self._parts[0][1] if self._parts else None
 
 
-class Alone:
+class SerialWorkers:
     """One item after the other, here and now, and nothing is kept."""
 
     def each(self, work: Work) -> Iterator[Arrays | None]:

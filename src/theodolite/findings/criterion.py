@@ -15,7 +15,7 @@ Repeats = Float[np.ndarray, " _"]
 
 
 @dataclass(frozen=True)
-class Difference:
+class GroupDifference:
     """How two groups of repeats differ in one score: Welch's test."""
 
     value: float
@@ -36,7 +36,7 @@ class Criterion:
     """The outcome, and the difference in each score that it was read from."""
 
     outcome: Outcome
-    differences: tuple[Difference, ...]
+    differences: tuple[GroupDifference, ...]
 
 
 def leakage_criterion(
@@ -72,7 +72,7 @@ def leakage_criterion(
     return Criterion(outcome, differences)
 
 
-def difference(first: Repeats, second: Repeats, *, level: float = 0.95) -> Difference:
+def difference(first: Repeats, second: Repeats, *, level: float = 0.95) -> GroupDifference:
     """Difference of two means with Welch's interval and p-value; NaN without two repeats each.
 
     >>> d = difference(np.array([1.0, 2, 3]), np.array([4.0, 5, 6]))
@@ -81,13 +81,13 @@ def difference(first: Repeats, second: Repeats, *, level: float = 0.95) -> Diffe
     """
     a, b = (np.asarray(part, float)[~np.isnan(part)] for part in (first, second))
     if len(a) < 2 or len(b) < 2:
-        return Difference(*[float("nan")] * 4)
+        return GroupDifference(*[float("nan")] * 4)
     value = float(a.mean() - b.mean())
     of_a, of_b = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
     error = float(np.sqrt(of_a + of_b))
     if error <= 1e-14:  # nothing varies: equal, or surely not
-        return Difference(value, value, value, 0.0 if abs(value) > 1e-12 else 1.0)
+        return GroupDifference(value, value, value, 0.0 if abs(value) > 1e-12 else 1.0)
     freedom = (of_a + of_b) ** 2 / (of_a**2 / (len(a) - 1) + of_b**2 / (len(b) - 1))
     half = float(stdtrit(freedom, (1 + level) / 2)) * error
     p = 2 * float(stdtr(freedom, -abs(value) / error))
-    return Difference(value, value - half, value + half, p)
+    return GroupDifference(value, value - half, value + half, p)

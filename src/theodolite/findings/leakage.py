@@ -10,7 +10,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.findings.correlation import correlation_study
 from theodolite.findings.criterion import (
     Criterion,
-    Difference,
+    GroupDifference,
     Outcome,
     difference,
     leakage_criterion,
@@ -81,7 +81,7 @@ class CriterionRecord(Record):
     paper: str
 
 
-class CorrelationRow(Record):
+class CorrelationRowRecord(Record):
     """One score against another over models."""
 
     metric: str
@@ -99,7 +99,7 @@ class CorrelationRecord(Record):
     kind: Literal["correlation"] = "correlation"
     title: str
     against: str
-    rows: list[CorrelationRow]
+    rows: list[CorrelationRowRecord]
 
 
 StudyRecord = (
@@ -263,7 +263,7 @@ def _pair(
     )
 
 
-def _difference(metric: str, found: Difference) -> DifferenceRecord:
+def _difference(metric: str, found: GroupDifference) -> DifferenceRecord:
     return DifferenceRecord(
         metric=metric,
         value=written(found.value),
@@ -281,7 +281,7 @@ def _correlation(study: CorrelationSpec, models: Sequence[ComparedRecord]) -> Co
         x, y = (np.array([pair[i] for pair in pairs]).reshape(-1, 2).T for i in (0, 1))
         found = correlation_study((x[0], x[1]), (y[0], y[1]))
         rows.append(
-            CorrelationRow(
+            CorrelationRowRecord(
                 metric=metric,
                 r=written(found.r),
                 low=written(found.low),

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import SETTINGS
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Better
 from theodolite.stats.resampling import mean_interval
@@ -55,7 +55,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Judged:
+class MeasureOrder:
     """One measure: its values in each setting, and whether they are in order."""
 
     measure: str
@@ -90,7 +90,7 @@ class Judged:
 class Sanity:
     """The check of several measures; as text, one line for each."""
 
-    measures: tuple[Judged, ...] = field(default=())
+    measures: tuple[MeasureOrder, ...] = field(default=())
 
     def __str__(self) -> str:
         heads = "  ".join(f"{name.split()[-1][:8]:>8s}" for name in ORDER)
@@ -128,7 +128,7 @@ def sanity_check(
         labels=labels,
     )
     found: dict[int, dict[str, tuple[float, ...]]] = {}
-    measures: list[tuple[Entry, dict[str, Any]]] = []
+    measures: list[tuple[Metric, dict[str, Any]]] = []
     for name, make in SETTINGS.items():
         drawn = [seeds[0]] if name in WITHOUT_CHANCE and learned is None else seeds
         rows = []
@@ -149,7 +149,7 @@ def sanity_check(
     )
 
 
-def _measures(evidence: SurrogateEvidence) -> Iterator[tuple[Entry, dict[str, Any]]]:
+def _measures(evidence: SurrogateEvidence) -> Iterator[tuple[Metric, dict[str, Any]]]:
     """Every measure that tells explanations apart, with every surrogate that is there."""
     for entry in catalogue().values():
         if entry.needs is not SurrogateEvidence or entry.name == "linearisation_error":
@@ -162,7 +162,7 @@ def _measures(evidence: SurrogateEvidence) -> Iterator[tuple[Entry, dict[str, An
                 yield entry, options
 
 
-def _value(entry: Entry, options: dict[str, Any], evidence: SurrogateEvidence) -> float:
+def _value(entry: Metric, options: dict[str, Any], evidence: SurrogateEvidence) -> float:
     """A score; of details the mean of what is defined, as in the score itself."""
     each = np.asarray(entry.state.of(evidence, **options).value()).ravel()
     known = each[~np.isnan(each)]
@@ -171,11 +171,11 @@ def _value(entry: Entry, options: dict[str, Any], evidence: SurrogateEvidence) -
 
 def judged(
     measure: str, options: dict[str, Any], better: Better, values: dict[str, tuple[float, ...]]
-) -> Judged:
+) -> MeasureOrder:
     """Whether a measure's values in the settings are in the order that they must be in."""
     steps: list[tuple[str, str, Expected]] = [(a, b, "worse") for a, b in itertools.pairwise(ORDER)]
     planted = [("perfect", name, expected) for name, expected in PLANTED.items() if name in values]
-    return Judged(
+    return MeasureOrder(
         measure,
         options,
         better,

@@ -16,7 +16,7 @@ from theodolite.metrics.accepted.correlation_table import (
 from theodolite.metrics.base import SampleMean, ratio
 from theodolite.run_folder.run_file import Record
 from theodolite.run_folder.scores_file import written
-from theodolite.scoring.evaluate import Request
+from theodolite.scoring.evaluate import MetricRequest
 
 
 class ScorePairRecord(Record):
@@ -48,7 +48,7 @@ FEWEST = 10
 
 
 def score_correlations(
-    title: str, named: Sequence[tuple[str, Request]], models: Sequence[Sequence[Evidence]]
+    title: str, named: Sequence[tuple[str, MetricRequest]], models: Sequence[Sequence[Evidence]]
 ) -> ScoreCorrelationsRecord:
     """Spearman's correlation of each pair of scores over all explanations.
 
@@ -116,18 +116,18 @@ def _error(row: CorrelationRow) -> float:
     return float((ends[1] - ends[0]) / 2 / ndtri(0.975))
 
 
-def _each(request: Request, models: Sequence[Sequence[Evidence]]) -> np.ndarray:
+def _each(request: MetricRequest, models: Sequence[Sequence[Evidence]]) -> np.ndarray:
     """What each explanation scores, the better the higher; NaN where undefined."""
     found = []
     for bundles in models:
-        own = next((b for b in bundles if type(b) is request.entry.needs), None)
-        lacking = own is None or request.entry.missing(own, request.options)
-        if lacking or not issubclass(request.entry.state, SampleMean):
+        own = next((b for b in bundles if type(b) is request.metric.needs), None)
+        lacking = own is None or request.metric.missing(own, request.options)
+        if lacking or not issubclass(request.metric.state, SampleMean):
             found.append(np.full(len(bundles[0]), np.nan))
             continue
-        each = request.entry.state.each(own, **request.options)
+        each = request.metric.state.each(own, **request.options)
         value = ratio(each.part, each.whole)
         value[~each.asked] = np.nan
         found.append(value)
-    sign = 1.0 if request.entry.better == "higher" else -1.0
+    sign = 1.0 if request.metric.better == "higher" else -1.0
     return sign * np.concatenate(found)

@@ -13,7 +13,7 @@ import numpy as np
 
 from theodolite.errors import RefusedInput
 from theodolite.io._store_errors import plainly
-from theodolite.io._zarr_header import PACKERS, Layout
+from theodolite.io._zarr_header import PACKERS, ChunkLayout
 from theodolite.io.stores import Store
 
 LEFT_OUT = (1 << 64) - 1
@@ -21,7 +21,7 @@ CHECKSUM = 4
 
 
 def read_file(
-    store: Store, name: str, layout: Layout, place: tuple[int, ...], rows: tuple[int, int]
+    store: Store, name: str, layout: ChunkLayout, place: tuple[int, ...], rows: tuple[int, int]
 ) -> dict[tuple[int, ...], np.ndarray]:
     """The chunks of one file that hold the given rows, by their place in it.
 
@@ -55,7 +55,7 @@ def read_file(
     return {at: unpacked(content, layout, what) for at, content in packed.items()}
 
 
-def _index(store: Store, name: str, size: int, layout: Layout, what: str) -> np.ndarray:
+def _index(store: Store, name: str, size: int, layout: ChunkLayout, what: str) -> np.ndarray:
     """Where each chunk of a shard begins and how long it is."""
     counts = [n // m for n, m in zip(layout.files, layout.chunk, strict=True)]
     length = math.prod(counts) * 16 + CHECKSUM
@@ -86,7 +86,7 @@ def _check_packed(size: int, unpacked_size: int, what: str) -> None:
         raise RefusedInput(what, f"{size:,} bytes packed", f"{unpacked_size:,} unpacked")
 
 
-def unpacked(content: bytes, layout: Layout, what: str) -> np.ndarray:
+def unpacked(content: bytes, layout: ChunkLayout, what: str) -> np.ndarray:
     """The values of one chunk."""
     for at in reversed(range(len(layout.packing))):
         # checksums that were added before the packing are inside

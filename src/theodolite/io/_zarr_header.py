@@ -39,7 +39,7 @@ class ZarrAbout:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ChunkLayout:
     """How the values of an array lie in its files."""
 
     shape: tuple[int, ...]
@@ -64,7 +64,7 @@ class Layout:
         return math.prod(self.chunk) * self.dtype.itemsize
 
 
-def layout_of(content: bytes, what: str) -> Layout:
+def layout_of(content: bytes, what: str) -> ChunkLayout:
     """The layout that a ``zarr.json`` gives; whatever is not plain in it is refused."""
     try:
         header = json.loads(content)
@@ -78,7 +78,7 @@ def layout_of(content: bytes, what: str) -> Layout:
         raise RefusedInput(what, f"a broken header ({reason})", "Zarr version 3") from error
 
 
-def _layout(header: dict[str, Any], what: str) -> Layout:
+def _layout(header: dict[str, Any], what: str) -> ChunkLayout:
     name = header["data_type"]
     if header["node_type"] != "array" or not isinstance(name, str) or name not in NUMBERS:
         came = f"{header['node_type']} of {name}"
@@ -103,7 +103,7 @@ def _layout(header: dict[str, Any], what: str) -> Layout:
             raise RefusedInput(what, "shards packed in a rare way", "an index with a checksum")
         codecs = _codecs(about["codecs"], what)
     order, stored, packing = _chain(codecs, len(shape), dtype, what)
-    layout = Layout(
+    layout = ChunkLayout(
         shape, dtype, stored, files, chunk, order, packing, sharded, index_last, separator
     )  # fmt: skip
     _check_sizes(layout, what)
@@ -148,7 +148,7 @@ def _chain(
     return order, np.dtype(f"{'<' if endian == 'little' else '>'}{dtype.str[1:]}"), packing
 
 
-def _check_sizes(layout: Layout, what: str) -> None:
+def _check_sizes(layout: ChunkLayout, what: str) -> None:
     item = layout.dtype.itemsize
     axes = {len(layout.shape), len(layout.files), len(layout.chunk)}
     if len(axes) > 1 or not 1 <= len(layout.shape) <= MAX_AXES:

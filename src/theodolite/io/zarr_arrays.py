@@ -12,7 +12,7 @@ from jaxtyping import Shaped
 
 from theodolite.errors import RefusedInput
 from theodolite.io._zarr_chunks import read_file
-from theodolite.io._zarr_header import MAX_HEADER, Layout, ZarrAbout, layout_of
+from theodolite.io._zarr_header import MAX_HEADER, ChunkLayout, ZarrAbout, layout_of
 from theodolite.io._zarr_writer import ZarrWriter
 from theodolite.io.stores import Store
 
@@ -72,7 +72,7 @@ def _put(found: np.ndarray, values: np.ndarray, corner: list[int]) -> None:
     found[tuple(inside)] = values[tuple(part)]
 
 
-def _layout(store: Store, name: str) -> Layout:
+def _layout(store: Store, name: str) -> ChunkLayout:
     what = f"array {name!r} of {str(store)!r}"
     if store.size(f"{name}/zarr.json") is None and store.size(f"{name}/.zarray") is not None:
         do = "Save it again as version 3: zarr.create_array(..., zarr_format=3)."

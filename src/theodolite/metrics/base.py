@@ -206,7 +206,7 @@ PooledState = TypeVar("PooledState", bound=Pooled)
 
 
 @dataclass(frozen=True)
-class Baseline:
+class NullModel:
     """A null: the same evidence with the explanation made meaningless, or with no fault left."""
 
     name: str
@@ -250,7 +250,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Metric:
     """A metric in the catalogue: everything that docs, tests, command line and report need."""
 
     name: str
@@ -262,7 +262,7 @@ class Entry:
     bounds: tuple[float, float]
     card: Card
     cite: str
-    baselines: tuple[Baseline, ...]
+    baselines: tuple[NullModel, ...]
     uses: tuple[str, ...]
     """Arrays of the evidence without which the score cannot be had."""
     uses_if: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -350,7 +350,7 @@ def _keywords(function: Callable[..., Any]) -> Mapping[str, Any]:
     )
 
 
-CATALOGUE: dict[str, Entry] = {}
+CATALOGUE: dict[str, Metric] = {}
 
 
 def metric(name: str, **about: Any) -> Callable[[type[State]], type[State]]:
@@ -360,7 +360,7 @@ def metric(name: str, **about: Any) -> Callable[[type[State]], type[State]]:
         if name in CATALOGUE and CATALOGUE[name].state.__qualname__ != state.__qualname__:
             message = f"two metrics are called {name!r}"
             raise ValueError(message)
-        CATALOGUE[name] = Entry(name=name, state=state, **about)
+        CATALOGUE[name] = Metric(name=name, state=state, **about)
         return state
 
     return enter

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 
 STREAMS = "adds up piece by piece: constant memory, whatever the number of samples"
 NEEDS_ALL = (
@@ -11,7 +11,7 @@ NEEDS_ALL = (
 )
 
 
-def card(entry: Entry) -> dict[str, Any]:
+def card(entry: Metric) -> dict[str, Any]:
     """What a reader must know about a score, in the order they would ask."""
     needs = [f"{entry.needs.kind} evidence: {', '.join(entry.uses)}"]
     for option, choices in entry.uses_if.items():
@@ -36,7 +36,7 @@ def card(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _option(entry: Entry, name: str) -> str:
+def _option(entry: Metric, name: str) -> str:
     default = entry.default(name)
     others = [choice for choice in entry.choices(name) if choice != default]
     if others and all(isinstance(choice, str) for choice in others):

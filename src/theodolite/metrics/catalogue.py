@@ -8,11 +8,11 @@ import pkgutil
 
 import theodolite.metrics
 from theodolite.errors import EvidenceError
-from theodolite.metrics.base import CATALOGUE, Entry
+from theodolite.metrics.base import CATALOGUE, Metric
 
 
 @functools.cache
-def catalogue() -> dict[str, Entry]:
+def catalogue() -> dict[str, Metric]:
     """Every metric by name: ours, and those of packages that join ``theodolite.metrics``."""
     for module in pkgutil.walk_packages(theodolite.metrics.__path__, "theodolite.metrics."):
         if not module.name.rpartition(".")[2].startswith("_"):
@@ -22,7 +22,7 @@ def catalogue() -> dict[str, Entry]:
     return dict(sorted(CATALOGUE.items()))
 
 
-def entry(name: str) -> Entry:
+def find_metric(name: str) -> Metric:
     """One metric by name."""
     found = catalogue().get(name)
     if found is None:

@@ -9,12 +9,12 @@ from jaxtyping import Bool, Float
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.counts import count
 from theodolite.dissection.formula import Formula
-from theodolite.dissection.units import Units
+from theodolite.dissection.units import UnitMasks
 
 
 def correlations(
     atoms: Atoms,
-    units: Units,
+    units: UnitMasks,
     variants: Mapping[str, Sequence[Formula | None]],
     fires: Bool[np.ndarray, "pictures units"],
     right: Bool[np.ndarray, " pictures"],

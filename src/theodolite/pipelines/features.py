@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from PIL import Image
 
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.evidence.produced import Workshop
+from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.workers import Work
 from theodolite.io.arrays import read_npy, write_npy
 from theodolite.io.paths import sha256_of
@@ -57,7 +57,7 @@ class FeatureMaps:
 
 
 @runtime_checkable
-class Pictures(Protocol):
+class PictureFiles(Protocol):
     """Pictures in files, by row."""
 
     def path(self, row: int) -> Path:
@@ -68,11 +68,11 @@ class Pictures(Protocol):
 
 
 def feature_maps(
-    data: Pictures,
+    data: PictureFiles,
     rows: Int[np.ndarray, " n"],
     backbone: Backbone,
     layer: str | None,
-    workshop: Workshop,
+    workshop: WorkContext,
 ) -> FeatureMaps:
     """Maps of the pictures. A shard is named by the network, its layer and what it looked at.
 
@@ -132,7 +132,7 @@ def _loaded(name: str, weights: Path | None, layer: str) -> Extracts:
 
 
 def _capture(
-    data: Pictures, piece: tuple[np.ndarray, Path], tool: tuple[FeatureExtractor, Preprocessing]
+    data: PictureFiles, piece: tuple[np.ndarray, Path], tool: tuple[FeatureExtractor, Preprocessing]
 ) -> dict[str, np.ndarray]:
     """Write the maps of some pictures into the cache."""
     rows, path = piece

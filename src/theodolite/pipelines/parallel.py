@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from theodolite.evidence.produced import Workshop
+from theodolite.evidence.produced import WorkContext
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,7 +36,7 @@ def _fits_quiet() -> Iterator[None]:
 
 
 def counted(
-    results: Iterator[Result], what: str, total: int, workshop: Workshop
+    results: Iterator[Result], what: str, total: int, workshop: WorkContext
 ) -> Iterator[Result]:
     """The results, with the progress bar moving."""
     workshop.progress(what, 0, total)

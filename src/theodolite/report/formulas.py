@@ -14,7 +14,7 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.report.citations import references
 
 MATH = ".. math::"
@@ -26,14 +26,14 @@ ROLE = re.compile(
 
 
 @dataclass(frozen=True)
-class Formula:
+class LatexFormula:
     """A formula as it was written, and as browsers show it without any script."""
 
     latex: str
     shown: Markup
 
 
-def documented(entry: Entry) -> str:
+def documented(entry: Metric) -> str:
     """The docstring of a metric's function, without its examples; empty if it has none."""
     function = getattr(sys.modules[entry.state.__module__], entry.name, None)
     text = inspect.getdoc(function) if inspect.isfunction(function) else None
@@ -62,7 +62,7 @@ def blocks(text: str) -> Iterator[tuple[Literal["text", "list", "math"], str]]:
 
 
 @functools.cache
-def formula(latex: str, display: Literal["block", "inline"] = "block") -> Formula:
+def formula(latex: str, display: Literal["block", "inline"] = "block") -> LatexFormula:
     r"""A formula as MathML, with its source for those who cannot see it.
 
     >>> print(formula("a+b", "inline").shown)
@@ -77,10 +77,10 @@ def formula(latex: str, display: Literal["block", "inline"] = "block") -> Formul
     except Exception:  # noqa: BLE001  it has a class for every fault, and none for all
         made = "\\"
     if "\\" in made:  # a command that it does not know is left standing
-        return Formula(latex, Markup("<code>{}</code>").format(latex))
+        return LatexFormula(latex, Markup("<code>{}</code>").format(latex))
     head = f'<math display="{display}" alttext="{escape(latex)}">'
     body = made[made.index(">") + 1 :]
-    return Formula(latex, Markup(head + body))  # noqa: S704  built as a tree, texts escaped
+    return LatexFormula(latex, Markup(head + body))  # noqa: S704  built as a tree, texts escaped
 
 
 def marked_up(text: str) -> Markup:

@@ -34,7 +34,7 @@ MARK = ("h0", "m-2-2h4v4h-4z", "m0-2.9l2.7 4.7h-5.4z", "m0-3l3 3l-3 3l-3-3z")
 
 
 @dataclass(frozen=True)
-class Group:
+class BinCounts:
     """How many samples of one kind lie in each bin, with the concept and without."""
 
     name: str
@@ -80,7 +80,7 @@ def heights(tallest: int, *, logarithmic: bool) -> Heights:
     return Heights(max(scale.high, 1.0), scale.ticks[1:], logarithmic)
 
 
-def activations(groups: Sequence[Group], bins: Bins, tall: Heights, caption: str) -> Markup:
+def activations(groups: Sequence[BinCounts], bins: Bins, tall: Heights, caption: str) -> Markup:
     """A concept's values: samples with it upwards, without it downwards, fewer in front of more."""
     left, right, middle = 40.0, 258.0, 20 + REACH
 

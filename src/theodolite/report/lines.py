@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from theodolite.report.svg import (
     STYLES,
-    Frame,
+    PlotFrame,
     Scale,
     drawing,
     line,
@@ -44,7 +44,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """Points that belong together."""
 
     name: str
@@ -55,7 +55,7 @@ class Line:
 
 
 def chart(
-    lines: Sequence[Line],
+    lines: Sequence[PlotLine],
     across: Sequence[str],
     bounds: tuple[float, float],
     caption: str,
@@ -67,7 +67,7 @@ def chart(
     """
     seen = [v for one in lines for p in one.points for v in (p.value, p.low, p.high, p.null)]
     seen += within
-    frame = Frame(52.0, 312.0, 12.0, 150.0, round_scale(seen, bounds))
+    frame = PlotFrame(52.0, 312.0, 12.0, 150.0, round_scale(seen, bounds))
     step = (frame.right - frame.left) / max(len(across), 1)
     apart = min(13.0, 0.8 * step / max(len(lines), 1))
     parts = [frame.rules(lambda t: tick_text(t, bounds)), _positions(across, frame, step)]
@@ -78,7 +78,7 @@ def chart(
     return drawing("chart", (320, 192 if crowded else 178), caption, parts)
 
 
-def _positions(across: Sequence[str], frame: Frame, step: float) -> str:
+def _positions(across: Sequence[str], frame: PlotFrame, step: float) -> str:
     """Names under their positions, on two lines in turn where one is too short."""
     crowded = _crowded(across, step)
     most = int((step * (2 if crowded else 1) - 8) / LETTER)
@@ -96,7 +96,7 @@ def _crowded(across: Sequence[str], step: float) -> bool:
     return any(len(name) * LETTER > step - 8 for name in across)
 
 
-def _line(one: Line, frame: Frame, aside: float, step: float) -> str:
+def _line(one: PlotLine, frame: PlotFrame, aside: float, step: float) -> str:
     """One line's marks, a little aside so that lines do not hide each other."""
     css = _css(one)
 
@@ -121,7 +121,7 @@ def _line(one: Line, frame: Frame, aside: float, step: float) -> str:
     return "".join(parts)
 
 
-def accuracies(lines: Iterable[Line]) -> Scale:
+def accuracies(lines: Iterable[PlotLine]) -> Scale:
     """A scale that holds all these lines, so that panels can be compared."""
     seen = []
     for one in lines:
@@ -129,11 +129,11 @@ def accuracies(lines: Iterable[Line]) -> Scale:
     return round_scale(seen, (0.0, 1.0), zero=False)
 
 
-def curves(lines: Sequence[Line], steps: int, up: Scale, caption: str) -> Markup:
+def curves(lines: Sequence[PlotLine], steps: int, up: Scale, caption: str) -> Markup:
     """Accuracy over corrections: a band per line, its name at its end, references dashed."""
     longest = min(max(len(one.name) for one in lines), END)
     room = longest * LETTER + 12 if len(lines) > 1 else 8.0
-    frame = Frame(52.0, 392.0 - room, 12.0, 186.0, up)
+    frame = PlotFrame(52.0, 392.0 - room, 12.0, 186.0, up)
     step = (frame.right - frame.left) / max(steps - 1, 1)
 
     def place(x: int) -> float:
@@ -152,7 +152,7 @@ def curves(lines: Sequence[Line], steps: int, up: Scale, caption: str) -> Markup
     return drawing("chart", (400, 226), caption, parts)
 
 
-def _references(lines: Sequence[Line]) -> list[tuple[float, str]]:
+def _references(lines: Sequence[PlotLine]) -> list[tuple[float, str]]:
     """One line where all references are about the same, else one for each."""
     levels = [one.reference for one in lines if not math.isnan(one.reference)]
     if not levels:
@@ -163,19 +163,19 @@ def _references(lines: Sequence[Line]) -> list[tuple[float, str]]:
             if not math.isnan(one.reference)]  # fmt: skip
 
 
-def _reference(level: float, css: str, frame: Frame) -> str:
+def _reference(level: float, css: str, frame: PlotFrame) -> str:
     y = frame.y(level)
     return line(f"reference{css}", (frame.left, y), (frame.right, y))
 
 
-def _band(one: Line, frame: Frame, place: Place) -> str:
+def _band(one: PlotLine, frame: PlotFrame, place: Place) -> str:
     known = [p for p in one.points if not math.isnan(p.low)]
     over = [f"{px(place(p.x))},{px(frame.y(p.high))}" for p in known]
     under = [f"{px(place(p.x))},{px(frame.y(p.low))}" for p in reversed(known)]
     return f'<polygon class="around {_css(one)}" points="{" ".join(over + under)}"/>'
 
 
-def _curve(one: Line, frame: Frame, place: Place, every: int) -> str:
+def _curve(one: PlotLine, frame: PlotFrame, place: Place, every: int) -> str:
     joined = " ".join(f"{px(place(p.x))},{px(frame.y(p.value))}" for p in one.points)
     marks = [
         mark(one.style, place(p.x), frame.y(p.value), p.says)
@@ -185,7 +185,7 @@ def _curve(one: Line, frame: Frame, place: Place, every: int) -> str:
     return f'<polyline class="path {_css(one)}" points="{joined}"/>{"".join(marks)}'
 
 
-def _ends(lines: Sequence[Line], frame: Frame) -> str:
+def _ends(lines: Sequence[PlotLine], frame: PlotFrame) -> str:
     """Each line's name beside its end, moved apart where ends are close."""
     order = sorted(lines, key=lambda one: frame.y(one.points[-1].value))
     heights: list[float] = []
@@ -202,5 +202,5 @@ def _ends(lines: Sequence[Line], frame: Frame) -> str:
     )
 
 
-def _css(one: Line) -> str:
+def _css(one: PlotLine) -> str:
     return f"c{one.style % STYLES}"

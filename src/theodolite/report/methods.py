@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.metrics.cards import card
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
@@ -17,7 +17,7 @@ ASIDE = "``given``"
 """How a paragraph begins that is for those who call the function."""
 
 
-def note(entry: Entry) -> dict[str, Any]:
+def note(entry: Metric) -> dict[str, Any]:
     """Everything about a score that does not depend on a run.
 
     >>> told = note(catalogue()["concept_existence"])
@@ -75,7 +75,7 @@ def anchor(name: str) -> str:
     return "method-" + re.sub(r"[^a-z0-9]+", "-", name.lower())
 
 
-def _described(entry: Entry) -> tuple[Any, list[tuple[str, Any]]]:
+def _described(entry: Metric) -> tuple[Any, list[tuple[str, Any]]]:
     """The first sentence of the docstring, and what follows it."""
     parts = list(blocks(documented(entry)))
     if not parts:
@@ -91,7 +91,7 @@ def _described(entry: Entry) -> tuple[Any, list[tuple[str, Any]]]:
     return marked_up(parts[0][1]), about
 
 
-def _role(entry: Entry) -> str:
+def _role(entry: Metric) -> str:
     """What part the score has in a verdict."""
     if not entry.decides:
         return "It decides nothing; it tells more about other scores."

@@ -141,7 +141,7 @@ def _round_step(about: float) -> float:
 
 
 @dataclass(frozen=True)
-class Frame:
+class PlotFrame:
     """Where a plot lies in its drawing, and how its values go up."""
 
     left: float

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Score, Verdict
 from theodolite.run_folder.scores_file import ScoresFile, scores_file
 from theodolite.run_folder.spec import MetricSpec, RunSpec
-from theodolite.scoring.evaluate import Request, Resampling, expand
-from theodolite.verdicts.answers import Audit, verdicts
-from theodolite.verdicts.missing import Lacking
+from theodolite.scoring.evaluate import MetricRequest, Resampling, expand
+from theodolite.verdicts.answers import AuditAnswers, verdicts
+from theodolite.verdicts.missing import MissingScoreLike
 
 
-def requests_named(metrics: Sequence[MetricSpec]) -> list[Request]:
+def requests_named(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
     """The requests of a spec, all checked."""
-    return [request for one in metrics for request in expand(entry(one.name), one.options)]
+    return [request for one in metrics for request in expand(find_metric(one.name), one.options)]
 
 
 def resampling_of(spec: RunSpec) -> Resampling:
@@ -22,13 +22,13 @@ def resampling_of(spec: RunSpec) -> Resampling:
     return Resampling(given.resamples, given.level, given.seed, most_pooled=given.most_pooled)
 
 
-def scores_file_of(spec: RunSpec, found: Audit) -> ScoresFile:
+def scores_file_of(spec: RunSpec, found: AuditAnswers) -> ScoresFile:
     """Scores, verdicts and what could not be asked."""
     return scores_file(found.scores, verdicts_of(spec, found.scores), found.unanswered)
 
 
 def verdicts_of(
-    spec: RunSpec, scores: Sequence[Score], unanswered: Sequence[Lacking] = ()
+    spec: RunSpec, scores: Sequence[Score], unanswered: Sequence[MissingScoreLike] = ()
 ) -> tuple[Verdict, ...]:
     """The verdicts of a run, read from the scores that its spec wants them read from."""
     return verdicts(scores, headline_scores(spec, scores), unanswered)

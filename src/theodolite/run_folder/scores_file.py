@@ -10,7 +10,7 @@ from pydantic import Field
 
 from theodolite.results import Detail, Interval, Items, Null, Score, Source, Verdict
 from theodolite.run_folder.run_file import Record, read_record, write_record
-from theodolite.verdicts.answers import Unanswered
+from theodolite.verdicts.answers import MissingScore
 
 
 class IntervalRecord(Record):
@@ -237,7 +237,7 @@ def score_of(record: ScoreRecord) -> Score:
 
 
 def scores_file(
-    scores: Sequence[Score], verdicts: Sequence[Verdict], unanswered: Sequence[Unanswered]
+    scores: Sequence[Score], verdicts: Sequence[Verdict], unanswered: Sequence[MissingScore]
 ) -> ScoresFile:
     """Scores, the verdicts read from them, and what could not be asked."""
     return ScoresFile(

@@ -13,17 +13,17 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.produced import Compared, Made
+from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.io.paths import all_or_nothing
 from theodolite.metrics.base import SampleMean, ratio
 from theodolite.run_folder.folder import SHOWN
 from theodolite.run_folder.run_file import ExampleRecord, UnitCardRecord
 from theodolite.run_folder.spec import RunSpec
-from theodolite.scoring.evaluate import Request
+from theodolite.scoring.evaluate import MetricRequest
 from theodolite.verdicts.answers import by_kind
 
 
-def save_compared(other: Compared, spec: RunSpec, out: Path) -> None:
+def save_compared(other: ComparedModel, spec: RunSpec, out: Path) -> None:
     """The evidence of a model that the run compares."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", other.name):
         raise EvidenceError("model", repr(other.name), "a name of letters, digits, '_', '.', '-'")
@@ -32,33 +32,35 @@ def save_compared(other: Compared, spec: RunSpec, out: Path) -> None:
             save(bundle, out / "compared" / other.name / f"seed-{seed}" / bundle.kind)
 
 
-def per_sample(requests: Sequence[Request], bundles: Sequence[Evidence]) -> dict[str, list[Any]]:
+def per_sample(
+    requests: Sequence[MetricRequest], bundles: Sequence[Evidence]
+) -> dict[str, list[Any]]:
     """What each sample gave to each score that is a mean over samples."""
     kinds = by_kind(bundles)
     columns: dict[str, list[Any]] = {n: [] for n in ("sample", "metric", "options", "value")}
     for request in requests:
-        evidence = kinds.get(request.entry.needs)
-        about = request.entry
+        evidence = kinds.get(request.metric.needs)
+        about = request.metric
         if evidence is None or about.detail or not issubclass(about.state, SampleMean):
             continue
-        each = request.entry.state.each(evidence, **request.options)
+        each = request.metric.state.each(evidence, **request.options)
         value = ratio(each.part, each.whole)
         value[~each.asked] = np.nan
         names = [evidence.samples.name(i) for i in range(len(evidence))]
-        plain = {k: v for k, v in request.options.items() if k not in request.entry.sweeps}
-        sweeps = [request.all_options()[name] for name in request.entry.sweeps]
+        plain = {k: v for k, v in request.options.items() if k not in request.metric.sweeps}
+        sweeps = [request.all_options()[name] for name in request.metric.sweeps]
         for cell in np.ndindex(*value.shape[1:]):
-            chosen = {n: s[i] for n, s, i in zip(request.entry.sweeps, sweeps, cell, strict=True)}
+            chosen = {n: s[i] for n, s, i in zip(request.metric.sweeps, sweeps, cell, strict=True)}
             label = ", ".join(f"{k}={v}" for k, v in {**plain, **chosen}.items())
             columns["sample"] += names
-            columns["metric"] += [request.entry.name] * len(names)
+            columns["metric"] += [request.metric.name] * len(names)
             columns["options"] += [label] * len(names)
             column = np.moveaxis(value, 0, -1)[cell]
             columns["value"] += [None if np.isnan(v) else float(v) for v in column]
     return columns
 
 
-def write_examples(out: Path, made: Made, spec: RunSpec) -> list[ExampleRecord]:
+def write_examples(out: Path, made: Produced, spec: RunSpec) -> list[ExampleRecord]:
     """Pictures for the report: rightly and wrongly predicted ones in turn, drawn by the seed."""
     kinds = {type(bundle): bundle for bundle in made.evidence[0]}
     shown = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
@@ -81,7 +83,7 @@ def write_examples(out: Path, made: Made, spec: RunSpec) -> list[ExampleRecord]:
     return examples
 
 
-def write_cards(out: Path, made: Made) -> list[UnitCardRecord]:
+def write_cards(out: Path, made: Produced) -> list[UnitCardRecord]:
     """Pictures of units and concepts, and what the report says beside them."""
     for file, content in made.pictures.items():
         if file.partition("/")[0] not in SHOWN:

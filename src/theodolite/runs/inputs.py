@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.base import Engine
-from theodolite.engine.pool import Crew
+from theodolite.engine.pool import WorkerPool
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
-from theodolite.evidence.produced import Made, Pipeline, Progress, Workshop
-from theodolite.evidence.shards import Held, Shards
+from theodolite.evidence.produced import Pipeline, Produced, Progress, WorkContext
+from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.io.paths import confined
 from theodolite.io.stores import Store
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.run_folder.folder import apart_from
 from theodolite.run_folder.headlines import requests_named
 from theodolite.run_folder.registry import build
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.stored import BUCKETS
-from theodolite.scoring.evaluate import Asked
+from theodolite.scoring.evaluate import MetricRun
 from theodolite.verdicts.answers import by_kind
 
 
@@ -58,13 +58,13 @@ def check_names(spec: RunSpec) -> None:
     requests = requests_named(spec.metrics)
     requests_named(spec.compared_metrics)
     for question, wanted in spec.headlines.items():
-        about = entry(wanted.name)
+        about = find_metric(wanted.name)
         if about.question != question:
             raise EvidenceError(
                 f"headlines.{question}", repr(wanted.name), f"a score of {question!r}",
                 f"It answers {about.question!r}: see `theodolite metrics`.",
             )  # fmt: skip
-        of_it = [r.all_options() for r in requests if r.entry.name == wanted.name]
+        of_it = [r.all_options() for r in requests if r.metric.name == wanted.name]
         if spec.metrics and not any(_picks(wanted.options, o, about.sweeps) for o in of_it):
             raise EvidenceError(
                 f"headlines.{question}", f"{wanted.options}", f"options that `metrics` lists for "
@@ -82,22 +82,22 @@ def _picks(wanted: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str
 def check_asked(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> None:
     """Refuse scores that the evidence does not allow, before anything is done."""
     for request in requests_named(spec.metrics):
-        needs = request.entry.needs
+        needs = request.metric.needs
         if needs not in kinds:
-            raise EvidenceError(request.entry.name, f"no {needs.kind} evidence", "some")
-        Asked(request, [kinds[needs]])
+            raise EvidenceError(request.metric.name, f"no {needs.kind} evidence", "some")
+        MetricRun(request, [kinds[needs]])
 
 
-def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[Crew], Made]:
+def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[WorkerPool], Produced]:
     """Read what evidence is made from; what comes back makes it."""
     if spec.evidence:
         given = [load(confined(at.data, name)) for name in spec.evidence]
-        check_asked(spec, {kind: Held(one) for kind, one in by_kind(given).items()})
-        return lambda _: Made([given])
+        check_asked(spec, {kind: InMemoryShards(one) for kind, one in by_kind(given).items()})
+        return lambda _: Produced([given])
     assert spec.dataset is not None  # noqa: S101  the spec was checked
     assert spec.pipeline is not None  # noqa: S101
     pipeline: Pipeline = build("pipelines", spec.pipeline, at.data)
     progress("data", 0, 1)
     data = build("datasets", spec.dataset, at.data)
     progress("data", 1, 1)
-    return lambda workers: pipeline.make(data, Workshop(spec.seeds, at.cache, progress, workers))
+    return lambda workers: pipeline.make(data, WorkContext(spec.seeds, at.cache, progress, workers))

@@ -8,12 +8,12 @@ from theodolite.conflicts.matrix import FILE as CONFLICTS
 from theodolite.conflicts.matrix import conflicts_of_run
 from theodolite.engine.base import PIECES
 from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import Check, Crew
+from theodolite.engine.pool import LedgerCheck, WorkerPool
 from theodolite.engine.processes import Here
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
-from theodolite.evidence.produced import Compared, Progress, silent
+from theodolite.evidence.produced import ComparedModel, Progress, silent
 from theodolite.io.paths import confined
 from theodolite.io.stores import Store
 from theodolite.io.tables import read_parquet
@@ -94,7 +94,7 @@ def _stored_again(
             raise VerificationFailed(f"evidence {address!r}", "other content", "that of the run")
     store = Store.at(made.pieces or folder.resolve() / PIECES)
     known = read_record(folder / "run.json", RunRecord).code
-    checking = Crew(Here(), Ledger(store), progress, code=known, check=Check(share))
+    checking = WorkerPool(Here(), Ledger(store), progress, code=known, check=LedgerCheck(share))
     checking.given_up = frozenset(_given_up(folder))
     try:
         found = answer_stored(spec, made.stored, checking, progress)
@@ -158,10 +158,10 @@ def _same_bytes(path: Path, record: Record) -> bool:
         again.unlink(missing_ok=True)
 
 
-def _load_compared(folder: Path, record: ComparedRecord, spec: RunSpec) -> Compared:
+def _load_compared(folder: Path, record: ComparedRecord, spec: RunSpec) -> ComparedModel:
     root = confined(folder / "compared", record.name)
     seeds = [root / f"seed-{seed}" for seed in spec.seeds]
     evidence = [[load(kind) for kind in sorted(s.iterdir())] for s in seeds if s.is_dir()]
     if not evidence:
         raise RefusedInput(f"model {record.name!r}", "no stored evidence", "compared/…/seed-…")
-    return Compared(record.name, record.about, evidence)
+    return ComparedModel(record.name, record.about, evidence)

@@ -14,7 +14,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import Compared, Made, Progress, silent
+from theodolite.evidence.produced import ComparedModel, Produced, Progress, silent
 from theodolite.evidence.shards import by_class
 from theodolite.findings.leakage import write_studies
 from theodolite.io.arrays import write_safetensors
@@ -45,8 +45,8 @@ from theodolite.runs.stored import (
     stored_addresses,
     write_failed,
 )
-from theodolite.scoring.evaluate import Request, Resampling
-from theodolite.verdicts.answers import Audit, answer
+from theodolite.scoring.evaluate import MetricRequest, Resampling
+from theodolite.verdicts.answers import AuditAnswers, answer
 
 __all__ = ["Places", "answer_made", "compared_records", "run", "run_made"]
 
@@ -59,7 +59,7 @@ def run(
     engine: Engine | None = None,
     *,
     overwrite: bool | None = None,
-) -> Audit:
+) -> AuditAnswers:
     """Run a spec into its folder. It is complete but not sealed: a report may follow.
 
     A folder with a run that was cut off goes on with what is missing. What the run reads is looked
@@ -97,12 +97,12 @@ def run(
 
 def run_made(
     spec: RunSpec,
-    made: Made,
+    made: Produced,
     out: Path,
     progress: Progress = silent,
     failed: int = 0,
-    scored: Audit | None = None,
-) -> Audit:
+    scored: AuditAnswers | None = None,
+) -> AuditAnswers:
     """Score evidence that is made already, unless it is scored, and write all but ``run.json``."""
     started = time.monotonic() - (scored.seconds if scored is not None else 0.0)
     evidence = [[_clustered(bundle, spec) for bundle in bundles] for bundles in made.evidence]
@@ -145,16 +145,16 @@ def run_made(
 
 def answer_made(
     spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Progress = silent
-) -> Audit:
+) -> AuditAnswers:
     """The scores of a spec, from evidence in memory."""
     return answer(evidence, requests_named(spec.metrics) or None, resampling_of(spec), progress)
 
 
 def compared_records(
     spec: RunSpec,
-    found: Audit,
+    found: AuditAnswers,
     about: Mapping[str, float | int | str],
-    others: Sequence[Compared],
+    others: Sequence[ComparedModel],
     progress: Progress,
 ) -> list[ComparedRecord]:
     """Scores of all models: the one of the verdicts, then the others by the same metrics."""
@@ -165,7 +165,7 @@ def compared_records(
     for number, other in enumerate(others):
         progress("compared models", number, len(others))
         kinds = {type(bundle) for bundle in other.evidence[0]} | {ConceptEvidence}
-        asked = [r for r in requests if r.entry.needs in kinds] if requests else None
+        asked = [r for r in requests if r.metric.needs in kinds] if requests else None
         if asked is not None:  # compared models need not all have the same arrays
             asked = [r for r in asked if all(_allowed(r, seed) for seed in other.evidence)]
         evidence = [[_clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
@@ -179,10 +179,10 @@ def compared_records(
     return records
 
 
-def _allowed(request: Request, bundles: Sequence[Evidence]) -> bool:
+def _allowed(request: MetricRequest, bundles: Sequence[Evidence]) -> bool:
     """Whether these bundles have the arrays for it."""
-    own = [bundle for bundle in bundles if type(bundle) is request.entry.needs]
-    return not any(request.entry.missing(bundle, request.options) for bundle in own)
+    own = [bundle for bundle in bundles if type(bundle) is request.metric.needs]
+    return not any(request.metric.missing(bundle, request.options) for bundle in own)
 
 
 def _lighter(spec: RunSpec) -> Resampling:

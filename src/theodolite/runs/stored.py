@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from theodolite.engine.pool import Crew
+from theodolite.engine.pool import WorkerPool
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Shards
-from theodolite.evidence.store import Stored, is_stored, stored
+from theodolite.evidence.store import StoredShards, is_stored, stored
 from theodolite.evidence.workers import Workers
 from theodolite.io.paths import confined
 from theodolite.io.tables import write_parquet
@@ -20,7 +20,7 @@ from theodolite.run_folder.run_file import MadeRecord, write_record
 from theodolite.run_folder.scores_file import write_scores
 from theodolite.run_folder.spec import RunSpec
 from theodolite.scoring.passes import NOTHING_COUNTED
-from theodolite.verdicts.answers import Audit, answer_shards
+from theodolite.verdicts.answers import AuditAnswers, answer_shards
 
 BUCKETS = ("s3://", "gs://")
 """How addresses in a spec begin. Everything else is a path below the data folder."""
@@ -52,10 +52,10 @@ def run_stored(
     spec: RunSpec,
     addresses: Sequence[str],
     out: Path,
-    crew: Crew,
+    crew: WorkerPool,
     progress: Progress = silent,
     pieces: str = "",
-) -> Audit:
+) -> AuditAnswers:
     """Write all but ``run.json``. The evidence stays where it is; its digests are kept."""
     started = time.monotonic()
     try:
@@ -84,7 +84,7 @@ def run_stored(
 
 def answer_stored(
     spec: RunSpec, addresses: Sequence[str], workers: Workers, progress: Progress = silent
-) -> Audit:
+) -> AuditAnswers:
     """The scores of a spec, from stored evidence."""
     requests = requests_named(spec.metrics) or None
     return answer_shards(
@@ -94,7 +94,7 @@ def answer_stored(
 
 def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:
     """Stored bundles by kind; concept evidence inside another serves if there is no other."""
-    found: dict[type[Evidence], Stored] = {}
+    found: dict[type[Evidence], StoredShards] = {}
     for address in addresses:
         bundle = stored(address)
         if bundle.kind in found:
@@ -113,7 +113,7 @@ def digests_of(addresses: Sequence[str]) -> dict[str, str]:
     return {address: stored(address).digest() for address in addresses}
 
 
-def notes_of(crew: Crew) -> list[str]:
+def notes_of(crew: WorkerPool) -> list[str]:
     """What a reader must know first: pieces that were given up, a cluster open to anybody."""
     said = list(getattr(crew.pool, "notes", ()))
     if not crew.failed:
@@ -125,7 +125,7 @@ def notes_of(crew: Crew) -> list[str]:
     ]
 
 
-def write_failed(out: Path, crew: Crew) -> None:
+def write_failed(out: Path, crew: WorkerPool) -> None:
     """The pieces that were given up, and why."""
     if crew.failed:
         rows = sorted(crew.failed, key=lambda failed: (failed.piece, failed.key))

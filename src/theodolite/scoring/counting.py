@@ -9,9 +9,9 @@ import numpy as np
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.workers import Arrays
 from theodolite.io.packed import digest_of
-from theodolite.metrics.base import Baseline, arrays_of, state_from
+from theodolite.metrics.base import NullModel, arrays_of, state_from
 from theodolite.scoring.plan import Plan
-from theodolite.scoring.request import Request
+from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
 
 Role = Literal["value", "null", "best"]
@@ -20,10 +20,10 @@ Slot = tuple[Role, int, str, int]
 
 
 @dataclass(frozen=True)
-class Counting:
+class StateJob:
     """One state to be made of all samples: of the evidence, of a null, or of an ideal."""
 
-    request: Request
+    request: MetricRequest
     """With the options that this role needs."""
     plan: Plan
     role: Role
@@ -35,9 +35,9 @@ class Counting:
     """The seed of a null on evidence."""
 
     @property
-    def baseline(self) -> Baseline | None:
+    def baseline(self) -> NullModel | None:
         """The null, if it is one."""
-        return next((b for b in self.request.entry.baselines if b.name == self.null), None)
+        return next((b for b in self.request.metric.baselines if b.name == self.null), None)
 
     @property
     def slot(self) -> Slot:
@@ -52,14 +52,14 @@ class Counting:
     @property
     def change(self) -> tuple[str, str, int]:
         """Countings with the same are of the same changed evidence."""
-        own = self.request.entry.name if self.role != "value" else ""
+        own = self.request.metric.name if self.role != "value" else ""
         return own, self.null, self.draw
 
     def changed(self, evidence: Evidence, sums: Mapping[str, Arrays]) -> Any:
         """The evidence that is counted."""
         if self.role == "best":
-            assert self.request.entry.best is not None  # noqa: S101  else it is not asked for
-            return self.request.entry.best(evidence)
+            assert self.request.metric.best is not None  # noqa: S101  else it is not asked for
+            return self.request.metric.best(evidence)
         null = self.baseline
         if null is None or null.on == "state":
             return evidence
@@ -70,19 +70,19 @@ class Counting:
 
     def state(self, evidence: Evidence) -> Any:
         """The state of evidence that was changed."""
-        counting = self.request.entry.counting_options()
+        counting = self.request.metric.counting_options()
         options = {k: v for k, v in self.request.options.items() if k in counting}
         weights = self.plan.weights(evidence, self.rows)
-        return self.request.entry.state.of(evidence, weights, **options)
+        return self.request.metric.state.of(evidence, weights, **options)
 
     def finish(self) -> dict[str, Any]:
         """Options that only change how a state is read."""
-        counting = self.request.entry.counting_options()
+        counting = self.request.metric.counting_options()
         return {k: v for k, v in self.request.options.items() if k not in counting}
 
     def about(self, sums: Mapping[str, Arrays]) -> dict[str, Any]:
         """All that decides the state, beside the evidence."""
-        entry = self.request.entry
+        entry = self.request.metric
         name, options = sums_name(self), self.request.all_options()
         return {
             "metric": entry.name,
@@ -97,51 +97,51 @@ class Counting:
         }
 
 
-def sums_name(counting: Counting) -> str:
+def sums_name(counting: StateJob) -> str:
     """What a null of a metric must know is learnt once, whatever the options."""
-    return f"{counting.request.entry.name}: {counting.null}"
+    return f"{counting.request.metric.name}: {counting.null}"
 
 
-def countings(request: Request, plan: Plan, experiments: int) -> Iterator[Counting]:
+def countings(request: MetricRequest, plan: Plan, experiments: int) -> Iterator[StateJob]:
     """All that the scores of one request are read from."""
     for seed in range(experiments):
         n = len(plan) if seed == 0 else 1  # how samples vary is learnt from the first
-        yield Counting(request, plan, "value", seed, slice(0, n))
-    for baseline in request.entry.baselines:
-        changed = Request(request.entry, request.options | baseline.options)
+        yield StateJob(request, plan, "value", seed, slice(0, n))
+    for baseline in request.metric.baselines:
+        changed = MetricRequest(request.metric, request.options | baseline.options)
         drawn = seeds_of(plan, baseline) if baseline.on == "evidence" else [0]
         for seed in range(experiments):
             n = plan.rows_of_nulls() if seed == 0 and baseline.on == "evidence" else 1
             for draw in drawn:
-                yield Counting(changed, plan, "null", seed, slice(0, n), baseline.name, draw)
-    if request.entry.best is not None:
+                yield StateJob(changed, plan, "null", seed, slice(0, n), baseline.name, draw)
+    if request.metric.best is not None:
         # an ideal explanation is ranked by its values, whatever the request ranks by
         plain = {"rank_by": "value"} if "rank_by" in request.all_options() else {}
-        ideal = Request(request.entry, request.options | plain)
-        yield Counting(ideal, plan, "best", 0, slice(0, 1))
+        ideal = MetricRequest(request.metric, request.options | plain)
+        yield StateJob(ideal, plan, "best", 0, slice(0, 1))
 
 
-def seeds_of(plan: Plan, baseline: Baseline) -> list[int]:
+def seeds_of(plan: Plan, baseline: NullModel) -> list[int]:
     """The seeds of a null's draws."""
     states = np.random.SeedSequence(plan.resampling.seed).generate_state(plan.draws(baseline))
     return [int(s) for s in states]
 
 
-def in_blocks(counting: Counting, size: int, most_bytes: int) -> Iterator[Counting]:
+def in_blocks(counting: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
     """Few enough resamples at a time that their states, of this size each, fit into memory."""
     step = max(most_bytes // max(size, 1), 1)
     n = counting.rows.stop
     yield from (replace(counting, rows=slice(at, min(at + step, n))) for at in range(0, n, step))
 
 
-def state_bytes(counting: Counting, first: Evidence) -> int:
+def state_bytes(counting: StateJob, first: Evidence) -> int:
     """Bytes of a state with a single row."""
     single = replace(counting, rows=slice(0, 1)).state(first)
     return sum(np.asarray(part).nbytes for part in vars(single).values())
 
 
 def counted(
-    asked: Sequence[Counting], sums: Mapping[str, Arrays], piece: Any
+    asked: Sequence[StateJob], sums: Mapping[str, Arrays], piece: Any
 ) -> dict[str, np.ndarray]:
     """The states of one piece; a function of a module, so that it can be sent to a worker."""
     evidence = piece.evidence()
@@ -155,19 +155,19 @@ def counted(
     return found
 
 
-def states_of(asked: Sequence[Counting], arrays: Arrays) -> list[Any]:
+def states_of(asked: Sequence[StateJob], arrays: Arrays) -> list[Any]:
     """The states that ``counted`` gave, in the order they were asked for."""
     own: list[dict[str, np.ndarray]] = [{} for _ in asked]
     for name, array in arrays.items():
         number, _, field = name.partition(":")
         own[int(number)][field] = array
     return [
-        state_from(counting.request.entry.state, given)
+        state_from(counting.request.metric.state, given)
         for counting, given in zip(asked, own, strict=True)
     ]
 
 
-def summed(asked: Sequence[Counting], piece: Any) -> dict[str, np.ndarray]:
+def summed(asked: Sequence[StateJob], piece: Any) -> dict[str, np.ndarray]:
     """What nulls must know about all samples, of one piece."""
     evidence, found = piece.evidence(), {}
     for counting in asked:
@@ -178,7 +178,7 @@ def summed(asked: Sequence[Counting], piece: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def read(counting: Counting, state: Any) -> Values:
+def read(counting: StateJob, state: Any) -> Values:
     """What a state says; of a null that is made on the state, what all its draws say."""
     null = counting.baseline
     if null is None or null.on == "evidence":

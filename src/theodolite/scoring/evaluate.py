@@ -12,15 +12,15 @@ from threadpoolctl import threadpool_limits
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress, silent
-from theodolite.evidence.shards import Clusters, Held, Shards, clusters_of
-from theodolite.evidence.workers import Alone, Workers
-from theodolite.metrics.base import Baseline, Entry, SampleMean
+from theodolite.evidence.shards import Clusters, InMemoryShards, Shards, clusters_of
+from theodolite.evidence.workers import SerialWorkers, Workers
+from theodolite.metrics.base import Metric, NullModel, SampleMean
 from theodolite.results import Detail, Interval, Items, Null, Score, Source
 from theodolite.scoring.counting import Slot, countings, seeds_of
-from theodolite.scoring.passes import Wanted, passes
+from theodolite.scoring.passes import PassItem, passes
 from theodolite.scoring.plan import Plan
-from theodolite.scoring.pooled import Drawn, pooled_values
-from theodolite.scoring.request import Request, Resampling, expand
+from theodolite.scoring.pooled import Subsample, pooled_values
+from theodolite.scoring.request import MetricRequest, Resampling, expand
 from theodolite.scoring.values import Values, mean_of_defined, over_draws, over_seeds
 from theodolite.stats.resampling import (
     boundary_interval,
@@ -29,18 +29,18 @@ from theodolite.stats.resampling import (
     shuffle_interval,
 )
 
-__all__ = ["Asked", "Request", "Resampling", "evaluate", "evaluate_all", "expand"]
+__all__ = ["MetricRequest", "MetricRun", "Resampling", "evaluate", "evaluate_all", "expand"]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class MetricRun:
     """A request, and the evidence it is put to: one per seed of the experiment, mostly one."""
 
-    request: Request
+    request: MetricRequest
     evidence: Sequence[Shards]
 
     def __post_init__(self) -> None:
-        entry = self.request.entry
+        entry = self.request.metric
         missing = entry.missing(self.evidence[0].first(), self.request.options)
         if missing:
             raise EvidenceError(
@@ -49,7 +49,7 @@ class Asked:
 
 
 def evaluate(
-    request: Request,
+    request: MetricRequest,
     evidence: Sequence[Evidence],
     resampling: Resampling,
     workers: Workers | None = None,
@@ -62,12 +62,12 @@ def evaluate(
         resampling: Intervals and nulls.
         workers: Whoever makes the sums; here and now if not given.
     """
-    asked = Asked(request, [Held(bundle) for bundle in evidence])
+    asked = MetricRun(request, [InMemoryShards(bundle) for bundle in evidence])
     return evaluate_all([asked], resampling, workers)[0]
 
 
 def evaluate_all(
-    asked: Sequence[Asked],
+    asked: Sequence[MetricRun],
     resampling: Resampling,
     workers: Workers | None = None,
     progress: Progress = silent,
@@ -77,13 +77,13 @@ def evaluate_all(
     What adds up is counted piece by piece by the workers. What needs all samples at once is
     computed here, from as many samples as ``resampling.most_pooled``.
     """
-    workers = workers or Alone()
+    workers = workers or SerialWorkers()
     clusters = {id(one.evidence[0]): one.evidence[0] for one in asked}
     known = {key: clusters_of(source) for key, source in clusters.items()}
     plans = [_plan(one, resampling, known[id(one.evidence[0])]) for one in asked]
-    streams = [n for n, one in enumerate(asked) if one.request.entry.streams]
+    streams = [n for n, one in enumerate(asked) if one.request.metric.streams]
     wanted = [
-        Wanted(n, counting, asked[n].evidence[counting.experiment])
+        PassItem(n, counting, asked[n].evidence[counting.experiment])
         for n in streams
         for counting in countings(asked[n].request, plans[n], len(asked[n].evidence))
     ]
@@ -92,7 +92,7 @@ def evaluate_all(
     with threadpool_limits(1, user_api="blas"):
         found, left = passes(wanted, workers, progress)
         found += [{}] * (len(asked) - len(found))
-        drawn = Drawn(left)
+        drawn = Subsample(left)
         pooled = [n for n in range(len(asked)) if n not in streams]
         for done, n in enumerate(pooled):
             progress("scores that need all samples at once", done, len(pooled))
@@ -105,18 +105,18 @@ def evaluate_all(
         ]
 
 
-def _plan(one: Asked, resampling: Resampling, clusters: Clusters | None) -> Plan:
+def _plan(one: MetricRun, resampling: Resampling, clusters: Clusters | None) -> Plan:
     n = len(one.evidence[0])
-    if not one.request.entry.streams:
+    if not one.request.metric.streams:
         n = min(n, resampling.most_pooled)
-    return Plan(one.request.entry, n, clusters, resampling)
+    return Plan(one.request.metric, n, clusters, resampling)
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
     """All that the scores of one request are read from."""
 
-    request: Request
+    request: MetricRequest
     plan: Plan
     evidence: Evidence
     """A sample of it, for the names."""
@@ -125,16 +125,16 @@ class _Found:
     best: np.ndarray
 
     @property
-    def entry(self) -> Entry:
-        return self.request.entry
+    def metric(self) -> Metric:
+        return self.request.metric
 
     def head(self, values: np.ndarray) -> np.ndarray:
         """A metric with detail is summed up by the mean of what is defined."""
-        return mean_of_defined(np.moveaxis(values, -1, 0)) if self.entry.detail else values
+        return mean_of_defined(np.moveaxis(values, -1, 0)) if self.metric.detail else values
 
 
-def _found(one: Asked, plan: Plan, values: dict[Slot, Values]) -> _Found:
-    entry, options = one.request.entry, one.request.all_options()
+def _found(one: MetricRun, plan: Plan, values: dict[Slot, Values]) -> _Found:
+    entry, options = one.request.metric, one.request.all_options()
     seeds = range(len(one.evidence))
     if entry.best is not None:
         best = values["best", 0, "", 0].rows[0]
@@ -152,7 +152,7 @@ def _found(one: Asked, plan: Plan, values: dict[Slot, Values]) -> _Found:
 
 
 def _null(
-    values: dict[Slot, Values], baseline: Baseline, plan: Plan, seeds: int
+    values: dict[Slot, Values], baseline: NullModel, plan: Plan, seeds: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """A null's values, the mean over the experiment's seeds as for the score itself; and by seed.
 
@@ -173,7 +173,7 @@ def _null(
 
 
 def _scores(found: _Found) -> Iterator[Score]:
-    entry, options = found.entry, found.request.all_options()
+    entry, options = found.metric, found.request.all_options()
     values = over_seeds([seed.rows for seed in found.seeds])
     heads = found.head(values)
     per_seed = np.stack([found.head(seed.rows[:1])[0] for seed in found.seeds])
@@ -212,7 +212,7 @@ def _counts(found: _Found, cell: tuple[int, ...], detail: Detail | None) -> tupl
         return len(detail.values) - undefined, undefined, detail.over
     both = [[s.defined[cell], s.undefined[cell]] for s in found.seeds if s.defined is not None]  # type: ignore[index]
     defined, undefined = np.mean(both, axis=0)
-    return math.ceil(defined), round(float(undefined)), found.entry.state.counts_of
+    return math.ceil(defined), round(float(undefined)), found.metric.state.counts_of
 
 
 def _detail(over: Items, values: np.ndarray, found: _Found) -> Detail:
@@ -224,7 +224,7 @@ def _detail(over: Items, values: np.ndarray, found: _Found) -> Detail:
     low = high = None
     if any(each):
         ends = np.array([(np.nan, np.nan) if one is None else (one.low, one.high) for one in each])
-        low, high = np.clip(ends, *found.entry.bounds).T
+        low, high = np.clip(ends, *found.metric.bounds).T
     return Detail(over, _names(found.evidence, over), values[0], low, high)
 
 
@@ -256,7 +256,7 @@ def _intervals(
 def _over(source: Source, score: Score, head: np.ndarray, found: _Found) -> Interval | None:
     level = found.plan.resampling.level
     interval = percentile_interval(head[found.plan.block(source)], score.value, level, source)
-    if interval is not None or not issubclass(found.entry.state, SampleMean):
+    if interval is not None or not issubclass(found.metric.state, SampleMean):
         return interval
     worst = score.bounds[0] if score.better == "higher" else score.bounds[1]
     if not math.isfinite(worst):  # how far a sample not met could be off has no limit
@@ -290,7 +290,7 @@ def _nulls(
     source, level = found.plan.sources[0], found.plan.resampling.level
     rows = found.plan.block(source)
     compared = []
-    for baseline in found.entry.baselines:
+    for baseline in found.metric.baselines:
         values, each = nulls[baseline.name]
         seeds = tuple(float(v) for v in each) if len(each) > 1 else ()
         if baseline.on == "state":
@@ -302,5 +302,5 @@ def _nulls(
             if away is None and baseline.clean and not np.isnan(moved).all():
                 away = _nothing_varied(middle, found)
             compared.append(Null(baseline.name, float(values[0]), away, seeds))
-    sign = -1.0 if found.entry.better == "higher" else 1.0
+    sign = -1.0 if found.metric.better == "higher" else 1.0
     return tuple(sorted(compared, key=lambda null: (np.isnan(null.value), sign * null.value)))

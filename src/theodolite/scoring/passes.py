@@ -13,8 +13,8 @@ from theodolite.evidence.shards import Shards
 from theodolite.evidence.workers import Arrays, Tree, Work, Workers
 from theodolite.metrics.base import added
 from theodolite.scoring.counting import (
-    Counting,
     Slot,
+    StateJob,
     counted,
     in_blocks,
     read,
@@ -33,19 +33,19 @@ KEPT_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class PassItem:
     """A state of some request, to be made from some evidence."""
 
     request: int
-    counting: Counting
+    counting: StateJob
     evidence: Shards
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class PassGroup:
     """States of one source that are made in one pass, and how large they are together."""
 
-    wanted: list[Wanted]
+    wanted: list[PassItem]
     bytes: int
 
 
@@ -53,7 +53,7 @@ Sums = Mapping[str, Arrays]
 
 
 def passes(
-    wanted: Sequence[Wanted], workers: Workers, progress: Progress
+    wanted: Sequence[PassItem], workers: Workers, progress: Progress
 ) -> tuple[list[dict[Slot, Values]], dict[int, list[int]]]:
     """What all states say, by request; and the numbers of the pieces that they are of, by source.
 
@@ -80,8 +80,8 @@ Parts = dict[tuple[int, Slot], list[Values]]
 
 
 def _one_round(
-    wanted: Sequence[Wanted],
-    groups: Sequence[Group],
+    wanted: Sequence[PassItem],
+    groups: Sequence[PassGroup],
     left: Mapping[int, list[int]],
     workers: Workers,
     progress: Progress,
@@ -157,11 +157,11 @@ def of_several(do: Callable[[Any], Arrays], pieces: Sequence[Any]) -> Arrays:
     return found
 
 
-def _sources(wanted: Sequence[Wanted]) -> list[Shards]:
+def _sources(wanted: Sequence[PassItem]) -> list[Shards]:
     return list({id(one.evidence): one.evidence for one in wanted}.values())
 
 
-def _groups(wanted: Sequence[Wanted], source: Shards) -> Iterator[Group]:
+def _groups(wanted: Sequence[PassItem], source: Shards) -> Iterator[PassGroup]:
     """The states of one source, as many at a time as fit into memory; those of one null next to
     each other, so that it is made once."""
     first = source.first()
@@ -169,7 +169,7 @@ def _groups(wanted: Sequence[Wanted], source: Shards) -> Iterator[Group]:
         (one for one in wanted if one.evidence is source), key=lambda one: one.counting.change
     )
     sizes: dict[tuple[int, str, str], int] = {}  # the draws of a null are alike
-    group: list[Wanted] = []
+    group: list[PassItem] = []
     held = 0
     for one in own:
         kind = one.request, one.counting.role, one.counting.null
@@ -178,15 +178,15 @@ def _groups(wanted: Sequence[Wanted], source: Shards) -> Iterator[Group]:
         for block in in_blocks(one.counting, sizes[kind], BLOCK_BYTES):
             needs = sizes[kind] * (block.rows.stop - block.rows.start)
             if group and held + needs > BLOCK_BYTES:
-                yield Group(group, held)
+                yield PassGroup(group, held)
                 group, held = [], 0
-            group.append(Wanted(one.request, block, source))
+            group.append(PassItem(one.request, block, source))
             held += needs
     if group:
-        yield Group(group, held)
+        yield PassGroup(group, held)
 
 
-def _sums(wanted: Sequence[Wanted], some: _Some) -> Sums:
+def _sums(wanted: Sequence[PassItem], some: _Some) -> Sums:
     """What nulls must know about all samples before they can be made of some."""
     asked = {
         sums_name(one.counting): one.counting
@@ -195,7 +195,7 @@ def _sums(wanted: Sequence[Wanted], some: _Some) -> Sums:
     }
     if not asked:
         return {}
-    entries = {name: counting.request.entry for name, counting in sorted(asked.items())}
+    entries = {name: counting.request.metric for name, counting in sorted(asked.items())}
     about = {"sums of": {name: [entry.name, entry.version] for name, entry in entries.items()}}
     arrays = some.reduced("nulls", partial(summed, list(asked.values())), about, 0)
     found: dict[str, dict[str, np.ndarray]] = {name: {} for name in asked}
@@ -205,6 +205,6 @@ def _sums(wanted: Sequence[Wanted], some: _Some) -> Sums:
     return found
 
 
-def _needed(asked: Sequence[Counting], sums: Sums) -> Sums:
+def _needed(asked: Sequence[StateJob], sums: Sums) -> Sums:
     names = {sums_name(counting) for counting in asked if counting.learns}
     return {name: sums[name] for name in sorted(names)}

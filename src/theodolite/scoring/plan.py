@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import Clusters
-from theodolite.metrics.base import Baseline, Entry, Pooled
+from theodolite.metrics.base import Metric, NullModel, Pooled
 from theodolite.results import Source
 from theodolite.scoring.request import Resampling
 from theodolite.stats.resampling import poisson_weights
@@ -21,7 +21,7 @@ class Plan:
     """Which rows of the resampled values mean what: the value itself, then one block per source."""
 
     def __init__(
-        self, entry: Entry, n: int, clusters: Clusters | None, resampling: Resampling
+        self, entry: Metric, n: int, clusters: Clusters | None, resampling: Resampling
     ) -> None:
         self.resampling = resampling
         self.pooled = issubclass(entry.state, Pooled)
@@ -46,7 +46,7 @@ class Plan:
     def __len__(self) -> int:
         return 1 + len(self.sources) * self.resampling.resamples
 
-    def draws(self, baseline: Baseline) -> int:
+    def draws(self, baseline: NullModel) -> int:
         """How often a null is drawn: once if it is large or not random, more often if small."""
         if baseline.on == "state":
             return self.resampling.shuffles

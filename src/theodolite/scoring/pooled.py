@@ -10,12 +10,16 @@ from theodolite.evidence.shards import Shards, some_samples
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.scoring.counting import Slot, countings, read
 from theodolite.scoring.plan import Plan
-from theodolite.scoring.request import Request
+from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
 
 
 def pooled_values(
-    request: Request, plan: Plan, evidence: Sequence[Shards], drawn: "Drawn", workers: Workers
+    request: MetricRequest,
+    plan: Plan,
+    evidence: Sequence[Shards],
+    drawn: "Subsample",
+    workers: Workers,
 ) -> dict[Slot, Values]:
     """What a score says that needs all samples at once, or as many as it can take."""
     asked = list(countings(request, plan, len(evidence)))
@@ -45,7 +49,7 @@ def pooled_values(
     }
 
 
-class Drawn:
+class Subsample:
     """The samples that scores are computed from which need all at once: read once for all."""
 
     def __init__(self, left: Mapping[int, Sequence[int]]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from theodolite.errors import EvidenceError
-from theodolite.metrics.base import Entry
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.base import Metric
+from theodolite.metrics.catalogue import find_metric
 
 FEWEST_RESAMPLES = 20
 
@@ -41,27 +41,27 @@ class Resampling:
 
 
 @dataclass(frozen=True)
-class Request:
+class MetricRequest:
     """A metric with its options."""
 
-    entry: Entry
+    metric: Metric
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.options) - set(self.entry.options()))
+        unknown = sorted(set(self.options) - set(self.metric.options()))
         if unknown:
             raise EvidenceError(
-                f"options of {self.entry.name}",
+                f"options of {self.metric.name}",
                 f"{unknown}",
-                f"some of {list(self.entry.options())}",
+                f"some of {list(self.metric.options())}",
             )
-        hints = self.entry.hints()
+        hints = self.metric.hints()
         checked = {name: self._checked(name, hints[name]) for name in self.options}
         object.__setattr__(self, "options", checked)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A worker looks the metric up by its name: nulls are functions, which cannot be sent."""
-        return _again, (self.entry.name, self.options)
+        return _again, (self.metric.name, self.options)
 
     def _checked(self, name: str, hint: Any) -> Any:
         given = self.options[name]
@@ -69,7 +69,7 @@ class Request:
             value = TypeAdapter(hint).validate_python(given)
         except ValidationError as error:
             raise EvidenceError(
-                f"{self.entry.name}.{name}", f"{given!r}", error.errors()[0]["msg"]
+                f"{self.metric.name}.{name}", f"{given!r}", error.errors()[0]["msg"]
             ) from error
         if isinstance(value, list | tuple):
             value, given = tuple(value), tuple(given)
@@ -77,14 +77,14 @@ class Request:
 
     def all_options(self) -> dict[str, Any]:
         """The options with the defaults filled in."""
-        return self.entry.options() | self.options
+        return self.metric.options() | self.options
 
 
-def _again(name: str, options: dict[str, Any]) -> Request:
-    return Request(entry(name), options)
+def _again(name: str, options: dict[str, Any]) -> MetricRequest:
+    return MetricRequest(find_metric(name), options)
 
 
-def expand(about: Entry, options: dict[str, Any]) -> Iterator[Request]:
+def expand(about: Metric, options: dict[str, Any]) -> Iterator[MetricRequest]:
     """A spec may list several choices of an option: one request for each combination.
 
     The order is that of the metric's own options, however the spec was written.
@@ -100,4 +100,4 @@ def expand(about: Entry, options: dict[str, Any]) -> Iterator[Request]:
         for name in about.sweeps:
             if name in chosen and not isinstance(chosen[name], list | tuple):
                 chosen[name] = (chosen[name],)
-        yield Request(about, chosen)
+        yield MetricRequest(about, chosen)

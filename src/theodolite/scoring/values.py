@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.metrics.base import Baseline, Pooled
+from theodolite.metrics.base import NullModel, Pooled
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Values:
         return cls(rows, parts[0].defined, parts[0].undefined)
 
 
-def over_draws(draws: Sequence[np.ndarray], baseline: Baseline) -> np.ndarray:
+def over_draws(draws: Sequence[np.ndarray], baseline: NullModel) -> np.ndarray:
     """The mean over draws of a null. What a clean null must not be exceeded by is known only as
     well as it was drawn, so its resampled rows are those of one draw after the other."""
     mean = mean_of_defined(draws)

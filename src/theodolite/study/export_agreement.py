@@ -16,7 +16,7 @@ from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrela
 from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
 from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
 from theodolite.metrics.accepted.rater_agreement import RaterAgreement
-from theodolite.metrics.base import CATALOGUE, Entry
+from theodolite.metrics.base import CATALOGUE, Metric
 from theodolite.results import Interval, Source
 from theodolite.stats.resampling import percentile_interval, poisson_weights
 from theodolite.study.export_aggregates import evidence_of
@@ -138,7 +138,7 @@ def scored(evidence: RatingEvidence, name: str, *, null: bool = True) -> dict[st
 class _Asked:
     """A metric with its options."""
 
-    entry: Entry
+    entry: Metric
     options: Mapping[str, Any]
 
     def parted(self) -> tuple[dict[str, Any], dict[str, Any]]:

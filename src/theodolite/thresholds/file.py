@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, StrictBool, ValidationError, model_
 
 from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.questions import QUESTIONS, Question
 from theodolite.run_folder.spec import Strict, first_fault
 from theodolite.scoring.request import expand
@@ -131,7 +131,7 @@ def _did_you_mean(word: str, known: list[str]) -> str:
 
 def choices(one: ScoreThreshold) -> list[dict[str, Any]]:
     """The options as scores have them: a list of choices is taken choice by choice."""
-    about = entry(one.metric)
+    about = find_metric(one.metric)
     found = []
     for request in expand(about, one.options):
         swept = {name: v for name, v in request.options.items() if name in about.sweeps}
@@ -142,7 +142,7 @@ def choices(one: ScoreThreshold) -> list[dict[str, Any]]:
 
 def _check(one: ScoreThreshold) -> None:
     """Refuse what no score could mean: an unknown name, the wrong side, a line out of reach."""
-    about = entry(one.metric)
+    about = find_metric(one.metric)
     choices(one)
     what = f"threshold of {one.metric}"
     sides = ("at_least", "at_most") if about.better == "higher" else ("at_most", "at_least")

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.questions import Question
 from theodolite.results import Answer, Score, Verdict
 from theodolite.thresholds.file import Least, ScoreThreshold, Thresholds, choices, read_thresholds
 from theodolite.verdicts.rules import interval_text, percent, verdict
 
 __all__ = [
-    "NOT_MET", "Judged", "ScoreThreshold", "Thresholds", "broken", "fails", "judged",
+    "NOT_MET", "GateCheck", "ScoreThreshold", "Thresholds", "broken", "fails", "judged",
     "read_thresholds",
 ]  # fmt: skip
 NOT_MET = 6
@@ -26,7 +26,7 @@ AGAINST_NULLS: dict[Answer, Outcome] = {
 
 
 @dataclass(frozen=True)
-class Judged:
+class GateCheck:
     """One threshold, and whether it is met."""
 
     of: str
@@ -55,7 +55,7 @@ def broken(
     return [one.sentence for one in found if fails(one, thresholds)]
 
 
-def fails(one: Judged, thresholds: Thresholds) -> bool:
+def fails(one: GateCheck, thresholds: Thresholds) -> bool:
     """Whether it stops a gate: not met; or not to be told, unless that is said to pass."""
     return one.outcome == "not met" or (
         one.outcome == "cannot tell" and (thresholds.undefined == "fail" or not one.may_pass)
@@ -68,7 +68,7 @@ def judged(
     verdicts: Sequence[Verdict],
     *,
     failed_pieces: int = 0,
-) -> list[Judged]:
+) -> list[GateCheck]:
     """Every threshold, each score that it is about by itself.
 
     Where pieces of the evidence failed, none is met, unless the thresholds let that pass.
@@ -89,31 +89,31 @@ def judged(
     return found
 
 
-def _of_a_part(one: Judged, failed: int) -> Judged:
+def _of_a_part(one: GateCheck, failed: int) -> GateCheck:
     outcome: Outcome = "cannot tell" if one.outcome == "met" else one.outcome
     found = f"partial, {failed} pieces failed: {one.found}"
     return replace(one, found=found, outcome=outcome, may_pass=False)
 
 
-def _answer(question: Question, least: Least, found: Verdict | None) -> Judged:
+def _answer(question: Question, least: Least, found: Verdict | None) -> GateCheck:
     asked = f"at least {least!r}" if least == "partly" else f"{least!r}"
     if found is None or found.answer == "not asked":
-        return Judged(question, asked, "not asked", "cannot tell")
+        return GateCheck(question, asked, "not asked", "cannot tell")
     if found.score is not None and (other := _other_version(found.score)):
-        return Judged(
+        return GateCheck(
             question, asked, f"{found.answer!r} by {other}", "cannot tell", may_pass=False
         )
     outcome: Outcome = "met" if found.answer in ENOUGH[least] else "not met"
     if found.answer == "cannot tell":
         outcome = "cannot tell"
-    return Judged(question, asked, f"{found.answer!r} ({found.because.rstrip('.')})", outcome)
+    return GateCheck(question, asked, f"{found.answer!r} ({found.because.rstrip('.')})", outcome)
 
 
-def _score(one: ScoreThreshold, score: Score, options: dict[str, Any]) -> Judged:
+def _score(one: ScoreThreshold, score: Score, options: dict[str, Any]) -> GateCheck:
     telling = {name: v for name, v in score.options.items() if name in options} or score.options
     named = _named(one.metric, telling)
     if other := _other_version(score):
-        return Judged(named, one.asks, other, "cannot tell", may_pass=False)
+        return GateCheck(named, one.asks, other, "cannot tell", may_pass=False)
     outcomes = [_reached(one, score)] if one.line is not None else []
     found = f"{percent(score.value, score)}{interval_text(score)}"
     if score.interval is None and one.line is not None and one.by == "surely":
@@ -129,12 +129,12 @@ def _score(one: ScoreThreshold, score: Score, options: dict[str, Any]) -> Judged
         outcomes.append(beaten)
     # the worst counts: what is missed for sure before what cannot be told
     outcome = min(outcomes, key=("not met", "cannot tell", "met").index)
-    return Judged(named, one.asks, found, outcome)
+    return GateCheck(named, one.asks, found, outcome)
 
 
 def _other_version(score: Score) -> str:
     """What is wrong with a score that means something else by now."""
-    now = entry(score.metric).version
+    now = find_metric(score.metric).version
     if score.version == now:
         return ""
     return f"version {score.version} of {score.metric}, which is at version {now} (score it again)"
@@ -152,12 +152,12 @@ def _reached(one: ScoreThreshold, score: Score) -> Outcome:
     return "not met" if short or beyond else "met"
 
 
-def _missing(one: ScoreThreshold, options: dict[str, Any], scores: Sequence[Score]) -> Judged:
+def _missing(one: ScoreThreshold, options: dict[str, Any], scores: Sequence[Score]) -> GateCheck:
     found = "not asked"
     if others := [s for s in scores if s.metric == one.metric]:
         known = [f"{name}={s.options.get(name)}" for s in others for name in options]
         found = f"not asked so, but with {', '.join(dict.fromkeys(known))}"
-    return Judged(_named(one.metric, options), one.asks, found, "cannot tell", may_pass=False)
+    return GateCheck(_named(one.metric, options), one.asks, found, "cannot tell", may_pass=False)
 
 
 def _named(metric: str, options: dict[str, Any]) -> str:

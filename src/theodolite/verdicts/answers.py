@@ -10,24 +10,24 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.produced import Progress, silent
-from theodolite.evidence.shards import Held, Shards
+from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.workers import Workers
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Score, Verdict
-from theodolite.scoring.evaluate import Asked, Request, Resampling, evaluate_all
+from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.verdicts.from_scores import verdicts
-from theodolite.verdicts.missing import Missing, missing
+from theodolite.verdicts.missing import MissingEvidence, missing
 from theodolite.verdicts.notes import doubts, drawn, fallbacks, few_clusters
 
 __all__ = [
-    "Audit", "Unanswered", "answer", "answer_shards", "by_kind", "requests_for",
+    "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "requests_for",
     "verdicts",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Unanswered:
+class MissingScore:
     """A score that could not be had, and what it would need."""
 
     metric: str
@@ -35,12 +35,12 @@ class Unanswered:
 
 
 @dataclass(frozen=True)
-class Audit:
+class AuditAnswers:
     """Scores, the verdicts they lead to, and what could not be asked."""
 
     scores: tuple[Score, ...]
-    unanswered: tuple[Unanswered, ...]
-    requests: tuple[Request, ...] = ()
+    unanswered: tuple[MissingScore, ...]
+    requests: tuple[MetricRequest, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader should know about how it was asked, or doubt about the evidence."""
     failed_pieces: int = 0
@@ -55,7 +55,7 @@ class Audit:
         return verdicts(self.scores, unanswered=self.unanswered)
 
     @property
-    def missing(self) -> tuple[Missing, ...]:
+    def missing(self) -> tuple[MissingEvidence, ...]:
         """For each question that was not asked, the nearest way to ask it."""
         silent = [v.question for v in self.verdicts if v.answer == "not asked"]
         return tuple(missing(question, self.unanswered) for question in silent)
@@ -70,27 +70,30 @@ class Audit:
 
 def answer(
     seeds: Sequence[Sequence[Evidence]],
-    requests: Sequence[Request] | None,
+    requests: Sequence[MetricRequest] | None,
     resampling: Resampling,
     progress: Progress = silent,
     workers: Workers | None = None,
-) -> Audit:
+) -> AuditAnswers:
     """Scores from the bundles of each seed: those requested, or all that the evidence allows."""
-    held = [{kind: Held(bundle) for kind, bundle in by_kind(bundles).items()} for bundles in seeds]
+    held = [
+        {kind: InMemoryShards(bundle) for kind, bundle in by_kind(bundles).items()}
+        for bundles in seeds
+    ]
     return answer_shards(held, requests, resampling, progress, workers)
 
 
 def answer_shards(
     seeds: Sequence[Mapping[type[Evidence], Shards]],
-    requests: Sequence[Request] | None,
+    requests: Sequence[MetricRequest] | None,
     resampling: Resampling,
     progress: Progress = silent,
     workers: Workers | None = None,
-) -> Audit:
+) -> AuditAnswers:
     """The same from evidence in pieces, by kind."""
     started = time.monotonic()
     some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
-    unanswered: list[Unanswered] = []
+    unanswered: list[MissingScore] = []
     notes = doubts(some) + few_clusters(seeds[0])
     if requests is None:
         requests, unanswered = requests_for(some)
@@ -100,19 +103,19 @@ def answer_shards(
     found = evaluate_all(asked, resampling, workers, progress)
     scores = tuple(score for one in found for score in one)
     seconds = time.monotonic() - started
-    return Audit(scores, tuple(unanswered), tuple(requests), tuple(notes), seconds=seconds)
+    return AuditAnswers(scores, tuple(unanswered), tuple(requests), tuple(notes), seconds=seconds)
 
 
 def _at_hand(shards: Shards) -> Evidence:
     """All samples if they are in memory; else those of the first piece."""
-    return shards.whole if isinstance(shards, Held) else shards.pieces()[0].evidence()
+    return shards.whole if isinstance(shards, InMemoryShards) else shards.pieces()[0].evidence()
 
 
-def _asked(request: Request, seeds: Sequence[Mapping[type[Evidence], Shards]]) -> Asked:
-    needs = request.entry.needs
+def _asked(request: MetricRequest, seeds: Sequence[Mapping[type[Evidence], Shards]]) -> MetricRun:
+    needs = request.metric.needs
     if needs not in seeds[0]:
-        raise EvidenceError(request.entry.name, f"no {needs.kind} evidence", "some")
-    return Asked(request, [kinds[needs] for kinds in seeds if needs in kinds])
+        raise EvidenceError(request.metric.name, f"no {needs.kind} evidence", "some")
+    return MetricRun(request, [kinds[needs] for kinds in seeds if needs in kinds])
 
 
 def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
@@ -122,7 +125,7 @@ def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
         if type(bundle) in found:
             raise EvidenceError(
                 "evidence", f"{bundle.kind} evidence twice", "one bundle of a kind",
-                "Audit them one after the other, and compare the runs.",
+                "AuditAnswers them one after the other, and compare the runs.",
             )  # fmt: skip
         found[type(bundle)] = bundle
     for bundle in bundles:
@@ -133,7 +136,7 @@ def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
 
 def requests_for(
     by_kind: Mapping[type[Evidence], Evidence],
-) -> tuple[list[Request], list[Unanswered]]:
+) -> tuple[list[MetricRequest], list[MissingScore]]:
     """The scores that the evidence allows, each with the first options that it allows."""
     requests, unanswered = [], []
     for entry in catalogue().values():
@@ -141,23 +144,23 @@ def requests_for(
             continue
         evidence = by_kind.get(entry.needs)
         if evidence is None:
-            unanswered.append(Unanswered(entry.name, (f"{entry.needs.kind} evidence",)))
+            unanswered.append(MissingScore(entry.name, (f"{entry.needs.kind} evidence",)))
             continue
         needing, missing = _least_needing(entry, evidence)
         if missing:
-            unanswered.append(Unanswered(entry.name, tuple(missing)))
+            unanswered.append(MissingScore(entry.name, tuple(missing)))
             continue
         options = _fitting(entry, evidence, needing)
         if options is None:
-            unanswered.append(Unanswered(entry.name, ("concepts that have a place",)))
+            unanswered.append(MissingScore(entry.name, ("concepts that have a place",)))
             continue
-        requests.append(Request(entry, options))
+        requests.append(MetricRequest(entry, options))
         others = entry.choices("over")[1:] if entry.detail else ()
-        requests += [Request(entry, {**options, "over": other}) for other in others]
+        requests += [MetricRequest(entry, {**options, "over": other}) for other in others]
     return requests, unanswered
 
 
-def _least_needing(entry: Entry, evidence: Evidence) -> tuple[dict[str, str], list[str]]:
+def _least_needing(entry: Metric, evidence: Evidence) -> tuple[dict[str, str], list[str]]:
     """The options that lack least, the defaults first; and what they still lack."""
     best: dict[str, str] = {}
     missing = entry.missing(evidence, {})
@@ -169,7 +172,9 @@ def _least_needing(entry: Entry, evidence: Evidence) -> tuple[dict[str, str], li
     return best, missing
 
 
-def _fitting(entry: Entry, evidence: Evidence, options: dict[str, str]) -> dict[str, object] | None:
+def _fitting(
+    entry: Metric, evidence: Evidence, options: dict[str, str]
+) -> dict[str, object] | None:
     """Explanations cannot name more concepts than there are (to be located)."""
     fitted: dict[str, object] = dict(options)
     if "top" in entry.sweeps:

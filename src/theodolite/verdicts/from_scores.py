@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from theodolite.errors import EvidenceError
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
 from theodolite.results import Score, Verdict
-from theodolite.verdicts.missing import Lacking, missing
+from theodolite.verdicts.missing import MissingScoreLike, missing
 from theodolite.verdicts.rules import verdict
 
 
 def verdicts(
     scores: Sequence[Score],
     headlines: Sequence[Score] = (),
-    unanswered: Sequence[Lacking] = (),
+    unanswered: Sequence[MissingScoreLike] = (),
 ) -> tuple[Verdict, ...]:
     """One verdict per question: from its headline score, else from its first deciding metric.
 
@@ -60,7 +60,7 @@ def _surely_tells(score: Score) -> bool:
     return bool(away) and all(one is not None and one.low > 0 for one in away)
 
 
-def _about(score: Score) -> Entry:
+def _about(score: Score) -> Metric:
     """The card of a stored score, which may come from a package that is not there."""
     about = catalogue().get(score.metric)
     if about is None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 
@@ -53,7 +53,7 @@ MOST = 2
 
 
 @runtime_checkable
-class Lacking(Protocol):
+class MissingScoreLike(Protocol):
     """A score that could not be had, and what it would need."""
 
     @property
@@ -66,7 +66,7 @@ class Lacking(Protocol):
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingEvidence:
     """The nearest way to ask a question that was not asked."""
 
     question: Question
@@ -81,7 +81,7 @@ class Missing:
         return f"{self.question}: not asked; needs {self.needs}"
 
 
-def missing(question: Question, unanswered: Sequence[Lacking] = ()) -> Missing:
+def missing(question: Question, unanswered: Sequence[MissingScoreLike] = ()) -> MissingEvidence:
     """Of the scores that could answer, the one that lacks least.
 
     >>> print(missing("accepted"))
@@ -102,16 +102,16 @@ exported study: RatingEvidence, see `theodolite evidence rating`
     return _whole(question, entry.needs.kind)
 
 
-def _lacks(entry: Entry, one: Lacking) -> tuple[bool, int]:
+def _lacks(entry: Metric, one: MissingScoreLike) -> tuple[bool, int]:
     """Whether all evidence of its kind is missing, and how many arrays."""
     return f"{entry.needs.kind} evidence" in one.needs, len(one.needs)
 
 
-def _whole(question: Question, kind: str) -> Missing:
-    return Missing(question, kind, (), f"{WAYS[question][kind]}: {_see(kind)}")
+def _whole(question: Question, kind: str) -> MissingEvidence:
+    return MissingEvidence(question, kind, (), f"{WAYS[question][kind]}: {_see(kind)}")
 
 
-def _some(question: Question, entry: Entry, one: Lacking) -> Missing:
+def _some(question: Question, entry: Metric, one: MissingScoreLike) -> MissingEvidence:
     kind = entry.needs.kind
     arrays = tuple(name.rpartition(".")[2] for name in one.needs)
     if len(arrays) > MOST:
@@ -119,7 +119,7 @@ def _some(question: Question, entry: Entry, one: Lacking) -> Missing:
     else:
         told = [f"`{a}` ({HOLDS[a]})" if a in HOLDS else a for a in arrays]
         named = " and ".join(told)
-    return Missing(question, kind, arrays, f"{named}: {_see(kind)}")
+    return MissingEvidence(question, kind, arrays, f"{named}: {_see(kind)}")
 
 
 def _see(kind: str) -> str:

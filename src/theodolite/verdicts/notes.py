@@ -9,21 +9,21 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.shards import Shards, clusters_of
 from theodolite.metrics.faithful.warnings import surrogate_doubts
-from theodolite.scoring.evaluate import Asked, Request, Resampling
+from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling
 
 FEW_CLUSTERS = 10
 
 
-def drawn(asked: Sequence[Asked], resampling: Resampling) -> list[str]:
+def drawn(asked: Sequence[MetricRun], resampling: Resampling) -> list[str]:
     """Scores that were estimated from some of the samples."""
     titles = [
-        one.request.entry.title
+        one.request.metric.title
         for one in asked
-        if not one.request.entry.streams and len(one.evidence[0]) > resampling.most_pooled
+        if not one.request.metric.streams and len(one.evidence[0]) > resampling.most_pooled
     ]
     if not titles:
         return []
-    n = max(len(one.evidence[0]) for one in asked if not one.request.entry.streams)
+    n = max(len(one.evidence[0]) for one in asked if not one.request.metric.streams)
     return [
         f"{', '.join(dict.fromkeys(titles))}: estimated from {resampling.most_pooled:,} of {n:,} "
         "samples, drawn at random, because all are needed at once. Their intervals are those of "
@@ -61,12 +61,12 @@ def few_clusters(by_kind: Mapping[type[Evidence], Shards]) -> list[str]:
     ]
 
 
-def fallbacks(requests: Sequence[Request]) -> list[str]:
+def fallbacks(requests: Sequence[MetricRequest]) -> list[str]:
     """Options other than the defaults, taken because the evidence lacks what those need."""
     return [
-        f"{request.entry.title}: {option}={value}, because the evidence lacks what "
-        f"{option}={request.entry.default(option)} needs."
+        f"{request.metric.title}: {option}={value}, because the evidence lacks what "
+        f"{option}={request.metric.default(option)} needs."
         for request in requests
         for option, value in request.options.items()
-        if option in request.entry.uses_if and value != request.entry.default(option)
+        if option in request.metric.uses_if and value != request.metric.default(option)
     ]

@@ -2,7 +2,7 @@
 
 import math
 
-from theodolite.metrics.catalogue import entry
+from theodolite.metrics.catalogue import find_metric
 from theodolite.questions import QUESTIONS
 from theodolite.results import Answer, Null, Score, Verdict
 
@@ -12,7 +12,7 @@ FEW = 30
 
 def asked(score: Score) -> str:
     """The question that a score answers, in words that fit its evidence."""
-    return entry(score.metric).asked_as or QUESTIONS[score.question]
+    return find_metric(score.metric).asked_as or QUESTIONS[score.question]
 
 
 def verdict(score: Score) -> Verdict:
@@ -27,7 +27,7 @@ def verdict(score: Score) -> Verdict:
         return answered("cannot tell", f"Nothing could be counted ({counted}).")
     sign = 1.0 if score.better == "higher" else -1.0
     said = f"{percent(score.value, score)}{interval_text(score)}"
-    if entry(score.metric).looks_for_a_fault:
+    if find_metric(score.metric).looks_for_a_fault:
         return answered(*_against_clean(score, null, said))
     if sign * (score.best - null.value) <= 1e-9:
         reason = f"{said}, but {null.name} already scores the best possible"
@@ -75,7 +75,7 @@ def _of_best(score: Score) -> str:
 
 def _against_clean(score: Score, null: Null, said: str) -> tuple[Answer, str]:
     """A fault is absent if the score surely exceeds its clean null by no more than we accept."""
-    accepted = entry(score.metric).tolerance or 0.0
+    accepted = find_metric(score.metric).tolerance or 0.0
     clean = f"{null.name} ({percent(null.value, score)})"
     allowed = f"up to {percent(accepted, score)} is accepted"
     if null.difference is None:
@@ -92,7 +92,7 @@ def _against_clean(score: Score, null: Null, said: str) -> tuple[Answer, str]:
 
 def enough_line(score: Score) -> float | None:
     """From where on we would rely on it: a share of the best possible."""
-    enough = entry(score.metric).enough
+    enough = find_metric(score.metric).enough
     if enough is None:
         return None
     worst = score.bounds[0] if score.better == "higher" else score.bounds[1]

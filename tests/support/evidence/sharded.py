@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.dissection.shards import digest_of
-from theodolite.evidence.workers import Alone, Arrays, Merge, Work
+from theodolite.evidence.workers import Arrays, Merge, SerialWorkers, Work
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def piece(work: Work, numbers: list[int]) -> list[Arrays]:
     return [work.do(work.items[number], *tools) for number in numbers]
 
 
-class Elsewhere(Alone):
+class Elsewhere(SerialWorkers):
     """Pieces in other processes, several at a time and sent in other groups; joined in order."""
 
     def __init__(self, pool: ProcessPoolExecutor, block: int) -> None:
@@ -67,7 +67,7 @@ def spawned() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
 
 
-class LeftToRight(Alone):
+class LeftToRight(SerialWorkers):
     """Merges one after the other instead of in pairs: sums must not depend on that."""
 
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
@@ -77,7 +77,7 @@ class LeftToRight(Alone):
         return whole  # type: ignore[no-any-return]
 
 
-class Remembering(Alone):
+class Remembering(SerialWorkers):
     """Never does again what it knows, as a store of finished pieces does."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Remembering(Alone):
             yield self._known[key]
 
 
-class Failing(Alone):
+class Failing(SerialWorkers):
     """Some pieces fail for good: (what, name)."""
 
     def __init__(self, fail: Collection[tuple[str, str]]) -> None:

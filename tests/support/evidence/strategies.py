@@ -13,7 +13,7 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.metrics.base import Entry
+from theodolite.metrics.base import Metric
 
 
 @st.composite
@@ -214,7 +214,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
 }
 
 
-def options_of(entry: Entry) -> st.SearchStrategy[dict[str, Any]]:
+def options_of(entry: Metric) -> st.SearchStrategy[dict[str, Any]]:
     """Any combination of the choices that a metric leaves open."""
     choices: dict[str, st.SearchStrategy[Any]] = {}
     for name, hint in entry.hints().items():

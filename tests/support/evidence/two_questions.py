@@ -9,7 +9,7 @@ from PIL import Image
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.produced import Made
+from theodolite.evidence.produced import Produced
 from theodolite.run_folder.run_file import begin, run_record
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.run import run_made
@@ -67,7 +67,7 @@ def finished(
     out.mkdir(parents=True)
     spec = spec_of(name, metrics)
     begin(out / "run.json", run_record(spec, f"theodolite run {EVIL} ```"))
-    made = Made(
+    made = Produced(
         evidence=[opposite()], picture=picture, notes=(EVIL,), facts=(("test samples", 16),)
     )
     run_made(spec, made, out)

@@ -11,7 +11,7 @@ from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.produced import Made
+from theodolite.evidence.produced import Produced
 from theodolite.run_folder.run_file import run_record, write_record
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
@@ -50,7 +50,7 @@ def written(
     made = RunSpec.model_validate(given | spec)
     out.mkdir(parents=True)
     write_record(out / "run.json", run_record(made, "a test"))
-    run_made(made, Made([[one] for one in seeds]), out)
+    run_made(made, Produced([[one] for one in seeds]), out)
     (out / "report.html").write_text("<p>a report</p>")
     if sealed:
         seal(out)

@@ -6,7 +6,7 @@ import numpy as np
 
 from theodolite.dissection.atoms import Atoms, pack
 from theodolite.dissection.formula import OPERATORS, Formula
-from theodolite.dissection.units import Units
+from theodolite.dissection.units import UnitMasks
 
 GRID = (2, 3)
 
@@ -37,7 +37,7 @@ def packed(masks: np.ndarray, grid: tuple[int, int], names: Sequence[str] | None
     return pack(layers, [()] * masks.shape[1], names, grid=grid)
 
 
-def marked(atoms: Atoms, *masks: np.ndarray) -> Units:
+def marked(atoms: Atoms, *masks: np.ndarray) -> UnitMasks:
     """Units from their masks (pictures x pixels)."""
     starts, atom, count = [0], [], []
     for mask in masks:
@@ -46,7 +46,7 @@ def marked(atoms: Atoms, *masks: np.ndarray) -> Units:
                 atom.append(int(atoms.start[i]) + int(a))
                 count.append(int((row & (atoms.number[i] == a)).sum()))
         starts.append(len(atom))
-    return Units(np.array(starts), np.array(atom, np.int32), np.array(count, np.int32))
+    return UnitMasks(np.array(starts), np.array(atom, np.int32), np.array(count, np.int32))
 
 
 JOIN: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {

@@ -9,7 +9,7 @@ from PIL import Image
 from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.produced import Made
+from theodolite.evidence.produced import Produced
 from theodolite.report.html import write_report
 from theodolite.run_folder.run_file import run_record, write_record
 from theodolite.run_folder.spec import ReportSpec, RunSpec
@@ -38,7 +38,7 @@ def evil_run(folder: Path) -> Path:
     write_record(folder / "run.json", run_record(spec, EVIL[0]))
     run_made(
         spec,
-        Made([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},
+        Produced([[made]], notes=[EVIL[2], EVIL[4]], facts=[(EVIL[0], EVIL[1])], inputs={EVIL[0]: EVIL[1]},
              picture=lambda name: picture.getvalue()),
         folder,
     )  # fmt: skip
@@ -55,5 +55,5 @@ def rated_run(folder: Path) -> Path:
         }
     )  # fmt: skip
     write_record(folder / "run.json", run_record(spec, ""))
-    run_made(spec, Made([[planted_ratings()]]), folder)
+    run_made(spec, Produced([[planted_ratings()]]), folder)
     return write_report(folder)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support.runs.work_pieces import merge, numbers, work
 from theodolite.engine.ledger import Ledger
-from theodolite.engine.pool import Crew
+from theodolite.engine.pool import WorkerPool
 from theodolite.engine.ray import RayTasks, own_settings
 from theodolite.io.packed import digest_of
 from theodolite.io.stores import Store
@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
                 except ProcessLookupError:
                     return
 
-        crew = Crew(pool, Ledger(Store.at(folder / name)), progress)
+        crew = WorkerPool(pool, Ledger(Store.at(folder / name)), progress)
         started = time.perf_counter()
         found = crew.reduced(work(60, partial(numbers, seconds=0.05)), merge)
         assert not crew.failed, crew.failed

@@ -44,7 +44,7 @@ def accept_train(
     """Learn a score from votes: arrays and a card with how well it does on what it has not seen."""
     from theodolite.cli.progress import shown
     from theodolite.errors import EvidenceError
-    from theodolite.evidence.produced import Workshop
+    from theodolite.evidence.produced import WorkContext
     from theodolite.models.acceptance.score_file import save_scorer
     from theodolite.run_folder.folder import new_folder
     from theodolite.run_folder.registry import build
@@ -60,7 +60,7 @@ def accept_train(
     maker = build("pipelines", pipeline, data).first_only()
     with shown(quiet=quiet) as progress:
         votes = build("datasets", given, data)
-        workshop = Workshop(checked.seeds, cache or default_cache(), progress)
+        workshop = WorkContext(checked.seeds, cache or default_cache(), progress)
         learnt = maker.learn(votes, workshop)
         scores = answer_made(checked, learnt.made.evidence, progress).scores
     save_scorer(out, _learned(checked, maker, learnt, [*map(_held_out, scores)]))
@@ -168,14 +168,14 @@ def _embedder(
     card: "ScoreCard", weights: Path | None, classifier: "StandsIn", cache: Path | None
 ) -> "Embedder | None":
     from theodolite.errors import EvidenceError, printable
-    from theodolite.evidence.produced import Workshop
+    from theodolite.evidence.produced import WorkContext
     from theodolite.pipelines.acceptance.embedding import embedder_for
     from theodolite.pipelines.acceptance.scoring import needs_embedding
     from theodolite.pipelines.features import weights_digest
 
     if not needs_embedding(card):
         return None
-    workshop = Workshop((0,), cache or default_cache())
+    workshop = WorkContext((0,), cache or default_cache())
     made = embedder_for(card.embedding, weights, classifier, workshop)
     files = {*weights_digest(weights).values(), *classifier.digests().values()}
     other = sorted(name for name, digest in card.embedding_files.items() if digest not in files)

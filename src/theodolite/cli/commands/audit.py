@@ -21,9 +21,9 @@ from theodolite.cli.options import (
 from theodolite.io.atomic import default_cache
 
 if TYPE_CHECKING:
-    from theodolite.cli.audits import Network
+    from theodolite.cli.audits import NetworkArguments
     from theodolite.thresholds.judge import Thresholds
-    from theodolite.verdicts.answers import Audit
+    from theodolite.verdicts.answers import AuditAnswers
 
 
 def audit(
@@ -71,7 +71,13 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
-    from theodolite.cli.audits import Auditing, audit_files, audit_network, audit_pieces, read_all
+    from theodolite.cli.audits import (
+        AuditArguments,
+        audit_files,
+        audit_network,
+        audit_pieces,
+        read_all,
+    )
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import shown
     from theodolite.run_folder.folder import claimed
@@ -80,7 +86,7 @@ def audit(
 
     chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
     wanted = None if thresholds is None else read_thresholds(thresholds)
-    asked = Auditing(Resampling(resamples, seed=seed), out, overwrite, command_line())
+    asked = AuditArguments(Resampling(resamples, seed=seed), out, overwrite, command_line())
     network = _network(evidence, (model, weights, layer), (data, dataset, cache))
     with ExitStack() as stack:
         if out is not None:
@@ -103,9 +109,9 @@ def _network(
     evidence: list[str] | None,
     about: tuple[str | None, Path | None, str | None],
     pictures: tuple[Path | None, str, Path | None],
-) -> "Network | None":
+) -> "NetworkArguments | None":
     """The network to look at, if one was named."""
-    from theodolite.cli.audits import Network
+    from theodolite.cli.audits import NetworkArguments
     from theodolite.errors import EvidenceError
 
     (model, weights, layer), (data, dataset, cache) = about, pictures
@@ -121,10 +127,10 @@ def _network(
         raise EvidenceError("audit", f"{evidence[0]!r} and --model", "evidence or a network")
     if data is None:
         raise EvidenceError("--data", "none", "the folder of a data set with concepts")
-    return Network(model, weights, layer, data, dataset, cache or default_cache())
+    return NetworkArguments(model, weights, layer, data, dataset, cache or default_cache())
 
 
-def _print(found: "Audit", *, as_json: bool) -> None:
+def _print(found: "AuditAnswers", *, as_json: bool) -> None:
     from theodolite.cli.tables import print_scores, print_verdicts
     from theodolite.run_folder.scores_file import scores_file
 
@@ -147,7 +153,9 @@ def _print(found: "Audit", *, as_json: bool) -> None:
         typer.echo(f"note: {note}")
 
 
-def _end(found: "Audit", out: Path | None, wanted: "Thresholds | None", *, quiet: bool) -> None:
+def _end(
+    found: "AuditAnswers", out: Path | None, wanted: "Thresholds | None", *, quiet: bool
+) -> None:
     """Report and seal; then say which thresholds are not met."""
     from theodolite.cli.finish import PARTIAL, finish
     from theodolite.errors import printable

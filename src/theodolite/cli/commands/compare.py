@@ -11,7 +11,7 @@ from theodolite.cli.options import Json, Quiet
 if TYPE_CHECKING:
     from theodolite.comparison.compare_runs import Pair
     from theodolite.comparison.leaderboard import Board
-    from theodolite.comparison.rows import Line
+    from theodolite.comparison.rows import ComparisonRow
     from theodolite.results import Interval
 
 
@@ -82,7 +82,7 @@ def _pair_json(pair: "Pair") -> dict[str, Any]:
     }
 
 
-def _line_json(line: "Line") -> dict[str, Any]:
+def _line_json(line: "ComparisonRow") -> dict[str, Any]:
     from theodolite.run_folder.scores_file import written
 
     found, score = line.difference, line.score

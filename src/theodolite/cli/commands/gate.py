@@ -10,7 +10,7 @@ import typer
 from theodolite.cli.options import Json, OverwriteFile
 
 if TYPE_CHECKING:
-    from theodolite.thresholds.judge import Judged, Thresholds
+    from theodolite.thresholds.judge import GateCheck, Thresholds
 
 JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"theodolite\""
 """How our files begin."""
@@ -44,7 +44,7 @@ def gate(
         raise typer.Exit(NOT_MET)
 
 
-def _print(found: "Sequence[Judged]", asked: "Thresholds", *, as_json: bool) -> None:
+def _print(found: "Sequence[GateCheck]", asked: "Thresholds", *, as_json: bool) -> None:
     from theodolite.errors import printable
     from theodolite.thresholds.judge import fails
 
@@ -58,7 +58,7 @@ def _print(found: "Sequence[Judged]", asked: "Thresholds", *, as_json: bool) -> 
         typer.echo(printable(f"{one.outcome}{let}: {one.sentence}", 1000))
 
 
-def _write_junit(path: Path, found: "Sequence[Judged]", asked: "Thresholds") -> None:
+def _write_junit(path: Path, found: "Sequence[GateCheck]", asked: "Thresholds") -> None:
     from xml.etree import ElementTree
 
     from theodolite.errors import printable

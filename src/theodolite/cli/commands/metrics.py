@@ -15,9 +15,9 @@ def metrics(
     """List the scores, or show the card of one."""
     from theodolite.cli.tables import print_table
     from theodolite.metrics.cards import card
-    from theodolite.metrics.catalogue import catalogue, entry
+    from theodolite.metrics.catalogue import catalogue, find_metric
 
-    chosen = [entry(name)] if name else list(catalogue().values())
+    chosen = [find_metric(name)] if name else list(catalogue().values())
     if as_json:
         typer.echo(json.dumps([card(one) for one in chosen], indent=1, default=str))
         return

@@ -79,10 +79,10 @@ def _material(
         return read_material(source)
     from theodolite.cli.progress import shown
     from theodolite.cli.study.material import material_of_run, seed_of_run
-    from theodolite.pipelines.study.twins import Wanted
+    from theodolite.pipelines.study.twins import TwinSettings
 
     chosen = tuple(name.strip() for name in techniques.split(",")) if techniques else ()
-    wanted = Wanted(pictures=pictures, techniques=chosen, seed=seed_of_run(source))
+    wanted = TwinSettings(pictures=pictures, techniques=chosen, seed=seed_of_run(source))
     with shown(quiet=quiet) as progress:
         return material_of_run(source, data, out, wanted, progress)
 

@@ -24,7 +24,7 @@ StudyDatabase = Annotated[
 
 
 @dataclass(frozen=True)
-class Studied:
+class StudyFolder:
     """A study at hand."""
 
     slug: str
@@ -33,7 +33,7 @@ class Studied:
 
 
 @contextmanager
-def studied(folder: Path, url: str | None, *, load: bool = False) -> Iterator[Studied]:
+def studied(folder: Path, url: str | None, *, load: bool = False) -> Iterator[StudyFolder]:
     """Reach the database; with ``load``, bring its tables and the study up to date first."""
     try:
         from theodolite.study.database import Database, migrate
@@ -55,7 +55,7 @@ def studied(folder: Path, url: str | None, *, load: bool = False) -> Iterator[St
             if load:
                 migrate(found)
                 load_study(database, folder, Keys.read(folder))
-            yield Studied(slug, found, database)
+            yield StudyFolder(slug, found, database)
         finally:
             database.close()
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from theodolite.evidence.produced import Progress
-    from theodolite.pipelines.study.material import Wanted
+    from theodolite.pipelines.study.material import TwinSettings
     from theodolite.study_material.material import Material
 
 
 def material_of_run(
-    run: Path, data: Path, folder: Path, wanted: "Wanted", progress: "Progress"
+    run: Path, data: Path, folder: Path, wanted: "TwinSettings", progress: "Progress"
 ) -> "Material":
     """The material of a study, from a finished run of saliency or of a post-hoc bottleneck.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, plain_text
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import existing
 from theodolite.io.text import read_json
@@ -32,14 +32,14 @@ def label_studio_votes(
     """
     path = existing(Path(path), "export of Label Studio")
     votes: list[Vote] = []
-    shown: dict[str, Shown] = {}
+    shown: dict[str, ShownExplanation] = {}
     left_out = 0
     for number, task in enumerate(tasks_in(path)):
         item = plain_name(task.get("id", f"task {number}"), f"id of task {number}")
         data = data_of(task)
         words = (plain_text(data.get(word, "")) for word in ("context", "text", "label"))
         context, text, label = words
-        shown[item] = Shown(context, text, label=label)
+        shown[item] = ShownExplanation(context, text, label=label)
         for rater, annotation in annotations_of(task, path):
             for result in results_of(annotation):
                 rating = number_in(result, choices)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.datasets.votes.rows import plain_text
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -39,7 +39,7 @@ class _Entry:
     data: str
     image: int
     technique: int
-    shown: Shown
+    shown: ShownExplanation
     votes: list[Mapping[str, Any]] = field(default_factory=list)
 
 
@@ -129,10 +129,12 @@ def _entry(raw: Mapping[str, Any], where: str, root: Path) -> _Entry:
     return _Entry(name, said["data"], int(said["image"]), int(said["technique"]), shown)
 
 
-def _shown(root: Path, picture: str, explanation: str, predicted: str, true: str) -> Shown:
+def _shown(
+    root: Path, picture: str, explanation: str, predicted: str, true: str
+) -> ShownExplanation:
     stem = f"activations/{PurePosixPath(explanation).with_suffix('')}"
     values = _there(root, f"{stem}.json")
-    return Shown(
+    return ShownExplanation(
         context=f"predicted: {predicted}; true class: {true}",
         picture=_there(root, f"imgs/{picture}"),
         map=_there(root, f"{stem}.npy") or _there(root, f"expl/{explanation}"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, plain_text
 from theodolite.datasets.votes.table import rows_of
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
 from theodolite.io.text import json_from, read_json, read_text
 
@@ -38,11 +38,11 @@ def potato_votes(
     path = Path(path)
     files = files_in(path)
     votes: list[Vote] = []
-    shown: dict[str, Shown] = {}
+    shown: dict[str, ShownExplanation] = {}
     left_out = 0
     for file in files:
         for rater, item, answers, text in said_in(file):
-            shown.setdefault(item, Shown(text=plain_text(text)))
+            shown.setdefault(item, ShownExplanation(text=plain_text(text)))
             for question, answer in by_question(answers).items():
                 rating = number_in(answer, question, labels)
                 if rating is None:

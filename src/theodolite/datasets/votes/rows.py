@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.axes import Groups, Raters, Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -77,7 +77,7 @@ def explanations_from(
     votes: Iterable[Vote],
     *,
     name: str,
-    shown: Mapping[str, Shown] | None = None,
+    shown: Mapping[str, ShownExplanation] | None = None,
     scale: Sequence[float] | None = None,
     repeated: Repeated = "refused",
     tables: Sequence[Path] = (),
@@ -102,7 +102,7 @@ def explanations_from(
     levels, notes = _levels(answered, scale)
     if replaced:
         notes.append(f"{replaced:,} votes were given again later; the last one counts.")
-    seen = {item: (shown or {}).get(item, Shown()) for item in items}
+    seen = {item: (shown or {}).get(item, ShownExplanation()) for item in items}
     samples, together = _samples(found, items, seen)
     notes += together
     about: dict[str, Any] = {
@@ -166,7 +166,7 @@ def _levels(
 
 
 def _samples(
-    votes: Sequence[Vote], items: Sequence[str], seen: Mapping[str, Shown]
+    votes: Sequence[Vote], items: Sequence[str], seen: Mapping[str, ShownExplanation]
 ) -> tuple[Samples, list[str]]:
     """Explanations of one picture are one cluster, and so are those of one context without one."""
     ids = np.array([plain_name(item, "item") for item in items])

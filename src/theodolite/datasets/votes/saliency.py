@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_name, rating_from
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.paths import confined
 from theodolite.io.text import read_csv
@@ -40,7 +40,7 @@ def saliency_ratings(
     if missing:
         raise RefusedInput(f"table {path.name!r}", f"no {missing}", "columns of that data set")
     votes: list[Vote] = []
-    shown: dict[str, Shown] = {}
+    shown: dict[str, ShownExplanation] = {}
     for number, row in enumerate(rows, start=2):
         way = row.get("visualization_condition", "")
         word = f"{row['sentence_id']}/{row['word_position']}"
@@ -56,7 +56,7 @@ def saliency_ratings(
             )
         )
         context = f"sentence {row['sentence_id']}, word {row['word_position']}"
-        shown.setdefault(item, Shown(context=plain_name(context, "sentence")))
+        shown.setdefault(item, ShownExplanation(context=plain_name(context, "sentence")))
     data_set = explanations_from(
         votes, name=f"saliency of words, {part}", shown=shown, scale=SCALE, tables=(path,)
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
 from theodolite.evidence.vote_columns import (
     PICTURES,
@@ -89,13 +89,13 @@ def _votes(row: Mapping[str, Any]) -> Iterator[Vote]:
         )
 
 
-def _shown(row: Mapping[str, Any], root: Path) -> Shown:
+def _shown(row: Mapping[str, Any], root: Path) -> ShownExplanation:
     def file(name: str | None) -> Path | None:
         path = None if name is None else confined(root / PICTURES, name)
         return path if path is not None and path.is_file() else None
 
     concepts = row["concepts"]
-    return Shown(
+    return ShownExplanation(
         picture=file(row["picture"]),
         map=file(row["map"]),
         overlay=row["map"] is not None,

@@ -14,7 +14,7 @@ from theodolite.datasets.votes.rows import (
     plain_text,
     rating_from,
 )
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.paths import existing
 from theodolite.io.tables import read_parquet
@@ -44,7 +44,7 @@ def vote_table(
     rows = rows_of(path)
     named = _columns(path, rows, columns or {})
     votes: list[Vote] = []
-    shown: dict[str, Shown] = {}
+    shown: dict[str, ShownExplanation] = {}
     for number, row in enumerate(rows, start=2):
         said = {ours: row[theirs] for ours, theirs in named.items()}
         item = plain_name(_text(said["item"]), f"item in row {number}")
@@ -52,7 +52,7 @@ def vote_table(
         if item not in shown:
             words = (plain_text(_text(said.get(w))) for w in ("context", "text", "label"))
             context, text, label = words
-            shown[item] = Shown(context, text, label=label)
+            shown[item] = ShownExplanation(context, text, label=label)
     found = explanations_from(votes, name=path.name, shown=shown, scale=scale, tables=(path,))
     other = [name for name in rows[0] if name not in named.values()]
     numbers = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.datasets.votes.rows import plain_text
-from theodolite.datasets.votes.voted import Shown, VotedExplanations
+from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Raters, Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -43,7 +43,7 @@ def text_acceptability(root: Path) -> VotedExplanations:
     """
     paths = [confined(Path(root), name) for name in FILES]
     ids: list[str] = []
-    shown: list[Shown] = []
+    shown: list[ShownExplanation] = []
     votes: list[list[float]] = []
     numbers: list[list[float]] = []
     for path in paths:
@@ -53,7 +53,9 @@ def text_acceptability(root: Path) -> VotedExplanations:
             for k in range(1, EXPLANATIONS + 1):
                 ids.append(f"{path.stem}/{key}/{k}")
                 text = plain_text(rows[0][f"Input.explanation_{k}"])
-                shown.append(Shown(_context(rows[0]), text, label=rows[0]["Input.gold_label"]))
+                shown.append(
+                    ShownExplanation(_context(rows[0]), text, label=rows[0]["Input.gold_label"])
+                )
                 votes.append([float(k in said) for said in accepted])
                 greedy = rows[0][f"Input.source_sample_{k}"] == "greedy"
                 nll = _number(rows[0][f"Input.nll_{k}"], path)
@@ -92,7 +94,9 @@ def text_quality(root: Path) -> VotedExplanations:
             ids.append(f"{path.stem}/{key}")
             made.append(FINE[path.name])
             text = plain_text(rows[0]["Input.explanation"])
-            shown.append(Shown(_context(rows[0]), text, label=rows[0]["Input.gold_label"]))
+            shown.append(
+                ShownExplanation(_context(rows[0]), text, label=rows[0]["Input.gold_label"])
+            )
             for question, table in tables.items():
                 table.append([_fine(row.get(f"Answer.{question}", ""), path) for row in rows])
     techniques = tuple(dict.fromkeys(made))
@@ -167,7 +171,7 @@ def _context(row: Row) -> str:
     return plain_text(f"{asked} Label: {row['Input.gold_label']}")
 
 
-def _questions(shown: Sequence[Shown]) -> np.ndarray:
+def _questions(shown: Sequence[ShownExplanation]) -> np.ndarray:
     """Which question each explanation belongs to. Ids do not tell: files use the same ones."""
     number = {context: i for i, context in enumerate(dict.fromkeys(s.context for s in shown))}
     return np.array([number[one.context] for one in shown])

@@ -14,7 +14,7 @@ from theodolite.io.paths import sha256_of
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownExplanation:
     """What the raters of one explanation saw, as far as it is at hand."""
 
     context: str = ""
@@ -39,7 +39,7 @@ class VotedExplanations:
     name: str
     questions: Mapping[str, RatingEvidence]
     """By the question's name; the same explanations in the same order in each."""
-    shown: Sequence[Shown]
+    shown: Sequence[ShownExplanation]
     numbers: Mapping[str, Float[np.ndarray, " explanations"]] = field(default_factory=dict)
     """Further numbers that are known of each explanation before anybody rates it."""
     notes: Sequence[str] = ()

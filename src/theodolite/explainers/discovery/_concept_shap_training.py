@@ -31,7 +31,7 @@ class Decoder:
 
 
 @dataclass(frozen=True)
-class Training:
+class ConceptShapSettings:
     """How large, how long, how fast."""
 
     hidden: int
@@ -42,7 +42,7 @@ class Training:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LastLayer:
     """What the reconstruction must still let the network's last layer tell."""
 
     head: Float[np.ndarray, "classes dimensions"]
@@ -52,8 +52,8 @@ class Task:
 
 def trained(
     embeddings: Float[np.ndarray, "n dimensions"],
-    task: Task,
-    training: Training,
+    task: LastLayer,
+    training: ConceptShapSettings,
     *,
     n_concepts: int,
     seed: int,

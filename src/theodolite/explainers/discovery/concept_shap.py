@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery._concept_shap_training import (
+    ConceptShapSettings,
     Decoder,
-    Task,
-    Training,
+    LastLayer,
     trained,
 )
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
@@ -67,8 +67,10 @@ class ConceptShap:
             )
         directions, decoder = trained(
             values,
-            Task(self.head, self.bias, self.labels),
-            Training(self.hidden, self.epochs, self.learning_rate, self.batch, self.beta),
+            LastLayer(self.head, self.bias, self.labels),
+            ConceptShapSettings(
+                self.hidden, self.epochs, self.learning_rate, self.batch, self.beta
+            ),
             n_concepts=self.n_concepts,
             seed=seed,
         )

@@ -18,7 +18,7 @@ Explain = Callable[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shaking:
+class StabilitySettings:
     """Noise that is added to every pixel.
 
     Attributes:
@@ -66,7 +66,7 @@ def map_changes(
     maps: Maps,
     *,
     targets: Int[np.ndarray, " samples"],
-    shaking: Shaking,
+    shaking: StabilitySettings,
     numbers: Int[np.ndarray, " samples"] | None = None,
 ) -> MapChanges:
     """Explain each picture again under noise, for the same class, and measure the change.
@@ -92,7 +92,7 @@ def map_changes(
 
 
 def noise_at(
-    shaking: Shaking, shape: tuple[int, ...], number: int, place: int
+    shaking: StabilitySettings, shape: tuple[int, ...], number: int, place: int
 ) -> Float[np.ndarray, "3 rows columns"]:
     """The noise of one picture and one draw, counted through all kinds of noise."""
     kind, draw = divmod(place, shaking.draws)

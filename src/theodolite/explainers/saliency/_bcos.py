@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._work import Maps, Work, brought, fits
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, brought, fits
 
 
 def check_bcos(network: Any) -> None:
@@ -19,7 +19,7 @@ def check_bcos(network: Any) -> None:
     )  # fmt: skip
 
 
-def bcos(work: Work) -> Maps:
+def bcos(work: ExplanationRequest) -> Maps:
     """What each pixel contributes to the class's logit, over its six channels."""
     import torch  # noqa: PLC0415
 

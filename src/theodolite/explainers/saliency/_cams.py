@@ -12,8 +12,8 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._ablation import ablating, put_back
 from theodolite.explainers.saliency._places import Place, find_place
 from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
     Maps,
-    Work,
     brought,
     quietly,
     stretched,
@@ -36,7 +36,7 @@ CLASSES = {
 }
 
 
-def cam(method: str, work: Work) -> Maps:
+def cam(method: str, work: ExplanationRequest) -> Maps:
     """One map per picture by the class of grad-cam that a method's name stands for."""
     place = find_place(work)
     step = work.options["batch"] if method not in {"ablation_cam", "score_cam"} else 1
@@ -48,7 +48,11 @@ def cam(method: str, work: Work) -> Maps:
 
 
 def _maps(
-    method: str, work: Work, place: Place, pictures: "torch.Tensor", targets: tuple[int, ...]
+    method: str,
+    work: ExplanationRequest,
+    place: Place,
+    pictures: "torch.Tensor",
+    targets: tuple[int, ...],
 ) -> Maps:
     import torch  # noqa: PLC0415
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.explainers.saliency._places import Place, find_place
-from theodolite.explainers.saliency._work import Maps, Work, brought, stretched
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, brought, stretched
 
 if TYPE_CHECKING:
     import torch
 
 
-def deep_feature_factorization(work: Work) -> Maps:
+def deep_feature_factorization(work: ExplanationRequest) -> Maps:
     r"""One map per picture: :math:`\sum_k d_k H_k / \sum_p H_k(p)`.
 
     The layer's output is factorised for each picture alone, :math:`A \approx W H`, after each
@@ -48,7 +48,7 @@ def _concepts(activations: np.ndarray, number: int) -> tuple[np.ndarray, np.ndar
     return where[0].astype(np.float64), parts.astype(np.float32)
 
 
-def _output(work: Work, place: Place, picture: "torch.Tensor") -> "torch.Tensor":
+def _output(work: ExplanationRequest, place: Place, picture: "torch.Tensor") -> "torch.Tensor":
     import torch  # noqa: PLC0415
 
     kept: list[Any] = []
@@ -62,7 +62,11 @@ def _output(work: Work, place: Place, picture: "torch.Tensor") -> "torch.Tensor"
 
 
 def _drops(
-    work: Work, place: Place, picture: "torch.Tensor", parts: "torch.Tensor", target: int
+    work: ExplanationRequest,
+    place: Place,
+    picture: "torch.Tensor",
+    parts: "torch.Tensor",
+    target: int,
 ) -> np.ndarray:
     """By how much the logit drops without each part."""
     import torch  # noqa: PLC0415

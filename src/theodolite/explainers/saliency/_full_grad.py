@@ -6,8 +6,8 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
     Maps,
-    Work,
     brought,
     checked,
     quietly,
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def full_grad(work: Work) -> Maps:
+def full_grad(work: ExplanationRequest) -> Maps:
     """One map per picture, from 0 to 1: the library stretches each part and the sum."""
     import torch  # noqa: PLC0415
 
@@ -49,7 +49,7 @@ def _biased(network: "torch.nn.Module") -> list["torch.nn.Module"]:
     return [m for m in network.modules() if type(m) in kinds and m.bias is not None]
 
 
-def _order(work: Work) -> list[int]:
+def _order(work: ExplanationRequest) -> list[int]:
     """The numbers of the layers with a bias, in the order in which they are used."""
     import torch  # noqa: PLC0415
 
@@ -81,7 +81,7 @@ def _order(work: Work) -> list[int]:
     return used
 
 
-def _plain_norms(work: Work) -> None:
+def _plain_norms(work: ExplanationRequest) -> None:
     """Take timm's batch norms apart: the library overlooks a norm that has its activation in it."""
     import torch  # noqa: PLC0415
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
     Maps,
-    Work,
     brought,
     cells,
     checked,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def saliency(work: Work) -> Maps:
+def saliency(work: ExplanationRequest) -> Maps:
     """How steep the logit is: the absolute gradient, its largest channel."""
     import torch  # noqa: PLC0415
 
@@ -34,7 +34,7 @@ def saliency(work: Work) -> Maps:
     return np.concatenate(parts)
 
 
-def integrated_gradients(work: Work) -> Maps:
+def integrated_gradients(work: ExplanationRequest) -> Maps:
     """The gradient along the line from the baseline, times how far the picture is from it."""
     import torch  # noqa: PLC0415
 
@@ -51,7 +51,7 @@ def integrated_gradients(work: Work) -> Maps:
     return np.concatenate(parts)
 
 
-def gradient_shap(work: Work) -> Maps:
+def gradient_shap(work: ExplanationRequest) -> Maps:
     """Integrated gradients at random points of the line, from a picture with noise."""
     import torch  # noqa: PLC0415
 
@@ -69,7 +69,7 @@ def gradient_shap(work: Work) -> Maps:
     return np.concatenate(parts)
 
 
-def occlusion(work: Work) -> Maps:
+def occlusion(work: ExplanationRequest) -> Maps:
     """By how much the score drops when a window is covered; the mean over windows at a pixel."""
     import torch  # noqa: PLC0415
 
@@ -88,7 +88,7 @@ def occlusion(work: Work) -> Maps:
     return np.concatenate(parts).astype(np.float32)
 
 
-def _windows(work: Work) -> tuple[int, int]:
+def _windows(work: ExplanationRequest) -> tuple[int, int]:
     """How large a window is, and how far it moves: by default a seventh of a side, and half."""
     shorter = min(work.pictures.shape[2:])
     window = work.options["window"] or max(shorter // 7, 1)
@@ -101,7 +101,7 @@ def _windows(work: Work) -> tuple[int, int]:
     return window, stride
 
 
-def kernel_shap(work: Work) -> Maps:
+def kernel_shap(work: ExplanationRequest) -> Maps:
     """Shapley values of the cells of a grid, estimated by a weighted linear fit."""
     import torch  # noqa: PLC0415
 
@@ -121,12 +121,12 @@ def kernel_shap(work: Work) -> Maps:
     return np.concatenate(parts).astype(np.float32)
 
 
-def _one_by_one(work: Work) -> "list[tuple[torch.Tensor, int]]":
+def _one_by_one(work: ExplanationRequest) -> "list[tuple[torch.Tensor, int]]":
     """Each picture alone, so that its map does not depend on the others."""
     return [(work.pictures[i : i + 1], target) for i, target in enumerate(work.targets)]
 
 
-def _joined(found: "torch.Tensor", work: Work) -> Maps:
+def _joined(found: "torch.Tensor", work: ExplanationRequest) -> Maps:
     """One number per pixel: the sum of its channels, or the one that is largest in size."""
     values = found.detach().cpu().numpy()
     if work.options["channels"] == "sum":

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
     Maps,
-    Work,
     brought,
     cells,
     checked,
@@ -22,7 +22,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def lime(work: Work) -> Maps:
+def lime(work: ExplanationRequest) -> Maps:
     """The weight of the segment that a pixel is in; or only the marks of the strongest."""
     checked(work)
     maps = [
@@ -32,7 +32,7 @@ def lime(work: Work) -> Maps:
     return np.stack(maps).astype(np.float32)
 
 
-def _one(work: Work, picture: np.ndarray, target: int) -> np.ndarray:
+def _one(work: ExplanationRequest, picture: np.ndarray, target: int) -> np.ndarray:
     library = brought("lime.lime_image", "lime")
     options = work.options
     explainer = library.LimeImageExplainer(
@@ -58,7 +58,7 @@ def _one(work: Work, picture: np.ndarray, target: int) -> np.ndarray:
     return np.asarray(weights[found.segments])
 
 
-def _classifier(work: Work) -> Any:
+def _classifier(work: ExplanationRequest) -> Any:
     import torch  # noqa: PLC0415
 
     scores = scorer(work)

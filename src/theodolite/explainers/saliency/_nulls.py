@@ -4,10 +4,10 @@ import zlib
 
 import numpy as np
 
-from theodolite.explainers.saliency._work import Maps, Work
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps
 
 
-def random(work: Work) -> Maps:
+def random(work: ExplanationRequest) -> Maps:
     """Uniform noise, of the picture and the seed: another picture has other noise."""
     rows, columns = work.pictures.shape[2:]
     maps = [
@@ -19,7 +19,7 @@ def random(work: Work) -> Maps:
     return np.stack(maps)
 
 
-def smooth_random(work: Work) -> Maps:
+def smooth_random(work: ExplanationRequest) -> Maps:
     """Broad random hills: noise that filling in from the neighbours does not undo."""
     from PIL import Image  # noqa: PLC0415
 
@@ -33,7 +33,7 @@ def smooth_random(work: Work) -> Maps:
     return np.stack(maps).astype(np.float32)
 
 
-def centre(work: Work) -> Maps:
+def centre(work: ExplanationRequest) -> Maps:
     """A bell in the middle: where photographers put things."""
     rows, columns = work.pictures.shape[2:]
     down, across = ((np.arange(size) + 0.5) / size - 0.5 for size in (rows, columns))

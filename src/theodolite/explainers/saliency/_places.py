@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.token_grid import MOST_LEADING, token_grid
-from theodolite.explainers.saliency._work import Work, fits
+from theodolite.explainers.saliency._work import ExplanationRequest, fits
 
 if TYPE_CHECKING:
     import torch
@@ -46,7 +46,7 @@ class Place:
         return torch.cat([before, patches], dim=1)
 
 
-def find_place(work: Work) -> Place:
+def find_place(work: ExplanationRequest) -> Place:
     """The layer that was named, else the last with places; found by one pass of one picture."""
     rows, columns = work.pictures.shape[2:]
     seen = _seen(work)
@@ -70,7 +70,7 @@ def find_place(work: Work) -> Place:
     return Place(name, module, leading, -1, (grid[0], grid[1]))
 
 
-def _seen(work: Work) -> Seen:
+def _seen(work: ExplanationRequest) -> Seen:
     """Every layer that was called, in the order in which they ended, and its output's shape."""
     import torch  # noqa: PLC0415
 
@@ -144,7 +144,7 @@ def _channel_axis(shape: tuple[int, ...], aspect: float) -> int:
     return -1 if last and not first else 1
 
 
-def _grid(seen: Seen, tokens: int, work: Work) -> tuple[int, int] | None:
+def _grid(seen: Seen, tokens: int, work: ExplanationRequest) -> tuple[int, int] | None:
     """Rows and columns of the patches: those of the convolution that cut the picture up."""
     import torch  # noqa: PLC0415
 

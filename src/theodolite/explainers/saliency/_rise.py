@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._work import Maps, Work, checked, scorer
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, checked, scorer
 
 if TYPE_CHECKING:
     import torch
 
 
-def rise(work: Work) -> Maps:
+def rise(work: ExplanationRequest) -> Maps:
     r"""One map per picture: :math:`\frac{1}{N p} \sum_i f(x \odot M_i)\, M_i`.
 
     A mask :math:`M_i` is a coarse grid of cells, each kept with probability :math:`p`, stretched to
@@ -38,7 +38,7 @@ def rise(work: Work) -> Maps:
     return np.asarray((maps / (total * keep)).numpy(), np.float32)
 
 
-def _drawn(work: Work) -> tuple["torch.Tensor", "torch.Tensor"]:
+def _drawn(work: ExplanationRequest) -> tuple["torch.Tensor", "torch.Tensor"]:
     """All coarse masks and their shifts (as shares of a cell), however they are batched later."""
     import torch  # noqa: PLC0415
 
@@ -48,7 +48,9 @@ def _drawn(work: Work) -> tuple["torch.Tensor", "torch.Tensor"]:
     return kept.float(), torch.rand(number, 2, generator=chance)
 
 
-def _masks(grids: "torch.Tensor", shifts: "torch.Tensor", work: Work) -> "torch.Tensor":
+def _masks(
+    grids: "torch.Tensor", shifts: "torch.Tensor", work: ExplanationRequest
+) -> "torch.Tensor":
     """Soft masks at the picture's size."""
     import torch  # noqa: PLC0415
 

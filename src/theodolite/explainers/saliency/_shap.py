@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
     Maps,
-    Work,
     brought,
     checked,
     quietly,
@@ -15,7 +15,7 @@ from theodolite.explainers.saliency._work import (
 )
 
 
-def shap(work: Work) -> Maps:
+def shap(work: ExplanationRequest) -> Maps:
     """What a pixel's region adds to the score, shared evenly among its pixels and channels."""
     checked(work)
     maps = [
@@ -25,7 +25,7 @@ def shap(work: Work) -> Maps:
     return np.stack(maps).astype(np.float32)
 
 
-def _one(work: Work, picture: np.ndarray, target: int) -> np.ndarray:
+def _one(work: ExplanationRequest, picture: np.ndarray, target: int) -> np.ndarray:
     library = brought("shap", "shap")
     # one masker a picture: the library keeps a blurred picture under a number that is used again
     rows, columns, _ = picture.shape
@@ -42,7 +42,7 @@ def _one(work: Work, picture: np.ndarray, target: int) -> np.ndarray:
     return np.asarray(values.sum(axis=2))
 
 
-def _score(work: Work, target: int) -> Any:
+def _score(work: ExplanationRequest, target: int) -> Any:
     import torch  # noqa: PLC0415
 
     scores = scorer(work)

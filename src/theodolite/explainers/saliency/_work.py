@@ -23,7 +23,7 @@ Maps = Float[np.ndarray, "samples rows columns"]
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class ExplanationRequest:
     """Pictures to explain, and how."""
 
     network: "torch.nn.Module"
@@ -128,7 +128,7 @@ def fits(output: Any, targets: tuple[int, ...]) -> None:
         raise EvidenceError("targets", f"class {wrong[0]}", f"0 to {shape[1] - 1}")
 
 
-def checked(work: Work) -> None:
+def checked(work: ExplanationRequest) -> None:
     """One pass of one picture, to refuse early what would fail late."""
     import torch  # noqa: PLC0415
 
@@ -139,7 +139,7 @@ def checked(work: Work) -> None:
 Scores = Callable[["torch.Tensor"], "torch.Tensor"]
 
 
-def scorer(work: Work) -> Scores:
+def scorer(work: ExplanationRequest) -> Scores:
     """Pictures to class scores: probabilities or logits, as the method's options say."""
     if work.options["score"] == "logit":
         return lambda pictures: work.network(pictures)

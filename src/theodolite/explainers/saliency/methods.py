@@ -31,7 +31,7 @@ from theodolite.explainers.saliency._options import OPTIONS, checked_options
 from theodolite.explainers.saliency._other_table import OTHERS
 from theodolite.explainers.saliency._rise import rise
 from theodolite.explainers.saliency._shap import shap
-from theodolite.explainers.saliency._work import Maps, Work, brought, own_copy
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, brought, own_copy
 from theodolite.explainers.saliency.technique import Technique
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ MODULES = {
     "lime": "lime.lime_image",
     "shap": "shap",
 }
-FUNCTIONS: Mapping[str, Callable[[Work], Maps]] = MappingProxyType(
+FUNCTIONS: Mapping[str, Callable[[ExplanationRequest], Maps]] = MappingProxyType(
     {
         **{name: partial(cam, name) for name in CLASSES},
         "full_grad": full_grad,
@@ -98,7 +98,7 @@ class Explainer:
         with torch.inference_mode(mode=False):  # the caller may be in it, gradients cannot
             given = torch.from_numpy(np.array(pictures, np.float32, order="C"))
             given = given.to("cpu" if first is None else first.device)
-            work = Work(
+            work = ExplanationRequest(
                 self.network, given, classes, self.layer, self.grid, self.seed, self.options
             )
             return FUNCTIONS[self.technique.name](work)

@@ -9,7 +9,7 @@ import numpy as np
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import aggregated
 from theodolite.evidence.sampling import LUCK, POOLED, another, pool_of, uniform
-from theodolite.metrics.base import Baseline
+from theodolite.metrics.base import NullModel
 
 
 def _with(evidence: RatingEvidence, **changed: Any) -> RatingEvidence:
@@ -27,7 +27,7 @@ def _at_random(evidence: RatingEvidence, seed: int) -> RatingEvidence:
     return _with(evidence, ratings=np.where(np.isnan(ratings), np.nan, answers))
 
 
-RANDOM_VOTES = Baseline(
+RANDOM_VOTES = NullModel(
     "votes at random", "every vote drawn from all answers of the scale alike", _at_random
 )
 
@@ -49,7 +49,7 @@ def _dealt_out(
     return _with(evidence, ratings=np.where(np.isnan(ratings), np.nan, evidence.scale[level]))
 
 
-DEALT_OUT = Baseline(
+DEALT_OUT = NullModel(
     "votes dealt out",
     "each rater gives each answer as often as they did, but to explanations at random",
     _dealt_out,
@@ -72,7 +72,7 @@ def _the_average(
     return _with(evidence, predicted=np.where(np.isnan(old), np.nan, mean))
 
 
-ALWAYS_THE_AVERAGE = Baseline(
+ALWAYS_THE_AVERAGE = NullModel(
     "always the average",
     "whatever the explanation, the average of all votes is predicted",
     _the_average,
@@ -98,7 +98,7 @@ def _of_another(
     return _with(evidence, predicted=np.where(np.isnan(old), np.nan, new))
 
 
-OTHER_PREDICTION = Baseline(
+OTHER_PREDICTION = NullModel(
     "shuffled samples",
     "each explanation with the prediction for another",
     _of_another,
@@ -106,6 +106,6 @@ OTHER_PREDICTION = Baseline(
 )
 
 
-def of_all(baseline: Baseline) -> Baseline:
+def of_all(baseline: NullModel) -> NullModel:
     """The same for a score that has all samples at once, and so needs no sums beforehand."""
     return replace(baseline, sums=None, make=baseline.made)

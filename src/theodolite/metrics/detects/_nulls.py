@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.metrics.base import Baseline
+from theodolite.metrics.base import NullModel
 
 
 def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
@@ -20,7 +20,7 @@ def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
     )
 
 
-BY_CHANCE = Baseline(
+BY_CHANCE = NullModel(
     "another picture's mask",
     "the unit's masks dealt out over other pictures, and the best formula for those",
     _by_chance,
@@ -34,7 +34,7 @@ def _other_units_accuracy(state: Any, seed: int) -> Any:
     return replace(state, right=state.right[..., order], asked=state.asked[..., order])
 
 
-SHUFFLED_UNITS = Baseline(
+SHUFFLED_UNITS = NullModel(
     "shuffled units",
     "each unit with the accuracy that belongs to another",
     _other_units_accuracy,

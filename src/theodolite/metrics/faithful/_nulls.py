@@ -14,20 +14,20 @@ from theodolite.evidence.surrogate_settings import (
     random_importances,
     sum_of_outputs,
 )
-from theodolite.metrics.base import Baseline
+from theodolite.metrics.base import NullModel
 
-RANDOM_IMPORTANCES = Baseline(
+RANDOM_IMPORTANCES = NullModel(
     "random importances",
     "the same concepts, each with an importance drawn from 0 to 1",
     random_importances,
 )
-RANDOM_CONCEPTS = Baseline(
+RANDOM_CONCEPTS = NullModel(
     "random concepts",
     "random directions with importances drawn from 0 to 1",
     random_concepts,
     sums=pool_of_samples,
 )
-AVERAGE = Baseline(
+AVERAGE = NullModel(
     "always the average",
     "no concepts: whatever the sample, the average of what the network puts out",
     lambda evidence, seed, sums: always_the_average(evidence, sums),
@@ -48,7 +48,7 @@ def _other_samples(
     return replace(evidence, linearised=pool[f"{POOLED}linearised"][other])
 
 
-OTHER_SAMPLES = Baseline(
+OTHER_SAMPLES = NullModel(
     "another sample's slope",
     "what the slope of the network at one sample says about another",
     _other_samples,

@@ -39,7 +39,7 @@ class Projects(Protocol):
 
 
 @runtime_checkable
-class Answers(Protocol):
+class SurrogateOutputs(Protocol):
     """A surrogate: outputs made of concepts."""
 
     def __call__(self, evidence: SurrogateEvidence, project: Projects) -> Outputs:
@@ -133,7 +133,7 @@ def _rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
     return _sparse(np.einsum("nd,nd->n", vectors[concept], head[of]), there)
 
 
-def _stored(name: str) -> Answers:
+def _stored(name: str) -> SurrogateOutputs:
     def answer(evidence: SurrogateEvidence, project: Projects) -> Outputs:
         del project
         return np.asarray(needed(evidence, name), float)
@@ -177,7 +177,7 @@ def _in(values: np.ndarray, loads: Loads) -> Loads:
     return loads.astype(values.dtype)
 
 
-SURROGATES: dict[str, Answers] = {
+SURROGATES: dict[str, SurrogateOutputs] = {
     "linear": _linear,
     "rebuilt": _rebuilt,
     "learned": _stored("learned"),

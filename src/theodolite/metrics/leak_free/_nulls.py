@@ -9,7 +9,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.sampling import POOLED, another, pool_of
-from theodolite.metrics.base import Baseline
+from theodolite.metrics.base import NullModel
 
 
 def _dealt(
@@ -31,7 +31,7 @@ def _nothing_but_the_concept(evidence: ConceptEvidence, seed: int) -> ConceptEvi
     return replace(evidence, values=values)
 
 
-CLEAN = Baseline(
+CLEAN = NullModel(
     "nothing but the concept",
     "each concept's values dealt out among samples that agree on it: it then tells nothing else",
     _nothing_but_the_concept,
@@ -47,7 +47,7 @@ def _vectors_of_the_concept(evidence: EmbeddingEvidence, seed: int) -> Embedding
     )
 
 
-CLEAN_VECTORS = Baseline(
+CLEAN_VECTORS = NullModel(
     "nothing but the concept",
     "each concept's vectors dealt out among samples that agree on it: they then tell nothing else",
     _vectors_of_the_concept,
@@ -60,7 +60,7 @@ def _other_samples_vectors(evidence: EmbeddingEvidence, seed: int) -> EmbeddingE
     return replace(evidence, vectors=np.asarray(evidence.vectors)[order])
 
 
-SHUFFLED_VECTORS = Baseline(
+SHUFFLED_VECTORS = NullModel(
     "shuffled samples", "each sample with the vectors of another", _other_samples_vectors
 )
 
@@ -76,7 +76,7 @@ def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvide
     return replace(evidence, explained=replace(said, truth=truth))
 
 
-ALIGNED_AT_RANDOM = Baseline(
+ALIGNED_AT_RANDOM = NullModel(
     "concepts dealt out",
     "which samples have the concept is drawn anew, so that aligned vectors are like the others",
     _aligned_at_random,
@@ -90,7 +90,7 @@ def _other_samples_truth(evidence: ConceptEvidence, seed: int) -> ConceptEvidenc
     return replace(evidence, truth=np.asarray(evidence.truth)[order], known=known)
 
 
-SHUFFLED_TRUTH = Baseline(
+SHUFFLED_TRUTH = NullModel(
     "shuffled samples", "each sample with the concepts of another", _other_samples_truth
 )
 
@@ -107,7 +107,7 @@ def _other_samples_predictions(
     return replace(evidence, predicted=pool[f"{POOLED}predicted"][other])
 
 
-SHUFFLED_PREDICTIONS = Baseline(
+SHUFFLED_PREDICTIONS = NullModel(
     "shuffled samples",
     "each sample with the prediction for another",
     _other_samples_predictions,
@@ -125,7 +125,7 @@ def _head_of_the_truth(evidence: InterventionEvidence, seed: int) -> Interventio
     return replace(evidence, right_after=right)
 
 
-HONEST_HEAD = Baseline(
+HONEST_HEAD = NullModel(
     "a head of the true concepts",
     "the same kind of head, trained on the true concepts",
     _head_of_the_truth,
@@ -140,6 +140,6 @@ def _never_corrected(evidence: InterventionEvidence, seed: int) -> InterventionE
     return replace(evidence, right_after=np.repeat(first, evidence.right_after.shape[2], axis=2))
 
 
-NOTHING_CORRECTED = Baseline(
+NOTHING_CORRECTED = NullModel(
     "nothing corrected", "the model's own concepts throughout", _never_corrected, random=False
 )

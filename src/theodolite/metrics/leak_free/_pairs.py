@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt
 
 from theodolite.metrics.base import ratio
-from theodolite.metrics.leak_free._terms import Said, rows_known
+from theodolite.metrics.leak_free._terms import ConceptTerms, rows_known
 from theodolite.stats.information import (
     BLOCK_BYTES,
     SMALL,
@@ -40,7 +40,7 @@ def per_concept(
 
 
 def value_pair_terms(
-    one: Said, pairs: Pairs, *, k: int, given_truth: bool = False
+    one: ConceptTerms, pairs: Pairs, *, k: int, given_truth: bool = False
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
     """Terms of the information between the values of two concepts, a block of pairs at a time.
 
@@ -58,7 +58,7 @@ def value_pair_terms(
 
 
 def _terms_of_pair(
-    one: Said,
+    one: ConceptTerms,
     i: int,
     j: int,
     k: int,
@@ -79,7 +79,7 @@ def _terms_of_pair(
     return terms
 
 
-def true_counts(one: Said) -> Float[np.ndarray, "2 2 concepts concepts"]:
+def true_counts(one: ConceptTerms) -> Float[np.ndarray, "2 2 concepts concepts"]:
     """How many samples have each of the four combinations of two true concepts, from products."""
     known = np.ones(one.truth.shape) if one.known is None else one.known.astype(float)
     there = one.truth * known
@@ -88,7 +88,7 @@ def true_counts(one: Said) -> Float[np.ndarray, "2 2 concepts concepts"]:
 
 
 def true_pair_terms(
-    one: Said, counts: Float[np.ndarray, "2 2 concepts concepts"], pairs: Pairs
+    one: ConceptTerms, counts: Float[np.ndarray, "2 2 concepts concepts"], pairs: Pairs
 ) -> Float[np.ndarray, "pairs samples"]:
     """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, from the counts of all pairs."""
     i, j = pairs.T

@@ -50,7 +50,7 @@ def share(
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class ConceptTerms:
     """The concepts' values, ready to be estimated from."""
 
     values: Float[np.ndarray, "samples concepts"]
@@ -60,7 +60,7 @@ class Said:
     known: Bool[np.ndarray, "samples concepts"] | None
 
 
-def said(evidence: ConceptEvidence, tie_seed: int) -> Said:
+def said(evidence: ConceptEvidence, tie_seed: int) -> ConceptTerms:
     """Values with ties broken, or rounded if they are whole numbers."""
     values = np.asarray(evidence.values, np.float64)
     discrete = is_discrete(values)
@@ -68,12 +68,12 @@ def said(evidence: ConceptEvidence, tie_seed: int) -> Said:
         keys = np.asarray(evidence.samples.index)
         values = tie_broken(values, keys, evidence.concepts.names, seed=tie_seed)
     known = evidence.known if evidence.known is None or not evidence.known.all() else None
-    return Said(
+    return ConceptTerms(
         np.round(values) if discrete else values, discrete, np.asarray(evidence.truth), known
     )
 
 
-def rows_known(one: Said, *concepts: int) -> Int[np.ndarray, " rows"] | slice:
+def rows_known(one: ConceptTerms, *concepts: int) -> Int[np.ndarray, " rows"] | slice:
     """The samples in which the truth of these concepts is known."""
     if one.known is None:
         return slice(None)

@@ -15,7 +15,13 @@ from theodolite.metrics.leak_free._pairs import (
     true_pair_terms,
     value_pair_terms,
 )
-from theodolite.metrics.leak_free._terms import WIDER, Said, rows_known, said, weighted_means
+from theodolite.metrics.leak_free._terms import (
+    WIDER,
+    ConceptTerms,
+    rows_known,
+    said,
+    weighted_means,
+)
 from theodolite.stats.information import plug_in_entropy, self_information
 
 Normaliser = Literal["reference", "truth"]
@@ -122,7 +128,7 @@ def _together(entropies: Float[np.ndarray, " concepts"], pairs: np.ndarray) -> n
 
 
 def _entropies(
-    one: Said, evidence: ConceptEvidence, k: int, tie_seed: int
+    one: ConceptTerms, evidence: ConceptEvidence, k: int, tie_seed: int
 ) -> Float[np.ndarray, " concepts"]:
     """Entropies of the values by the published convention; NaN where it gives nothing above 0."""
     found = []

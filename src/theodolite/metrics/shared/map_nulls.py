@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.sampling import POOLED, another, pool_of, uniform
-from theodolite.metrics.base import Baseline
+from theodolite.metrics.base import NullModel
 
 
 def _in_the_order_of(name: str) -> Callable[[SaliencyEvidence, int], SaliencyEvidence]:
@@ -27,15 +27,15 @@ def _in_the_order_of(name: str) -> Callable[[SaliencyEvidence, int], SaliencyEvi
 
 ORDERS = ("most_first", "least_first")
 CHANCES = (
-    Baseline(
+    NullModel(
         "a random map", "pixels removed in the order of a map of noise", _in_the_order_of("random"),
         random=False,
     ),
-    Baseline(
+    NullModel(
         "a smooth random map", "pixels removed in the order of a map of broad random hills",
         _in_the_order_of("smooth"), random=False,
     ),
-    Baseline(
+    NullModel(
         "image centre", "pixels removed from the middle of the picture outwards",
         _in_the_order_of("centre"), random=False,
     ),
@@ -49,7 +49,7 @@ def _another_map(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     return replace(evidence, changes=np.broadcast_to(away, shape))
 
 
-ANOTHER_MAP = Baseline(
+ANOTHER_MAP = NullModel(
     "another picture's map",
     "the distance to the map of a random other picture, which has nothing to do with this one",
     _another_map,
@@ -63,7 +63,7 @@ def _nothing_in_common(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidenc
     return replace(evidence, randomised_similarity=np.where(np.isnan(alike), np.nan, 0.0))
 
 
-NOTHING_IN_COMMON = Baseline(
+NOTHING_IN_COMMON = NullModel(
     "nothing in common",
     "a map that is another one altogether when the network has learnt nothing",
     _nothing_in_common,
@@ -85,7 +85,7 @@ def _maps_dealt_out(
     return replace(evidence, maps=np.where((other >= 0)[:, None, None], maps, 1.0))
 
 
-SHUFFLED_PICTURES = Baseline(
+SHUFFLED_PICTURES = NullModel(
     "another picture's map",
     "the maps dealt out over the pictures",
     _maps_dealt_out,
@@ -105,7 +105,7 @@ def _centred(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     return replace(evidence, maps=np.broadcast_to(centre_map(rows, columns), evidence.maps.shape))
 
 
-IMAGE_CENTRE = Baseline(
+IMAGE_CENTRE = NullModel(
     "image centre", "one hill in the middle of every picture", _centred, random=False
 )
 
@@ -115,7 +115,7 @@ def _flat(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     return replace(evidence, maps=np.broadcast_to(1.0, evidence.maps.shape))
 
 
-FLAT_MAP = Baseline(
+FLAT_MAP = NullModel(
     "flat map", "all pixels alike: the share of the picture that the object covers", _flat,
     random=False,
 )  # fmt: skip
@@ -128,4 +128,4 @@ def _noise(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
     )
 
 
-NOISE = Baseline("noise", "every pixel drawn at random", _noise)
+NOISE = NullModel("noise", "every pixel drawn at random", _noise)

@@ -9,7 +9,7 @@ import numpy as np
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.sampling import POOLED, another, pool_of, uniform
-from theodolite.metrics.base import Baseline
+from theodolite.metrics.base import NullModel
 
 _ANNOTATION = ("truth", "known")
 
@@ -74,18 +74,18 @@ def told_the_truth(evidence: ConceptEvidence) -> ConceptEvidence:
     return replace(evidence, **changed)
 
 
-SHUFFLED_CONCEPTS = Baseline(
+SHUFFLED_CONCEPTS = NullModel(
     "shuffled concepts",
     "the same ranking with the concepts' names dealt out at random",
     _shuffled_concepts,
 )
-SHUFFLED_SAMPLES = Baseline(
+SHUFFLED_SAMPLES = NullModel(
     "another sample's concepts",
     "the same ranking, checked against the concepts of a random other sample",
     _shuffled_samples,
     sums=_some_annotation,
 )
-MOST_COMMON = Baseline(
+MOST_COMMON = NullModel(
     "the most common concepts",
     "always naming the concepts that are most often there, without looking",
     _most_common,
@@ -103,13 +103,13 @@ def _permuted_truth(axis: int) -> Any:
 
 
 SHUFFLED_ANNOTATION = (
-    Baseline(
+    NullModel(
         "shuffled classes",
         "each concept's annotation dealt out over the classes at random",
         _permuted_truth(1),
         on="state",
     ),
-    Baseline(
+    NullModel(
         "shuffled concepts",
         "each class's annotation dealt out over the concepts at random",
         _permuted_truth(0),
@@ -155,13 +155,13 @@ def _random_peaks(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     return replace(evidence, maps=maps.reshape(n, k, *grid))
 
 
-IMAGE_CENTRE = Baseline(
+IMAGE_CENTRE = NullModel(
     "image centre",
     "every map replaced by one that points at the middle of the picture",
     _with_one_map(centre_map),
     random=False,
 )
-UNIFORM_MAP = Baseline(
+UNIFORM_MAP = NullModel(
     "uniform map",
     "every map replaced by a flat one, of which any region is as good as any other (a part at "
     "several places counts once)",
@@ -169,12 +169,12 @@ UNIFORM_MAP = Baseline(
     random=False,
     options={"ties": "share"},
 )
-SHUFFLED_MAPS = Baseline(
+SHUFFLED_MAPS = NullModel(
     "shuffled concepts", "the maps of one picture dealt out over its concepts", _shuffled_maps
 )
-RANDOM_POINT = Baseline(
+RANDOM_POINT = NullModel(
     "random point", "a random point of the picture instead of the annotated one", _random_points
 )
-RANDOM_PEAK = Baseline(
+RANDOM_PEAK = NullModel(
     "random point", "a random point of the picture instead of the map's peak", _random_peaks
 )

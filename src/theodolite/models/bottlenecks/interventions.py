@@ -10,8 +10,8 @@ from scipy.special import entr, softmax
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
-from theodolite.models.bottlenecks.settings import BottleneckSettings, Labelled
-from theodolite.models.bottlenecks.trained import Said, Scores, Trained, answers
+from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite.models.bottlenecks.trained import ConceptValues, Scores, TrainedBottleneck, answers
 
 if TYPE_CHECKING:
     import torch
@@ -20,7 +20,7 @@ Mask = Bool[np.ndarray, "samples concepts"]
 Urgency = Float[np.ndarray, "samples concepts"]
 
 
-Policy = Callable[[Trained, Said, Mask, Mask, np.random.Generator], Urgency]
+Policy = Callable[[TrainedBottleneck, ConceptValues, Mask, Mask, np.random.Generator], Urgency]
 """Which concept to ask for next: the one with the highest number that is not known yet.
 
 A policy is given the bottleneck, what it says, which concepts are known, the truth and a
@@ -28,14 +28,22 @@ generator. It must not look at the truth of concepts that are not known."""
 
 
 def at_random(
-    trained: Trained, said: Said, known: Mask, truth: Mask, rng: np.random.Generator
+    trained: TrainedBottleneck,
+    said: ConceptValues,
+    known: Mask,
+    truth: Mask,
+    rng: np.random.Generator,
 ) -> Urgency:
     """For each sample any of the concepts not known yet, all equally likely."""
     return rng.random(known.shape)
 
 
 def most_uncertain(
-    trained: Trained, said: Said, known: Mask, truth: Mask, rng: np.random.Generator
+    trained: TrainedBottleneck,
+    said: ConceptValues,
+    known: Mask,
+    truth: Mask,
+    rng: np.random.Generator,
 ) -> Urgency:
     """The concept whose predicted probability is nearest to one half."""
     return -np.abs(said.probabilities.astype(float) - 0.5)
@@ -63,7 +71,12 @@ class Cooperative:
     """One for each concept; needed only with a weight of cost."""
 
     def __call__(
-        self, trained: Trained, said: Said, known: Mask, truth: Mask, rng: np.random.Generator
+        self,
+        trained: TrainedBottleneck,
+        said: ConceptValues,
+        known: Mask,
+        truth: Mask,
+        rng: np.random.Generator,
     ) -> Urgency:
         """The score of each concept."""
         p = said.probabilities.astype(float)
@@ -77,7 +90,9 @@ class Cooperative:
         return np.asarray(urgency)
 
 
-def _expected_change(trained: Trained, said: Said, known: Mask, truth: Mask) -> Urgency:
+def _expected_change(
+    trained: TrainedBottleneck, said: ConceptValues, known: Mask, truth: Mask
+) -> Urgency:
     """How much the probability of the predicted class changes when a concept is told."""
     now = softmax(trained.intervened(said, known, truth).astype(float), axis=1)
     chosen = now.argmax(axis=1)
@@ -107,7 +122,12 @@ POLICIES: dict[PolicyName, Policy] = {
 
 
 def intervention_order(
-    trained: Trained, said: Said, truth: Mask, *, policy: PolicyName | Policy, seed: int = 0
+    trained: TrainedBottleneck,
+    said: ConceptValues,
+    truth: Mask,
+    *,
+    policy: PolicyName | Policy,
+    seed: int = 0,
 ) -> Int[np.ndarray, "samples concepts"]:
     """The concepts of each sample in the order in which they are asked for.
 
@@ -126,8 +146,8 @@ def intervention_order(
 
 
 def intervention_curve(
-    trained: Trained,
-    said: Said,
+    trained: TrainedBottleneck,
+    said: ConceptValues,
     truth: Mask,
     labels: Int[np.ndarray, " samples"],
     *,
@@ -165,8 +185,8 @@ class ReferenceHead:
 
 def reference_head(
     settings: BottleneckSettings,
-    train: Labelled,
-    validation: Labelled,
+    train: LabelledFeatures,
+    validation: LabelledFeatures,
     *,
     n_classes: int,
     seed: int,

@@ -18,7 +18,7 @@ Vectors = Float[Tensor, "samples concepts size"]
 _building = Lock()
 
 
-class Spoken(NamedTuple):
+class BottleneckOutput(NamedTuple):
     """What a bottleneck says of a batch, on the way from the input to the classes."""
 
     logits: Concepts
@@ -44,11 +44,11 @@ class ConceptBottleneck(nn.Module):
         super().__init__()
         self.encoder, self.head, self.encoding = encoder, head, encoding
 
-    def forward(self, x: Tensor, truth: Tensor | None = None) -> Spoken:
+    def forward(self, x: Tensor, truth: Tensor | None = None) -> BottleneckOutput:
         """The concepts and the class scores. The truth is not needed, and not used."""
         logits = self.encoder(x)
         values = concept_values(logits, self.encoding)
-        return Spoken(logits, values, self.head(values))
+        return BottleneckOutput(logits, values, self.head(values))
 
 
 class ConceptEmbedding(nn.Module):
@@ -90,7 +90,7 @@ class ConceptEmbedding(nn.Module):
         self.scoring, self.scoring_bias = layers.weight, layers.bias
         self.generator: torch.Generator | None = None
 
-    def forward(self, x: Tensor, truth: Tensor | None = None) -> Spoken:
+    def forward(self, x: Tensor, truth: Tensor | None = None) -> BottleneckOutput:
         """The concepts and the class scores; ``truth`` is for interventions in training."""
         both = self.vectors(self.encoder(x)).unflatten(1, (-1, 2 * self.size))
         logits = (both * self.scoring).sum(dim=2) + self.scoring_bias
@@ -103,7 +103,7 @@ class ConceptEmbedding(nn.Module):
         share = probabilities.unsqueeze(2)
         weighted = share * positive + (1 - share) * negative
         scores = self.head(weighted.flatten(1))
-        return Spoken(logits, probabilities, scores, positive, negative, weighted)
+        return BottleneckOutput(logits, probabilities, scores, positive, negative, weighted)
 
 
 Network = ConceptBottleneck | ConceptEmbedding

@@ -69,7 +69,7 @@ class BottleneckSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledFeatures:
     """Samples with their concepts and classes."""
 
     inputs: Shaped[np.ndarray, "samples *shape"]

@@ -22,7 +22,7 @@ HEAD_ROWS = 16_384
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Said:
+class ConceptValues:
     """What a bottleneck says of samples."""
 
     values: Concepts
@@ -41,14 +41,14 @@ class Said:
         """The class with the highest score."""
         return np.asarray(self.scores.argmax(axis=1))
 
-    def rows(self, which: Shaped[np.ndarray, " _"]) -> "Said":
+    def rows(self, which: Shaped[np.ndarray, " _"]) -> "ConceptValues":
         """What it says of some of the samples."""
         given: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         return replace(self, **{n: a[which] for n, a in given.items() if a is not None})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Trained:
+class TrainedBottleneck:
     """A bottleneck with its settings and its weights."""
 
     settings: BottleneckSettings
@@ -72,7 +72,7 @@ class Trained:
         input_shape: tuple[int, ...],
         n_concepts: int,
         n_classes: int,
-    ) -> "Trained":
+    ) -> "TrainedBottleneck":
         """The bottleneck that :meth:`arrays` was taken from."""
         import torch  # noqa: PLC0415
 
@@ -93,14 +93,14 @@ class Trained:
             )  # fmt: skip
         network.load_state_dict({n: torch.from_numpy(a.copy()) for n, a in given.items()})
         absent, present = intervention_values(settings, n_concepts)
-        return Trained(
+        return TrainedBottleneck(
             settings=settings,
             network=network,
             absent=arrays.get("absent", absent),
             present=arrays.get("present", present),
         )
 
-    def say(self, inputs: Shaped[np.ndarray, "samples *shape"], batch: int = 1024) -> Said:
+    def say(self, inputs: Shaped[np.ndarray, "samples *shape"], batch: int = 1024) -> ConceptValues:
         """Concepts and classes of these inputs."""
         import torch  # noqa: PLC0415
 
@@ -116,7 +116,7 @@ class Trained:
             for name, first in spoken[0].items()
             if first is not None
         }
-        return Said(probabilities=_sigmoid(said["logits"]), **said)
+        return ConceptValues(probabilities=_sigmoid(said["logits"]), **said)
 
     def answer(self, bottleneck: Concepts | Vectors) -> Scores:
         """The class scores that the head alone gives for concept values, or vectors of a CEM."""
@@ -124,7 +124,7 @@ class Trained:
 
     def intervened(
         self,
-        said: Said,
+        said: ConceptValues,
         mask: Bool[np.ndarray, "samples concepts"],
         truth: Bool[np.ndarray, "samples concepts"],
     ) -> Scores:

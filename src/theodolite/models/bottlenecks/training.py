@@ -15,23 +15,29 @@ from theodolite.models.bottlenecks.checkpoint import Checkpoint
 from theodolite.models.bottlenecks.model import Network, build, build_head
 from theodolite.models.bottlenecks.seeded_training import Batch, Loss, Schedule
 from theodolite.models.bottlenecks.seeded_training import train as fit
-from theodolite.models.bottlenecks.settings import BottleneckSettings, Labelled
-from theodolite.models.bottlenecks.trained import Trained, as_inputs, intervention_values
+from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite.models.bottlenecks.trained import TrainedBottleneck, as_inputs, intervention_values
 
-__all__ = ["BottleneckSettings", "Labelled", "Trained", "fit_bottleneck", "fit_head"]
+__all__ = [
+    "BottleneckSettings",
+    "LabelledFeatures",
+    "TrainedBottleneck",
+    "fit_bottleneck",
+    "fit_head",
+]
 
 
 def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
     settings: BottleneckSettings,
-    train: Labelled,
-    validation: Labelled,
+    train: LabelledFeatures,
+    validation: LabelledFeatures,
     *,
     n_classes: int,
     seed: int,
     checkpoint: Path | None = None,
     save_every: float = 5.0,
     progress: Progress = silent,
-) -> Trained:
+) -> TrainedBottleneck:
     r"""Train a bottleneck until its loss on the validation samples no longer falls.
 
     Joint training minimises :math:`\lambda L_c + L_y`: the mean binary cross-entropy of the
@@ -76,7 +82,9 @@ def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
         progress=lambda done, total: progress(what, done, total),
     )
     absent, present = intervention_values(settings, n_concepts)
-    trained = Trained(settings=settings, network=network.eval(), absent=absent, present=present)
+    trained = TrainedBottleneck(
+        settings=settings, network=network.eval(), absent=absent, present=present
+    )
     if settings.kind == "cbm" and settings.encoding == "logit":
         logits = trained.say(train.inputs).logits
         absent, present = intervention_values(settings, n_concepts, logits)
@@ -89,8 +97,8 @@ def fit_bottleneck(  # noqa: PLR0913  all that makes up one training
 
 def fit_head(
     settings: BottleneckSettings,
-    train: Labelled,
-    validation: Labelled,
+    train: LabelledFeatures,
+    validation: LabelledFeatures,
     *,
     n_classes: int,
     seed: int,
@@ -104,7 +112,9 @@ def fit_head(
     return head
 
 
-def _head_rows(trained: Trained, data: Labelled) -> Float[np.ndarray, "samples concepts"]:
+def _head_rows(
+    trained: TrainedBottleneck, data: LabelledFeatures
+) -> Float[np.ndarray, "samples concepts"]:
     if trained.settings.training == "sequential":
         return trained.say(data.inputs).values
     return np.where(data.truth, trained.present, trained.absent)
@@ -114,7 +124,7 @@ def _fit_head(
     head: nn.Module,
     settings: BottleneckSettings,
     rows: tuple[np.ndarray, np.ndarray],
-    data: tuple[Labelled, Labelled],
+    data: tuple[LabelledFeatures, LabelledFeatures],
     seed: int,
     progress: Progress,
 ) -> None:
@@ -167,7 +177,7 @@ def _schedule(settings: BottleneckSettings, seed: int, *, head: bool = False) ->
     )
 
 
-def _check(train: Labelled, validation: Labelled, n_classes: int) -> None:
+def _check(train: LabelledFeatures, validation: LabelledFeatures, n_classes: int) -> None:
     for what, came, needed in (
         ("inputs", validation.input_shape, train.input_shape),
         ("concepts", validation.truth.shape[1], train.truth.shape[1]),
@@ -181,7 +191,7 @@ def _check(train: Labelled, validation: Labelled, n_classes: int) -> None:
             )
 
 
-def _arrays(data: Labelled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _arrays(data: LabelledFeatures) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return as_inputs(data.inputs), data.truth.astype(np.float32), data.labels.astype(np.int64)
 
 
@@ -189,7 +199,7 @@ def _brightest(inputs: np.ndarray) -> float:
     return 1.0 if inputs.dtype == np.uint8 and inputs.max() <= 1 else 255.0
 
 
-def _digest(data: Labelled) -> str:
+def _digest(data: LabelledFeatures) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for array in (data.inputs, data.truth, data.labels):
         digest.update(f"{array.dtype}{array.shape}".encode())

@@ -16,7 +16,7 @@ INSTALL = "Install it: pip install 'theodolite[clip]'."
 SAFE = {"use_safetensors": True, "trust_remote_code": False}
 
 
-class Pictures(nn.Module):
+class PictureTower(nn.Module):
     """From prepared pictures to vectors, a plain tensor."""
 
     def __init__(self, vision: nn.Module, projection: nn.Module | None) -> None:
@@ -48,7 +48,9 @@ def transformers_towers(source: str) -> Towers:
     bias = getattr(network, "logit_bias", None)
     texts = _sentences(network, tokens, filled=bias is not None)
     vision = network.config.vision_config
-    pictures = Pictures(network.vision_model, getattr(network, "visual_projection", None)).eval()
+    pictures = PictureTower(
+        network.vision_model, getattr(network, "visual_projection", None)
+    ).eval()
     side = vision.image_size // vision.patch_size
     with torch.inference_mode():
         dimensions = int(texts(["a"]).shape[-1])

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from PIL import Image
 
 from theodolite.errors import RefusedInput
-from theodolite.evidence.produced import Progress, Workshop, silent
+from theodolite.evidence.produced import Progress, WorkContext, silent
 from theodolite.io.arrays import read_npy, write_npy
 from theodolite.io.text import read_json
 from theodolite.models.classifier import Classifier
@@ -116,7 +116,7 @@ class StandsIn:
 
 
 def embedder_for(
-    name: str, weights: Path | None, classifier: StandsIn, workshop: Workshop
+    name: str, weights: Path | None, classifier: StandsIn, workshop: WorkContext
 ) -> Embedder:
     """An embedding by name; ``classifier`` is for the offline stand-in."""
     stands_in = classifier.load()

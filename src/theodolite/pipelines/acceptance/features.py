@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.datasets.votes.voted import Shown
+from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError
 from theodolite.models.acceptance.words import length_features, word_features
 from theodolite.pipelines.acceptance.embedding import Embedder
@@ -44,7 +44,7 @@ LEAST_SHARE = 0.01
 class Explanations:
     """Explanations to be scored, rated or not."""
 
-    shown: Sequence[Shown]
+    shown: Sequence[ShownExplanation]
     techniques: Sequence[str]
     """The technique of each; empty if it is not known."""
     clusters: Int[np.ndarray, " explanations"]
@@ -65,7 +65,7 @@ class Explanations:
         return said
 
 
-class Described:
+class ExplanationFeatures:
     """Blocks of features of some explanations; each is computed when first asked for."""
 
     def __init__(
@@ -158,7 +158,7 @@ class Described:
         return np.hstack([own - mean(own) / sizes, alike])
 
 
-def common_labels(shown: Sequence[Shown]) -> tuple[str, ...]:
+def common_labels(shown: Sequence[ShownExplanation]) -> tuple[str, ...]:
     """Labels that are worth a feature each: at most 26, the commonest first."""
     counts = Counter(one.label for one in shown if one.label)
     enough = [(-n, label) for label, n in counts.items() if n >= LEAST_SHARE * len(shown)]

@@ -13,7 +13,7 @@ from theodolite.models.acceptance.fitting import Known, fit_scorer
 from theodolite.models.acceptance.scorer import Scorer
 from theodolite.models.acceptance.settings import GRADIENT, ScorerSettings
 from theodolite.models.acceptance.splits import Apart, Split, folds, split
-from theodolite.pipelines.acceptance.features import Described
+from theodolite.pipelines.acceptance.features import ExplanationFeatures
 
 Predictions = Float[np.ndarray, " explanations"]
 VALIDATION = 7
@@ -44,7 +44,7 @@ class AcceptanceModel(ScorerSettings):
 
 
 @dataclass(frozen=True, eq=False)
-class Rated:
+class RatedExplanations:
     """Ratings as a score learns them: one number from 0 to 1 for each explanation."""
 
     targets: Predictions
@@ -56,7 +56,7 @@ class Rated:
     high: float
 
     @classmethod
-    def of(cls, evidence: RatingEvidence, how: Aggregate, ties: Ties) -> "Rated":
+    def of(cls, evidence: RatingEvidence, how: Aggregate, ties: Ties) -> "RatedExplanations":
         """One number for the votes on each."""
         low, high = float(evidence.scale[0]), float(evidence.scale[-1])
         votes = aggregated(evidence.ratings, evidence.scale, how, ties)
@@ -76,13 +76,13 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class Parting:
+class SplitSettings:
     """Which explanations a score must not have seen: ``folds`` parts, or 70, 15 and 15 per cent."""
 
     apart: Apart = "picture"
     folds: int = 5
 
-    def splits(self, rated: Rated, seed: int) -> list[Split]:
+    def splits(self, rated: RatedExplanations, seed: int) -> list[Split]:
         """Each explanation is in the test of one of them at most."""
         if self.folds == 0 or self.apart == "both":
             return [split(rated.pictures, rated.techniques, apart=self.apart, seed=seed)]
@@ -90,11 +90,11 @@ class Parting:
         fold = folds(groups, self.folds, seed=seed)
         return [self._split(groups, fold == number, seed) for number in range(self.folds)]
 
-    def whole(self, rated: Rated, seed: int) -> Split:
+    def whole(self, rated: RatedExplanations, seed: int) -> Split:
         """All for learning, apart from what the epoch is chosen by."""
         return self._split(self._groups(rated), np.zeros(len(rated.targets), bool), seed)
 
-    def _groups(self, rated: Rated) -> Int[np.ndarray, " explanations"]:
+    def _groups(self, rated: RatedExplanations) -> Int[np.ndarray, " explanations"]:
         if self.apart == "none":
             return np.arange(len(rated.targets))
         if self.apart != "technique":
@@ -113,7 +113,11 @@ class Parting:
 
 
 def predictions(
-    model: AcceptanceModel, described: Described, rated: Rated, splits: Sequence[Split], seed: int
+    model: AcceptanceModel,
+    described: ExplanationFeatures,
+    rated: RatedExplanations,
+    splits: Sequence[Split],
+    seed: int,
 ) -> Predictions:
     """What scores expect that have not seen the explanation; NaN where none is so."""
     features = described.matrix(model.blocks)
@@ -125,7 +129,11 @@ def predictions(
 
 
 def fitted(
-    model: AcceptanceModel, described: Described, rated: Rated, part: Split, seed: int
+    model: AcceptanceModel,
+    described: ExplanationFeatures,
+    rated: RatedExplanations,
+    part: Split,
+    seed: int,
 ) -> Scorer:
     """One score, from the explanations of a split that are not for testing and were rated."""
     features = described.matrix(model.blocks)

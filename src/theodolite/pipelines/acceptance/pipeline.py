@@ -11,7 +11,7 @@ import numpy as np
 from theodolite.datasets.votes.voted import VotedExplanations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.produced import Compared, Made, Workshop
+from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.evidence.rating_summary import Aggregate, Ties
 from theodolite.models.acceptance.score_file import tested_on
 from theodolite.models.acceptance.scorer import Scorer
@@ -19,14 +19,14 @@ from theodolite.models.acceptance.splits import Apart
 from theodolite.pipelines.acceptance.embedding import StandsIn, embedder_for
 from theodolite.pipelines.acceptance.features import (
     NEED_VECTORS,
-    Described,
+    ExplanationFeatures,
     Explanations,
     common_labels,
 )
 from theodolite.pipelines.acceptance.models import (
     AcceptanceModel,
-    Parting,
-    Rated,
+    RatedExplanations,
+    SplitSettings,
     fitted,
     predictions,
 )
@@ -53,7 +53,7 @@ DEFAULT = {
 class Learnt:
     """A score that was fitted to all ratings, and evidence on how well such scores do."""
 
-    made: Made
+    made: Produced
     scorer: Scorer
     model: AcceptanceModel
     labels: tuple[str, ...]
@@ -97,20 +97,20 @@ class AcceptancePipeline:
     """Of the votes, for the card of the learned score."""
     notes: tuple[str, ...] = ()
 
-    def make(self, data: VotedExplanations, workshop: Workshop) -> Made:
+    def make(self, data: VotedExplanations, workshop: WorkContext) -> Produced:
         """Learn all scores, and let each foretell votes on what it has not seen."""
         return self.learn(data, workshop).made
 
-    def learn(self, data: VotedExplanations, workshop: Workshop) -> Learnt:
+    def learn(self, data: VotedExplanations, workshop: WorkContext) -> Learnt:
         """The same, with the first score itself."""
         self._check()
         asked = self._asked(data)
-        rated = Rated.of(asked, self.aggregate, self.ties)
+        rated = RatedExplanations.of(asked, self.aggregate, self.ties)
         described = self._described(data, asked, workshop)
-        parting = Parting(self.apart, self.parts)
+        parting = SplitSettings(self.apart, self.parts)
         found = self._predicted(described, rated, parting, workshop)
         first, *others = [
-            Compared(
+            ComparedModel(
                 name,
                 self._about(name),
                 [[replace(asked, predicted=one)] for one in found[name]],
@@ -119,7 +119,7 @@ class AcceptancePipeline:
         ]
         seed, model = workshop.seeds[0], self.models[first.name]
         scorer = fitted(model, described, rated, parting.whole(rated, seed), seed)
-        made = Made(
+        made = Produced(
             evidence=first.evidence,
             about={
                 **first.about,
@@ -150,7 +150,11 @@ class AcceptancePipeline:
         return (0 if self.apart == "both" else 5) if self.folds is None else self.folds
 
     def _predicted(
-        self, described: Described, rated: Rated, parting: Parting, workshop: Workshop
+        self,
+        described: ExplanationFeatures,
+        rated: RatedExplanations,
+        parting: SplitSettings,
+        workshop: WorkContext,
     ) -> dict[str, list[np.ndarray]]:
         """By score and seed."""
         main = next(iter(self.models))
@@ -169,8 +173,8 @@ class AcceptancePipeline:
         return found
 
     def described(
-        self, given: Explanations, labels: tuple[str, ...], workshop: Workshop
-    ) -> Described:
+        self, given: Explanations, labels: tuple[str, ...], workshop: WorkContext
+    ) -> ExplanationFeatures:
         """Features of explanations; the embedding is loaded if a score needs it."""
         needed = {block for model in self.models.values() for block in model.blocks}
         embedder = None
@@ -181,7 +185,7 @@ class AcceptancePipeline:
                 self._stands_in(),
                 workshop,
             )
-        return Described(given, embedder, self.rendering, labels)
+        return ExplanationFeatures(given, embedder, self.rendering, labels)
 
     def digests(self) -> dict[str, str]:
         """Of the weights that vectors are made with."""
@@ -191,8 +195,8 @@ class AcceptancePipeline:
         return StandsIn(self.classifier, self.classifier_weights, self.class_names)
 
     def _described(
-        self, data: VotedExplanations, asked: RatingEvidence, workshop: Workshop
-    ) -> Described:
+        self, data: VotedExplanations, asked: RatingEvidence, workshop: WorkContext
+    ) -> ExplanationFeatures:
         return self.described(explanations_of(data, asked), common_labels(data.shown), workshop)
 
     def _asked(self, data: VotedExplanations) -> RatingEvidence:
@@ -201,13 +205,13 @@ class AcceptancePipeline:
             raise EvidenceError("question", repr(name), f"one of {list(data.questions)}")
         return with_numbers(data, data.questions[name])
 
-    def _other_votes(self, data: VotedExplanations) -> list[Compared]:
+    def _other_votes(self, data: VotedExplanations) -> list[ComparedModel]:
         """Votes from which nothing is learnt: other questions, and other sets beside these."""
         own = self.question or next(iter(data.questions))
         votes = [(data, name) for name in data.questions if name != own]
         votes += [(other, name) for other in data.beside for name in other.questions]
         return [
-            Compared(
+            ComparedModel(
                 f"votes-{number}",
                 {"kind": "votes", "votes": named(of, name)},
                 [[with_numbers(of, of.questions[name])]],
@@ -238,7 +242,7 @@ class AcceptancePipeline:
         return about | ({"variant": model.variant} if model.scorer in ("linear", "mlp") else {})
 
     def _facts(
-        self, asked: RatingEvidence, described: Described, predicted: np.ndarray
+        self, asked: RatingEvidence, described: ExplanationFeatures, predicted: np.ndarray
     ) -> tuple[tuple[str, float | int | str], ...]:
         first = next(iter(self.models))
         groups = asked.samples.clusters
@@ -252,7 +256,7 @@ class AcceptancePipeline:
             ("embedding", self.embedding or "none"),
         )
 
-    def _said(self, asked: RatingEvidence, described: Described) -> list[str]:
+    def _said(self, asked: RatingEvidence, described: ExplanationFeatures) -> list[str]:
         known = asked.samples.clusters is not None
         notes = [f"Scores are tested on {tested_on(self.apart, known=known)}."]
         if described.embedder is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
-from theodolite.datasets.votes.voted import Shown
+from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.explainers.rendering import (
     Values,
@@ -63,7 +63,10 @@ class Rendering:
 
 
 def vectors_of(
-    shown: Sequence[Shown], techniques: Sequence[str], rendering: Rendering, embedder: Embedder
+    shown: Sequence[ShownExplanation],
+    techniques: Sequence[str],
+    rendering: Rendering,
+    embedder: Embedder,
 ) -> Float[np.ndarray, "explanations dimensions"]:
     """A vector of each explanation, of whatever kind it is.
 
@@ -88,7 +91,7 @@ def vectors_of(
     return found
 
 
-def spoken_text(shown: Shown, technique: str, rendering: Rendering) -> str:
+def spoken_text(shown: ShownExplanation, technique: str, rendering: Rendering) -> str:
     """An explanation in words, or the concepts that matter most; empty for a map."""
     if shown.text or shown.concepts is None:
         return shown.text
@@ -100,7 +103,7 @@ def spoken_text(shown: Shown, technique: str, rendering: Rendering) -> str:
     )
 
 
-def _kind(shown: Shown, row: int, rendering: Rendering) -> str:
+def _kind(shown: ShownExplanation, row: int, rendering: Rendering) -> str:
     if shown.text:
         return "text"
     if shown.concepts is not None:
@@ -113,7 +116,7 @@ def _kind(shown: Shown, row: int, rendering: Rendering) -> str:
     )  # fmt: skip
 
 
-def _name(shown: Shown, rendering: Rendering) -> str:
+def _name(shown: ShownExplanation, rendering: Rendering) -> str:
     """All that decides the picture."""
     files = [sha256_of(path) for path in (shown.picture, shown.map) if path is not None]
     overlay = ["overlay"] if shown.overlay else []
@@ -121,7 +124,7 @@ def _name(shown: Shown, rendering: Rendering) -> str:
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def _picture(shown: Shown, rendering: Rendering) -> Image.Image:
+def _picture(shown: ShownExplanation, rendering: Rendering) -> Image.Image:
     assert shown.map is not None  # noqa: S101  looked at before
     if shown.map.suffix != ".npy":
         rendered = read_picture(shown.map)

@@ -9,13 +9,18 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import TypeAdapter, ValidationError
 
-from theodolite.datasets.votes.voted import Shown
+from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError, RefusedInput, printable
 from theodolite.io.paths import confined
 from theodolite.io.text import json_from, read_csv, read_json, read_text
 from theodolite.models.acceptance.score_file import LearnedScore, ScoreCard, load_scorer
 from theodolite.pipelines.acceptance.embedding import Embedder
-from theodolite.pipelines.acceptance.features import BLOCKS, NEED_VECTORS, Described, Explanations
+from theodolite.pipelines.acceptance.features import (
+    BLOCKS,
+    NEED_VECTORS,
+    ExplanationFeatures,
+    Explanations,
+)
 from theodolite.pipelines.acceptance.rendering import Rendering
 
 TEXTS = ("text", "context", "label", "technique", "id")
@@ -23,7 +28,7 @@ PICTURES = (".png", ".jpg", ".jpeg")
 
 
 @dataclass(frozen=True, eq=False)
-class Unrated:
+class UnratedExplanations:
     """Explanations from a file or folder, with their names."""
 
     ids: tuple[str, ...]
@@ -67,7 +72,9 @@ def rated(
         )
     rendering, blocks = rendering_of(card), (*card.features, *card.straight)
     _check_said(card, given.beside(blocks, rendering))
-    return learned.ratings(Described(given, embedder, rendering, card.labels).matrix(blocks))
+    return learned.ratings(
+        ExplanationFeatures(given, embedder, rendering, card.labels).matrix(blocks)
+    )
 
 
 def _check_said(card: ScoreCard, said: Mapping[str, Sequence[str]]) -> None:
@@ -83,7 +90,7 @@ def _check_said(card: ScoreCard, said: Mapping[str, Sequence[str]]) -> None:
             )  # fmt: skip
 
 
-def read_explanations(path: Path, numbers: Sequence[str] | None = None) -> Unrated:
+def read_explanations(path: Path, numbers: Sequence[str] | None = None) -> UnratedExplanations:
     """A table (.csv, .jsonl) with a column ``text``, or a folder of maps or concepts.
 
     Of a table, ``context``, ``label``, ``technique`` and ``id`` are read as well if they are there,
@@ -105,11 +112,11 @@ def read_explanations(path: Path, numbers: Sequence[str] | None = None) -> Unrat
 
 def _from_rows(
     rows: Sequence[Mapping[str, Any]], name: str, wanted: Sequence[str] | None
-) -> Unrated:
+) -> UnratedExplanations:
     if not rows or not all(isinstance(r, dict) and r.get("text") is not None for r in rows):
         raise RefusedInput(f"table {name!r}", "a row without 'text'", "an explanation in each row")
     said = [[_text(row, key) for key in ("context", "text", "label")] for row in rows]
-    shown = [Shown(context, text, label=label) for context, text, label in said]
+    shown = [ShownExplanation(context, text, label=label) for context, text, label in said]
     known = [key for key in rows[0] if key not in TEXTS]
     if wanted is None:
         numbers = {key: found for key in known if (found := _all_numbers(rows, key)) is not None}
@@ -119,7 +126,7 @@ def _from_rows(
     techniques = [_text(row, "technique") for row in rows]
     together = [one.context or f"\0{number}" for number, one in enumerate(shown)]
     clusters = np.unique(together, return_inverse=True)[1]
-    return Unrated(ids, Explanations(shown, techniques, clusters, numbers))
+    return UnratedExplanations(ids, Explanations(shown, techniques, clusters, numbers))
 
 
 def _text(row: Mapping[str, Any], key: str) -> str:
@@ -145,21 +152,24 @@ def _all_numbers(rows: Sequence[Mapping[str, Any]], key: str) -> np.ndarray | No
     return found if np.isfinite(found).all() else None
 
 
-def _from_folder(path: Path) -> Unrated:
+def _from_folder(path: Path) -> UnratedExplanations:
     maps = sorted((path / "maps").glob("*.npy"))
     spoken = sorted((path / "concepts").glob("*.json"))
     shown = [
-        Shown(map=confined(path, f"maps/{one.name}"), picture=_picture(path, one.stem))
+        ShownExplanation(map=confined(path, f"maps/{one.name}"), picture=_picture(path, one.stem))
         for one in maps
     ]
-    shown += [Shown(concepts=_concepts(confined(path, f"concepts/{one.name}"))) for one in spoken]
+    shown += [
+        ShownExplanation(concepts=_concepts(confined(path, f"concepts/{one.name}")))
+        for one in spoken
+    ]
     ids = tuple(one.stem for one in (*maps, *spoken))
     if not ids:
         raise RefusedInput(
             f"folder {path.name!r}", "no maps/*.npy and no concepts/*.json", "some explanations"
         )
     clusters = np.unique(ids, return_inverse=True)[1]
-    return Unrated(ids, Explanations(shown, [""] * len(ids), clusters, {}))
+    return UnratedExplanations(ids, Explanations(shown, [""] * len(ids), clusters, {}))
 
 
 def _picture(folder: Path, stem: str) -> Path:

@@ -10,7 +10,7 @@ from theodolite.datasets.votes.voted import VotedExplanations
 from theodolite.evidence.axes import Measures
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.pipelines.acceptance.features import Explanations
-from theodolite.pipelines.acceptance.models import Rated
+from theodolite.pipelines.acceptance.models import RatedExplanations
 
 
 def named(data: VotedExplanations, question: str) -> str:
@@ -53,7 +53,7 @@ def explanations_of(data: VotedExplanations, asked: RatingEvidence) -> Explanati
 
 
 def table_of(
-    asked: RatingEvidence, rated: Rated, found: Mapping[str, list[np.ndarray]]
+    asked: RatingEvidence, rated: RatedExplanations, found: Mapping[str, list[np.ndarray]]
 ) -> dict[str, list[object]]:
     """Each explanation with what people said and what each score expects, with the first seed."""
     columns: dict[str, list[object]] = {

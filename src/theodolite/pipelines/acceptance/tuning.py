@@ -36,7 +36,7 @@ Space: TypeAlias = Mapping[str, Range | Sequence[Setting]]
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
+class TuningResult:
     """What was tried, and what did best."""
 
     best: dict[str, Setting]
@@ -54,7 +54,7 @@ def tune(
     *,
     trials: int = 30,
     seed: int = 0,
-) -> Tuned:
+) -> TuningResult:
     """The settings whose explanations score highest, sought by Optuna's tree of estimators.
 
     Equal seeds try equal settings. The first of equally good ones is the best.
@@ -93,7 +93,7 @@ def tune(
     if np.isnan(values).all():
         raise EvidenceError("score", "NaN for all settings", "a number for some of them")
     at = int(np.nanargmax(values))
-    return Tuned({name: tried[name][at] for name in space}, float(values[at]), tried)
+    return TuningResult({name: tried[name][at] for name in space}, float(values[at]), tried)
 
 
 def space_from(given: Sequence[str]) -> dict[str, Range | tuple[Setting, ...]]:

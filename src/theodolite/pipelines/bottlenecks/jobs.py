@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.io.arrays import read_npy, write_npy
-from theodolite.models.bottlenecks.settings import BottleneckSettings, Labelled
+from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures
 
 PolicyName = Literal["random", "uncertainty", "cooperative"]
 ARRAYS = ("inputs", "truth", "labels", "train", "validation", "test")
@@ -73,7 +73,7 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class ModelOutputs:
     """What a trained model says of the test samples."""
 
     values: Float[np.ndarray, "samples concepts"]
@@ -85,7 +85,7 @@ class Answers:
     negative: Float[np.ndarray, "samples concepts size"] | None
 
 
-def done(jobs: Sequence[Job], workers: int) -> Iterator[Answers]:
+def done(jobs: Sequence[Job], workers: int) -> Iterator[ModelOutputs]:
     """The answers in the order of the jobs, from as many processes as asked for."""
     workers = min(workers or os.cpu_count() or 1, len(jobs))
     if workers <= 1:
@@ -107,7 +107,7 @@ def _one_core() -> None:
     torch.set_num_threads(1)
 
 
-def do(job: Job) -> Answers:
+def do(job: Job) -> ModelOutputs:
     """Train, or take up where a training was cut off, and ask."""
     from theodolite.models.bottlenecks.interventions import intervention_curve, reference_head  # noqa: PLC0415
     from theodolite.models.bottlenecks.training import fit_bottleneck  # noqa: PLC0415
@@ -121,7 +121,7 @@ def do(job: Job) -> Answers:
         **given,
     ).folded(job.fold, job.folds)
     train, validation = (
-        Labelled(data.inputs[rows], data.truth[rows], data.labels[rows])
+        LabelledFeatures(data.inputs[rows], data.truth[rows], data.labels[rows])
         for rows in (data.train, data.validation)
     )
     trained = fit_bottleneck(
@@ -135,7 +135,7 @@ def do(job: Job) -> Answers:
         intervention_curve(trained, said, truth, labels, policy=policy, seed=job.seed)
         for policy in job.policies
     ]
-    return Answers(
+    return ModelOutputs(
         values=said.values,
         predicted=said.predicted,
         right_after=np.stack(curves, axis=1),

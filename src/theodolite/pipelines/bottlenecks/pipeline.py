@@ -15,9 +15,9 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.produced import Compared, Made, Workshop
+from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.models.bottlenecks.settings import BottleneckSettings
-from theodolite.pipelines.bottlenecks.jobs import Answers, Job, PolicyName, done, stored
+from theodolite.pipelines.bottlenecks.jobs import Job, ModelOutputs, PolicyName, done, stored
 from theodolite.pipelines.parallel import counted
 
 Plain = float | int | str
@@ -46,7 +46,7 @@ class BottleneckPipeline:
     workers: int = 0
     """Trainings at a time: as many as there are cores if 0."""
 
-    def make(self, data: BottleneckData | BottleneckFamily, workshop: Workshop) -> Made:
+    def make(self, data: BottleneckData | BottleneckFamily, workshop: WorkContext) -> Produced:
         """Train every model for every seed, and ask each about the test samples."""
         forms = data.members if isinstance(data, BottleneckFamily) else {"complete": data}
         models = list(self._models(forms))
@@ -76,9 +76,9 @@ class BottleneckPipeline:
         main, *others = models
         first = forms[main.form]
         said = [_concepts(bundles) for bundles in evidence[main.name]]
-        return Made(
+        return Produced(
             evidence=evidence[main.name],
-            compared=[Compared(m.name, m.about, evidence[m.name]) for m in others],
+            compared=[ComparedModel(m.name, m.about, evidence[m.name]) for m in others],
             about=main.about,
             notes=tuple(dict.fromkeys(note for form in forms.values() for note in form.notes)),
             facts=(
@@ -136,7 +136,7 @@ def _named(form: str, settings: BottleneckSettings) -> _Model:
 
 
 def _bundles(
-    data: BottleneckData, answers: Answers, policies: Sequence[PolicyName]
+    data: BottleneckData, answers: ModelOutputs, policies: Sequence[PolicyName]
 ) -> list[Evidence]:
     rows = data.test
     said = ConceptEvidence(

@@ -16,15 +16,15 @@ from theodolite.dissection.dissect import best_formulas, unit_evidence
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.quantiles import Maps, Method
-from theodolite.dissection.search import Beam, Searched, search
-from theodolite.dissection.units import PAPER, Units, mark, thresholds
+from theodolite.dissection.search import Beam, FormulaSearch, search
+from theodolite.dissection.units import PAPER, UnitMasks, mark, thresholds
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.produced import Made, Workshop
+from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.models.backbones import load_backbone
 from theodolite.pipelines.correlations import correlations
-from theodolite.pipelines.dissection.unit_cards import Dissected, unit_cards
+from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_cards
 from theodolite.pipelines.dissection.unit_tables import unit_tables
 from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
 from theodolite.pipelines.probe import rightly_classified
@@ -62,7 +62,7 @@ class DissectionPipeline:
     cards: int = 6
     """Units shown with pictures: so many of the best, and as many drawn at random."""
 
-    def make(self, data: Any, workshop: Workshop) -> Made:
+    def make(self, data: Any, workshop: WorkContext) -> Produced:
         """Capture, pack, threshold, mark, search, count; then the same for masks at random."""
         self._check()
         data, rows = _at_hand(data)
@@ -89,13 +89,13 @@ class DissectionPipeline:
         evidence = replace(
             evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
         )
-        about = Dissected(data, atoms, units, read, limits, peak)
+        about = DissectionResult(data, atoms, units, read, limits, peak)
         cards, pictures = unit_cards(about, found, formulas, self._shown(evidence, seed))
         tables = unit_tables(atoms, units, found, proved, formulas, evidence)
         if right is not None:
             variants = _variants(found, formulas)
             tables["correlations"] = correlations(atoms, units, variants, peak > limits, right)
-        return Made(
+        return Produced(
             evidence=[[evidence]],
             tables=tables,
             notes=(*data.notes, *_notes(right, self)),
@@ -117,7 +117,7 @@ class DissectionPipeline:
             came = f"{self.quantile} and {self.grid}"
             raise EvidenceError("quantile and grid", came, "between 0 and 1; 1 to 256")
 
-    def _pack(self, data: MaskData, workshop: Workshop) -> Atoms:
+    def _pack(self, data: MaskData, workshop: WorkContext) -> Atoms:
         grid = (self.grid, self.grid)
         packed = pack(
             (data.layers(row, grid) for row in range(len(data))), data.scenes, data.concepts,
@@ -146,7 +146,7 @@ class DissectionPipeline:
     def _beam(self, lengths: int) -> Beam:
         return Beam(self.beam, lengths, self.candidates, self.distinct)
 
-    def _explain(self, atoms: Atoms, units: Units) -> list[Formula | None]:
+    def _explain(self, atoms: Atoms, units: UnitMasks) -> list[Formula | None]:
         if self.search == "exact":
             return list(optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH)).formulas)
         return best_formulas(search(atoms, units, self._beam(self.length)))
@@ -163,7 +163,7 @@ class DissectionPipeline:
 
 
 def _variants(
-    found: Searched, formulas: Sequence[Formula | None]
+    found: FormulaSearch, formulas: Sequence[Formula | None]
 ) -> dict[str, Sequence[Formula | None]]:
     """The ways to choose formulas that the paper compares."""
     units = range(len(found.searched))
@@ -206,7 +206,7 @@ def _notes(right: Bool[np.ndarray, " n"] | None, settings: DissectionPipeline) -
 
 
 def _facts(
-    atoms: Atoms, found: Searched, proved: Any, right: Bool[np.ndarray, " n"] | None
+    atoms: Atoms, found: FormulaSearch, proved: Any, right: Bool[np.ndarray, " n"] | None
 ) -> list[tuple[str, float | int | str]]:
     facts: list[tuple[str, float | int | str]] = [
         ("pictures", len(atoms)),

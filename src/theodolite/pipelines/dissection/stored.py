@@ -14,8 +14,8 @@ from theodolite.dissection.sharded import ShardedDissection, dissect_shards
 from theodolite.dissection.units import PAPER
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.produced import Made, Workshop, silent
-from theodolite.evidence.workers import Alone
+from theodolite.evidence.produced import Produced, WorkContext, silent
+from theodolite.evidence.workers import SerialWorkers
 from theodolite.pipelines.dissection.unit_tables import scored_units, single_concepts
 
 
@@ -36,11 +36,11 @@ class StoredDissectionPipeline:
     search: Literal["beam", "exact"] = "beam"
     """``exact``: units are scored with the best of all formulas of up to three concepts."""
 
-    def make(self, data: Any, workshop: Workshop) -> Made:
+    def make(self, data: Any, workshop: WorkContext) -> Produced:
         """Threshold, mark, search, count; and the same for masks at random."""
         self._check(data)
         # other workers say themselves how far they are
-        progress = workshop.progress if isinstance(workshop.workers, Alone) else silent
+        progress = workshop.progress if isinstance(workshop.workers, SerialWorkers) else silent
         found = dissect_shards(
             data, workshop.workers, quantile=self.quantile, thresholds=self.thresholds,
             beam=Beam(self.beam, self.length), exact=self.search == "exact",
@@ -52,7 +52,7 @@ class StoredDissectionPipeline:
         evidence = UnitEvidence.joined(parts)
         alone = [found.searched.best(u, 1) for u in range(len(found.limits))]
         formulas, concepts = found.found.formulas, found.atoms.concepts
-        return Made(
+        return Produced(
             evidence=[[evidence]],
             tables={
                 "units": scored_units(concepts, formulas, evidence, alone)

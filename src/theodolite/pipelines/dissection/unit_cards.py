@@ -12,8 +12,8 @@ from theodolite.dissection.counts import literal_scores
 from theodolite.dissection.drawing import masked
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.quantiles import Maps
-from theodolite.dissection.search import Explained, Searched
-from theodolite.dissection.units import Units
+from theodolite.dissection.search import FormulaSearch, UnitFormula
+from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.produced import UnitCard
 from theodolite.io.pictures import jpeg_bytes
 
@@ -21,12 +21,12 @@ PICTURES_EACH = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Dissected:
+class DissectionResult:
     """What cards are made from."""
 
     data: MaskData
     atoms: Atoms
-    units: Units
+    units: UnitMasks
     read: Callable[[int, int], Maps]
     limits: Float[np.ndarray, " units"]
     peak: Float[np.ndarray, "pictures units"]
@@ -34,8 +34,8 @@ class Dissected:
 
 
 def unit_cards(
-    about: Dissected,
-    found: Searched,
+    about: DissectionResult,
+    found: FormulaSearch,
     formulas: Sequence[Formula | None],
     shown: Sequence[tuple[int, str]],
 ) -> tuple[list[UnitCard], dict[str, bytes]]:
@@ -70,7 +70,7 @@ def unit_cards(
     return cards, pictures
 
 
-def _drawn(about: Dissected, unit: int) -> dict[str, bytes]:
+def _drawn(about: DissectionResult, unit: int) -> dict[str, bytes]:
     rows = np.argsort(-about.peak[:, unit], kind="stable")[:PICTURES_EACH]
     found = {}
     for number, row in enumerate(rows.tolist()):
@@ -80,7 +80,7 @@ def _drawn(about: Dissected, unit: int) -> dict[str, bytes]:
     return found
 
 
-def _said(one: Explained | None, names: Sequence[str]) -> str:
+def _said(one: UnitFormula | None, names: Sequence[str]) -> str:
     if one is None:
         return "nothing"
     return (

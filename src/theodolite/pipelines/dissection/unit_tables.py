@@ -8,8 +8,8 @@ import numpy as np
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.exact import Optimum
 from theodolite.dissection.formula import Formula
-from theodolite.dissection.search import Explained, Searched
-from theodolite.dissection.units import Units
+from theodolite.dissection.search import FormulaSearch, UnitFormula
+from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.kinds.unit import UnitEvidence
 
 Table = Mapping[str, Sequence[Any]]
@@ -17,8 +17,8 @@ Table = Mapping[str, Sequence[Any]]
 
 def unit_tables(
     atoms: Atoms,
-    units: Units,
-    found: Searched,
+    units: UnitMasks,
+    found: FormulaSearch,
     proved: Optimum,
     formulas: Sequence[Formula | None],
     evidence: UnitEvidence,
@@ -39,7 +39,7 @@ def unit_tables(
     }
 
 
-def single_concepts(atoms: Atoms, units: Units, most: int = 10) -> Table:
+def single_concepts(atoms: Atoms, units: UnitMasks, most: int = 10) -> Table:
     """The concepts that overlap most with each unit, one by one: Network Dissection."""
     shared, meet = units.with_concepts(atoms)
     area = np.diagonal(atoms.pairs)
@@ -65,7 +65,7 @@ def scored_units(
     concepts: Sequence[str],
     formulas: Sequence[Formula | None],
     evidence: UnitEvidence,
-    alone: Sequence[Explained | None],
+    alone: Sequence[UnitFormula | None],
 ) -> dict[str, list[Any]]:
     """Each unit with its formula, the formula's scores, and the best single concept."""
     shared, unit, area = (
@@ -98,11 +98,13 @@ def _units(
     proved: Optimum,
     formulas: Sequence[Formula | None],
     evidence: UnitEvidence,
-    searched: tuple[list[list[Explained | None]], list[Explained | None], list[Explained | None]],
+    searched: tuple[
+        list[list[UnitFormula | None]], list[UnitFormula | None], list[UnitFormula | None]
+    ],
 ) -> Table:
     by_length, stopped, selected = searched
 
-    def text(one: Explained | None) -> str | None:
+    def text(one: UnitFormula | None) -> str | None:
         return None if one is None else one.formula.text(atoms.concepts)
 
     return scored_units(atoms.concepts, formulas, evidence, by_length[0]) | {
@@ -129,7 +131,7 @@ def _share(part: Any, whole: Any) -> float | None:
     return float(part) / float(whole) if whole else None
 
 
-def _lengths(by_length: Sequence[Sequence[Explained | None]]) -> Table:
+def _lengths(by_length: Sequence[Sequence[UnitFormula | None]]) -> Table:
     """Mean and spread over units for each length (the paper's Figure 2)."""
     iou = [[one.iou for one in row if one is not None] for row in by_length]
     detected = [[one.detection_accuracy for one in row if one is not None] for row in by_length]
@@ -151,7 +153,7 @@ def _spread(values: list[float]) -> float | None:
     return float(np.std(values)) if values else None
 
 
-def _higher(by_length: Sequence[Sequence[Explained | None]]) -> Table:
+def _higher(by_length: Sequence[Sequence[UnitFormula | None]]) -> Table:
     """Share of units for which one concept, or a formula of three, scores higher (Table 1)."""
     third = by_length[2]
     pairs = [(a, b) for a, b in zip(by_length[0], third, strict=True) if a and b]
@@ -167,7 +169,7 @@ def _higher(by_length: Sequence[Sequence[Explained | None]]) -> Table:
 
 
 def _chosen(
-    stopped: Sequence[Explained | None], selected: Sequence[Explained | None], longest: int
+    stopped: Sequence[UnitFormula | None], selected: Sequence[UnitFormula | None], longest: int
 ) -> Table:
     """How long the formulas of the two variants are (the paper's Figure 4)."""
     table: dict[str, list[Any]] = {"variant": [], "length": [], "units": []}

@@ -7,16 +7,16 @@ from functools import partial
 import numpy as np
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.produced import Compared, Workshop
+from theodolite.evidence.produced import ComparedModel, WorkContext
 from theodolite.evidence.surrogate_settings import SETTINGS, outputs_of
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
-from theodolite.pipelines.faithfulness.explanations import Training, learned_outputs
+from theodolite.pipelines.faithfulness.explanations import TrainingSettings, learned_outputs
 from theodolite.pipelines.parallel import counted, in_parallel
 
 
 def settings_of_the_check(
-    layer: ExplainedLayer, workshop: Workshop, training: Training
-) -> Iterator[Compared]:
+    layer: ExplainedLayer, workshop: WorkContext, training: TrainingSettings
+) -> Iterator[ComparedModel]:
     """A perfect explanation, and what is left of it after it was spoilt."""
     given = SurrogateEvidence(
         importances=np.ones((1, len(layer.classes))),
@@ -47,7 +47,7 @@ def settings_of_the_check(
             made[name] = [replace(e, learned=v) for e, v in zip(made[name], learned, strict=True)]
     for name, seeds in made.items():
         about: dict[str, float | int | str] = {"kind": "setting", "setting": name}
-        yield Compared(f"setting-{name.replace(' ', '-')}", about, [[one] for one in seeds])
+        yield ComparedModel(f"setting-{name.replace(' ', '-')}", about, [[one] for one in seeds])
 
 
 def _slim(evidence: SurrogateEvidence, layer: ExplainedLayer) -> SurrogateEvidence:
@@ -63,7 +63,7 @@ def _slim(evidence: SurrogateEvidence, layer: ExplainedLayer) -> SurrogateEviden
 
 
 def _fitted(
-    layer: ExplainedLayer, training: Training, job: tuple[int, SurrogateEvidence]
+    layer: ExplainedLayer, training: TrainingSettings, job: tuple[int, SurrogateEvidence]
 ) -> np.ndarray | None:
     seed, evidence = job
     vectors = np.asarray(evidence.vectors)

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
-from theodolite.evidence.produced import Workshop
+from theodolite.evidence.produced import WorkContext
 from theodolite.io.arrays import read_npy, write_npy
 from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone
@@ -123,7 +123,7 @@ def class_patches(
     backbone: Backbone,
     most: int,
     about: str,
-    workshop: Workshop,
+    workshop: WorkContext,
 ) -> dict[int, ClassPatches]:
     """Patches of up to ``most`` training pictures predicted as a class, embedded once and kept."""
     found = {}

@@ -32,7 +32,7 @@ MOST_LEARNED = 10
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSettings:
     """Epochs of what is trained; 0 leaves the fitted surrogate out. And what that is fitted by."""
 
     loss: Loss = "cross_entropy"
@@ -42,7 +42,7 @@ class Training:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class DiscoveredConcepts:
     """The concepts of one class, or of all."""
 
     of: int | None
@@ -57,7 +57,7 @@ class Found:
 class Explanation:
     """All concepts of a layer by one method."""
 
-    parts: tuple[Found, ...]
+    parts: tuple[DiscoveredConcepts, ...]
     without: tuple[str, ...] = ()
     """Why classes got no concepts: one reason for each that has none."""
 
@@ -67,7 +67,7 @@ class Explanation:
 
 
 def explained(
-    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: Training
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: TrainingSettings
 ) -> Explanation:
     """Find concepts, and say how important each is and how much of it is in each sample."""
     if method not in METHODS:
@@ -76,7 +76,7 @@ def explained(
         return Explanation((_of_all(layer, method, n_concepts, seed, training),))
     find = partial(_tried, layer, method, n_concepts, seed)
     tried = list(in_parallel(find, range(len(layer.classes))))
-    found = tuple(part for part in tried if isinstance(part, Found))
+    found = tuple(part for part in tried if isinstance(part, DiscoveredConcepts))
     reasons = tuple(part for part in tried if isinstance(part, str))
     if not found:
         raise EvidenceError(
@@ -86,7 +86,9 @@ def explained(
     return Explanation(found, reasons)
 
 
-def _tried(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int) -> Found | str:
+def _tried(
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int
+) -> DiscoveredConcepts | str:
     """The concepts of a class, or why there are none: one class must not end the run."""
     try:
         return _of_class(layer, method, n_concepts, seed, of)
@@ -94,7 +96,9 @@ def _tried(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: i
         return str(error)
 
 
-def _of_class(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int) -> Found:
+def _of_class(
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int
+) -> DiscoveredConcepts:
     own = layer.train[layer.predicted == of]
     rows = own
     if method == "craft":
@@ -123,12 +127,12 @@ def _of_class(layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of
     rebuilt[:, of] = layer.outputs(fitted.decode(codes))[:, of] - layer.bias[of]
     name = layer.classes.names[of]
     names = tuple(f"{name}: {k + 1}" for k in range(len(importance)))
-    return Found(of, fitted, names, codes, table, rebuilt)
+    return DiscoveredConcepts(of, fitted, names, codes, table, rebuilt)
 
 
 def _of_all(
-    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: Training
-) -> Found:
+    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: TrainingSettings
+) -> DiscoveredConcepts:
     if method == "sae":
         n = min(n_concepts * len(layer.classes), len(layer.train))
         fitted = METHODS["sae"](n_concepts=n, active=min(n_concepts, n), epochs=training.sae).fit(
@@ -146,7 +150,7 @@ def _of_all(
     codes = fitted.encode(layer.test)
     rebuilt = layer.outputs(fitted.decode(codes)) - layer.bias
     names = tuple(f"concept {k + 1}" for k in range(n))
-    return Found(None, fitted, names, codes, table, rebuilt)
+    return DiscoveredConcepts(None, fitted, names, codes, table, rebuilt)
 
 
 def _shapley(layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int) -> np.ndarray:
@@ -186,7 +190,12 @@ def _most_important(table: np.ndarray, n: int) -> np.ndarray:
 
 
 def evidence_of(
-    explanation: Explanation, layer: ExplainedLayer, seed: int, training: Training, *, full: bool
+    explanation: Explanation,
+    layer: ExplainedLayer,
+    seed: int,
+    training: TrainingSettings,
+    *,
+    full: bool,
 ) -> SurrogateEvidence:
     """Evidence on the test samples; with the embeddings themselves only if it is to be ``full``."""
     importances = explanation.gathered("importances", 0)
@@ -228,7 +237,7 @@ def learned_outputs(
     codes: tuple[np.ndarray, np.ndarray],
     importances: Float[np.ndarray, "concepts classes"],
     seed: int,
-    training: Training,
+    training: TrainingSettings,
 ) -> Float[np.ndarray, "test classes"] | None:
     """What a surrogate puts out that was fitted on the training samples."""
     there = ~np.isnan(importances)

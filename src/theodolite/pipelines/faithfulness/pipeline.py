@@ -10,7 +10,7 @@ from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.produced import Compared, Made, Workshop
+from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone, load_backbone
@@ -27,7 +27,7 @@ from theodolite.pipelines.faithfulness.explained_layer import (
 )
 from theodolite.pipelines.faithfulness.explanations import (
     Explanation,
-    Training,
+    TrainingSettings,
     evidence_of,
     explained,
 )
@@ -75,12 +75,12 @@ class FaithfulnessPipeline:
     epochs: dict[str, int] = field(default_factory=dict)
     """Epochs of ``sae``, ``concept_shap`` and ``learned``; 0 leaves the last out."""
 
-    def make(self, data: LabelledPictures, workshop: Workshop) -> Made:
+    def make(self, data: LabelledPictures, workshop: WorkContext) -> Produced:
         """Find concepts by every method, and hold each explanation against the network."""
         self._check()
         backbone = load_backbone(self.backbone, self.weights)
         layer = self._layer(data, backbone, workshop)
-        training = Training(self.learned_loss, **self.epochs)
+        training = TrainingSettings(self.learned_loss, **self.epochs)
         first, models, without = self._methods(layer, workshop, training)
         if self.sanity and len(layer.classes) > 1:
             models += settings_of_the_check(layer, workshop, training)
@@ -88,7 +88,7 @@ class FaithfulnessPipeline:
         without |= _bare_in_the_middle(models)
         cards, pictures = concept_cards(first, layer, data, self.card_classes)
         accuracy = float(np.mean(layer.outputs(layer.test).argmax(axis=1) == layer.labels))
-        return Made(
+        return Produced(
             evidence=models[0].evidence,
             about={**models[0].about, "name": models[0].name},
             compared=models[1:],
@@ -108,14 +108,14 @@ class FaithfulnessPipeline:
         )
 
     def _methods(
-        self, layer: ExplainedLayer, workshop: Workshop, training: Training
-    ) -> tuple[Explanation, list[Compared], dict[str, tuple[str, ...]]]:
+        self, layer: ExplainedLayer, workshop: WorkContext, training: TrainingSettings
+    ) -> tuple[Explanation, list[ComparedModel], dict[str, tuple[str, ...]]]:
         """Every method's explanations, the first of them, and classes that got none."""
         jobs = [(m, n) for m in self.methods for n in self._numbers(m)]
         chosen = workshop.seeds[: self.repeats]
         steps = len(jobs) * len(chosen)
         all_found: list[Explanation] = []
-        models: list[Compared] = []
+        models: list[ComparedModel] = []
         without: dict[str, tuple[str, ...]] = {}
         for method, n in jobs:
             main = n == self.concepts
@@ -135,7 +135,7 @@ class FaithfulnessPipeline:
                 "concepts": n,
                 "directions": round(float(there.sum(axis=0).mean())),
             }
-            models.append(Compared(f"{method}-{n}", about, seeds))
+            models.append(ComparedModel(f"{method}-{n}", about, seeds))
         workshop.progress("explanations", steps, steps)
         return all_found[0], models, without
 
@@ -155,7 +155,7 @@ class FaithfulnessPipeline:
         return list(dict.fromkeys([self.concepts, *(self.numbers if curve else ())]))
 
     def _layer(
-        self, data: LabelledPictures, backbone: Backbone, workshop: Workshop
+        self, data: LabelledPictures, backbone: Backbone, workshop: WorkContext
     ) -> ExplainedLayer:
         workshop.progress("embeddings", 0, 1)
         if self.pooled is None:
@@ -180,8 +180,8 @@ class FaithfulnessPipeline:
         )
 
     def _middle(
-        self, data: LabelledPictures, backbone: Backbone, workshop: Workshop
-    ) -> Iterator[Compared]:
+        self, data: LabelledPictures, backbone: Backbone, workshop: WorkContext
+    ) -> Iterator[ComparedModel]:
         if not self.layers:
             return
         pictures = middle_pictures(data, backbone, self.layer_pictures)
@@ -199,7 +199,7 @@ class FaithfulnessPipeline:
                 "method": method,
                 "concepts": self.concepts,
             }
-            yield Compared(f"{name}-{method}", about, seeds)
+            yield ComparedModel(f"{name}-{method}", about, seeds)
         workshop.progress("layers in the middle", len(jobs), len(jobs))
 
     def _notes(self) -> list[str]:
@@ -232,7 +232,7 @@ def _left_out(without: dict[str, tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _bare_in_the_middle(models: Sequence[Compared]) -> dict[str, tuple[str, ...]]:
+def _bare_in_the_middle(models: Sequence[ComparedModel]) -> dict[str, tuple[str, ...]]:
     """Classes that got no concepts at a layer in the middle."""
     found = {}
     for model in models:

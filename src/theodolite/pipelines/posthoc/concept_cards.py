@@ -9,7 +9,7 @@ from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.evidence.produced import ConceptCard
 from theodolite.io.pictures import jpeg_bytes
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer
-from theodolite.pipelines.faithfulness.explanations import Explanation, Found
+from theodolite.pipelines.faithfulness.explanations import DiscoveredConcepts, Explanation
 
 PATCHES = 4
 LONGEST = 112
@@ -36,7 +36,7 @@ def concept_cards(
 
 
 def _cards(
-    part: Found, layer: ExplainedLayer, data: LabelledPictures, of: int
+    part: DiscoveredConcepts, layer: ExplainedLayer, data: LabelledPictures, of: int
 ) -> Iterator[tuple[ConceptCard, dict[str, bytes]]]:
     patches = layer.patches[of]
     importance = part.importances[:, of]

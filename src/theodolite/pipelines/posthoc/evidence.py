@@ -15,13 +15,13 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.explainers.concept_maps import concept_activation_maps
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.features import FeatureMaps
-from theodolite.pipelines.posthoc.network import Answers, surrogate_evidence
+from theodolite.pipelines.posthoc.network import NetworkOutputs, surrogate_evidence
 
 Setting = tuple[int, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class PostHocInputs:
     """What all settings share."""
 
     features: Float[np.ndarray, "pictures channels"]
@@ -33,7 +33,7 @@ class Work:
 
 
 def evidence_of(
-    data: ConceptData, work: Work, model: PosthocBottleneck, answers: Answers | None
+    data: ConceptData, work: PostHocInputs, model: PosthocBottleneck, answers: NetworkOutputs | None
 ) -> list[Evidence]:
     """All that one model allows to be asked."""
     found: list[Evidence] = [concept_evidence(data, work.test, model, work.features[work.test])]
@@ -45,7 +45,7 @@ def evidence_of(
     return found
 
 
-def located(data: ConceptData, work: Work, model: PosthocBottleneck) -> LocationEvidence:
+def located(data: ConceptData, work: PostHocInputs, model: PosthocBottleneck) -> LocationEvidence:
     """Where the concepts are active, and where they are."""
     rows = work.maps.rows
     maps, pooled = [], []
@@ -93,7 +93,10 @@ def concept_evidence(
 
 
 def facts(
-    data: ConceptData, work: Work, bundles: Sequence[Sequence[Evidence]], answers: Answers | None
+    data: ConceptData,
+    work: PostHocInputs,
+    bundles: Sequence[Sequence[Evidence]],
+    answers: NetworkOutputs | None,
 ) -> list[tuple[str, float | int | str]]:
     """Accuracies, and of how many pictures."""
     all_said = [b for seed in bundles for b in seed if isinstance(b, ConceptEvidence)]

@@ -24,7 +24,7 @@ FITTED = "a linear layer on the network's pooled features, trained on the same l
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class NetworkOutputs:
     """What the network itself answers, on all rows that are looked at."""
 
     by: str
@@ -54,17 +54,17 @@ def fitted_answers(
     features: Float[np.ndarray, "pictures channels"],
     data: ConceptData,
     train: Int[np.ndarray, " train"],
-) -> Answers | None:
+) -> NetworkOutputs | None:
     """Answers of a linear layer of the network's own; None where a class was never trained."""
     weights, bias = fit_linear(features[train], data.labels[train], len(data.classes))
     if not np.isfinite(bias).all():
         return None
-    return Answers(FITTED, features @ weights.astype(np.float32) + bias, weights.T)
+    return NetworkOutputs(FITTED, features @ weights.astype(np.float32) + bias, weights.T)
 
 
 def own_answers(
     backbone: Backbone, data: ConceptData, rows: Int[np.ndarray, " rows"]
-) -> Answers | None:
+) -> NetworkOutputs | None:
     """The network's own outputs, if it has as many as the data set has classes."""
     import torch  # noqa: PLC0415  only where a network is run
 
@@ -82,7 +82,7 @@ def own_answers(
             outputs[some] = found.float().cpu().numpy()
     if not np.isfinite(outputs).all():
         return None
-    return Answers(OWN, outputs, doubts=order_doubts(outputs[rows], data.labels[rows]))
+    return NetworkOutputs(OWN, outputs, doubts=order_doubts(outputs[rows], data.labels[rows]))
 
 
 def order_doubts(
@@ -108,7 +108,7 @@ def order_doubts(
 
 
 def surrogate_evidence(
-    answers: Answers,
+    answers: NetworkOutputs,
     model: PosthocBottleneck,
     features: Float[np.ndarray, "pictures channels"],
     data: ConceptData,

@@ -10,7 +10,7 @@ import numpy as np
 
 from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.errors import EvidenceError
-from theodolite.evidence.produced import Made, Workshop
+from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.io.arrays import read_npy
 from theodolite.io.paths import sha256_of
 from theodolite.io.pictures import jpeg_bytes
@@ -20,14 +20,14 @@ from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
 from theodolite.pipelines.features import checked_pooled, feature_maps, weights_digest
 from theodolite.pipelines.parallel import counted, in_parallel
 from theodolite.pipelines.posthoc.evidence import (
+    PostHocInputs,
     Setting,
-    Work,
     chosen,
     evidence_of,
     facts,
     settings_table,
 )
-from theodolite.pipelines.posthoc.network import Answers, fitted_answers, own_answers
+from theodolite.pipelines.posthoc.network import NetworkOutputs, fitted_answers, own_answers
 from theodolite.pipelines.posthoc.units import unit_evidence_of
 
 
@@ -51,12 +51,12 @@ class PosthocPipeline:
     units: bool = False
     """Also ask what the layer's units detect, where the data set has masks."""
 
-    def make(self, data: ConceptData, workshop: Workshop) -> Made:
+    def make(self, data: ConceptData, workshop: WorkContext) -> Produced:
         """Features, vectors for each setting, the best setting's model for each seed, evidence."""
         backbone = load_backbone(self.backbone, self.weights)
         return self._made(data, self._prepare(data, backbone, workshop), None, workshop)
 
-    def make_with(self, backbone: Backbone, data: ConceptData, workshop: Workshop) -> Made:
+    def make_with(self, backbone: Backbone, data: ConceptData, workshop: WorkContext) -> Produced:
         """The same with a network that is at hand; ``backbone`` of the settings is only its name.
 
         If it puts out as many numbers as there are classes, it answers for itself.
@@ -65,7 +65,13 @@ class PosthocPipeline:
         own = own_answers(backbone, data, np.concatenate([work.train, work.test]))
         return self._made(data, work, own, workshop)
 
-    def _made(self, data: ConceptData, work: Work, own: Answers | None, workshop: Workshop) -> Made:
+    def _made(
+        self,
+        data: ConceptData,
+        work: PostHocInputs,
+        own: NetworkOutputs | None,
+        workshop: WorkContext,
+    ) -> Produced:
         tried = self._try_settings(data, work, workshop)
         best = max(tried, key=lambda setting: tried[setting][0])
         fit = partial(self._fit, data, work, work.train, best)
@@ -78,7 +84,7 @@ class PosthocPipeline:
         if self.units and (found := unit_evidence_of(data, work.maps, workshop.seeds[0])):
             bundles[0].append(found[0])
             tables["unit_formulas"] = found[1]
-        return Made(
+        return Produced(
             evidence=bundles,
             tables=tables,
             notes=(*data.notes, *work.notes, *(answers.notes() if answers else ())),
@@ -93,7 +99,9 @@ class PosthocPipeline:
             picture=lambda name: jpeg_bytes(data.picture(data.pictures.index(name)), longest=320),
         )
 
-    def _prepare(self, data: ConceptData, backbone: Backbone, workshop: Workshop) -> Work:
+    def _prepare(
+        self, data: ConceptData, backbone: Backbone, workshop: WorkContext
+    ) -> PostHocInputs:
         test, train = np.flatnonzero(data.is_test), np.flatnonzero(~data.is_test)
         inputs = weights_digest(self.weights)
         if self.pooled is not None:
@@ -105,7 +113,7 @@ class PosthocPipeline:
                 "these, the other scores on all, from pooled features given as a file."
             )
             inputs[self.pooled.name] = sha256_of(self.pooled)
-            return Work(features, train, test, maps, inputs, (note,))
+            return PostHocInputs(features, train, test, maps, inputs, (note,))
         test, train = data.at_hand(test), data.at_hand(train)
         if not len(test) or not len(train):
             raise EvidenceError(
@@ -116,10 +124,10 @@ class PosthocPipeline:
         of_test = feature_maps(data, test, backbone, self.layer, workshop)
         features = np.zeros((len(data), of_train.shape[1]), np.float32)
         features[train], features[test] = of_train, of_test.pooled()
-        return Work(features, train, test, of_test, inputs, ())
+        return PostHocInputs(features, train, test, of_test, inputs, ())
 
     def _fit(
-        self, data: ConceptData, work: Work, rows: np.ndarray, setting: Setting, seed: int
+        self, data: ConceptData, work: PostHocInputs, rows: np.ndarray, setting: Setting, seed: int
     ) -> PosthocBottleneck:
         n, regulariser = setting
         features = work.features[rows]
@@ -142,7 +150,7 @@ class PosthocPipeline:
         )
 
     def _try_settings(
-        self, data: ConceptData, work: Work, workshop: Workshop
+        self, data: ConceptData, work: PostHocInputs, workshop: WorkContext
     ) -> dict[Setting, tuple[float, float]]:
         """Accuracy on the held-out training pictures and on the test set, for each setting."""
         chooses = split_rows(data.labels[work.train], self.held_out, workshop.seeds[0])

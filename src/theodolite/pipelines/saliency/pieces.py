@@ -16,11 +16,11 @@ from jaxtyping import Float, Int
 from theodolite.evidence.workers import Arrays
 from theodolite.explainers.probing.randomisation import map_similarity, randomised
 from theodolite.explainers.probing.removal import Removal, removal_curves
-from theodolite.explainers.probing.stability import Shaking, map_changes
+from theodolite.explainers.probing.stability import StabilitySettings, map_changes
 from theodolite.explainers.saliency.methods import explainer
 from theodolite.models.classifier import Classifier
 from theodolite.models.classifiers import load_classifier
-from theodolite.pipelines.features import Pictures
+from theodolite.pipelines.features import PictureFiles
 
 Batch = Float[np.ndarray, "samples 3 rows columns"]
 LIBRARIES = ("torch", "grad-cam", "captum", "lime", "shap", "numpy", "scikit-image")
@@ -30,7 +30,7 @@ random map of its own, it is another one."""
 
 
 @dataclass(frozen=True)
-class Probed:
+class ProbedPictures:
     """What is done with each map."""
 
     ways: tuple[str, ...]
@@ -42,7 +42,7 @@ class Probed:
 
 
 @dataclass(frozen=True)
-class Piece:
+class SaliencyPiece:
     """A method and the pictures that it is run on."""
 
     method: str
@@ -60,13 +60,13 @@ class Piece:
         return asdict(self)
 
 
-class Network:
+class SavedNetwork:
     """A classifier as a tool: where it is sent to, it is loaded from its file, once."""
 
     def __init__(self, name: str, weights: Path | None, classes: tuple[str, ...]) -> None:
         self.name, self.weights, self.classes = name, weights, classes
 
-    def __call__(self) -> "Loaded":
+    def __call__(self) -> "LoadedNetwork":
         return _loaded(self.name, self.weights, self.classes)
 
     def classifier(self) -> Classifier:
@@ -74,12 +74,12 @@ class Network:
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, weights: Path | None, classes: tuple[str, ...]) -> "Loaded":
-    return Loaded(load_classifier(name, weights, classes=classes))
+def _loaded(name: str, weights: Path | None, classes: tuple[str, ...]) -> "LoadedNetwork":
+    return LoadedNetwork(load_classifier(name, weights, classes=classes))
 
 
 @dataclass(eq=False)
-class Loaded:
+class LoadedNetwork:
     """The classifier, and the same with random weights once it is asked for."""
 
     classifier: Classifier
@@ -94,12 +94,14 @@ class Loaded:
         return -np.asarray(given.mean, np.float32) / np.asarray(given.spread, np.float32)
 
 
-def prepared(data: Pictures, rows: tuple[int, ...], classifier: Classifier) -> Batch:
+def prepared(data: PictureFiles, rows: tuple[int, ...], classifier: Classifier) -> Batch:
     """The pictures as the network wants them."""
     return np.stack([classifier.preprocessing(data.picture(row)) for row in rows])
 
 
-def do_piece(data: Pictures, probed: Probed, piece: Piece, loaded: Loaded) -> Arrays:
+def do_piece(
+    data: PictureFiles, probed: ProbedPictures, piece: SaliencyPiece, loaded: LoadedNetwork
+) -> Arrays:
     """Maps of some pictures, and everything that is asked of them."""
     classifier = loaded.classifier
     batch = prepared(data, piece.rows, classifier)
@@ -138,12 +140,17 @@ def do_piece(data: Pictures, probed: Probed, piece: Piece, loaded: Loaded) -> Ar
 
 
 def _changes(
-    explain: Any, batch: Batch, maps: np.ndarray, targets: np.ndarray, probed: Probed, piece: Piece
+    explain: Any,
+    batch: Batch,
+    maps: np.ndarray,
+    targets: np.ndarray,
+    probed: ProbedPictures,
+    piece: SaliencyPiece,
 ) -> np.ndarray:
     found = np.full((len(batch), max(len(probed.noises), 1), max(probed.draws, 1)), np.nan)
     some = np.flatnonzero(piece.shaken)
     if len(some) and probed.noises and probed.draws:
-        shaking = Shaking(
+        shaking = StabilitySettings(
             draws=probed.draws, seed=probed.seed, noises=probed.noises, radius=probed.radius
         )
         moved = map_changes(
@@ -155,7 +162,12 @@ def _changes(
 
 
 def _alike(
-    method: Any, batch: Batch, maps: np.ndarray, targets: np.ndarray, loaded: Loaded, piece: Piece
+    method: Any,
+    batch: Batch,
+    maps: np.ndarray,
+    targets: np.ndarray,
+    loaded: LoadedNetwork,
+    piece: SaliencyPiece,
 ) -> np.ndarray:
     found = np.full(len(batch), np.nan)
     some = np.flatnonzero(piece.randomised)
@@ -183,7 +195,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def piece_digest(piece: Piece, pictures: Mapping[int, str]) -> str:
+def piece_digest(piece: SaliencyPiece, pictures: Mapping[int, str]) -> str:
     """A digest of what a piece looks at and how."""
     said = [piece.about(), [pictures[row] for row in piece.rows]]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

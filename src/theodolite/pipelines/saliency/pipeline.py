@@ -14,10 +14,10 @@ from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.evidence.produced import Compared, Made, Workshop
+from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.evidence.workers import Arrays, Work
 from theodolite.explainers.probing.removal import WAYS, Removal
-from theodolite.explainers.probing.stability import Shaking, chance_changes
+from theodolite.explainers.probing.stability import StabilitySettings, chance_changes
 from theodolite.explainers.saliency.methods import TECHNIQUES
 from theodolite.explainers.saliency.methods import explainer as _checked_method
 from theodolite.io.paths import sha256_of
@@ -26,9 +26,9 @@ from theodolite.io.text import read_json
 from theodolite.models.classifier import Classifier
 from theodolite.pipelines.features import network_digest, weights_digest
 from theodolite.pipelines.saliency.pieces import (
-    Network,
-    Piece,
-    Probed,
+    ProbedPictures,
+    SaliencyPiece,
+    SavedNetwork,
     do_piece,
     half_if_it_fits,
     piece_digest,
@@ -77,12 +77,12 @@ class SaliencyPipeline:
     shown: int = 5
     """Pictures in the report."""
 
-    def make(self, data: MaskData, workshop: Workshop) -> Made:
+    def make(self, data: MaskData, workshop: WorkContext) -> Produced:
         """Explain, remove, shake, randomise: method by method, a few pictures at a time."""
         if not isinstance(data, MaskData):
             raise EvidenceError("dataset", type(data).__name__, "one with masks, such as pets")
         names = self._names()
-        classifier = Network(self.backbone, self.weights, names).classifier()
+        classifier = SavedNetwork(self.backbone, self.weights, names).classifier()
         self._check(classifier)
         rows = _drawn(data, self.pictures, workshop.seeds[0])
         marked = _objects(data, rows, classifier.preprocessing.size, self.objects)
@@ -95,7 +95,7 @@ class SaliencyPipeline:
         }
         found = [self._explained(data, rows, classifier, seed, workshop) for seed in workshop.seeds]
         models = [
-            Compared(
+            ComparedModel(
                 method,
                 _about(method),
                 [
@@ -106,7 +106,7 @@ class SaliencyPipeline:
             for method in self.methods
         ]
         first = found[0][self.methods[0]]
-        return Made(
+        return Produced(
             evidence=models[0].evidence,
             about={**models[0].about, "name": models[0].name},
             compared=models[1:],
@@ -147,13 +147,13 @@ class SaliencyPipeline:
         if (np.diff(probed.percents) <= 0).any():
             raise EvidenceError("percents", f"{list(self.percents)}", "rising numbers")
         if self.draws and self.noises:
-            Shaking(draws=self.draws, seed=0, noises=probed.noises, radius=self.radius)
+            StabilitySettings(draws=self.draws, seed=0, noises=probed.noises, radius=self.radius)
         for name in ("pictures", "chunk"):
             if getattr(self, name) < 1:
                 raise EvidenceError(name, f"{getattr(self, name)}", "at least 1")
 
-    def _probed(self, seed: int) -> Probed:
-        return Probed(
+    def _probed(self, seed: int) -> ProbedPictures:
+        return ProbedPictures(
             ways=tuple(self.ways), percents=tuple(map(float, self.percents)),
             noises=tuple(self.noises), draws=self.draws, radius=self.radius, seed=seed,
         )  # fmt: skip
@@ -167,7 +167,7 @@ class SaliencyPipeline:
         rows: Int[np.ndarray, " n"],
         classifier: Classifier,
         seed: int,
-        workshop: Workshop,
+        workshop: WorkContext,
     ) -> dict[str, Arrays]:
         """What every method gave, its pictures put together; and every map that knows nothing."""
         jobs = [(chance, method, True) for chance, method in CHANCES.items()]
@@ -178,7 +178,7 @@ class SaliencyPipeline:
                 some = tuple(int(row) for row in rows[at : at + self.chunk])
                 places = range(at, at + len(some))
                 pieces.append(
-                    Piece(
+                    SaliencyPiece(
                         method,
                         None if chance else self._layer(name),
                         {} if chance else dict(self.options.get(name, {})),
@@ -204,7 +204,7 @@ class SaliencyPipeline:
                 "versions": versions(),
             },
             names=[f"{piece.method}, {data.pictures[piece.rows[0]]}" for piece in pieces],
-            tool=Network(self.backbone, self.weights, self._names()),
+            tool=SavedNetwork(self.backbone, self.weights, self._names()),
             network=True,
         )
         given: dict[str, list[Arrays]] = {}

@@ -17,7 +17,12 @@ from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.features import FeatureExtractor
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
-from theodolite.pipelines.study.twins import Seen, Wanted, no_material_yet, seen_pictures
+from theodolite.pipelines.study.twins import (
+    TwinPicture,
+    TwinSettings,
+    no_material_yet,
+    seen_pictures,
+)
 from theodolite.study_material.checks import PRACTICE, planned_checks
 from theodolite.study_material.explained_pictures import Item, Looks, material_from_arrays
 from theodolite.study_material.material import Material
@@ -54,7 +59,7 @@ class PosthocRun:
 def material_from_posthoc_run(
     run: PosthocRun,
     folder: Path,
-    wanted: Wanted,
+    wanted: TwinSettings,
     *,
     progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
@@ -130,7 +135,7 @@ def _values(pipeline: PosthocPipeline, bottleneck: PosthocBottleneck) -> Values:
 
 
 def _item(
-    seen: Seen,
+    seen: TwinPicture,
     technique: str,
     values: Values,
     explain: Callable[[np.ndarray, np.ndarray], np.ndarray],

@@ -15,21 +15,26 @@ from theodolite.explainers.rendering import bwr
 from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
 from theodolite.models.classifier import Classifier
 from theodolite.pipelines.features import network_digest
-from theodolite.pipelines.saliency.pieces import Network, versions
+from theodolite.pipelines.saliency.pieces import SavedNetwork, versions
 from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _drawn
-from theodolite.pipelines.study.twins import Seen, Wanted, no_material_yet, seen_pictures
+from theodolite.pipelines.study.twins import (
+    TwinPicture,
+    TwinSettings,
+    no_material_yet,
+    seen_pictures,
+)
 from theodolite.study_material.checks import PRACTICE, Checked, Frame, frame_of, planned_checks
 from theodolite.study_material.explained_pictures import Item, Looks, material_from_arrays
 from theodolite.study_material.material import Material
 
-__all__ = ["Wanted", "material_from_saliency_run"]
+__all__ = ["TwinSettings", "material_from_saliency_run"]
 
 
 def material_from_saliency_run(
     pipeline: SaliencyPipeline,
     data: MaskData,
     folder: Path,
-    wanted: Wanted,
+    wanted: TwinSettings,
     *,
     progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
@@ -50,7 +55,7 @@ def material_from_saliency_run(
     no_material_yet(folder)
     techniques = wanted.chosen(pipeline.methods)
     objects = _object_names(data, pipeline.objects)
-    classifier = Network(pipeline.backbone, pipeline.weights, pipeline._names()).classifier()
+    classifier = SavedNetwork(pipeline.backbone, pipeline.weights, pipeline._names()).classifier()
     drawn = _drawn(data, wanted.pictures + PRACTICE + wanted.checks, wanted.seed)
     real, spare = wanted.rows(drawn)
     seen = seen_pictures(data, [*real, *spare], _predict(classifier), wanted,
@@ -98,8 +103,8 @@ def _jobs(
 def _items(
     pipeline: SaliencyPipeline,
     classifier: Classifier,
-    jobs: Sequence[tuple[Seen, str, Callable[[Item], Item]]],
-    wanted: Wanted,
+    jobs: Sequence[tuple[TwinPicture, str, Callable[[Item], Item]]],
+    wanted: TwinSettings,
     progress: Progress,
 ) -> Iterator[Item]:
     explain, of = None, ""

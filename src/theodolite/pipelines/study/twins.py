@@ -32,7 +32,7 @@ Explanation: TypeAlias = Float[np.ndarray, "rows columns"] | Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class TwinSettings:
     """How much is asked, and how it looks."""
 
     pictures: int = 20
@@ -97,7 +97,7 @@ class NamedPictures(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class TwinPicture:
     """A picture, its twins for questions 5 and 6 where there are any, and the classes."""
 
     key: str
@@ -130,12 +130,16 @@ class Seen:
 
 
 def seen_pictures(
-    data: NamedPictures, rows: Sequence[int], predict: Predict, wanted: Wanted, progress: Progress
-) -> dict[int, Seen]:
+    data: NamedPictures,
+    rows: Sequence[int],
+    predict: Predict,
+    wanted: TwinSettings,
+    progress: Progress,
+) -> dict[int, TwinPicture]:
     """Every picture with its twins, by row."""
     reduced = {row: _reduced(data.picture(row), wanted.longest) for row in rows}
     remembering = _remembering(predict, list(reduced.values()))
-    found: dict[int, Seen] = {}
+    found: dict[int, TwinPicture] = {}
     for row in reduced:
         progress("changed pictures", len(found), len(reduced))
         found[row] = _with_twins(data.pictures[row], row, reduced, remembering, wanted.seed)
@@ -145,7 +149,7 @@ def seen_pictures(
 
 def _with_twins(
     key: str, row: int, pictures: Mapping[int, Image.Image], predict: Predict, seed: int
-) -> Seen:
+) -> TwinPicture:
     picture = pictures[row]
     random = np.random.default_rng([seed, 11, row])
     beside = [pictures[int(i)] for i in random.permutation(list(pictures)) if i != row][:BESIDE]
@@ -158,7 +162,7 @@ def _with_twins(
     }
     there = {role: sample for role, sample in twins.items() if sample is not None}
     (label,) = predict([picture])
-    return Seen(
+    return TwinPicture(
         key,
         (picture, *(sample.picture for sample in there.values())),
         (int(label), *(sample.predicted for sample in there.values())),

@@ -16,7 +16,7 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import lost
 from theodolite.report.chapters.compared import repeated
 from theodolite.report.figures import columns as column_figure
-from theodolite.report.lines import Line, Point, chart
+from theodolite.report.lines import PlotLine, Point, chart
 from theodolite.report.words import value_text
 from theodolite.results import Score
 from theodolite.run_folder.run_file import read_record
@@ -195,7 +195,9 @@ def _calibration(rated: RatingEvidence) -> dict[str, Any] | None:
         names.append(f"{foretold[rows].mean():.2f}")
     ends = (float(rated.scale[0]), float(rated.scale[-1]))
     return {
-        "svg": chart([Line("votes", 0, tuple(points))], names, ends, "Votes by what was foretold")
+        "svg": chart(
+            [PlotLine("votes", 0, tuple(points))], names, ends, "Votes by what was foretold"
+        )
     }
 
 

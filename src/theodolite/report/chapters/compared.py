@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from theodolite.findings.leakage import matches
-from theodolite.report.lines import Line, Point, chart
+from theodolite.report.lines import PlotLine, Point, chart
 from theodolite.report.svg import swatch
 from theodolite.report.tables import Cell, Row, Table
 from theodolite.report.words import full_title, title, value_text
@@ -70,7 +70,7 @@ def _chart(spec: ChartSpec, models: Sequence[ComparedRecord], level: float) -> d
             found = [(m, s) for m in own for s in [_score(m, metric)] if s is not None]
             found.sort(key=lambda pair: across.index(pair[0].about[spec.across]))
             points = [_point(m, s, across.index(m.about[spec.across]), level) for m, s in found]
-            lines.append(Line(_said(name), style, tuple(points)))
+            lines.append(PlotLine(_said(name), style, tuple(points)))
             scores += [s for _, s in found]
         if scores:
             svg = chart(lines, [_said(a) for a in across], scores[0].bounds, title(scores[0]))

@@ -37,7 +37,7 @@ TITLES: dict[Level, str] = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class ConflictCell:
     """One pair: a share, its interval, what to expect of unrelated questions."""
 
     css: str
@@ -89,13 +89,13 @@ def _level(found: ConflictsFile, level: Level) -> dict[str, Any] | None:
     }
 
 
-def _cell(pairs: Sequence[ConflictRecord], good: Question, bad: Question) -> Cell:
+def _cell(pairs: Sequence[ConflictRecord], good: Question, bad: Question) -> ConflictCell:
     one = next((p for p in pairs if (p.good, p.bad) == (good, bad)), None)
     if one is None:
-        return Cell("own")
+        return ConflictCell("own")
     if one.share is None:
-        return Cell("none", "–", beside="none judged by both")
-    return Cell(
+        return ConflictCell("none", "–", beside="none judged by both")
+    return ConflictCell(
         one.stands_out,
         _percent(one.share),
         _ends(one),

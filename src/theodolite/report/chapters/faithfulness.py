@@ -25,7 +25,7 @@ from theodolite.report.chapters.faithfulness_tables import (
     layers_table,
     linear_score,
 )
-from theodolite.report.lines import NAN, Line, Point, chart
+from theodolite.report.lines import NAN, PlotLine, Point, chart
 from theodolite.report.svg import STYLES, swatch
 from theodolite.report.words import method_text, metric_text
 from theodolite.results import Score
@@ -134,7 +134,7 @@ def curve_part(record: CurveRecord) -> dict[str, Any] | None:
     }
 
 
-def _line(given: CurveLine, style: int, across: Sequence[int], metric: str) -> Line:
+def _line(given: CurveLine, style: int, across: Sequence[int], metric: str) -> PlotLine:
     points = []
     for n, score in zip(given.concepts, given.scores, strict=True):
         value, low, high = (
@@ -142,7 +142,7 @@ def _line(given: CurveLine, style: int, across: Sequence[int], metric: str) -> L
         )
         says = f"{given.method}, {n}: {metric_text(score.value, metric)}"
         points.append(Point(across.index(n), value, low, high, says=says, ringed=n == given.knee))
-    return Line(given.method, style, tuple(points))
+    return PlotLine(given.method, style, tuple(points))
 
 
 def knee_text(given: CurveLine, better: str) -> str:

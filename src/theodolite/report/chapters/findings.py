@@ -7,7 +7,7 @@ from typing import Any
 
 from theodolite.findings.leakage import (
     CorrelationRecord,
-    CorrelationRow,
+    CorrelationRowRecord,
     CriterionRecord,
     DifferenceRecord,
     PairRecord,
@@ -131,7 +131,7 @@ def _correlation(record: CorrelationRecord) -> dict[str, Any]:
     }
 
 
-def _row(row: CorrelationRow) -> dict[str, Any]:
+def _row(row: CorrelationRowRecord) -> dict[str, Any]:
     return {
         "name": _title(row.metric),
         "r": _plain(row.r),

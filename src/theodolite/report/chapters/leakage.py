@@ -10,10 +10,10 @@ from scipy.special import ndtri
 
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.findings.leakage import SCORES
-from theodolite.report.chapters.leakage_models import Shown, shown_models
+from theodolite.report.chapters.leakage_models import ReportModel, shown_models
 from theodolite.report.chapters.leakage_samples import activation_panels, vector_panels
 from theodolite.report.leakage_figures import Bars, concept_bars, shades, triangle
-from theodolite.report.lines import Line, Point, accuracies, curves
+from theodolite.report.lines import PlotLine, Point, accuracies, curves
 from theodolite.report.svg import Scale, round_scale, swatch
 from theodolite.report.words import title, value_text
 from theodolite.results import Detail, Score
@@ -53,7 +53,7 @@ def leakage_chapter(
     }
 
 
-def _worst_first(model: Shown) -> list[str]:
+def _worst_first(model: ReportModel) -> list[str]:
     """Concepts by how much they tell beside themselves, where a score says so; else in order."""
     for metric in (MENDED_TASK, *SCORES["published"]):
         detail = model.detail(metric, "concepts")
@@ -64,7 +64,7 @@ def _worst_first(model: Shown) -> list[str]:
     return [] if said is None else list(said.concepts.names)
 
 
-def _key(models: Sequence[Shown], *, filled: bool) -> list[Any]:
+def _key(models: Sequence[ReportModel], *, filled: bool) -> list[Any]:
     if len(models) < 2:
         return []
     return [(swatch(one.style, filled=filled), one.name) for one in models]
@@ -73,7 +73,7 @@ def _key(models: Sequence[Shown], *, filled: bool) -> list[Any]:
 # corrections
 
 
-def _interventions(models: Sequence[Shown], level: float) -> dict[str, Any] | None:
+def _interventions(models: Sequence[ReportModel], level: float) -> dict[str, Any] | None:
     found = [(one, _right(one)) for one in models]
     given = [(one, bundles) for one, bundles in found if bundles]
     if not given:
@@ -100,24 +100,24 @@ def _interventions(models: Sequence[Shown], level: float) -> dict[str, Any] | No
     }
 
 
-def _right(model: Shown) -> list[InterventionEvidence]:
+def _right(model: ReportModel) -> list[InterventionEvidence]:
     found = [model.evidence(InterventionEvidence, seed) for seed in range(len(model.seeds))]
     return [one for one in found if one is not None]
 
 
-def _renamed(line: Line, name: str, style: int) -> Line:
-    return Line(name, style, line.points, line.reference if style == 0 else math.nan)
+def _renamed(line: PlotLine, name: str, style: int) -> PlotLine:
+    return PlotLine(name, style, line.points, line.reference if style == 0 else math.nan)
 
 
-def _panel(policy: str, lines: Sequence[Line], up: Scale) -> dict[str, Any]:
+def _panel(policy: str, lines: Sequence[PlotLine], up: Scale) -> dict[str, Any]:
     caption = f"Order of correction: {policy}" if policy else "By order of correction"
     steps = max(len(one.points) for one in lines)
     return {"svg": curves(lines, steps, up, caption), "caption": caption}
 
 
 def _corrected(
-    model: Shown, seeds: Sequence[InterventionEvidence], policy: int, level: float
-) -> Line:
+    model: ReportModel, seeds: Sequence[InterventionEvidence], policy: int, level: float
+) -> PlotLine:
     each = np.stack([np.asarray(one.right_after)[:, policy].mean(axis=0) for one in seeds])
     n = len(seeds[0])
     points = []
@@ -134,7 +134,7 @@ def _corrected(
         points.append(Point(step, value, low, high, says=says))
     honest = [one.right_reference for one in seeds if one.right_reference is not None]
     level_line = float(np.mean([part.mean() for part in honest])) if honest else math.nan
-    return Line(model.name, model.style, tuple(points), level_line)
+    return PlotLine(model.name, model.style, tuple(points), level_line)
 
 
 def wilson(share: float, n: int, level: float) -> tuple[float, float]:
@@ -152,7 +152,7 @@ def wilson(share: float, n: int, level: float) -> tuple[float, float]:
 # concept by concept, pair by pair
 
 
-def _bars(models: Sequence[Shown]) -> dict[str, Any] | None:
+def _bars(models: Sequence[ReportModel]) -> dict[str, Any] | None:
     metrics = [m for pair in zip(*SCORES.values(), strict=True) for m in pair]
     figures = []
     worst = _worst_first(models[0])
@@ -171,7 +171,7 @@ def _bars(models: Sequence[Shown]) -> dict[str, Any] | None:
     return {"figures": figures, "key": _key(models, filled=True), "note": note}
 
 
-def _of_names(model: Shown, detail: Detail, names: Sequence[str]) -> Bars:
+def _of_names(model: ReportModel, detail: Detail, names: Sequence[str]) -> Bars:
     """A model's values of the named concepts; NaN for one that it does not have."""
     row = {name: i for i, name in enumerate(detail.names)}
 
@@ -184,11 +184,11 @@ def _of_names(model: Shown, detail: Detail, names: Sequence[str]) -> Bars:
     return Bars(model.name, model.style, chosen(detail.values), low, high)
 
 
-def _pairs(models: Sequence[Shown]) -> list[dict[str, Any]]:
+def _pairs(models: Sequence[ReportModel]) -> list[dict[str, Any]]:
     return [part for metric in PAIRED for part in _paired(metric, models)]
 
 
-def _paired(metric: str, models: Sequence[Shown]) -> Iterator[dict[str, Any]]:
+def _paired(metric: str, models: Sequence[ReportModel]) -> Iterator[dict[str, Any]]:
     """One score's triangles, all on one scale, and the worst pairs of the first model."""
     having = [(one, one.score(metric, "pairs"), one.concepts()) for one in models]
     given = [

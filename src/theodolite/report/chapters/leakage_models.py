@@ -19,7 +19,7 @@ Kind = TypeVar("Kind", bound=Evidence)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ReportModel:
     """One model: how it is called and marked, where its evidence lies, what it scored."""
 
     name: str
@@ -61,21 +61,21 @@ class Shown:
 
 def shown_models(
     folder: Path, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
-) -> tuple[list[Shown], list[str]]:
+) -> tuple[list[ReportModel], list[str]]:
     """The model of the verdicts, then those that the spec names; and names it does not have."""
 
     def seeds(root: Path) -> tuple[Path, ...]:
         return tuple(p for p in (root / f"seed-{seed}" for seed in spec.seeds) if p.is_dir())
 
     name = models[0].name if models else spec.title or spec.name
-    found = [Shown(name, 0, seeds(folder / "evidence"), tuple(scores))]
+    found = [ReportModel(name, 0, seeds(folder / "evidence"), tuple(scores))]
     by_name = {model.name: model for model in models[1:]}
     wanted = [other for other in dict.fromkeys(spec.report.shown) if other != name]
     for other in wanted:
         if other in by_name:
             root = confined(folder / "compared", other)
             own = tuple(score_of(record) for record in by_name[other].scores)
-            found.append(Shown(other, len(found), seeds(root), own))
+            found.append(ReportModel(other, len(found), seeds(root), own))
     return found, [other for other in wanted if other not in by_name]
 
 

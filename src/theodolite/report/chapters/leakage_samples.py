@@ -8,11 +8,11 @@ from jaxtyping import Float, Int
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.report.chapters.leakage_models import Shown, known_rows
+from theodolite.report.chapters.leakage_models import ReportModel, known_rows
 from theodolite.report.leakage_figures import (
     REST,
+    BinCounts,
     Bins,
-    Group,
     activations,
     cloud,
     heights,
@@ -27,7 +27,9 @@ UNEVEN = 12.0
 """From this ratio of the tallest to the median bar on, counts are drawn logarithmically."""
 
 
-def activation_panels(models: Sequence[Shown], concepts: Sequence[str]) -> list[dict[str, Any]]:
+def activation_panels(
+    models: Sequence[ReportModel], concepts: Sequence[str]
+) -> list[dict[str, Any]]:
     """One row per concept, one panel per model that has it."""
     given = [(one, said) for one in models for said in [one.concepts()] if said is not None]
     if not given:
@@ -36,7 +38,9 @@ def activation_panels(models: Sequence[Shown], concepts: Sequence[str]) -> list[
     return [row for row in rows if row["panels"]]
 
 
-def _activation_row(concept: str, given: Sequence[tuple[Shown, ConceptEvidence]]) -> dict[str, Any]:
+def _activation_row(
+    concept: str, given: Sequence[tuple[ReportModel, ConceptEvidence]]
+) -> dict[str, Any]:
     having = [(one, said) for one, said in given if _knows(said, concept)]
     if not having:
         return {"panels": []}
@@ -96,7 +100,7 @@ def _telling_labels(said: ConceptEvidence, concept: str) -> list[int]:
 
 def _counted(
     said: ConceptEvidence, concept: str, labels: Sequence[int]
-) -> tuple[Bins, list[Group]]:
+) -> tuple[Bins, list[BinCounts]]:
     j = said.concepts.names.index(concept)
     rows = known_rows(said, j)
     values = np.asarray(said.values, float)[rows, j]
@@ -110,11 +114,13 @@ def _counted(
     groups = []
     others = ~np.isin(own, labels)
     if others.any():
-        groups.append(Group("other labels", REST, counts(others & there), counts(others & ~there)))
+        groups.append(
+            BinCounts("other labels", REST, counts(others & there), counts(others & ~there))
+        )
     for style, label in enumerate(labels):
         mine = own == label
         name = said.classes.names[label]
-        groups.append(Group(name, style, counts(mine & there), counts(mine & ~there)))
+        groups.append(BinCounts(name, style, counts(mine & there), counts(mine & ~there)))
     return bins, groups
 
 
@@ -138,7 +144,7 @@ def _bin_of(values: Float[np.ndarray, " samples"], bins: Bins) -> Int[np.ndarray
     return np.clip(found, 0, len(bins.edges) - 1)
 
 
-def vector_panels(models: Sequence[Shown]) -> list[dict[str, Any]]:
+def vector_panels(models: Sequence[ReportModel]) -> list[dict[str, Any]]:
     """One row per model that has vectors: the first concept's, by label and by other concepts."""
     rows = []
     for one in models:

@@ -31,7 +31,7 @@ Values = Float[np.ndarray, " rows"]
 
 
 @dataclass(frozen=True)
-class Column:
+class ScoreColumn:
     """One score of every item; undefined is NaN."""
 
     title: str
@@ -84,7 +84,7 @@ class PackedTable:
 
     over: str
     names: Sequence[str]
-    columns: Sequence[Column]
+    columns: Sequence[ScoreColumn]
     left_out: int = 0
     """Scores that did not fit."""
     about: Mapping[int, Any] = field(default_factory=dict)
@@ -120,7 +120,7 @@ def packed(table: PackedTable) -> str:
     return base64.b64encode(gzip.compress(b"".join(parts), 6, mtime=0)).decode()
 
 
-def _about(column: Column) -> dict[str, Any]:
+def _about(column: ScoreColumn) -> dict[str, Any]:
     low, high = column.bounds
     return {
         "title": column.title,
@@ -135,7 +135,7 @@ def _about(column: Column) -> dict[str, Any]:
     }
 
 
-def _coded(values: Values, column: Column) -> np.ndarray:
+def _coded(values: Values, column: ScoreColumn) -> np.ndarray:
     if not column.is_fixed:
         return values.astype("<f4")
     whole = np.round(values * SCALE) + REACH * SCALE

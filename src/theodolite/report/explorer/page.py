@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from theodolite.report.examples import Example
-from theodolite.report.explorer.packed_table import LONGEST_NAME, Column, PackedTable, packed
+from theodolite.report.explorer.packed_table import LONGEST_NAME, PackedTable, ScoreColumn, packed
 from theodolite.report.explorer.pictures import Items, key, shown_items
 from theodolite.report.explorer.tables import item_tables
 from theodolite.report.figures import spread
@@ -130,20 +130,20 @@ def _table(table: PackedTable) -> dict[str, Any]:
     }
 
 
-def _first_columns(columns: Sequence[Column]) -> list[int]:
+def _first_columns(columns: Sequence[ScoreColumn]) -> list[int]:
     """What the table shows at first: the first score always, then one of each metric in turn."""
     firsts = list({c.title: i for i, c in reversed(list(enumerate(columns)))}.values())
     others = [i for i in range(len(columns)) if i not in firsts]
     return sorted([*sorted(firsts), *others][:FIRST_COLUMNS])
 
 
-def _head(column: Column) -> dict[str, Any]:
+def _head(column: ScoreColumn) -> dict[str, Any]:
     null = "" if column.null is None else f"null: {column.text(column.null[1])}"
     whole = f"all: {column.whole}" if column.whole else ""
     return {"title": column.title, "under": [t for t in (column.options, whole, null) if t]}
 
 
-def _cell(column: Column, row: int) -> dict[str, str]:
+def _cell(column: ScoreColumn, row: int) -> dict[str, str]:
     under = ""
     if column.low is not None and column.high is not None:
         ends = [float(column.low[row]), float(column.high[row])]
@@ -152,7 +152,7 @@ def _cell(column: Column, row: int) -> dict[str, str]:
     return {"value": column.text(float(column.values[row])), "under": under}
 
 
-def _figure(table: PackedTable, column: Column) -> dict[str, Any]:
+def _figure(table: PackedTable, column: ScoreColumn) -> dict[str, Any]:
     """How all rows are spread, for pages without scripts or without Vega."""
     missing = int(np.isnan(column.values).sum())
     named = f"{column.title}, {column.options}" if column.options else column.title

@@ -17,7 +17,7 @@ MOST = 8
 
 
 @dataclass
-class Shown:
+class ItemPictures:
     """Sentences and pictures of one item, each picture with the words under it."""
 
     says: list[str] = field(default_factory=list)
@@ -29,13 +29,13 @@ class Shown:
             self.pictures.append((address, words))
 
 
-Items = dict[tuple[str, str], Shown]
+Items = dict[tuple[str, str], ItemPictures]
 """What is shown, by kind of item and name."""
 
 
 def shown_items(folder: Path, made: MadeRecord, examples: Sequence[Example]) -> Items:
     """All that the run kept of single items."""
-    items: Items = defaultdict(Shown)
+    items: Items = defaultdict(ItemPictures)
     for example in examples:
         _from_example(items, example)
     for card in made.concept_cards:

@@ -12,7 +12,7 @@ import numpy as np
 from theodolite.errors import RefusedInput
 from theodolite.io.tables import Words, read_coded
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.explorer.packed_table import Column, PackedTable, Values
+from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, Values
 from theodolite.report.words import interval_words, options_text, title
 from theodolite.results import Score
 from theodolite.verdicts.rules import percent
@@ -85,12 +85,12 @@ def _spread(values: np.ndarray, rows: np.ndarray, n: int) -> Values:
 
 def _column(
     score: Score, values: Values, low: Values | None = None, high: Values | None = None
-) -> Column:
+) -> ScoreColumn:
     whole = percent(score.value, score)
     if score.interval is not None:
         whole += f" [{interval_words(score.interval, score)}]"
     both = low is not None and high is not None
-    return Column(
+    return ScoreColumn(
         title=title(score),
         options=options_text(score),
         values=values,
@@ -130,7 +130,7 @@ def _samples(path: Path, scores: Sequence[Score]) -> PackedTable | None:
     return PackedTable("samples", samples.said, columns, max(len(numbers) - MOST_COLUMNS, 0))
 
 
-def _sample_column(metric: str, label: str, values: Values, scores: Iterable[Score]) -> Column:
+def _sample_column(metric: str, label: str, values: Values, scores: Iterable[Score]) -> ScoreColumn:
     """Under the words of the score that the samples were averaged to."""
     of = next((s for s in scores if s.metric == metric and _label(s, label) == label), None)
     if of is not None:
@@ -139,7 +139,7 @@ def _sample_column(metric: str, label: str, values: Values, scores: Iterable[Sco
     bounds = (-np.inf, np.inf) if entry is None else entry.bounds
     better: Any = "higher" if entry is None else entry.better
     named = metric if entry is None else entry.title
-    return Column(named, label, values, None, None, bounds, better)
+    return ScoreColumn(named, label, values, None, None, bounds, better)
 
 
 def _label(score: Score, like: str) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from theodolite.comparison.compare_runs import Answered, Pair
+from theodolite.comparison.compare_runs import Pair, VerdictPair
 from theodolite.comparison.differences import differs
 from theodolite.comparison.pairing import ItemDifferences
-from theodolite.comparison.rows import Line
+from theodolite.comparison.rows import ComparisonRow
 from theodolite.comparison.runs import RunRead
 from theodolite.report.compare_runs_figures import lanes
 from theodolite.report.figures import beside_zero
@@ -60,7 +60,7 @@ def write_comparison(path: Path, pairs: Sequence[Pair]) -> Path:
     return write_page(path, "compare_runs.html.j2", content, styles=["compare_runs.css"])
 
 
-def _tested(line: Line) -> bool:
+def _tested(line: ComparisonRow) -> bool:
     return line.difference is not None and not np.isnan(line.difference.p)
 
 
@@ -90,7 +90,7 @@ def _questions(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     return found
 
 
-def _figure(first: Score | None, own: Sequence[tuple[int, Pair, Answered]]) -> Markup:
+def _figure(first: Score | None, own: Sequence[tuple[int, Pair, VerdictPair]]) -> Markup:
     shown = [] if first is None else [(0, own[0][1].first.name, first)]
     for style, pair, one in own:
         second = one.line.second
@@ -99,7 +99,7 @@ def _figure(first: Score | None, own: Sequence[tuple[int, Pair, Answered]]) -> M
     return lanes(shown)
 
 
-def _answered(style: int, pair: Pair, one: Answered, reach: float) -> dict[str, Any]:
+def _answered(style: int, pair: Pair, one: VerdictPair, reach: float) -> dict[str, Any]:
     line = one.line
     return {
         "swatch": swatch(style),
@@ -111,7 +111,7 @@ def _answered(style: int, pair: Pair, one: Answered, reach: float) -> dict[str, 
     }
 
 
-def _line(line: Line, reach: float) -> dict[str, Any]:
+def _line(line: ComparisonRow, reach: float) -> dict[str, Any]:
     found, score = line.difference, line.score
     known = found is not None and not np.isnan(found.value)
     interval = found.interval if found is not None and known else None

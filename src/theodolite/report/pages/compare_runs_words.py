@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from theodolite.comparison.compare_runs import Pair
 from theodolite.comparison.pairing import Difference
-from theodolite.comparison.rows import Line, Outcome
+from theodolite.comparison.rows import ComparisonRow, Outcome
 from theodolite.results import Interval, Score
 
 SAID: dict[Outcome, str] = {
@@ -99,7 +99,7 @@ def changed(pair: Pair) -> list[str]:
     ]
 
 
-def reach_of(lines: Sequence[Line]) -> float:
+def reach_of(lines: Sequence[ComparisonRow]) -> float:
     """How far a line around 0 must go to hold all differences."""
     ends = [1e-9]
     for found in (line.difference for line in lines):

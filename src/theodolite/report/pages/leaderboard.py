@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from theodolite.comparison.leaderboard import Board, Standing, beats_its_null
-from theodolite.comparison.leaderboard_runs import LeftOut
+from theodolite.comparison.leaderboard import Board, LeaderboardRow, beats_its_null
+from theodolite.comparison.leaderboard_runs import ExcludedModel
 from theodolite.comparison.runs import key_of
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.page import TEMPLATES, write_page
@@ -25,7 +25,9 @@ SHORT: dict[Question, str] = {
 }
 
 
-def write_leaderboard(path: Path, boards: Sequence[Board], left_out: Sequence[LeftOut]) -> Path:
+def write_leaderboard(
+    path: Path, boards: Sequence[Board], left_out: Sequence[ExcludedModel]
+) -> Path:
     """Write the page."""
     n = sum(len(board.standings) for board in boards)
     content = {
@@ -118,7 +120,7 @@ def _board(board: Board, number: int) -> dict[str, Any]:
     }
 
 
-def _row(one: Standing, board: Board) -> dict[str, Any]:
+def _row(one: LeaderboardRow, board: Board) -> dict[str, Any]:
     run = one.run
     return {
         "place": one.place,
@@ -139,7 +141,7 @@ def _number(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.9g}"
 
 
-def _cell(one: Standing, question: Question, board: Board) -> dict[str, Any]:
+def _cell(one: LeaderboardRow, question: Question, board: Board) -> dict[str, Any]:
     score = one.run.headline(question)
     if score is None:
         nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
