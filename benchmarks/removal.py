@@ -29,7 +29,7 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from theodolite.explainers.probing.as_printed import PrintedScores, as_printed
-from theodolite.explainers.probing.imputation import imputed, imputed_exactly
+from theodolite.explainers.probing.imputation import impute_pixels, impute_pixels_exactly
 from theodolite.explainers.probing.removal import Removal, RemovalCurves, removal_curves
 from theodolite.models.backbones import load_backbone
 
@@ -90,8 +90,9 @@ def filling_in(picture: np.ndarray, random: np.random.Generator) -> list[str]:
     lines = []
     for name, relevance in (("scattered", noise), ("in patches", gaussian_filter(noise, 12))):
         removed = relevance >= np.quantile(relevance, 1 - 0.49)
-        ours, found = min((timed(lambda: imputed(picture, removed)) for _ in range(5)), key=first)  # noqa: B023
-        exact, wanted = timed(lambda: imputed_exactly(picture, removed))  # noqa: B023
+        runs = (timed(lambda: impute_pixels(picture, removed)) for _ in range(5))  # noqa: B023
+        ours, found = min(runs, key=first)
+        exact, wanted = timed(lambda: impute_pixels_exactly(picture, removed))  # noqa: B023
         keep = torch.from_numpy((~removed).astype(np.float32))
         peer, _ = timed(lambda: NoisyLinearImputer(noise=0)(torch.from_numpy(picture), keep))  # noqa: B023
         error = np.abs(found - wanted).max() / np.ptp(picture)
@@ -120,7 +121,7 @@ def main() -> None:
     pictures = (8 * gaussian_filter(random.normal(size=shape), (0, 0, 4, 4))).astype(np.float32)
     maps = gaussian_filter(random.normal(size=(given.pictures, 224, 224)), (0, 12, 12))
     targets = probabilities(pictures).argmax(axis=1)
-    imputed(pictures[0], maps[0] > 0)  # compiled before the clock runs
+    impute_pixels(pictures[0], maps[0] > 0)  # compiled before the clock runs
     settings = {"black": np.full(3, -1.0), "seed": 0, "ways": given.ways}
     work: dict[str, Any] = {"targets": targets}
 
@@ -138,7 +139,7 @@ def main() -> None:
     wide_new = ours(ways=["black"], percents=range(1, 100, 2))
     fast, curves = timed(ours)
     alone, _ = timed(lambda: ours(batch=1))
-    slow, old = timed(lambda: printed(PRINTED, impute=imputed_exactly))
+    slow, old = timed(lambda: printed(PRINTED, impute=impute_pixels_exactly))
     several = np.repeat(pictures, given.batch, axis=0)[: given.batch]
     whole = min(timed(lambda: probabilities(several))[0] for _ in range(3))
     single = min(timed(lambda: [probabilities(one[None]) for one in several])[0] for _ in range(3))

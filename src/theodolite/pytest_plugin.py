@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-SAID = "theodolite"
+PROPERTY = "theodolite"
 """The property of a test under which its gates are told."""
 
 
@@ -34,34 +34,36 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
         *,
         thresholds: str | Path,
         run: str | Path | None = None,
-        **given: Any,
+        **arguments: Any,
     ) -> Any:
         from theodolite.errors import EvidenceError  # noqa: PLC0415
 
         try:
-            asked, found, report = _found(request, evidence, Path(thresholds), run, given)
+            limits, result, report = _audit_or_read(
+                request, evidence, Path(thresholds), run, arguments
+            )
         except EvidenceError as error:
             pytest.fail(f"theodolite: {error}", pytrace=False)
         from theodolite.thresholds.judge import broken  # noqa: PLC0415
 
-        missed = broken(asked, found.scores, found.verdicts, failed_pieces=found.failed_pieces)
+        missed = broken(limits, result.scores, result.verdicts, failed_pieces=result.failed_pieces)
         word = f"{len(missed)} not met" if missed else "met"
         line = f"thresholds {word}" + (f", report: {report}" if report else "")
-        request.node.user_properties.append((SAID, line))
+        request.node.user_properties.append((PROPERTY, line))
         if missed:
-            shown = [*missed, f"Report: {report}"] if report else missed
-            pytest.fail("\n".join(["Thresholds that are not met:", *shown]), pytrace=False)
-        return found
+            lines = [*missed, f"Report: {report}"] if report else missed
+            pytest.fail("\n".join(["Thresholds that are not met:", *lines]), pytrace=False)
+        return result
 
     return gate
 
 
-def _found(
+def _audit_or_read(
     request: pytest.FixtureRequest,
     evidence: Any,
     thresholds: Path,
     run: str | Path | None,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
 ) -> tuple[Any, Any, Path | None]:
     """The thresholds, what they are held against, and where its report is."""
     import theodolite  # noqa: PLC0415
@@ -69,16 +71,16 @@ def _found(
     from theodolite.runs.finished import read_finished  # noqa: PLC0415
     from theodolite.thresholds.judge import read_thresholds  # noqa: PLC0415
 
-    asked = read_thresholds(thresholds)
+    limits = read_thresholds(thresholds)
     if run is not None:
-        if evidence is not None or given:
+        if evidence is not None or arguments:
             raise EvidenceError("theodolite_gate", "a run and something else", "one of them")
         finished = read_finished(Path(run))
-        return asked, finished, finished.report
+        return limits, finished, finished.report
     audit: Any = theodolite.audit
-    found = audit(evidence, **given)
+    result = audit(evidence, **arguments)
     keep = request.config.getoption("theodolite_report")
-    return asked, found, found.save(_free(Path(keep), request)) if keep else None
+    return limits, result, result.save(_free(Path(keep), request)) if keep else None
 
 
 def _free(keep: Path, request: pytest.FixtureRequest) -> Path:
@@ -96,7 +98,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for report in reports
         if getattr(report, "when", None) == "call"
         for name, line in report.user_properties
-        if name == SAID
+        if name == PROPERTY
     ]
     if lines:
         terminalreporter.section("theodolite")

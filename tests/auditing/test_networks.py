@@ -70,7 +70,7 @@ def test_a_network_with_a_head_that_fits_answers_for_itself(shapes: Path) -> Non
     network = timm.create_model("test_resnet", num_classes=n)
     found = audit(model=network, layer="layer4", data=folder(shapes), resampling=FEW)
     assert any("compared with the network's own outputs" in note for note in found.notes)
-    (evidence,) = [b for b in found.given.first if isinstance(b, SurrogateEvidence)]
+    (evidence,) = [b for b in found.source.first if isinstance(b, SurrogateEvidence)]
     data = folder(shapes)
     row = data.pictures.index(evidence.samples.name(0))
     about = network.pretrained_cfg

@@ -56,7 +56,7 @@ def test_samples_or_ids_and_clusters_and_names_of_clusters() -> None:
     few = {"resamples": 20}
     one = audit(**BOTH, ids=ids, clusters=patients, **few)
     other = audit(**BOTH, samples=theodolite.Samples(ids=ids, clusters=list(patients)), **few)
-    (bundle,), (same,) = one.given.first, other.given.first
+    (bundle,), (same,) = one.source.first, other.source.first
     assert bundle.samples.clusters.tolist() == [1, 1, 1, 0, 0, 0, 2, 2, 2, 3, 3, 3]
     assert same.samples.clusters.tolist() == bundle.samples.clusters.tolist()
     assert same.samples.ids.tolist() == ids.tolist()

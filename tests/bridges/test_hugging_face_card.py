@@ -115,5 +115,5 @@ def test_what_is_not_finite_is_left_out(folder: Path, monkeypatch: pytest.Monkey
 
 def test_without_the_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(EvidenceError, match="pip install huggingface_hub"):
+    with pytest.raises(EvidenceError, match=r"pip install 'theodolite\[hub\]'"):
         eval_results(folder)

@@ -136,7 +136,7 @@ def test_what_adds_up_takes_no_more_room_for_more_batches() -> None:
     sizes = set()
     for _ in range(4):
         metric.update(**tensors(concepts()))
-        sizes.add(sum(block.numel() for block in getattr(metric, metric.kept)))
+        sizes.add(sum(block.numel() for block in getattr(metric, metric.state_name)))
     assert len(sizes) == 1
 
 
@@ -365,11 +365,11 @@ def test_two_processes_with_uneven_batches_say_what_one_says(tmp_path: Path) -> 
             for start, stop in ((0, 20), (20, 35), (35, 42)):
                 metric.update(whole[start:stop])
             lonely.update(whole)  # the other has none at all
-            own = len(getattr(metric, metric.kept))
+            own = len(getattr(metric, metric.state_name))
             assert_allclose(metric.compute(), expected, rtol=1e-9)
             assert_allclose(lonely.compute(), expected, rtol=1e-9)
             # what was gathered is given back: each goes on with its own
-            assert (metric._update_count, len(getattr(metric, metric.kept))) == (3, own)
+            assert (metric._update_count, len(getattr(metric, metric.state_name))) == (3, own)
     finally:
         torch.distributed.destroy_process_group()
     assert other.wait(timeout=60) == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.runs.gated import partial_run, small_run
-from theodolite.bridges._logged import _named, logged
+from theodolite.bridges._logged import _name_scores, logged
 from theodolite.bridges.wandb import log_run
 from theodolite.errors import VerificationFailed
 from theodolite.runs.finished import read_finished
@@ -50,7 +50,7 @@ def test_a_partial_run_is_called_so(run: Path, tmp_path: Path) -> None:
 def test_names_stay_apart_and_are_plain(run: Path) -> None:
     (score, *_) = read_finished(run).scores
     awkward = [replace(score, options={"by": text}) for text in ("a b", "a\tb", "<é>", "x" * 400)]
-    names = [name for name, _ in _named(awkward)]
+    names = [name for name, _ in _name_scores(awkward)]
     assert len(set(names)) == 4
     assert all(n.isascii() and len(n) < 240 and not set(n) & set("<> \t") for n in names)
 

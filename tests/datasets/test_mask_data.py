@@ -17,7 +17,7 @@ from PIL import Image
 from theodolite.datasets.masks.ade20k import ade20k
 from theodolite.datasets.masks.broden import broden, read_index
 from theodolite.datasets.masks.camvid import camvid
-from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_masks, sampled
+from theodolite.datasets.masks.mask_data import MaskData, box_mask, layers_of_masks, sample_grid
 from theodolite.datasets.masks.mask_folder import mask_folder
 from theodolite.datasets.masks.monumai_masks import monumai_masks
 from theodolite.datasets.pets import pets
@@ -39,7 +39,7 @@ def areas(data: MaskData, row: int, grid: tuple[int, int] = (112, 112)) -> dict[
 
 @given(cells=st.integers(1, 40), pixels=st.integers(1, 300))
 def test_a_cell_takes_the_pixel_under_its_middle(cells: int, pixels: int) -> None:
-    taken = sampled(np.arange(pixels)[:, None], (cells, 1))[:, 0]
+    taken = sample_grid(np.arange(pixels)[:, None], (cells, 1))[:, 0]
     for cell, pixel in enumerate(taken):
         assert pixel <= (cell + 0.5) / cells * pixels + 1e-9
         assert pixel + 1 >= (cell + 0.5) / cells * pixels - 1e-9
@@ -48,9 +48,9 @@ def test_a_cell_takes_the_pixel_under_its_middle(cells: int, pixels: int) -> Non
 
 def test_sampling_is_exact_on_a_small_example() -> None:
     image = np.arange(24).reshape(4, 6)
-    assert sampled(image, (2, 3)).tolist() == [[7, 9, 11], [19, 21, 23]]
-    assert sampled(image, (4, 6)).tolist() == image.tolist()
-    assert sampled(image[:1, :2], (1, 4)).tolist() == [[0, 0, 1, 1]]
+    assert sample_grid(image, (2, 3)).tolist() == [[7, 9, 11], [19, 21, 23]]
+    assert sample_grid(image, (4, 6)).tolist() == image.tolist()
+    assert sample_grid(image[:1, :2], (1, 4)).tolist() == [[0, 0, 1, 1]]
 
 
 def test_overlapping_masks_need_layers_and_others_share_them() -> None:

@@ -72,7 +72,7 @@ def test_pasta(tmp_path: Path) -> None:
     assert np.asarray(first.technique).tolist() == [1, 0, 0]
     assert first.raters.names == tuple(f"vote {i}" for i in range(1, 6))
     assert first.scale.tolist() == [1, 2, 3, 4, 5]
-    by_concepts, by_map, rendered = found.shown
+    by_concepts, by_map, rendered = found.explanations
     assert by_concepts.concepts == concepts
     assert by_concepts.map is None
     assert by_concepts.label == "workplace"
@@ -142,7 +142,7 @@ def test_long_table(tmp_path: Path, ending: str) -> None:
     assert np.asarray(clear.technique).tolist() == [0, 1, 0]
     assert clear.samples.clusters is not None
     assert clear.samples.clusters.tolist() == [0, 0, 1]
-    assert [shown.text for shown in found.shown][:2] == ["an ear", "a nose"]
+    assert [shown.text for shown in found.explanations][:2] == ["an ear", "a nose"]
     assert list(by_group(clear)) == ["old", "young"]
     assert found.tables == (path,)
 
@@ -246,7 +246,7 @@ def test_names_and_texts_are_harmless(tmp_path: Path) -> None:
     (votes,) = found.questions.values()
     assert votes.samples.ids is not None
     assert votes.samples.ids[0] == "a\\x1b[31m"
-    assert found.shown[0].text == "xy"
+    assert found.explanations[0].text == "xy"
 
 
 def result(kind: str, answer: Any, name: str = "clarity", **more: Any) -> dict[str, Any]:
@@ -292,7 +292,7 @@ def test_label_studio(tmp_path: Path) -> None:
     clusters = found.questions["clarity"].samples.clusters
     assert clusters is not None
     assert clusters.tolist() == [0, 0]
-    assert found.shown[0].text == "ear"
+    assert found.explanations[0].text == "ear"
     assert any("1 votes were given again" in note for note in found.notes)
     assert any("4 results were no votes" in note for note in found.notes)
     words = label_studio_votes(path, scale=(1, 2, 3, 4, 5), choices={"good": 4})
@@ -324,7 +324,7 @@ def test_potato_folder(tmp_path: Path) -> None:
     found = potato_votes(tmp_path, scale=(1, 2, 3, 4, 5))
     assert_array_equal(found.questions["clear"].ratings, [[4, 5], [1, 2], [NAN, 3]])
     assert found.questions["clear"].raters.names == ("ann", "bob")
-    assert found.shown[0].text == "an ear"
+    assert found.explanations[0].text == "an ear"
     assert any("1 answers were no numbers" in note for note in found.notes)
 
 
@@ -367,8 +367,8 @@ def test_explanations_in_words(shared_data: Path) -> None:
         "acceptability_commonsenseqa_test/5b8a3081c3235d62bc77e2d15f3ad454/1"
     )
     assert votes.ratings[first : first + 5, 0].tolist() == [0, 1, 0, 1, 1]  # "2|4|5"
-    assert found.shown[first + 4].text == "A valley is a low area between two mountains."
-    assert "Answer: valley" in found.shown[first].context
+    assert found.explanations[first + 4].text == "A valley is a low area between two mountains."
+    assert "Answer: valley" in found.explanations[first].context
     csqa_test = test & (found.numbers["snli"] == 0)
     each = [
         stats.spearmanr(said[:, j], np.delete(said, j, 1).mean(1)).statistic

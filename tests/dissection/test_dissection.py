@@ -25,7 +25,7 @@ from support.runs.dissected import (
 )
 from theodolite.dissection._triple_kernels import _chain, triple_bounds
 from theodolite.dissection.atoms import Atoms
-from theodolite.dissection.counts import annotated, count, literal_scores
+from theodolite.dissection.counts import annotated_pictures, count, literal_scores
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.search import Beam, search
@@ -277,7 +277,7 @@ def test_literals_are_scored_on_their_own_masks() -> None:
 
 def test_pictures_annotated_with_a_category() -> None:
     atoms: Atoms = replace(packed(MASKS, GRID, NAMES), categories=("part", "part", "scene"))
-    found = annotated(atoms, [Formula(A), Formula(S), Formula(A, (("OR", S),)), None])
+    found = annotated_pictures(atoms, [Formula(A), Formula(S), Formula(A, (("OR", S),)), None])
     assert found[:, 0].tolist() == [True, True, True, True]
     assert found[:, 1].tolist() == [False, True, False, True]
     assert found[:, 2].all() and not found[:, 3].any()

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from support.evidence.sharded import Elsewhere, Failing, InMemory, LeftToRight, Remembering, spawned
 from theodolite.datasets.planted.maps import PlantedMaps
-from theodolite.dissection.dissect import Dissection, dealt_out, dissect
+from theodolite.dissection.dissect import Dissection, derangement, dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, as_rows, from_rows
 from theodolite.dissection.quantiles import TopValues, ValueCounts, position
@@ -62,8 +62,8 @@ def bytes_of(found: ShardedDissection) -> list[bytes]:
     arrays = [found.limits, *found.marks.fires]
     for units in (found.marks.own.units, found.marks.dealt.units):
         arrays += [units.start, units.atom, units.count]
-    for f in (found.found, found.chance):
-        arrays += [f.searched.found, f.searched.picked, f.searched.searched]
+    for f in (found.search, found.chance):
+        arrays += [f.searched.by_overlap, f.searched.by_detection, f.searched.searched]
         arrays.append(as_rows(f.formulas, 24))
     for part in found.evidence():
         given = [getattr(part, name) for name, _ in part.layouts() if part.has(name)]
@@ -82,8 +82,8 @@ def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, threshol
         assert_array_equal(getattr(found.units, f.name), getattr(whole.units, f.name))
     for name in ("start", "weight", "label_start", "label", "pairs", "pictures_with", "picture"):
         assert_array_equal(getattr(found.atoms, name), getattr(whole.atoms, name))
-    for name in ("found", "picked", "searched", "unit_pixels"):
-        assert_array_equal(getattr(found.searched, name), getattr(whole.found, name))
+    for name in ("by_overlap", "by_detection", "searched", "unit_pixels"):
+        assert_array_equal(getattr(found.searched, name), getattr(whole.formula_search, name))
     parts = list(found.evidence())
     assert len(parts) == math.ceil(N / rows)
     evidence = UnitEvidence.joined(parts)
@@ -91,7 +91,7 @@ def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, threshol
     for name in OWN if rows < N else OWN + CHANCE:
         assert_array_equal(getattr(evidence, name), getattr(whole.evidence, name), err_msg=name)
     if rows >= N:
-        dealt = mark(lambda a, b: MAPS[a:b], whole.atoms, whole.limits, pictures=dealt_out(N, 5))
+        dealt = mark(lambda a, b: MAPS[a:b], whole.atoms, whole.limits, pictures=derangement(N, 5))
         dealt = dealt.by_picture(whole.atoms)
         for f in fields(dealt):
             assert_array_equal(getattr(found.marks.dealt.units, f.name), getattr(dealt, f.name))
@@ -158,7 +158,7 @@ def test_blocks_of_units_of_any_size_find_the_same(whole: Dissection) -> None:
             found = search_blocks(
                 SerialWorkers(), whole.atoms, whole.units, beam=Beam(), exact=exact, block=block
             )
-            rows = [found.searched.found.tobytes(), as_rows(found.formulas, 3).tobytes()]
+            rows = [found.searched.by_overlap.tobytes(), as_rows(found.formulas, 3).tobytes()]
             expected = expected or rows
             assert rows == expected
 
@@ -171,17 +171,17 @@ def test_the_exact_search(whole: Dissection) -> None:
     )
     proved = optimum(whole.atoms, whole.units, beam=narrow)
     assert proved.missed > 0
-    assert found.found.proved is not None
-    assert tuple(found.found.formulas) == proved.formulas
+    assert found.search.proved is not None
+    assert tuple(found.search.formulas) == proved.formulas
     for name in ("iou", "beam_iou", "counted"):
-        assert_array_equal(getattr(found.found.proved, name), getattr(proved, name))
+        assert_array_equal(getattr(found.search.proved, name), getattr(proved, name))
 
 
 def test_planted_concepts_are_found() -> None:
     source = PlantedMaps(n_pictures=600, n_units=6, n_concepts=12, shard_rows=100, seed=3)
     found = dissect_shards(source, SerialWorkers(), quantile=0.97, thresholds="refined")
     for unit, concepts in enumerate(source.planted):
-        formula = found.found.formulas[unit]
+        formula = found.search.formulas[unit]
         assert formula is not None and set(concepts) <= set(formula.concepts)
         assert not (set(concepts) & {c for c, meant in formula.literals() if not meant})
 
@@ -346,7 +346,7 @@ def test_shards_that_do_not_fit() -> None:
 def test_categories_say_which_pictures_are_annotated(whole: Dissection) -> None:
     source = replace(cut(30), categories=KINDS)
     evidence = UnitEvidence.joined(list(sharded(source, SerialWorkers()).evidence()))
-    formula = sharded(source, SerialWorkers()).found.formulas[0]
+    formula = sharded(source, SerialWorkers()).search.formulas[0]
     assert formula is not None
     kinds = {KINDS[c] for c in formula.concepts}
     there = [c + 1 for c, kind in enumerate(KINDS) if kind in kinds]

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import subspace_angles
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._self_representation import self_represented
+from theodolite.explainers.discovery._self_representation import self_representation
 from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.explainers.discovery.kmeans import KMeansConcepts
 from theodolite.explainers.discovery.mcd import SubspaceConcepts
@@ -349,7 +349,7 @@ def test_self_representation_is_matching_pursuit_on_the_other_samples() -> None:
 
     rows = np.random.default_rng(0).normal(size=(25, 12))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = self_represented(rows, 4)
+    found = self_representation(rows, 4)
     for i, row in enumerate(rows):
         others = np.delete(rows, i, axis=0)
         expected = np.insert(orthogonal_mp(others.T, row, n_nonzero_coefs=4), i, 0.0)

@@ -11,9 +11,9 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.perturbations import perturbed
 from theodolite.explainers.perturbed_samples import (
     MIX_UP,
-    _drawn,
+    _shuffle_perturbations,
     different_prediction,
-    mixed_up,
+    mix_up,
     same_prediction,
 )
 
@@ -51,7 +51,7 @@ def picky(original: Image.Image) -> Callable[[np.ndarray], int]:
 
 def one_by_one_same(original: Image.Image, rule: Callable, seed: int, tries: int):
     looked_at = 0
-    for number, key in _drawn(seed):
+    for number, key in _shuffle_perturbations(seed):
         m = 1.0
         for _ in range(tries):
             changed = perturbed(original, number, magnitude=m, seed=key)
@@ -122,7 +122,7 @@ def test_different_prediction_is_the_search_one_by_one() -> None:
             assert found.magnitude in [k / 10 for k in range(1, 10)]
             assert found.tries == 10 + round(found.magnitude * 10)
             mixes = [
-                mixed_up(original, other, k / 10)
+                mix_up(original, other, k / 10)
                 for other in others
                 for k in range(1, round(found.magnitude * 10) + 1)
             ]
@@ -134,7 +134,7 @@ def test_different_prediction_is_the_search_one_by_one() -> None:
             )
             continue
         kinds.add("perturbed")
-        number, key = _drawn(seed)[0]
+        number, key = _shuffle_perturbations(seed)[0]
         assert found.number == number and found.tries == found.magnitude
         for m in range(1, 11):
             changed = perturbed(original, number, magnitude=m, seed=key)
@@ -147,7 +147,7 @@ def test_different_prediction_is_the_search_one_by_one() -> None:
 
 def test_mix_up_is_a_weighted_mean_at_the_pictures_size() -> None:
     black, white = Image.new("RGB", (20, 10)), Image.new("RGB", (7, 9), (200, 100, 50))
-    mixed = mixed_up(black, white, 0.3)
+    mixed = mix_up(black, white, 0.3)
     assert mixed.size == (20, 10)
     assert (array(mixed) == [60, 30, 15]).all()
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import gaussian_filter
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing.imputation import imputed, imputed_exactly
+from theodolite.explainers.probing.imputation import impute_pixels, impute_pixels_exactly
 
 seeds = st.integers(0, 2**31)
 
@@ -35,7 +35,7 @@ def test_the_kernel_solves_what_the_exact_solver_does(
 ) -> None:
     picture, removed = case(seed, rows, columns, share, smooth)
     before = picture.copy()
-    found, exact = imputed(picture, removed), imputed_exactly(picture, removed)
+    found, exact = impute_pixels(picture, removed), impute_pixels_exactly(picture, removed)
     assert np.abs(found - exact).max() <= 1e-3 * np.ptp(picture)
     assert_array_equal(found[:, ~removed], picture[:, ~removed])
     assert_array_equal(exact[:, ~removed], picture[:, ~removed])
@@ -46,7 +46,7 @@ def test_the_kernel_solves_what_the_exact_solver_does(
 @pytest.mark.parametrize("smooth", [0, 2, 40])
 def test_the_kernel_at_full_size(share: float, smooth: float) -> None:
     picture, removed = case(0, 224, 224, share, smooth)
-    error = np.abs(imputed(picture, removed) - imputed_exactly(picture, removed)).max()
+    error = np.abs(impute_pixels(picture, removed) - impute_pixels_exactly(picture, removed)).max()
     assert error < 1e-3 * np.ptp(picture)
 
 
@@ -55,7 +55,7 @@ def test_each_removed_pixel_is_the_mean_of_its_neighbours(
     seed: int, rows: int, columns: int, share: float
 ) -> None:
     picture, removed = case(seed, rows, columns, share, 0)
-    found = imputed_exactly(picture.astype(np.float64), removed)
+    found = impute_pixels_exactly(picture.astype(np.float64), removed)
     for r, c in np.argwhere(removed):
         total, weight = np.zeros(3), 0.0
         for i in range(max(r - 1, 0), min(r + 2, rows)):
@@ -71,7 +71,7 @@ def test_nothing_of_a_removed_pixel_is_left() -> None:
     """Not even in the last digit, whatever it was."""
     picture, removed = case(3, 40, 33, 0.6, 3)
     other = np.where(removed, 1e6, picture).astype(np.float32)
-    assert_array_equal(imputed(picture, removed), imputed(other, removed))
+    assert_array_equal(impute_pixels(picture, removed), impute_pixels(other, removed))
 
 
 def test_planes_and_constants_are_filled_in_without_a_seam() -> None:
@@ -80,14 +80,14 @@ def test_planes_and_constants_are_filled_in_without_a_seam() -> None:
     picture = np.stack([down, 3 - 2 * across, 0 * down + 5])
     removed = np.zeros((40, 50), bool)
     removed[4:36, 6:44] = True
-    assert_allclose(imputed(picture, removed), picture, atol=1e-3 * np.ptp(picture))
+    assert_allclose(impute_pixels(picture, removed), picture, atol=1e-3 * np.ptp(picture))
     flat = np.full((3, 8, 8), 2.5, np.float32)
     removed = np.arange(64).reshape(8, 8) > 0
-    assert_allclose(imputed(flat, removed), flat, atol=1e-6)
+    assert_allclose(impute_pixels(flat, removed), flat, atol=1e-6)
 
 
 def test_with_nothing_left_it_is_refused() -> None:
-    for fill in (imputed, imputed_exactly):
+    for fill in (impute_pixels, impute_pixels_exactly):
         with pytest.raises(EvidenceError, match="removed: got every pixel"):
             fill(np.zeros((3, 2, 2), np.float32), np.ones((2, 2), bool))
         same = fill(np.ones((3, 2, 2), np.float32), np.zeros((2, 2), bool))
@@ -103,8 +103,8 @@ def test_as_in_grad_cams_copy_of_road() -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "__array_wrap__", DeprecationWarning)
             theirs = road.NoisyLinearImputer(noise=0)(torch.from_numpy(picture), keep).numpy()
-        assert_allclose(imputed_exactly(picture, removed), theirs, atol=1e-5)
-        assert_allclose(imputed(picture, removed), theirs, atol=1e-3 * np.ptp(picture))
+        assert_allclose(impute_pixels_exactly(picture, removed), theirs, atol=1e-5)
+        assert_allclose(impute_pixels(picture, removed), theirs, atol=1e-3 * np.ptp(picture))
 
 
 def test_as_in_quantus() -> None:
@@ -113,4 +113,6 @@ def test_as_in_quantus() -> None:
         picture, removed = case(8, 20, 24, 0.4, smooth)
         indices = np.flatnonzero(removed)
         theirs = functions.noisy_linear_imputation(picture, indices, noise=0.0)
-        assert_allclose(imputed_exactly(picture, removed), theirs.reshape(picture.shape), atol=1e-5)
+        assert_allclose(
+            impute_pixels_exactly(picture, removed), theirs.reshape(picture.shape), atol=1e-5
+        )

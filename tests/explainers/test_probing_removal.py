@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from theodolite.errors import EvidenceError
 from theodolite.explainers.probing._order import counts, ranks
 from theodolite.explainers.probing.as_printed import as_printed
-from theodolite.explainers.probing.imputation import imputed_exactly
+from theodolite.explainers.probing.imputation import impute_pixels_exactly
 from theodolite.explainers.probing.removal import (
     PERCENTS,
     WAYS,
@@ -116,7 +116,7 @@ def test_the_kernel_and_the_exact_solver_give_the_same_scores() -> None:
             probabilities, pictures, maps, targets=targets,
             removal=Removal(black=ZERO, seed=0, ways=["road"], **how),
         )
-        for how in ({}, {"impute": imputed_exactly})
+        for how in ({}, {"impute": impute_pixels_exactly})
     )  # fmt: skip
     assert_allclose(fast.least_first, exact.least_first, atol=1e-4)
     assert_allclose(fast.most_first, exact.most_first, atol=1e-4)
@@ -161,7 +161,7 @@ def test_what_is_removed_and_what_is_put_in_its_place() -> None:
             for way in range(4):
                 assert_array_equal((seen[direction, way, step] != picture).all(axis=0), gone)
             assert_array_equal(seen[direction, 1, step][:, gone], np.tile(black[:, None], count))
-            road = seen[direction, 0, step] - imputed_exactly(picture, gone)
+            road = seen[direction, 0, step] - impute_pixels_exactly(picture, gone)
             assert np.abs(road).max() < 0.05
             if count > 200:
                 assert_allclose(road[:, gone].std(), 0.01, rtol=0.15)

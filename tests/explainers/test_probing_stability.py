@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing.randomisation import map_similarity, randomised
+from theodolite.explainers.probing.randomisation import map_similarity, randomise_weights
 from theodolite.explainers.probing.stability import (
     StabilitySettings,
     chance_changes,
@@ -244,7 +244,7 @@ def test_random_weights_keep_the_scale_and_lose_what_was_learnt() -> None:
     trained = network()
     before = {name: value.clone() for name, value in trained.state_dict().items()}
     state = torch.random.get_rng_state()
-    one, again, other = (randomised(trained, seed=seed) for seed in (1, 1, 2))
+    one, again, other = (randomise_weights(trained, seed=seed) for seed in (1, 1, 2))
     assert_array_equal(torch.random.get_rng_state(), state)
     for name, value in trained.state_dict().items():
         assert_array_equal(value, before[name])
@@ -288,8 +288,8 @@ def test_the_signal_gets_through_a_deep_network_of_random_weights() -> None:
 
     for part in deep.modules():
         assert not isinstance(part, torch.nn.BatchNorm2d) or part.running_var.eq(1).all()
-    assert steepness(randomised(deep, seed=0)) > 1e-6
-    usual = randomised(deep, seed=0)
+    assert steepness(randomise_weights(deep, seed=0)) > 1e-6
+    usual = randomise_weights(deep, seed=0)
     with torch.random.fork_rng():
         for part in usual.modules():
             if isinstance(part, torch.nn.Conv2d):

@@ -9,11 +9,11 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.rendering import (
     Values,
     bwr,
-    coloured,
+    colour_positions,
     heatmap,
     masked_picture,
     sentence,
-    weighted,
+    weighted_embedding,
 )
 
 GREY = np.full((2, 2, 3), 0.4)
@@ -51,7 +51,7 @@ def test_colours_are_those_of_matplotlib() -> None:
 )
 def test_how_signs_are_shown(values: Values, relevance: list[float], expected: list[float]) -> None:
     given_map = np.array([relevance])
-    assert coloured(given_map, values) == pytest.approx(np.array([expected]))
+    assert colour_positions(given_map, values) == pytest.approx(np.array([expected]))
     assert given_map.tolist() == [relevance]
 
 
@@ -111,10 +111,10 @@ def test_weighted() -> None:
     def embed(names: list[str]) -> np.ndarray:
         return np.array([table[name] for name in names])
 
-    assert weighted({"y": -4.0, "x": 3.0}, embed) == pytest.approx([0.6, 1.6])
-    assert weighted({"y": 0.0}, embed) == pytest.approx([0, 0])
+    assert weighted_embedding({"y": -4.0, "x": 3.0}, embed) == pytest.approx([0.6, 1.6])
+    assert weighted_embedding({"y": 0.0}, embed) == pytest.approx([0, 0])
     with pytest.raises(EvidenceError, match="concepts"):
-        weighted({}, embed)
+        weighted_embedding({}, embed)
 
 
 def test_senseless_sentences() -> None:

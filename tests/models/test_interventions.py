@@ -33,7 +33,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 @every_kind
 def test_all_concepts_told_is_the_head_on_the_truth(kind: dict[str, Any]) -> None:
     trained, said, truth, _ = untrained(**kind)
-    told = trained.intervened(said, np.ones_like(truth), truth)
+    told = trained.intervene(said, np.ones_like(truth), truth)
     if kind.get("kind") == "cem":
         assert said.positive is not None and said.negative is not None
         expected = trained.answer(np.where(truth[..., None], said.positive, said.negative))
@@ -42,7 +42,7 @@ def test_all_concepts_told_is_the_head_on_the_truth(kind: dict[str, Any]) -> Non
     else:
         expected = trained.answer(truth.astype(float))
     assert np.array_equal(told, expected)
-    nothing = trained.intervened(said, np.zeros_like(truth), truth)
+    nothing = trained.intervene(said, np.zeros_like(truth), truth)
     assert_allclose(nothing, said.scores, atol=1e-5)
 
 
@@ -52,7 +52,7 @@ def test_only_what_is_under_the_mask_is_told() -> None:
     values = said.values.copy()
     for row, concept in np.argwhere(mask):
         values[row, concept] = float(truth[row, concept])
-    assert np.array_equal(trained.intervened(said, mask, truth), trained.answer(values))
+    assert np.array_equal(trained.intervene(said, mask, truth), trained.answer(values))
 
 
 @every_kind
@@ -68,7 +68,7 @@ def test_a_curve_is_the_loop_over_samples(kind: dict[str, Any], policy: Any) -> 
         for step in range(5):
             if step:
                 mask[0, order[sample, step - 1]] = True
-            scores = trained.intervened(one, mask, truth[[sample]])
+            scores = trained.intervene(one, mask, truth[[sample]])
             assert curve[sample, step] == (scores.argmax() == labels[sample])
 
 
@@ -113,7 +113,7 @@ def naive_coop(
     scores = np.zeros(known.shape)
     for sample in range(len(known)):
         one = said.rows(np.array([sample]))
-        before = softmax(trained.intervened(one, known[[sample]], truth[[sample]])[0].astype(float))
+        before = softmax(trained.intervene(one, known[[sample]], truth[[sample]])[0].astype(float))
         best = int(before.argmax())
         for concept in range(known.shape[1]):
             p = float(said.probabilities[sample, concept])
@@ -122,7 +122,7 @@ def naive_coop(
             for value, chance in ((True, p), (False, 1 - p)):
                 mask, told = known[[sample]].copy(), truth[[sample]].copy()
                 mask[0, concept], told[0, concept] = True, value
-                after = softmax(trained.intervened(one, mask, told)[0].astype(float))
+                after = softmax(trained.intervene(one, mask, told)[0].astype(float))
                 change += chance * abs(after[best] - before[best])
             cost = policy.costs[concept] if policy.costs else 0.0
             scores[sample, concept] = (

@@ -33,8 +33,12 @@ from theodolite.pipelines.acceptance.features import (
 )
 from theodolite.pipelines.acceptance.models import AcceptanceModel, RatedExplanations, SplitSettings
 from theodolite.pipelines.acceptance.pipeline import AcceptancePipeline
-from theodolite.pipelines.acceptance.rendering import Rendering, drawn, vectors_of
-from theodolite.pipelines.acceptance.scoring import load_learned, rated, read_explanations
+from theodolite.pipelines.acceptance.rendering import Rendering, draw_map, vectors_of
+from theodolite.pipelines.acceptance.scoring import (
+    load_learned,
+    rate_explanations,
+    read_explanations,
+)
 from theodolite.pipelines.acceptance.tuning import Range, space_from, tune
 
 
@@ -121,7 +125,7 @@ def test_votes_are_foretold_and_only_by_what_they_lean_on(toy: Toy, tmp_path: Pa
     assert main.predicted.min() >= 0 and main.predicted.max() <= 1
     truth = mean_votes(data)
     # what one would reach who knew how people vote
-    known = np.array([one.text.count("a") for one in data.shown])
+    known = np.array([one.text.count("a") for one in data.explanations])
     ceiling = spearmanr(known, truth)[0]
     assert ceiling > 0.6
     for predicted in (main.predicted, made.evidence[1][0].predicted, by["ridge"]):
@@ -220,7 +224,9 @@ def test_refused(changes: dict[str, Any], match: str, toy: Toy, tmp_path: Path) 
 
 def test_siblings_are_told_apart() -> None:
     data = voted(6, each=2)
-    given = Explanations(data.shown, [""] * 12, np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]), {})
+    given = Explanations(
+        data.explanations, [""] * 12, np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]), {}
+    )
     described = ExplanationFeatures(given, Embedder(Toy(), ""), Rendering(), ())
     block = described.block("siblings")
     own = np.hstack([described.block("words"), described.block("likeness")])
@@ -265,11 +271,11 @@ def test_pictures_concepts_and_words_become_vectors(tmp_path: Path) -> None:
 def test_signs_as_published() -> None:
     white = Image.new("RGB", (3, 1), (255, 255, 255))
     paper = Rendering(values="paper")
-    lime = np.asarray(drawn(white, np.array([[-1.0, 0, 1]]), paper))
+    lime = np.asarray(draw_map(white, np.array([[-1.0, 0, 1]]), paper))
     assert lime[0, 1].tolist() != lime[0, 0].tolist()
-    shap = np.asarray(drawn(white, np.array([[-0.5, 0, 1]]), paper))
+    shap = np.asarray(draw_map(white, np.array([[-0.5, 0, 1]]), paper))
     assert shap[0, 1].tolist() == shap[0, 0].tolist()
-    cam = np.asarray(drawn(white, np.array([[0, 0.5, 1.0]]), paper))
+    cam = np.asarray(draw_map(white, np.array([[0, 0.5, 1.0]]), paper))
     assert cam[0, 0].tolist() == [127, 127, 255] and cam[0, 1].min() >= 254
 
 
@@ -283,7 +289,7 @@ def test_signs_by_technique(tmp_path: Path) -> None:
     guessed, lime, shap = vectors_of(shown, ["GradCAM", "LIME", "SHAP"], how, embedder)
     white, map_of_it = Image.open(tmp_path / "p.png"), np.array([[0.0, 0, 1]])
     for found, values in ((guessed, "as they are"), (lime, "paper lime"), (shap, "paper shap")):
-        alone = drawn(white, map_of_it, Rendering(values=values))
+        alone = draw_map(white, map_of_it, Rendering(values=values))
         assert found == pytest.approx(Toy().pictures([alone])[0])
     assert not np.allclose(guessed, lime)
 
@@ -292,7 +298,7 @@ def test_the_mean_over_seeds_that_tested_an_explanation(toy: Toy, tmp_path: Path
     """Seeds test other parts: an explanation that one of them tested is known."""
     for changes in ({"folds": 0}, {"apart": "both"}):
         learnt = pipeline(**changes).learn(voted(), WorkContext((0, 1, 2), tmp_path))
-        each = np.stack([one[0].predicted for one in learnt.made.evidence])
+        each = np.stack([one[0].predicted for one in learnt.produced.evidence])
         known = ~np.isnan(each).all(axis=0)
         found = np.asarray(learnt.evidence.predicted)
         assert 0 < known.sum() < len(found) and np.array_equal(~np.isnan(found), known)
@@ -361,8 +367,8 @@ def test_a_score_is_the_same_from_its_file(
     folder, learned, data = saved
     again = load_scorer(folder)
     assert again.card == learned.card
-    given = Explanations(data.shown, [""] * 120, np.arange(120), {})
-    one, two = (rated(score, given, Embedder(toy, "")) for score in (learned, again))
+    given = Explanations(data.explanations, [""] * 120, np.arange(120), {})
+    one, two = (rate_explanations(score, given, Embedder(toy, "")) for score in (learned, again))
     assert np.array_equal(one, two)
     assert spearmanr(one, mean_votes(data))[0] > 0.5
     places = again.percentile(np.array([-1.0, np.median(learned.percentiles), 2]))
@@ -371,7 +377,7 @@ def test_a_score_is_the_same_from_its_file(
     assert "0.500 | 0.400 to undefined" in text and "CC0 (b>/" in text and "## Limits" in text
     assert card_text(again.card) == text
     with pytest.raises(EvidenceError, match="embedding"):
-        rated(again, given, Embedder(Toy(name="other"), ""))
+        rate_explanations(again, given, Embedder(Toy(name="other"), ""))
 
 
 def test_broken_files_are_refused(
@@ -398,12 +404,14 @@ def test_tables_of_explanations(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("id,text,context,label,nll\na,because,why,yes,1.5\nb,so,why,no,2\n")
     found = read_explanations(table)
-    assert found.ids == ("a", "b") and found.given.numbers["nll"].tolist() == [1.5, 2]
-    assert found.given.clusters.tolist() == [0, 0] and found.given.shown[1].label == "no"
+    assert found.ids == ("a", "b") and found.explanations.numbers["nll"].tolist() == [1.5, 2]
+    assert (
+        found.explanations.clusters.tolist() == [0, 0] and found.explanations.items[1].label == "no"
+    )
     lines = tmp_path / "t.jsonl"
     lines.write_text('{"text": "x"}\n\n{"text": "y"}\n')
     again = read_explanations(lines)
-    assert again.ids == ("0", "1") and len(set(again.given.clusters)) == 2
+    assert again.ids == ("0", "1") and len(set(again.explanations.clusters)) == 2
     for name, content in (
         ("a.csv", "id\n1\n"), ("b.csv", "text,n\nx,y\n"), ("c.txt", "x"),
         ("d.jsonl", '{"text": null}\n'), ("e.jsonl", '{"text": "x", "n": null}\n'),
@@ -413,7 +421,11 @@ def test_tables_of_explanations(tmp_path: Path) -> None:
             read_explanations(tmp_path / name, ["n"])
     (tmp_path / "f.jsonl").write_text('{"text": "x", "label": null, "id": null, "n": "many"}\n')
     bare = read_explanations(tmp_path / "f.jsonl", [])
-    assert bare.ids == ("0",) and bare.given.shown[0].label == "" and not bare.given.numbers
+    assert (
+        bare.ids == ("0",)
+        and bare.explanations.items[0].label == ""
+        and not bare.explanations.numbers
+    )
 
 
 def test_folders_of_explanations(tmp_path: Path) -> None:
@@ -427,7 +439,7 @@ def test_folders_of_explanations(tmp_path: Path) -> None:
     Image.new("RGB", (4, 4)).save(tmp_path / "pictures" / "x.png")
     (tmp_path / "concepts" / "y.json").write_text('{"beak": 1}')
     found = read_explanations(tmp_path)
-    assert found.ids == ("x", "y") and found.given.shown[1].concepts == {"beak": 1.0}
+    assert found.ids == ("x", "y") and found.explanations.items[1].concepts == {"beak": 1.0}
     (tmp_path / "concepts" / "y.json").write_text('{"beak": "much"}')
     with pytest.raises(RefusedInput, match="concepts"):
         read_explanations(tmp_path)
@@ -551,7 +563,7 @@ def test_real_votes_are_foretold_without_an_embedding(shared_data: Path, tmp_pat
     data = VotedExplanations(
         "some",
         {"acceptable": some},
-        [data.shown[i] for i in rows],
+        [data.explanations[i] for i in rows],
         {"nll": data.numbers["nll"][rows]},
     )
     model = AcceptanceModel(features=("words", "label", "nll"), landmarks=100)

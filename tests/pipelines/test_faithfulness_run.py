@@ -34,7 +34,7 @@ from theodolite.pipelines.faithfulness.explanations import (
     TrainingSettings,
     _some_of_each,
     evidence_of,
-    explained,
+    explain_layer,
 )
 from theodolite.pipelines.faithfulness.middle_layers import MiddlePictures, middle_evidence
 from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
@@ -95,7 +95,7 @@ def planted_layer(seed: int = 0) -> ExplainedLayer:
 @pytest.mark.parametrize("method", ["nmf", "svd", "pca", "kmeans"])
 def test_methods_that_find_the_parts_explain_the_layer(method: str) -> None:
     layer = planted_layer()
-    found = explained(layer, method, 2, 0, TRAINING)
+    found = explain_layer(layer, method, 2, 0, TRAINING)
     evidence = evidence_of(found, layer, 0, TRAINING, full=True)
     assert found.without == ()
     error = float(SurrogateError.of(evidence).value())
@@ -108,14 +108,16 @@ def test_random_directions_do_not() -> None:
     layer = planted_layer()
     random, found = (
         float(SurrogateError.of(evidence_of(one, layer, 0, TRAINING, full=True)).value())
-        for one in (explained(layer, method, 2, 0, TRAINING) for method in ("random", "nmf"))
+        for one in (explain_layer(layer, method, 2, 0, TRAINING) for method in ("random", "nmf"))
     )
     assert random > 2 * found
 
 
 def test_what_is_rebuilt_is_what_head_and_vectors_give() -> None:
     layer = planted_layer()
-    evidence = evidence_of(explained(layer, "nmf", 2, 0, TRAINING), layer, 0, TRAINING, full=True)
+    evidence = evidence_of(
+        explain_layer(layer, "nmf", 2, 0, TRAINING), layer, 0, TRAINING, full=True
+    )
     stored = surrogate_outputs(evidence, "rebuilt")
     assert (
         np.abs(surrogate_outputs(replace(evidence, rebuilt=None), "rebuilt") - stored).max() < 1e-4
@@ -125,7 +127,7 @@ def test_what_is_rebuilt_is_what_head_and_vectors_give() -> None:
 def test_a_class_that_is_never_predicted_gets_no_concepts() -> None:
     layer = planted_layer()
     layer = replace(layer, bias=np.array([0.0, 0.0, -100.0], np.float32))
-    found = explained(layer, "nmf", 2, 0, TRAINING)
+    found = explain_layer(layer, "nmf", 2, 0, TRAINING)
     evidence = evidence_of(found, layer, 0, replace(TRAINING, learned=0), full=False)
     assert found.without == (
         "class 'c': got 0 samples; needed 2 or more that are predicted as it.",
@@ -144,7 +146,7 @@ def test_craft_finds_parts_in_patches_and_weighs_them_by_sobol_indices() -> None
         )
         for of in range(3)
     }
-    found = explained(replace(layer, patches=patches), "craft", 2, 0, TRAINING)
+    found = explain_layer(replace(layer, patches=patches), "craft", 2, 0, TRAINING)
     table = found.gathered("importances", 0)
     own = [np.sort(table[~np.isnan(table[:, of]), of]) for of in range(3)]
     for small, large in own:  # weights 1 and 3: shares of the variance near 1/10 and 9/10
@@ -156,14 +158,14 @@ def test_a_class_that_is_too_small_for_a_method_does_not_end_the_run() -> None:
     few = np.r_[np.flatnonzero(layer.train_labels == 2)[:3], np.flatnonzero(layer.train_labels < 2)]
     small = replace(layer, train=layer.train[few], train_labels=layer.train_labels[few])
     assert (small.predicted == 2).sum() == 3
-    found = explained(small, "pca", 3, 0, TRAINING)  # needs one more sample than components
+    found = explain_layer(small, "pca", 3, 0, TRAINING)  # needs one more sample than components
     assert len(found.without) == 1 and "samples" in found.without[0]
 
 
 def test_deletion_is_left_out_where_more_is_rebuilt_than_directions() -> None:
     layer = planted_layer()
     for method, there in (("pca", False), ("svd", True), ("nmf", True)):
-        found = explained(layer, method, 2, 0, TRAINING)
+        found = explain_layer(layer, method, 2, 0, TRAINING)
         assert evidence_of(found, layer, 0, TRAINING, full=False).has("vectors") is there
 
 
@@ -224,9 +226,9 @@ class TestMiddle:
 def test_no_class_with_samples_is_said() -> None:
     layer = planted_layer()
     with pytest.raises(EvidenceError, match="or more training samples predicted as a class"):
-        explained(layer, "nmf", 500, 0, TRAINING)
+        explain_layer(layer, "nmf", 500, 0, TRAINING)
     with pytest.raises(EvidenceError, match="one of"):
-        explained(layer, "ice", 2, 0, TRAINING)
+        explain_layer(layer, "ice", 2, 0, TRAINING)
 
 
 def test_wrong_settings_are_said() -> None:

@@ -31,11 +31,11 @@ from theodolite.models.cifar_resnet import CifarResNet
 from theodolite.models.classifiers import load_classifier
 from theodolite.models.features import FeatureExtractor
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
-from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _drawn
+from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
 from theodolite.pipelines.study import twins
 from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
 from theodolite.pipelines.study.material import material_from_saliency_run
-from theodolite.pipelines.study.twins import TwinPicture, TwinSettings, _remembering, _visible
+from theodolite.pipelines.study.twins import TwinPicture, TwinSettings, _visible, _with_memory
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.run import Places, run
@@ -131,7 +131,7 @@ def test_every_picture_by_every_technique(root: Path, made: tuple[Path, Material
     folder, material = made
     assert read_material(folder) == material
     data = pets(root / "pets")
-    rows = _drawn(data, 2, 5)
+    rows = _draw_rows(data, 2, 5)
     expected = {
         (data.pictures[row], name)
         for row in rows
@@ -302,7 +302,7 @@ def test_classes_are_remembered() -> None:
         asked.append(len(pictures))
         return np.array([int(np.asarray(picture)[0, 0].argmax()) for picture in pictures])
 
-    remembered = _remembering(predict, [one, two])
+    remembered = _with_memory(predict, [one, two])
     assert remembered([two, new, one]).tolist() == [1, 2, 0]
     assert remembered([one]).tolist() == [0]
     assert asked == [2, 1]

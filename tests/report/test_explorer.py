@@ -18,10 +18,10 @@ from report_size import drawn_values
 
 from support.evidence.many_rows import write_many
 from theodolite.io.tables import Words, read_coded, read_parquet, write_parquet
-from theodolite.report import vega
-from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, packed
+from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, pack_table
 from theodolite.report.explorer.pictures import key
 from theodolite.report.explorer.tables import item_tables
+from theodolite.report.figures import vega
 from theodolite.report.html import write_report
 from theodolite.report.page import write_page
 from theodolite.run_folder.scores_file import read_scores
@@ -65,7 +65,7 @@ def naive_unpacked(text: str) -> tuple[dict, list[int] | None, list[np.ndarray]]
 def test_shares_come_back_to_four_decimals(values: np.ndarray) -> None:
     before = values.copy()
     _, _, found = naive_unpacked(
-        packed(PackedTable("units", ["u"] * len(values), [column(values)]))
+        pack_table(PackedTable("units", ["u"] * len(values), [column(values)]))
     )
     for given_, got in zip((values, values - 0.1, values + 0.1), found, strict=True):
         assert_allclose(got, given_, atol=0.50001e-4)
@@ -78,7 +78,7 @@ def test_other_numbers_come_back_to_seven_digits(values: np.ndarray) -> None:
     table = PackedTable(
         "units", list("abcdefg"), [ScoreColumn("x", "", values, None, None, ANY, "higher")]
     )
-    _, _, (got,) = naive_unpacked(packed(table))
+    _, _, (got,) = naive_unpacked(pack_table(table))
     assert_allclose(got, values, rtol=1e-7, atol=1e-37)
 
 
@@ -95,12 +95,14 @@ def test_numbers_are_said_as_they_are_kept() -> None:
 
 def test_names_are_in_natural_order_and_long_ones_are_cut() -> None:
     names = ["b", "unit 10", "unit 9", "a" * 9000, "\ud800"]
-    header, ranks, _ = naive_unpacked(packed(PackedTable("units", names, [column(np.zeros(5))])))
+    header, ranks, _ = naive_unpacked(
+        pack_table(PackedTable("units", names, [column(np.zeros(5))]))
+    )
     assert ranks == [1, 3, 2, 0, 4]
     assert header["names"][3] == "a" * 300 and header["cut"] == 1
     assert header["names"][4] == "\ud800"
     assert (
-        naive_unpacked(packed(PackedTable("units", ["u2", "u10"], [column(np.zeros(2))])))[1]
+        naive_unpacked(pack_table(PackedTable("units", ["u2", "u10"], [column(np.zeros(2))])))[1]
         is None
     )
 
@@ -120,7 +122,7 @@ def test_a_coded_table_says_what_the_plain_one_says(tmp_path: Path) -> None:
     plain, coded = read_parquet(path), read_coded(path)
     words = coded["word"]
     assert isinstance(words, Words)
-    assert [None if c < 0 else words.said[c] for c in words.codes] == plain["word"]
+    assert [None if c < 0 else words.categories[c] for c in words.codes] == plain["word"]
     assert_array_equal(coded["value"], [1.0, np.nan, 2.5, -1.0])
     assert_array_equal(coded["n"], plain["n"])
 

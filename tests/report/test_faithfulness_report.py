@@ -41,10 +41,10 @@ from theodolite.report.chapters.faithfulness import curve_part, knee_text
 from theodolite.report.chapters.faithfulness_measures import sanity_table, tally
 from theodolite.report.chapters.faithfulness_samples import class_panels, scatter_panels
 from theodolite.report.chapters.faithfulness_tables import layers_table
-from theodolite.report.faithfulness_figures import Pairs, scatter
-from theodolite.report.figures import ends_of, strip
+from theodolite.report.figures.faithfulness import Pairs, scatter
+from theodolite.report.figures.scales import Scale
+from theodolite.report.figures.strips import ends_of, strip
 from theodolite.report.html import write_report
-from theodolite.report.svg import Scale
 from theodolite.report.words import method_text, options_text
 from theodolite.results import Interval, Null, Score
 from theodolite.run_folder.run_file import run_record, write_record

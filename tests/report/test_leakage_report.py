@@ -22,14 +22,15 @@ from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced
 from theodolite.findings.leakage import CriterionRecord, DifferenceRecord, PairRecord, StudiesFile
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import lost
-from theodolite.report.chapters.compared import repeated
+from theodolite.report.chapters.clean import loses_to_null
+from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.findings import findings, p_text
 from theodolite.report.chapters.leakage import leakage_chapter
-from theodolite.report.figures import strip
+from theodolite.report.figures.leakage import Bars, concept_bars, triangle
+from theodolite.report.figures.scales import on_two_lines, round_scale
+from theodolite.report.figures.strips import strip
+from theodolite.report.figures.svg import drawing, mark, text
 from theodolite.report.html import write_report
-from theodolite.report.leakage_figures import Bars, concept_bars, triangle
-from theodolite.report.svg import drawing, mark, on_two_lines, round_scale, text
 from theodolite.report.words import options_text
 from theodolite.results import Detail, Interval, Null, Score
 from theodolite.run_folder.run_file import run_record, write_record
@@ -192,9 +193,9 @@ def test_a_chart_without_models_is_not_drawn(page: str) -> None:
 
 
 def test_one_seed_falls_back_to_the_scores_own_interval() -> None:
-    assert repeated(leaking(0.4), 0.95) == pytest.approx((0.4, 0.35, 0.45))
+    assert mean_over_seeds(leaking(0.4), 0.95) == pytest.approx((0.4, 0.35, 0.45))
     alone = Score("task_accuracy", 1, "leaks", 0.4, "higher", (0.0, 1.0), 1.0, 9, 0, "samples")
-    value, low, high = repeated(alone, 0.95)
+    value, low, high = mean_over_seeds(alone, 0.95)
     assert value == 0.4 and math.isnan(low) and math.isnan(high)
 
 
@@ -540,7 +541,7 @@ def test_strips_of_faults_mark_what_is_accepted() -> None:
     ],
 )
 def test_a_fault_loses_where_it_surely_exceeds_what_is_accepted(score: Score, loses: bool) -> None:
-    assert lost(score) is loses
+    assert loses_to_null(score) is loses
 
 
 def test_the_page_explains_clean_nulls(page: str) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from theodolite.errors import RefusedInput
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.citations import BIBLIOGRAPHY, plain, read_references, references
-from theodolite.report.formulas import blocks, documented, formula, marked_up, with_code
+from theodolite.report.citations import BIBLIOGRAPHY, plain_text, read_references, references
+from theodolite.report.formulas import blocks, formula, marked_up, metric_docstring, with_code
 from theodolite.report.methods import anchor, note, notes_of
 from theodolite.report.provenance import COMMANDS
 
@@ -28,9 +28,9 @@ def test_every_metric_has_a_formula_that_converts(name: str) -> None:
 
 def test_formulas_are_those_of_the_docstring() -> None:
     for entry in catalogue().values():
-        written = [text for kind, text in blocks(documented(entry)) if kind == "math"]
+        written = [text for kind, text in blocks(metric_docstring(entry)) if kind == "math"]
         assert written == [one.latex for one in note(entry)["formulas"]]
-        assert documented(entry).count(".. math::") == len(written)
+        assert metric_docstring(entry).count(".. math::") == len(written)
 
 
 def test_fractions_sums_and_hats_keep_their_structure() -> None:
@@ -92,7 +92,7 @@ def test_what_we_would_not_write_is_refused(text: str) -> None:
 def test_identifiers_are_told() -> None:
     numbered = WHOLE.replace("2000},", "2000},\n  doi = {10.1/x},\n  eprint = {1234.5},")
     assert read_references(numbered)["k"].full.endswith("2000. DOI 10.1/x. arXiv 1234.5.")
-    assert plain(r"Hedstr{\"o}m, Fran{\c{c}}ois, Elo{\"i}se") == "Hedström, François, Eloïse"
+    assert plain_text(r"Hedstr{\"o}m, Fran{\c{c}}ois, Elo{\"i}se") == "Hedström, François, Eloïse"
 
 
 def test_anchors_are_unique_and_commands_are_for_the_folder() -> None:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from support.runs.report_runs import evil_run
 from support.runs.small_run import write_inputs
-from theodolite.report.figures import strip
+from theodolite.report.figures.strips import strip
 from theodolite.report.html import write_report
 from theodolite.report.overlays import data_address, jet, overlay
 from theodolite.results import Interval, Null, Score

@@ -1,5 +1,6 @@
 """Mutual information: against definitions, scikit-learn, and distributions whose truth is known."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -276,13 +277,18 @@ def test_few_samples_give_the_bits_of_the_compiled_loops(
         np.testing.assert_array_equal(found, compiled)
 
 
+def test_the_kernels_are_looked_for_where_they_are() -> None:
+    module = importlib.import_module(f"{information_small.__package__}.{information_small.KERNELS}")
+    assert module.ksg_pair_terms
+
+
 def test_little_is_done_without_a_compiler_and_much_with(tmp_path: Path) -> None:
     code = """
 import sys
 import numpy as np
-from theodolite.metrics import _estimators
+from theodolite.stats import information
 from theodolite.stats.information import Columns, pair_terms, ross_columns
-_estimators.BLOCK_BYTES = 1  # the first of many blocks is enough to see
+information.BLOCK_BYTES = 1  # the first of many blocks is enough to see
 random = np.random.default_rng(0)
 pairs = np.array([[0, 1]])
 list(pair_terms(Columns(random.normal(size=(500, 2))), pairs))

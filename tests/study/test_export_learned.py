@@ -79,9 +79,9 @@ def test_an_export_is_read_back_as_it_was_said(played: Played, data: Path) -> No
             for column, who in enumerate(evidence.raters.names):
                 said = played.said.get((key, who, question), np.nan)
                 np.testing.assert_equal(evidence.ratings[row, column], float(said))
-    dogs = [one for one in found.shown if one.label == "dog"]
+    dogs = [one for one in found.explanations if one.label == "dog"]
     assert all(one.map and one.map.is_file() and one.picture and one.overlay for one in dogs)
-    cats = [one for one in found.shown if one.label == "cat"]
+    cats = [one for one in found.explanations if one.label == "cat"]
     assert all(one.concepts == {"paw": 0.7, "beak": -0.2} for one in cats) and len(cats) == 5
 
 

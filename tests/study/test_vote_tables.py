@@ -222,7 +222,7 @@ def test_an_export_is_read_as_voted_explanations(tmp_path: Path) -> None:
     assert_array_equal(
         np.sort(asked.ratings), np.sort(rating_evidence(tables["votes"], "q1").ratings)
     )
-    by_map, by_concepts = found.shown[0], found.shown[2]
+    by_map, by_concepts = found.explanations[0], found.explanations[2]
     assert by_map.overlay and by_map.map is not None and by_map.map.parent == folder / "pictures"
     assert by_map.label == "cat" and by_map.concepts is None
     assert by_concepts.map is None and not by_concepts.overlay and by_concepts.concepts
@@ -297,7 +297,7 @@ def test_the_learned_score_sees_maps_over_their_pictures(
     truth = np.nanmean(data.questions["q1"].ratings, axis=1)
     predicted = np.asarray(made.evidence[0][0].predicted)
     assert spearmanr(predicted, truth)[0] > 0.4
-    first = data.shown[0]
+    first = data.explanations[0]
     assert first.picture is not None and first.map is not None
     both = [np.asarray(Image.open(p)).mean(axis=(0, 1)) / 255 for p in (first.picture, first.map)]
     assert any(np.allclose(one[:3], np.mean(both, axis=0), atol=0.01) for one in seen)

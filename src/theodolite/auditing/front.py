@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, no_type_check
 
-from theodolite.auditing.result import AuditResult, answered, spec_of
-from theodolite.auditing.sources import EvidenceSource, read_given, together
+from theodolite.auditing.result import AuditResult, answer_source, spec_of
+from theodolite.auditing.sources import EvidenceSource, read_source, together
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
@@ -65,18 +65,18 @@ def audit(  # noqa: PLR0913  each is a way in
     if model is not None or data is not None:
         parts.append(_network(model, layer, data, dataset, progress, preprocessing))
     elif layer is not None or preprocessing is not None:
-        name, came = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
-        raise EvidenceError(name, repr(came), "`model` and `data` beside it")
-    given = together(parts)
-    if given.stored:
-        return _pieces(given, resampling, progress)
-    return answered(given, resampling, progress)
+        name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
+        raise EvidenceError(name, repr(value), "`model` and `data` beside it")
+    source = together(parts)
+    if source.stored:
+        return _pieces(source, resampling, progress)
+    return answer_source(source, resampling, progress)
 
 
-def _unnamed(came: Any) -> EvidenceError:
+def _unnamed_arrays(argument: Any) -> EvidenceError:
     return EvidenceError(
         "audit",
-        type(came).__name__,
+        type(argument).__name__,
         "evidence, or the path of some",
         "Are these arrays? Name them: theodolite.audit(values=..., truth=...).",
     )
@@ -85,15 +85,15 @@ def _unnamed(came: Any) -> EvidenceError:
 def _chance(resampling: Any, seed: int | None, resamples: int | None) -> Resampling:
     """How to draw: what was said, and the usual for the rest."""
     if hasattr(resampling, "shape") or isinstance(resampling, list | tuple):
-        raise _unnamed(resampling)
+        raise _unnamed_arrays(resampling)
     if not isinstance(resampling, Resampling | None):
         raise EvidenceError(
             "resampling", type(resampling).__name__, "Resampling(resamples=1000, seed=0)",
             "Or pass `seed` and `resamples` to theodolite.audit.",
         )  # fmt: skip
     chosen = {"seed": seed, "resamples": resamples}
-    given = {name: value for name, value in chosen.items() if value is not None}
-    return replace(resampling or Resampling(), **given)
+    changes = {name: value for name, value in chosen.items() if value is not None}
+    return replace(resampling or Resampling(), **changes)
 
 
 def _parts(evidence: Any) -> list[EvidenceSource]:
@@ -105,8 +105,8 @@ def _part(source: Any) -> EvidenceSource:
     if isinstance(source, Evidence):
         return EvidenceSource(f"{source.kind} evidence", [[source]])
     if isinstance(source, str | Path):
-        return read_given(source)
-    raise _unnamed(source)
+        return read_source(source)
+    raise _unnamed_arrays(source)
 
 
 def _network(
@@ -121,14 +121,14 @@ def _network(
     return network_evidence(model, layer, data, dataset, progress, preprocessing)
 
 
-def _pieces(given: EvidenceSource, resampling: Resampling, progress: Progress) -> AuditResult:
+def _pieces(source: EvidenceSource, resampling: Resampling, progress: Progress) -> AuditResult:
     """Evidence in pieces is never held as a whole."""
     from theodolite.evidence.workers import SerialWorkers  # noqa: PLC0415
     from theodolite.runs.stored import answer_stored  # noqa: PLC0415
 
-    spec = spec_of(given, resampling)
-    found = answer_stored(spec, given.stored, SerialWorkers(), progress)
+    spec = spec_of(source, resampling)
+    answers = answer_stored(spec, source.stored, SerialWorkers(), progress)
     return AuditResult(
-        found.scores, found.unanswered, found.requests, found.notes, found.failed_pieces,
-        found.seconds, given=given, resampling=resampling,
+        answers.scores, answers.unanswered, answers.requests, answers.notes, answers.failed_pieces,
+        answers.seconds, source=source, resampling=resampling,
     )  # fmt: skip

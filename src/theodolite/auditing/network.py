@@ -10,6 +10,7 @@ import numpy as np
 from theodolite.auditing.sources import EvidenceSource
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, WorkContext, silent
+from theodolite.io.optional import require
 from theodolite.run_folder.registry import build
 from theodolite.run_folder.spec import Named
 
@@ -39,57 +40,60 @@ def network_evidence(
 
     pictures = concept_data(data, dataset)
     _check_torch()
-    wanted = _preprocessing(preprocessing)
+    custom_preprocessing = _preprocessing(preprocessing)
     if isinstance(model, str):
         backbone = load_backbone(model)
-        backbone = replace(backbone, preprocessing=wanted or backbone.preprocessing)
+        backbone = replace(backbone, preprocessing=custom_preprocessing or backbone.preprocessing)
     elif hasattr(model, "named_modules") and callable(model):
-        backbone = live_backbone(model, wanted)
+        backbone = live_backbone(model, custom_preprocessing)
     else:
         raise EvidenceError("model", type(model).__name__, "a torch module, or a name of timm")
     if not (layer or backbone.layer):
         raise EvidenceError("layer", "none", "the name of a module, such as 'layer4'")
     pipeline = PosthocPipeline(backbone=backbone.name, layer=layer, units=True)
     with tempfile.TemporaryDirectory() as cache:
-        workshop = WorkContext(SEEDS, Path(cache), progress)
-        made = pipeline.make_with(backbone, pictures, workshop)
+        context = WorkContext(SEEDS, Path(cache), progress)
+        produced = pipeline.make_with(backbone, pictures, context)
     return EvidenceSource(
         f"{backbone.name}, {layer or backbone.layer}, on {pictures.name}",
-        made.evidence,
-        inputs=made.inputs,
-        notes=(*made.notes, _seen(backbone, guessed=wanted is None and not timm_knows(model))),
-        facts=tuple(made.facts),
-        tables=made.tables,
-        picture=made.picture,
+        produced.evidence,
+        inputs=produced.inputs,
+        notes=(
+            *produced.notes,
+            _seen(backbone, guessed=custom_preprocessing is None and not timm_knows(model)),
+        ),
+        facts=tuple(produced.facts),
+        tables=produced.tables,
+        picture=produced.picture,
     )
 
 
-def _preprocessing(given: Any) -> "Preprocessing | None":
+def _preprocessing(preprocessing: Any) -> "Preprocessing | None":
     """How the network wants its pictures, as the caller says it."""
     from theodolite.models.features import Preprocessing  # noqa: PLC0415
 
-    if given is None or isinstance(given, Preprocessing):
-        return given
+    if preprocessing is None or isinstance(preprocessing, Preprocessing):
+        return preprocessing
     try:
-        said = dict(given)
-        size = np.broadcast_to(np.asarray(said.pop("size", 224), int), 2)
+        settings = dict(preprocessing)
+        size = np.broadcast_to(np.asarray(settings.pop("size", 224), int), 2)
         if size.min() < 1:
             raise ValueError
         numbers = {
-            name: tuple(np.broadcast_to(np.asarray(said.pop(old), float), 3).tolist())
+            name: tuple(np.broadcast_to(np.asarray(settings.pop(old), float), 3).tolist())
             for name, old in (("mean", "mean"), ("spread", "std"))
-            if old in said
+            if old in settings
         }
     except (TypeError, ValueError) as error:
-        raise _no_preprocessing(given) from error
-    if said or 0.0 in numbers.get("spread", ()):
-        raise _no_preprocessing(given)
+        raise _no_preprocessing(preprocessing) from error
+    if settings or 0.0 in numbers.get("spread", ()):
+        raise _no_preprocessing(preprocessing)
     return Preprocessing(size=(int(size[0]), int(size[1])), **numbers)
 
 
-def _no_preprocessing(came: Any) -> EvidenceError:
+def _no_preprocessing(preprocessing: Any) -> EvidenceError:
     return EvidenceError(
-        "preprocessing", repr(came)[:80], 'some of "size", "mean" and "std"',
+        "preprocessing", repr(preprocessing)[:80], 'some of "size", "mean" and "std"',
         'e.g. {"size": (32, 32), "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}.',
     )  # fmt: skip
 
@@ -131,9 +135,4 @@ def concept_data(data: Any, dataset: str) -> "ConceptData":
 
 
 def _check_torch() -> None:
-    try:
-        import torch  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "model", "no torch", "it", "Install it: pip install 'theodolite[torch]'."
-        ) from error
+    require("torch", "model", "torch")

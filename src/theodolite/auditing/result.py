@@ -31,7 +31,7 @@ class AuditResult(AuditAnswers):
     ``print`` it to read the answers; ``save`` and ``report`` keep them.
     """
 
-    given: EvidenceSource = field(
+    source: EvidenceSource = field(
         default_factory=lambda: EvidenceSource(""), repr=False, compare=False
     )
     resampling: Resampling = field(default_factory=Resampling, repr=False)
@@ -42,9 +42,9 @@ class AuditResult(AuditAnswers):
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One per question, always six."""
-        run = self.given.run
-        wanted = headline_scores(run.spec, self.scores) if run is not None else ()
-        return verdicts(self.scores, wanted, self.unanswered)
+        source_run = self.source.run
+        headlines = headline_scores(source_run.spec, self.scores) if source_run is not None else ()
+        return verdicts(self.scores, headlines, self.unanswered)
 
     def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
         """Write a run folder with a report, and seal it; where the report is.
@@ -57,11 +57,11 @@ class AuditResult(AuditAnswers):
         out = Path(folder)
         with claimed(out):
             _check_folder(out, overwrite=overwrite)
-            spec = spec_of(self.given, self.resampling)
-            if self.given.stored:
-                _run_pieces(self.given, spec, out, overwrite=overwrite)
+            spec = spec_of(self.source, self.resampling)
+            if self.source.stored:
+                _run_pieces(self.source, spec, out, overwrite=overwrite)
             else:
-                begin_folder(self.given, spec, out, "", overwrite=overwrite)
+                begin_folder(self.source, spec, out, "", overwrite=overwrite)
                 write_audited(self, spec, out)
             path = write_report(out)
             seal(out)
@@ -73,13 +73,13 @@ class AuditResult(AuditAnswers):
         if path.suffix not in (".html", ".htm") or path.is_dir():
             raise EvidenceError("report", repr(str(path)), "the name of an .html file")
         with tempfile.TemporaryDirectory() as folder:
-            made = self.save(Path(folder) / "run")
+            report = self.save(Path(folder) / "run")
             path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(made, path)
+            shutil.copyfile(report, path)
         return path
 
 
-def spec_of(given: EvidenceSource, resampling: Resampling) -> RunSpec:
+def spec_of(source: EvidenceSource, resampling: Resampling) -> RunSpec:
     """The spec that an audit can be done again by: all that the evidence allows."""
     usual = Resampling(
         resampling.resamples, resampling.level, resampling.seed,
@@ -90,7 +90,7 @@ def spec_of(given: EvidenceSource, resampling: Resampling) -> RunSpec:
             "resampling", f"{resampling}", "only resamples, level, seed and most_pooled changed",
             "A run folder keeps no others.",
         )  # fmt: skip
-    names = [path.name for path in given.local] or [FROM_PYTHON]
+    names = [path.name for path in source.local] or [FROM_PYTHON]
     chance = ResamplingSpec(
         resamples=resampling.resamples,
         level=resampling.level,
@@ -99,23 +99,23 @@ def spec_of(given: EvidenceSource, resampling: Resampling) -> RunSpec:
     )
     spec = RunSpec(
         name="audit",
-        title=f"Audit of {given.name}",
-        evidence=given.stored_names if given.stored else names,
-        seeds=list(range(max(len(given.evidence), 1))),
+        title=f"Audit of {source.name}",
+        evidence=source.stored_names if source.stored else names,
+        seeds=list(range(max(len(source.evidence), 1))),
         resampling=chance,
     )
-    return spec if given.run is None else spec.model_copy(update=_kept(given.run, chance))
+    return spec if source.run is None else spec.model_copy(update=_spec_updates(source.run, chance))
 
 
-def _kept(run: SourceRun, chance: ResamplingSpec) -> dict[str, Any]:
+def _spec_updates(source_run: SourceRun, chance: ResamplingSpec) -> dict[str, Any]:
     """What the spec of an audit takes over from that of the run."""
-    kept = run.spec
-    found: dict[str, Any] = {"headlines": kept.headlines, "report": kept.report}
-    if run.alone:
-        clusters = chance.model_copy(update={"clusters": kept.resampling.clusters})
-        title = f"Audit of {kept.title or run.folder.name}"
-        found |= {"seeds": run.seeds(), "resampling": clusters, "title": title}
-    return found
+    spec = source_run.spec
+    updates: dict[str, Any] = {"headlines": spec.headlines, "report": spec.report}
+    if source_run.alone:
+        clusters = chance.model_copy(update={"clusters": spec.resampling.clusters})
+        title = f"Audit of {spec.title or source_run.folder.name}"
+        updates |= {"seeds": source_run.seeds(), "resampling": clusters, "title": title}
+    return updates
 
 
 def _check_folder(out: Path, *, overwrite: bool) -> None:
@@ -127,57 +127,57 @@ def _check_folder(out: Path, *, overwrite: bool) -> None:
         raise type(error)(error.what, error.came, error.needed, do) from error
 
 
-def check_any(given: EvidenceSource) -> None:
+def check_any(source: EvidenceSource) -> None:
     """Refuse evidence that allows no score at all."""
-    nothing_scored(given.name, by_kind(given.first))
+    nothing_scored(source.name, by_kind(source.first))
 
 
 def nothing_scored(name: str, kinds: Mapping[type[Evidence], Evidence]) -> None:
     """Refuse bundles, by kind, that allow no score."""
     requests, unanswered = requests_for(kinds)
     if not requests:
-        needs = "; ".join(f"{one.metric}: {', '.join(one.needs)}" for one in unanswered)
+        needs = "; ".join(f"{missing.metric}: {', '.join(missing.needs)}" for missing in unanswered)
         raise EvidenceError(f"{name!r}", "nothing that can be scored", needs)
 
 
-def answered(
-    given: EvidenceSource, resampling: Resampling, progress: Progress = silent
+def answer_source(
+    source: EvidenceSource, resampling: Resampling, progress: Progress = silent
 ) -> AuditResult:
     """Put every question to evidence in memory that it can answer."""
-    found = answer(given.evidence, None, resampling, progress)
-    notes = (*given.notes, *one_class(given.first), *found.notes)
+    answers = answer(source.evidence, None, resampling, progress)
+    notes = (*source.notes, *one_class(source.first), *answers.notes)
     return AuditResult(
-        found.scores, found.unanswered, found.requests, notes, seconds=found.seconds,
-        given=given, resampling=resampling,
+        answers.scores, answers.unanswered, answers.requests, notes, seconds=answers.seconds,
+        source=source, resampling=resampling,
     )  # fmt: skip
 
 
 def begin_folder(
-    given: EvidenceSource, spec: RunSpec, out: Path, command: str, *, overwrite: bool
+    source: EvidenceSource, spec: RunSpec, out: Path, command: str, *, overwrite: bool
 ) -> None:
     """Make room for a run, and say in it what is about to be done."""
     check_folder(out, overwrite=overwrite)
-    for path in given.local:
+    for path in source.local:
         apart_from(out, "evidence", path)
     prepare_folder(out, overwrite=overwrite)
-    begin(out / "run.json", run_record(spec, command, inputs=given.inputs))
+    begin(out / "run.json", run_record(spec, command, inputs=source.inputs))
 
 
-def write_audited(found: AuditResult, spec: RunSpec, out: Path) -> None:
+def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
     """All files of the run but ``run.json``, report and seal."""
-    given = found.given
-    made = Produced(
-        given.evidence, notes=given.notes, facts=given.facts, inputs=given.inputs,
-        tables=given.tables, picture=given.picture,
+    source = result.source
+    produced = Produced(
+        source.evidence, notes=source.notes, facts=source.facts, inputs=source.inputs,
+        tables=source.tables, picture=source.picture,
     )  # fmt: skip
-    own = found.notes[len(given.notes) :]
+    own = result.notes[len(source.notes) :]
     scored = AuditAnswers(
-        found.scores, found.unanswered, found.requests, own, seconds=found.seconds
+        result.scores, result.unanswered, result.requests, own, seconds=result.seconds
     )
-    run_made(spec, made, out, scored=scored)
-    if given.run is not None:
-        given.run.carry_over(out)
+    run_made(spec, produced, out, scored=scored)
+    if source.run is not None:
+        source.run.carry_over(out)
 
 
-def _run_pieces(given: EvidenceSource, spec: RunSpec, out: Path, *, overwrite: bool) -> None:
-    run(spec, Places(given.root, out, out), overwrite=overwrite)
+def _run_pieces(source: EvidenceSource, spec: RunSpec, out: Path, *, overwrite: bool) -> None:
+    run(spec, Places(source.root, out, out), overwrite=overwrite)

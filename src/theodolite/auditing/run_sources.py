@@ -21,7 +21,7 @@ class SourceRun:
 
     folder: Path
     spec: RunSpec
-    made: MadeRecord
+    made_record: MadeRecord
     alone: bool = True
     """Whether nothing else is audited with it."""
 
@@ -35,13 +35,13 @@ class SourceRun:
 
     def addresses(self) -> tuple[str, ...]:
         """Where its evidence in pieces lies. Buckets are asked with your keys, so never unasked."""
-        for address in self.made.stored:
+        for address in self.made_record.stored:
             if address.startswith(BUCKETS):
                 raise EvidenceError(
                     f"run {self.folder.name!r}", f"evidence at {address}", "evidence at hand",
                     "Give that address instead of the run, if you trust it.",
                 )  # fmt: skip
-        return tuple(self.made.stored)
+        return tuple(self.made_record.stored)
 
     def left_out(self) -> list[str]:
         """What the run has, and this audit does not look at."""
@@ -58,12 +58,12 @@ class SourceRun:
 
     def carry_over(self, out: Path) -> None:
         """Pictures, cards and tables of the run, into the folder of its audit."""
-        made = read_record(out / "made.json", MadeRecord)
-        kept = self.made
-        shown = [e.file for e in (*kept.examples, *kept.conflict_examples)]
-        shown += [file for card in kept.cards for file in card.files]
-        shown += [file for card in kept.concept_cards for file in card.files]
-        for file in dict.fromkeys(shown):
+        target = read_record(out / "made.json", MadeRecord)
+        source = self.made_record
+        files = [e.file for e in (*source.examples, *source.conflict_examples)]
+        files += [file for card in source.cards for file in card.files]
+        files += [file for card in source.concept_cards for file in card.files]
+        for file in dict.fromkeys(files):
             if file.partition("/")[0] not in SHOWN:
                 raise RefusedInput("picture", repr(file), f"a file in one of {', '.join(SHOWN)}")
             _copy(confined(self.folder, file), confined(out, file))
@@ -71,7 +71,7 @@ class SourceRun:
             _copy(confined(self.folder, f"tables/{table.name}"), out / "tables" / table.name)
         names = ("examples", "conflict_examples", "cards", "concept_cards")
         write_record(
-            out / "made.json", made.model_copy(update={n: getattr(kept, n) for n in names})
+            out / "made.json", target.model_copy(update={n: getattr(source, n) for n in names})
         )
 
 

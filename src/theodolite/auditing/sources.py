@@ -63,7 +63,7 @@ class EvidenceSource:
         ]
 
 
-def read_given(place: str | Path) -> EvidenceSource:
+def read_source(place: str | Path) -> EvidenceSource:
     """Read evidence from a file, a folder of any of the known forms, or an address."""
     text = str(place)
     local = Store.at(text).local
@@ -86,15 +86,18 @@ def read_given(place: str | Path) -> EvidenceSource:
 
 def _of_run(path: Path) -> EvidenceSource:
     run = read_run(path)
-    if run.made.stored:
+    if run.made_record.stored:
         return EvidenceSource(path.name, stored=run.addresses(), local=(path,))
     return EvidenceSource(
         path.name,
         run.evidence(),
         local=(path,),
-        inputs={**run.made.inputs, f"{path.name}/manifest.json": sha256_of(path / "manifest.json")},
-        notes=(*run.made.notes, *run.left_out()),
-        facts=tuple(run.made.facts),
+        inputs={
+            **run.made_record.inputs,
+            f"{path.name}/manifest.json": sha256_of(path / "manifest.json"),
+        },
+        notes=(*run.made_record.notes, *run.left_out()),
+        facts=tuple(run.made_record.facts),
         run=run,
     )
 
@@ -103,13 +106,13 @@ def _of_study(path: Path) -> EvidenceSource:
     """Votes on the first question of a study that was exported."""
     from theodolite.datasets.votes.study import study_votes  # noqa: PLC0415  few have one
 
-    found = study_votes(path)
-    question = next(iter(found.questions))
-    evidence: RatingEvidence = found.questions[question]
+    study = study_votes(path)
+    question = next(iter(study.questions))
+    evidence: RatingEvidence = study.questions[question]
     note = f"Accepted: the votes on {question} of the study {path.name!r}."
     return EvidenceSource(
-        path.name, [[evidence]], local=(path,), inputs=found.digests(),
-        notes=(*found.notes, note),
+        path.name, [[evidence]], local=(path,), inputs=study.digests(),
+        notes=(*study.notes, note),
     )  # fmt: skip
 
 
@@ -140,8 +143,10 @@ def _only_run(parts: Sequence[EvidenceSource]) -> SourceRun | None:
     """The run whose pictures the report can show: its rows must be those of the evidence."""
     others = [part for part in parts if part.run is None]
     runs = [part.run for part in parts if part.run is not None]
-    said = any(isinstance(b, ConceptEvidence | LocationEvidence) for p in others for b in p.first)
-    return replace(runs[0], alone=False) if len(runs) == 1 and not said else None
+    others_have_concepts = any(
+        isinstance(b, ConceptEvidence | LocationEvidence) for p in others for b in p.first
+    )
+    return replace(runs[0], alone=False) if len(runs) == 1 and not others_have_concepts else None
 
 
 def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
@@ -161,24 +166,26 @@ def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
 
 def _unlike(bundles: Sequence[Evidence]) -> list[str]:
     """Bundles that do not seem to be of the same samples, or of which that is only taken so."""
-    found = []
-    for one, other in itertools.pairwise(bundles):
-        pair = f"The {one.kind} evidence and the {other.kind} evidence"
-        if one.samples.ids is not None and other.samples.ids is not None:
-            votes = any(isinstance(b, RatingEvidence) for b in (one, other))  # of explanations
-            if not votes and not set(map(str, one.samples.ids)) & set(map(str, other.samples.ids)):
-                found.append(f"{pair} have no sample in common: are they of the same data?")
-        elif len(one) != len(other):
-            found.append(
-                f"{pair} have {len(one):,} and {len(other):,} samples, and no names tell which are "
-                "the same: give `ids`."
+    notes = []
+    for first, second in itertools.pairwise(bundles):
+        pair = f"The {first.kind} evidence and the {second.kind} evidence"
+        if first.samples.ids is not None and second.samples.ids is not None:
+            votes = any(isinstance(b, RatingEvidence) for b in (first, second))  # of explanations
+            if not votes and not set(map(str, first.samples.ids)) & set(
+                map(str, second.samples.ids)
+            ):
+                notes.append(f"{pair} have no sample in common: are they of the same data?")
+        elif len(first) != len(second):
+            notes.append(
+                f"{pair} have {len(first):,} and {len(second):,} samples, and no names tell which "
+                "are the same: give `ids`."
             )
         else:
-            found.append(
+            notes.append(
                 f"{pair} are taken to be of the same samples, row by row, for no names tell which "
                 "are the same: give `ids`."
             )
-    return found
+    return notes
 
 
 def one_class(bundles: Sequence[Evidence]) -> list[str]:

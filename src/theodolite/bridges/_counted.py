@@ -117,12 +117,12 @@ def _blocks(content: Block) -> Iterator[Arrays]:
     at, whole = 0, content.tobytes()
     while at < len(whole):
         length = int.from_bytes(whole[at : at + HEAD], "little")
-        found = unpacked(whole[at + HEAD : at + HEAD + length], "metric state")
+        arrays = unpacked(whole[at + HEAD : at + HEAD + length], "metric state")
         yield {
             name.removeprefix(TEXT): np.asarray(array.tobytes().decode())
             if name.startswith(TEXT)
             else array
-            for name, array in found.items()
+            for name, array in arrays.items()
         }
         at += HEAD + length
 
@@ -133,16 +133,16 @@ def _check_alike(first: Arrays, other: Arrays, samples: Sequence[str]) -> None:
         if name in samples or name.startswith((AXIS, NUMBER)):
             continue
         plain = name.rpartition("/")[2].lstrip(f"{SAME}.")
-        one, two = first.get(name), other.get(name)
-        if one is None or two is None:
+        left, right = first.get(name), other.get(name)
+        if left is None or right is None:
             raise EvidenceError(plain, "in some batches only", "it in all or none")
-        if one.shape != two.shape:
+        if left.shape != right.shape:
             raise EvidenceError(
-                plain, f"shapes {one.shape} and {two.shape} in two batches", "the same in all",
+                plain, f"shapes {left.shape} and {right.shape} in two batches", "the same in all",
                 "Name all classes in each batch: classes=[...].",
             )  # fmt: skip
         constant = bool(samples) or name.startswith(SAME)
-        if constant and not np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):
+        if constant and not np.array_equal(left, right, equal_nan=left.dtype.kind == "f"):
             raise EvidenceError(
                 plain, "other values than in an earlier batch", "the same for all samples",
                 "Call reset() before a changed model is scored.",
@@ -151,26 +151,26 @@ def _check_alike(first: Arrays, other: Arrays, samples: Sequence[str]) -> None:
 
 def _flat(evidence: Evidence, before: str = "") -> Arrays:
     """All arrays of a bundle and of the bundle inside it, its names, and its samples' numbers."""
-    found: Arrays = {}
+    arrays: Arrays = {}
     for name, _ in evidence.layouts():
         if evidence.has(name):
-            found[before + name] = np.asarray(getattr(evidence, name))
+            arrays[before + name] = np.asarray(getattr(evidence, name))
     for name, axis in evidence._axes():
         if isinstance(axis, NamedAxis):
             text = json.dumps(axis.header()).encode()
-            found[AXIS + before + name] = np.frombuffer(text, np.uint8)
+            arrays[AXIS + before + name] = np.frombuffer(text, np.uint8)
     for name, inner in evidence._inner():
-        found |= _flat(inner, f"{before}{name}/")
+        arrays |= _flat(inner, f"{before}{name}/")
     if not before and evidence.samples.index is not None:
-        found[NUMBER] = np.asarray(evidence.samples.index).astype(np.int64)
-    return found
+        arrays[NUMBER] = np.asarray(evidence.samples.index).astype(np.int64)
+    return arrays
 
 
 def _joined(kind: type[Evidence], parts: Sequence[Arrays]) -> Evidence:
     """The samples of all batches as one bundle, those of one number once."""
     if len({tuple(part[GIVEN][:1]) if GIVEN in part else None for part in parts}) > 1:
         raise _numbers_missing()
-    given, cut = np.array([part.pop(GIVEN) for part in parts], bool).T
+    numbered, cut = np.array([part.pop(GIVEN) for part in parts], bool).T
     on_samples = list(_on_samples(kind))
     for part in parts[1:]:
         _check_alike(parts[0], part, samples=on_samples)
@@ -184,7 +184,7 @@ def _joined(kind: type[Evidence], parts: Sequence[Arrays]) -> Evidence:
     }
     axes = {n: _longest([p[n] for p in parts]) for n in parts[0] if n.startswith(AXIS)}
     numbers = np.concatenate([part[NUMBER] for part in parts])
-    if given.all() or cut.any():
+    if numbered.all() or cut.any():
         rows = _first_of_each(numbers, {name: whole[name] for name in on_samples if name in whole})
         numbers = numbers[rows]
         whole |= {name: whole[name][rows] for name in on_samples if name in whole}
@@ -202,9 +202,13 @@ def _first_of_each(numbers: np.ndarray, arrays: Arrays) -> np.ndarray:
     _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
     again = np.flatnonzero(first[of] != np.arange(len(numbers)))
     for name, array in arrays.items():
-        one, two = array[first[of[again]]], array[again]
-        is_float = one.dtype.kind == "f"
-        near = np.isclose(one, two, CLOSE, CLOSE, equal_nan=True) if is_float else one == two
+        original, repeat = array[first[of[again]]], array[again]
+        is_float = original.dtype.kind == "f"
+        near = (
+            np.isclose(original, repeat, CLOSE, CLOSE, equal_nan=True)
+            if is_float
+            else original == repeat
+        )
         other = again[~near.reshape(len(again), -1).all(axis=1)] if len(again) else again
         if len(other):
             raise EvidenceError(
@@ -218,16 +222,18 @@ def _first_of_each(numbers: np.ndarray, arrays: Arrays) -> np.ndarray:
 def _bundle(
     kind: type[Evidence], whole: Arrays, axes: Mapping[str, Any], samples: Samples, before: str = ""
 ) -> Evidence:
-    given: dict[str, Any] = {n: whole[before + n] for n, _ in kind.layouts() if before + n in whole}
+    fields: dict[str, Any] = {
+        n: whole[before + n] for n, _ in kind.layouts() if before + n in whole
+    }
     for name, inner in kind.inner_kinds():
-        given[name] = _bundle(inner, whole, axes, samples, f"{before}{name}/")
+        fields[name] = _bundle(inner, whole, axes, samples, f"{before}{name}/")
     if not list(kind.inner_kinds()):
-        given["samples"] = samples
-    for name, made in AXES.items():
+        fields["samples"] = samples
+    for name, axis_kind in AXES.items():
         header = axes.get(AXIS + before + name)
-        if header is not None and not (name == "concepts" and "explained" in given):
-            given[name] = axis_from(made, header, "metric state")
-    return kind(**given)
+        if header is not None and not (name == "concepts" and "explained" in fields):
+            fields[name] = axis_from(axis_kind, header, "metric state")
+    return kind(**fields)
 
 
 def _on_samples(kind: type[Evidence], before: str = "") -> Iterator[str]:
@@ -240,9 +246,9 @@ def _on_samples(kind: type[Evidence], before: str = "") -> Iterator[str]:
 
 def _longest(headers: Sequence[np.ndarray]) -> dict[str, Any]:
     """Batches without names know as many classes as they met: the most of them are all."""
-    read: list[dict[str, Any]] = [json.loads(header.tobytes()) for header in headers]
-    longest = max(read, key=lambda header: len(header["names"]))
-    for header in read:
+    parsed_headers: list[dict[str, Any]] = [json.loads(header.tobytes()) for header in headers]
+    longest = max(parsed_headers, key=lambda header: len(header["names"]))
+    for header in parsed_headers:
         if header["names"] != longest["names"][: len(header["names"])]:
             raise EvidenceError("names", "others than in an earlier batch", "the same in all")
     return longest

@@ -31,10 +31,12 @@ def logged(folder: Path | str) -> LoggedScores:
     """Read a run folder, after its seal was checked."""
     finished = read_finished(Path(folder))
     numbers: dict[str, float] = {}
-    for name, score in _named(finished.scores):
+    for name, score in _name_scores(finished.scores):
         numbers |= {f"{name}{end}": value for end, value in _numbers(score).items()}
     undefined = sorted(name for name, value in numbers.items() if not math.isfinite(value))
-    words: dict[str, str] = {f"theodolite.{one.question}": one.answer for one in finished.verdicts}
+    words: dict[str, str] = {
+        f"theodolite.{verdict.question}": verdict.answer for verdict in finished.verdicts
+    }
     words["theodolite.run"] = printable(finished.folder.resolve().name)
     if finished.failed_pieces:
         words["theodolite.partial"] = f"{finished.failed_pieces} pieces of the evidence failed"
@@ -49,19 +51,19 @@ def logged(folder: Path | str) -> LoggedScores:
 
 
 def _numbers(score: Score) -> dict[str, float]:
-    found = {"": score.value}
+    values = {"": score.value}
     if score.interval is not None:
-        found |= {".low": score.interval.low, ".high": score.interval.high}
+        values |= {".low": score.interval.low, ".high": score.interval.high}
     if score.null is not None:
-        found[".null"] = score.null.value
-    return {end: float(value) for end, value in found.items()}
+        values[".null"] = score.null.value
+    return {end: float(value) for end, value in values.items()}
 
 
-def _named(scores: Sequence[Score]) -> list[tuple[str, Score]]:
+def _name_scores(scores: Sequence[Score]) -> list[tuple[str, Score]]:
     """A name for each score: its metric, and those options in which its scores differ."""
-    named: dict[str, Score] = {}
+    by_name: dict[str, Score] = {}
     for score in scores:
-        others = [one.options for one in scores if one.metric == score.metric]
+        others = [other.options for other in scores if other.metric == score.metric]
         telling = [
             f"{option}-{value}"
             for option, value in score.options.items()
@@ -70,8 +72,8 @@ def _named(scores: Sequence[Score]) -> list[tuple[str, Score]]:
         plain = [re.sub(r"[^A-Za-z0-9_.-]+", "_", part) for part in (score.metric, *telling)]
         name = first = "/".join(plain)[:LONGEST]
         again = 1
-        while name in named:  # names that differ only in what a tracker does not take
+        while name in by_name:  # names that differ only in what a tracker does not take
             again += 1
             name = f"{first}-{again}"
-        named[name] = score
-    return list(named.items())
+        by_name[name] = score
+    return list(by_name.items())

@@ -7,7 +7,7 @@ import numpy as np
 from theodolite.errors import EvidenceError
 
 
-def numbers(given: Any, name: str) -> np.ndarray:
+def numbers(data: Any, name: str) -> np.ndarray:
     """A copy of a tensor, an array or nested lists as a plain array of numbers.
 
     Tensors may be on any device, need gradients or be sparse; nothing of them is changed, and what
@@ -16,16 +16,16 @@ def numbers(given: Any, name: str) -> np.ndarray:
     >>> numbers([[1, 2], [3, 4]], "values").shape
     (2, 2)
     """
-    found = given
-    if hasattr(found, "annotations") and hasattr(found, "tensor"):  # with names around the tensor
-        found = found.tensor
-    if hasattr(found, "detach"):
-        found = found.detach().cpu()
-        found = found.to_dense() if getattr(found, "is_sparse", False) else found
-        if "bfloat16" in str(found.dtype):  # numpy has no such type
-            found = found.float()
+    array = data
+    if hasattr(array, "annotations") and hasattr(array, "tensor"):  # with names around the tensor
+        array = array.tensor
+    if hasattr(array, "detach"):
+        array = array.detach().cpu()
+        array = array.to_dense() if getattr(array, "is_sparse", False) else array
+        if "bfloat16" in str(array.dtype):  # numpy has no such type
+            array = array.float()
     try:
-        values = np.array(found.numpy() if hasattr(found, "numpy") else found)
+        values = np.array(array.numpy() if hasattr(array, "numpy") else array)
     except ValueError as error:
         raise EvidenceError(name, "rows of unequal length", "a rectangular array") from error
     if values.dtype.kind not in "fiub":
@@ -33,23 +33,23 @@ def numbers(given: Any, name: str) -> np.ndarray:
     return values
 
 
-def numbers_or_none(given: Any, name: str) -> np.ndarray | None:
+def numbers_or_none(data: Any, name: str) -> np.ndarray | None:
     """The same for what need not be given."""
-    return None if given is None else numbers(given, name)
+    return None if data is None else numbers(data, name)
 
 
-def flags(given: Any, name: str) -> np.ndarray:
+def flags(data: Any, name: str) -> np.ndarray:
     """Zeros and ones, or true and false, as true and false."""
-    values = numbers(given, name)
+    values = numbers(data, name)
     odd = values[~np.isin(values, (0, 1))]
     if odd.size:
         raise EvidenceError(name, f"the value {odd.flat[0]:g}", "0 and 1, or true and false")
     return np.asarray(values != 0)
 
 
-def whole(given: Any, name: str) -> np.ndarray:
+def whole(data: Any, name: str) -> np.ndarray:
     """Whole numbers, which some libraries write as floats, or as a column."""
-    values = numbers(given, name)
+    values = numbers(data, name)
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     if (values != np.round(values)).any():
         raise EvidenceError(name, "numbers with decimals", "whole numbers")

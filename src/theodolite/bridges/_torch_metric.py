@@ -27,10 +27,10 @@ class TheodoliteMetric(torchmetrics.Metric):
     def __init__(self, counted: BatchMetric) -> None:
         super().__init__()
         self.counted = counted
-        asked = repr(sorted((name, repr(v)) for name, v in counted.options.items()))
+        options_text = repr(sorted((name, repr(v)) for name, v in counted.options.items()))
         # collections share the states of metrics that look alike: the name keeps these apart
-        self.kept = f"{counted.name}_{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
-        self.add_state(self.kept, default=[], dist_reduce_fx="cat")
+        self.state_name = f"{counted.name}_{hashlib.sha256(options_text.encode()).hexdigest()[:12]}"
+        self.add_state(self.state_name, default=[], dist_reduce_fx="cat")
 
     @property
     def higher_is_better(self) -> bool:  # type: ignore[override]
@@ -57,13 +57,13 @@ class TheodoliteMetric(torchmetrics.Metric):
 
         With numbers of samples (``samples=``) each is counted once, however often it comes.
         """
-        made = evidence if evidence is not None else bundle(self.counted.metric.needs, arrays)
+        batch = evidence if evidence is not None else bundle(self.counted.metric.needs, arrays)
         numbered = evidence is None and arrays.get("samples") is not None
-        own = self.counted.block(made, numbered=numbered)
+        own = self.counted.block(batch, numbered=numbered)
         if not self.counted.keeps(numbered=numbered):
             own = self.counted.merged(np.concatenate([*self._blocks(), own]))
-            getattr(self, self.kept).clear()
-        getattr(self, self.kept).append(torch.tensor(own, device=self.device))
+            getattr(self, self.state_name).clear()
+        getattr(self, self.state_name).append(torch.tensor(own, device=self.device))
 
     def compute(self) -> torch.Tensor:
         """The score of all samples so far; NaN if there were none."""
@@ -72,39 +72,41 @@ class TheodoliteMetric(torchmetrics.Metric):
         return torch.tensor(self.counted.value(content), dtype=kind, device=self.device)
 
     def _blocks(self) -> list[np.ndarray]:
-        kept = getattr(self, self.kept)
-        listed = kept if isinstance(kept, list) else [kept]
-        return [np.asarray(one.detach().cpu().to(torch.uint8).numpy()) for one in listed]
+        state = getattr(self, self.state_name)
+        tensors = state if isinstance(state, list) else [state]
+        return [np.asarray(tensor.detach().cpu().to(torch.uint8).numpy()) for tensor in tensors]
 
 
 def bundle(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
     """Evidence from tensors by name; names of other kinds, as a collection gives them, are left."""
-    known = {name for one in KINDS.values() for name, _ in one.layouts()}
+    known = {name for known_kind in KINDS.values() for name, _ in known_kind.layouts()}
     unknown = sorted(set(arrays) - known - set(AXES) - {"samples"})
     if unknown:
         raise EvidenceError("update", f"{unknown[0]!r}", f"arrays of {kind.kind} evidence")
-    return _made(kind, {name: _plain(array) for name, array in arrays.items()})
+    return _build_evidence(kind, {name: _as_array(array) for name, array in arrays.items()})
 
 
-def _made(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
-    given: dict[str, Any] = {name: _made(inner, arrays) for name, inner in kind.inner_kinds()}
-    wanted = {name for name, _ in kind.layouts()} | {name for name in AXES if hasattr(kind, name)}
-    if given:
-        wanted.discard("concepts")  # those of the bundle inside
+def _build_evidence(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
+    fields: dict[str, Any] = {
+        name: _build_evidence(inner, arrays) for name, inner in kind.inner_kinds()
+    }
+    names = {name for name, _ in kind.layouts()} | {name for name in AXES if hasattr(kind, name)}
+    if fields:
+        names.discard("concepts")  # those of the bundle inside
     elif "samples" in arrays:
         samples = arrays["samples"]
-        given["samples"] = samples if isinstance(samples, Samples) else Samples(index=samples)
-    given |= {name: array for name, array in arrays.items() if name in wanted}
+        fields["samples"] = samples if isinstance(samples, Samples) else Samples(index=samples)
+    fields |= {name: array for name, array in arrays.items() if name in names}
     try:
-        return kind(**given)
+        return kind(**fields)
     except TypeError as error:
         raise EvidenceError(
             "update", f"only {', '.join(sorted(arrays))}", f"the arrays of {kind.kind} evidence"
         ) from error
 
 
-def _plain(given: Any) -> Any:
-    if not isinstance(given, torch.Tensor):
-        return given
-    there = given.detach().cpu()
-    return (there.float() if there.dtype == torch.bfloat16 else there).numpy()
+def _as_array(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    tensor = value.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()

@@ -116,7 +116,7 @@ def surrogate_evidence(
         outputs: What the network puts out for the same samples, before any softmax.
         score: Which of captum's two.
     """
-    seen, said = numbers(embeddings, "embeddings"), numbers(outputs, "outputs")
+    activations, logits = numbers(embeddings, "embeddings"), numbers(outputs, "outputs")
     sets = [key for key in cavs if layer in cavs[key]]
     if not sets or not scores:
         raise EvidenceError(
@@ -129,17 +129,17 @@ def surrogate_evidence(
         lengths.append(float(np.linalg.norm(vector)))
         vectors.append(vector / lengths[-1])
         names.append(name if name not in names else f"{name} ({key})")
-    importances = np.full((len(sets), said.shape[1]), np.nan)
-    for target, found in scores.items():
+    importances = np.full((len(sets), logits.shape[1]), np.nan)
+    for target, target_scores in scores.items():
         for row, key in enumerate(sets):
-            if key in found and layer in found[key]:
-                first = numbers(found[key][layer][score], score)[0]
+            if key in target_scores and layer in target_scores[key]:
+                first = numbers(target_scores[key][layer][score], score)[0]
                 importances[row, target] = first / (lengths[row] if score == "magnitude" else 1.0)
     return SurrogateEvidence(
         importances=importances,
         vectors=np.stack(vectors),
-        embeddings=seen.reshape(len(seen), -1),
-        outputs=said,
+        embeddings=activations.reshape(len(activations), -1),
+        outputs=logits,
         concepts=Concepts(tuple(names)),
     )
 

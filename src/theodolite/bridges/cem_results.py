@@ -52,18 +52,18 @@ def cem_run(
     """
     root = confined(Path(folder), "test_embedding_acts")
     place = confined(root, run)
-    found = [
-        int(name[1])
+    epochs = [
+        int(match[1])
         for path in (sorted(place.iterdir()) if place.is_dir() else ())
-        if (name := re.fullmatch(r"test_model_output_on_epoch_(\d{1,9})\.npy", path.name))
+        if (match := re.fullmatch(r"test_model_output_on_epoch_(\d{1,9})\.npy", path.name))
     ]
-    if not found or (epoch is not None and epoch not in found):
+    if not epochs or (epoch is not None and epoch not in epochs):
         raise EvidenceError(
-            f"run {printable(run)!r}", f"activations of epochs {sorted(found)}",
+            f"run {printable(run)!r}", f"activations of epochs {sorted(epochs)}",
             "some" if epoch is None else f"epoch {epoch}",
             "Run the experiment with --activation_freq 1; its other results are pickled.",
         )  # fmt: skip
-    at = max(found) if epoch is None else epoch
+    at = max(epochs) if epoch is None else epoch
     arrays = {
         "c_sem": read_npy(place / f"test_embedding_semantics_on_epoch_{at}.npy"),
         "c_pred": read_npy(place / f"test_embedding_vectors_on_epoch_{at}.npy"),
@@ -105,20 +105,22 @@ def cem_arrays(
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
         raise EvidenceError("arrays", f"no {', '.join(missing)}", f"{', '.join(ARRAYS)}")
-    said, true, output = (np.asarray(arrays[name]) for name in ("c_sem", "c_test", "y_pred"))
-    right = np.asarray(arrays["y_test"])
-    shaped = said.ndim == 2 and said.size
-    if not shaped or not np.isfinite(said).all() or said.min() < 0 or said.max() > 1:
+    values, truth, output = (np.asarray(arrays[name]) for name in ("c_sem", "c_test", "y_pred"))
+    labels = np.asarray(arrays["y_test"])
+    shaped = values.ndim == 2 and values.size
+    if not shaped or not np.isfinite(values).all() or values.min() < 0 or values.max() > 1:
         raise EvidenceError(
-            "c_sem", f"shape {said.shape}", "probabilities, (samples, concepts), at least one each"
+            "c_sem",
+            f"shape {values.shape}",
+            "probabilities, (samples, concepts), at least one each",
         )
-    known = np.isin(true, (0, 1))
+    known = np.isin(truth, (0, 1))
     output = output.reshape(len(output), -1)
     explained = ConceptEvidence(
-        values=said,
-        truth=true == 1,
+        values=values,
+        truth=truth == 1,
         known=None if known.all() else known,
-        labels=_answers(right, "y_test"),
+        labels=_answers(labels, "y_test"),
         # one logit is that of the second class
         predicted=output.argmax(axis=1) if output.shape[1] > 1 else (output[:, 0] > 0).astype(int),
         concepts=Concepts(tuple(concepts)),
@@ -126,13 +128,16 @@ def cem_arrays(
     )
     if model == "bottleneck":
         return explained
-    vectors = np.asarray(arrays["c_pred"]).reshape(len(said), -1)
-    if vectors.shape[1] % said.shape[1]:
+    vectors = np.asarray(arrays["c_pred"]).reshape(len(values), -1)
+    if vectors.shape[1] % values.shape[1]:
         raise EvidenceError(
-            "c_pred", f"{vectors.shape[1]} columns", f"a multiple of {said.shape[1]}, the concepts"
+            "c_pred",
+            f"{vectors.shape[1]} columns",
+            f"a multiple of {values.shape[1]}, the concepts",
         )
     return EmbeddingEvidence(
-        explained=explained, vectors=vectors.reshape(*said.shape, vectors.shape[1] // said.shape[1])
+        explained=explained,
+        vectors=vectors.reshape(*values.shape, vectors.shape[1] // values.shape[1]),
     )
 
 
@@ -140,9 +145,9 @@ def _many(output: Shaped[np.ndarray, "samples classes"]) -> int:
     return max(int(output.shape[1]), 2)
 
 
-def _answers(given: Shaped[np.ndarray, "..."], name: str) -> Shaped[np.ndarray, " samples"]:
+def _answers(labels: Shaped[np.ndarray, "..."], name: str) -> Shaped[np.ndarray, " samples"]:
     """That code holds classes as floats where there are two."""
-    values = given.reshape(-1)
+    values = labels.reshape(-1)
     if (values != np.round(values)).any():
         raise EvidenceError(name, "numbers with decimals", "numbers of classes")
     return np.asarray(values.astype(np.int64))

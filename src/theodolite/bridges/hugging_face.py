@@ -17,6 +17,7 @@ from PIL.Image import Image
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.folder import OWN_COLUMNS, folder
 from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.io.optional import require
 from theodolite.io.paths import all_or_nothing, confined
 from theodolite.io.pictures import picture_from, read_picture
 from theodolite.io.tables import write_parquet
@@ -56,7 +57,7 @@ def concept_data(  # noqa: PLR0913  each column is named
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise EvidenceError("folder", f"{target.name!r}, which is not empty", "an empty or new one")
     sides = _sides(data)
-    wanted = [picture, label, *concepts, *([group] if group else [])]
+    source_columns = [picture, label, *concepts, *([group] if group else [])]
     clash = [name for name in concepts if name in OWN_COLUMNS]
     if not concepts or clash:
         raise EvidenceError(
@@ -64,7 +65,7 @@ def concept_data(  # noqa: PLR0913  each column is named
             "Rename the column: dataset.rename_column(...).",
         )  # fmt: skip
     for part in sides.values():
-        missing = [name for name in wanted if name not in part.column_names]
+        missing = [name for name in source_columns if name not in part.column_names]
         if missing:
             raise EvidenceError("columns", f"{part.column_names}", f"{missing} as well")
     (target / "pictures").mkdir(parents=True, exist_ok=True)
@@ -114,13 +115,7 @@ def _sides(data: Any) -> dict[str, Any]:
 
 def _rows(sides: dict[str, Any], picture: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """All rows with their pictures not decoded yet."""
-    try:
-        import datasets  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "datasets", "no datasets", "it", "Install it: pip install 'theodolite[hub]'."
-        ) from error
-
+    datasets = require("datasets", "datasets", "hub")
     for split, part in sides.items():
         if type(part.features[picture]).__name__ != "Image":
             raise EvidenceError(
@@ -132,28 +127,32 @@ def _rows(sides: dict[str, Any], picture: str) -> Iterator[tuple[str, int, dict[
             yield split, number, row
 
 
-def _decoded(held: Any, name: str, files: Path | None) -> Image:
+def _decoded(cell: Any, name: str, files: Path | None) -> Image:
     """A picture from its bytes, or from a file below the folder that the caller named."""
-    if held is None:
+    if cell is None:
         raise EvidenceError(f"picture {name!r}", "none", "one in each row")
-    if held.get("bytes") is not None:
-        return picture_from(held["bytes"], name)
-    named = str(held["path"])
+    if cell.get("bytes") is not None:
+        return picture_from(cell["bytes"], name)
+    path_text = str(cell["path"])
     if files is None:
         raise RefusedInput(
-            f"picture {name!r}", f"the path {printable(named)!r}", "its bytes",
+            f"picture {name!r}", f"the path {printable(path_text)!r}", "its bytes",
             "Pass files=, the folder that its picture files are below.",
         )  # fmt: skip
     below = files.resolve()
-    inside = Path(named).relative_to(below) if Path(named).is_relative_to(below) else Path(named)
+    inside = (
+        Path(path_text).relative_to(below)
+        if Path(path_text).is_relative_to(below)
+        else Path(path_text)
+    )
     return read_picture(confined(below, inside.as_posix()))
 
 
 def _write(path: Path, picture: Image) -> None:
-    held = io.BytesIO()
-    picture.save(held, format="PNG")
+    buffer = io.BytesIO()
+    picture.save(buffer, format="PNG")
     with all_or_nothing(path) as stream:
-        stream.write(held.getvalue())
+        stream.write(buffer.getvalue())
 
 
 def _class_name(part: Any, label: str, value: Any) -> str:

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 from theodolite.report.words import full_title
 from theodolite.results import Interval, Score
 from theodolite.run_folder.spec import RunSpec
@@ -30,8 +30,8 @@ def eval_results(
     """
     library = _library()
     run = read_finished(folder)
-    shown = run.scores if every else [v.score for v in run.verdicts if v.score is not None]
-    said = {id(v.score): v.answer for v in run.verdicts if v.score is not None}
+    scores = run.scores if every else [v.score for v in run.verdicts if v.score is not None]
+    answers = {id(v.score): v.answer for v in run.verdicts if v.score is not None}
     kind, name = dataset or _dataset(run.record.spec)
     return [
         library.EvalResult(
@@ -41,36 +41,40 @@ def eval_results(
             metric_type=score.metric,
             metric_name=full_title(score),
             metric_value=score.value,
-            metric_args=_arguments(score) | _answer(said.get(id(score))),
+            metric_args=_arguments(score) | _answer(answers.get(id(score))),
             source_name=None if source_url is None else "theodolite",
             source_url=source_url,
         )
-        for score in shown
+        for score in scores
         if math.isfinite(score.value)
     ]
 
 
-def with_eval_results(card: "ModelCard", folder: Path, **given: Any) -> "ModelCard":
+def with_eval_results(card: "ModelCard", folder: Path, **options: Any) -> "ModelCard":
     """A copy of a card with the results of a run in its ``model-index``.
 
     Results that say the same metric with the same options of the same data are replaced, all
-    others are kept. ``given`` goes to ``eval_results``.
+    others are kept. ``options`` goes to ``eval_results``.
     """
     library = _library()
-    new = eval_results(folder, **given)
-    made = library.ModelCard(str(card))
-    replaced = {_identity(one) for one in new}
-    kept = [one for one in made.data.eval_results or [] if _identity(one) not in replaced]
-    if made.data.model_name is None:
-        made.data.model_name = read_finished(folder).record.spec.name
-    made.data.eval_results = [*kept, *new]
-    result: ModelCard = made
+    evaluations = eval_results(folder, **options)
+    new_card = library.ModelCard(str(card))
+    replaced = {_identity(evaluation) for evaluation in evaluations}
+    others = [
+        evaluation
+        for evaluation in new_card.data.eval_results or []
+        if _identity(evaluation) not in replaced
+    ]
+    if new_card.data.model_name is None:
+        new_card.data.model_name = read_finished(folder).record.spec.name
+    new_card.data.eval_results = [*others, *evaluations]
+    result: ModelCard = new_card
     return result
 
 
-def _identity(one: "EvalResult") -> tuple[Any, ...]:
-    arguments = one.metric_args if isinstance(one.metric_args, dict) else {}
-    return (*one.unique_identifier, one.metric_type, str(arguments.get("options")))
+def _identity(evaluation: "EvalResult") -> tuple[Any, ...]:
+    arguments = evaluation.metric_args if isinstance(evaluation.metric_args, dict) else {}
+    return (*evaluation.unique_identifier, evaluation.metric_type, str(arguments.get("options")))
 
 
 def _dataset(spec: RunSpec) -> tuple[str, str]:
@@ -84,7 +88,7 @@ def _answer(answer: str | None) -> dict[str, str]:
 
 def _arguments(score: Score) -> dict[str, Any]:
     """What belongs to the value, in plain words that YAML knows."""
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "question": score.question,
         "options": {k: list(v) if isinstance(v, tuple) else v for k, v in score.options.items()},
         "better": score.better,
@@ -93,13 +97,13 @@ def _arguments(score: Score) -> dict[str, Any]:
         "n_of": score.n_of,
     }
     if score.interval is not None:
-        found["interval"] = _ends(score.interval)
+        arguments["interval"] = _ends(score.interval)
     null = score.null
     if null is not None and math.isfinite(null.value):
-        found["null"] = {"name": null.name, "value": null.value}
+        arguments["null"] = {"name": null.name, "value": null.value}
         if null.difference is not None:
-            found["null"]["difference"] = _ends(null.difference)
-    return found
+            arguments["null"]["difference"] = _ends(null.difference)
+    return arguments
 
 
 def _ends(interval: Interval) -> dict[str, Any]:
@@ -112,10 +116,4 @@ def _ends(interval: Interval) -> dict[str, Any]:
 
 
 def _library() -> Any:
-    try:
-        import huggingface_hub  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "model card", "no huggingface_hub", "it", "Install it: pip install huggingface_hub."
-        ) from error
-    return huggingface_hub
+    return require("huggingface_hub", "model card", "hub")

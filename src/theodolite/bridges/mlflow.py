@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from theodolite.bridges._logged import logged
-from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 
 AT_ONCE = 500
 
@@ -25,26 +25,25 @@ def log_run(
         tracking: Where MLflow keeps its runs; else what MLflow is set to.
         experiment: The experiment to log to; it is made if there is none.
     """
-    try:
-        from mlflow.entities import Metric, RunTag  # noqa: PLC0415
-        from mlflow.tracking import MlflowClient  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "mlflow", f"no {error.name}", "it", "Install it: pip install 'theodolite[track]'."
-        ) from error
-    about = logged(folder)
-    client = MlflowClient(tracking_uri=tracking)
+    entities = require("mlflow.entities", "mlflow", "track")
+    tracking_client = require("mlflow.tracking", "mlflow", "track").MlflowClient
+    log = logged(folder)
+    client = tracking_client(tracking_uri=tracking)
     known = client.get_experiment_by_name(experiment)
     place = client.create_experiment(experiment) if known is None else known.experiment_id
-    run = client.create_run(place, run_name=about.name).info.run_id
+    run = client.create_run(place, run_name=log.name).info.run_id
     status = "FAILED"
     try:
         now = int(time.time() * 1000)
-        metrics = iter([Metric(name, value, now, 0) for name, value in about.numbers.items()])
-        while some := list(islice(metrics, AT_ONCE)):
-            client.log_batch(run, metrics=some)
-        client.log_batch(run, tags=[RunTag(name, word) for name, word in about.words.items()])
-        for path in about.files:
+        metrics = iter(
+            [entities.Metric(name, value, now, 0) for name, value in log.numbers.items()]
+        )
+        while batch := list(islice(metrics, AT_ONCE)):
+            client.log_batch(run, metrics=batch)
+        client.log_batch(
+            run, tags=[entities.RunTag(name, word) for name, word in log.words.items()]
+        )
+        for path in log.files:
             client.log_artifact(run, str(path))
         status = "FINISHED"
     finally:  # a run that broke off is not left as if it went on

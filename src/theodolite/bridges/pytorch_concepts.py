@@ -34,29 +34,31 @@ def concept_evidence(
         annotations: Those that the model was made with: an output knows how many states a concept
             has, not what they are called.
     """
-    said = _probabilities(output, annotations)
-    if task not in said:
-        raise EvidenceError("task", repr(task), f"one of what was queried: {sorted(said)[:8]}")
-    names = [name for name in said if name != task]
+    predictions = _probabilities(output, annotations)
+    if task not in predictions:
+        raise EvidenceError(
+            "task", repr(task), f"one of what was queried: {sorted(predictions)[:8]}"
+        )
+    names = [name for name in predictions if name != task]
     if not names:
         raise EvidenceError("output", "no binary or categorical concept", "at least one")
     true = {} if truth is None else _columns(truth, [*names, task])
-    marked = [_states(true[name], said[name]) for name in names] if true else []
-    chosen = _two_columns(said[task]).argmax(axis=1)
-    known = np.concatenate([~np.isnan(one) for one in marked], axis=1) if marked else None
+    marks = [_states(true[name], predictions[name]) for name in names] if true else []
+    chosen = _two_columns(predictions[task]).argmax(axis=1)
+    known = np.concatenate([~np.isnan(mark) for mark in marks], axis=1) if marks else None
     answers = None
     if true:
         if np.isnan(true[task]).any():
             raise EvidenceError("truth", f"no {task!r} for some samples", "the task of each")
         answers = true[task].astype(np.int64)
     return ConceptEvidence(
-        values=np.concatenate([said[name].values for name in names], axis=1),
-        truth=None if known is None else np.nan_to_num(np.concatenate(marked, axis=1)) == 1,
+        values=np.concatenate([predictions[name].values for name in names], axis=1),
+        truth=None if known is None else np.nan_to_num(np.concatenate(marks, axis=1)) == 1,
         known=None if known is None or known.all() else known,
         labels=answers,
         predicted=chosen,
-        concepts=Concepts(tuple(text for name in names for text in _names(said[name]))),
-        classes=Classes(_class_names(said[task])),
+        concepts=Concepts(tuple(text for name in names for text in _names(predictions[name]))),
+        classes=Classes(_class_names(predictions[task])),
     )
 
 
@@ -81,7 +83,7 @@ def embedding_evidence(
         raise EvidenceError(
             "model", f"{len(mixers)} mixtures of embeddings", "one, of binary concepts"
         )
-    caught: dict[str, torch.Tensor] = {}
+    outputs: dict[str, torch.Tensor] = {}
     before = model.training
     names = [*mixers[0].in_concepts.labels, task]
     with ExitStack() as undone, torch.no_grad():
@@ -90,13 +92,13 @@ def embedding_evidence(
             (mixers[0].bernoulli_to_categorical_embedding_splitter, "parts"),
         ):
             handle = module.register_forward_hook(
-                lambda _, __, found, what=what: caught.__setitem__(what, found)
+                lambda _, __, tensor, what=what: outputs.__setitem__(what, tensor)
             )
             undone.callback(handle.remove)
         undone.callback(model.train, before)
         output = model.eval()(query=names, input=inputs)
-    parts = numbers(caught["parts"], "embeddings")
-    mixed = numbers(caught["mixed"], "embeddings")
+    parts = numbers(outputs["parts"], "embeddings")
+    mixed = numbers(outputs["mixed"], "embeddings")
     explained = concept_evidence(
         output, task=task, truth=truth, annotations=model.concept_annotations
     )
@@ -110,7 +112,7 @@ def embedding_evidence(
 
 
 @dataclass(frozen=True, eq=False)
-class _Said:
+class _Prediction:
     """What was said of one concept: a column for each state, or one if it is binary."""
 
     name: str
@@ -118,36 +120,38 @@ class _Said:
     values: Float[np.ndarray, "samples states"]
 
 
-def _probabilities(output: Any, annotations: Any) -> dict[str, _Said]:
+def _probabilities(output: Any, annotations: Any) -> dict[str, _Prediction]:
     """Of each binary and categorical variable, in the order in which it was asked for."""
-    found: dict[str, _Said] = {}
-    called = {} if annotations is None else dict(zip(*_state_names(annotations), strict=True))
+    predictions: dict[str, _Prediction] = {}
+    state_names = {} if annotations is None else dict(zip(*_state_names(annotations), strict=True))
     for quantity in ("logits", "probs"):
         tensor = output.params.get(quantity)
         if tensor is None:
             continue
-        about, values = tensor.annotations, np.asarray(numbers(tensor, quantity), np.float64)
-        ends = np.cumsum(about.cardinalities)
-        for name, states, end in zip(about.labels, about.states, ends, strict=True):
+        layout, values = tensor.annotations, np.asarray(numbers(tensor, quantity), np.float64)
+        ends = np.cumsum(layout.cardinalities)
+        for name, states, end in zip(layout.labels, layout.states, ends, strict=True):
             columns = values[:, int(end) - len(states) : int(end)]
             if quantity == "logits":
                 columns = _softmax(columns) if len(states) > 1 else 1 / (1 + np.exp(-columns))
-            words = called.get(str(name), tuple(map(str, states)))
+            words = state_names.get(str(name), tuple(map(str, states)))
             if len(words) != len(states):
-                came = f"{len(words)} states of {str(name)!r}"
-                raise EvidenceError("annotations", came, f"{len(states)}, as in the output")
-            found.setdefault(str(name), _Said(str(name), words, columns))
-    return found
+                got = f"{len(words)} states of {str(name)!r}"
+                raise EvidenceError("annotations", got, f"{len(states)}, as in the output")
+            predictions.setdefault(str(name), _Prediction(str(name), words, columns))
+    return predictions
 
 
 def _state_names(annotations: Any) -> tuple[list[str], list[tuple[str, ...]]]:
-    states = [tuple(str(state) for state in one) for one in annotations.states]
+    states = [
+        tuple(str(state) for state in variable_states) for variable_states in annotations.states
+    ]
     return [str(name) for name in annotations.labels], states
 
 
 def _softmax(logits: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
 
 
 def _columns(truth: Any, names: Sequence[str]) -> dict[str, Float[np.ndarray, " samples"]]:
@@ -164,30 +168,40 @@ def _columns(truth: Any, names: Sequence[str]) -> dict[str, Float[np.ndarray, " 
     return {name: values[:, labels.index(name)] for name in names}
 
 
-def _states(column: Float[np.ndarray, " samples"], said: _Said) -> Float[np.ndarray, "samples k"]:
+def _states(
+    column: Float[np.ndarray, " samples"], prediction: _Prediction
+) -> Float[np.ndarray, "samples k"]:
     """1 for the state that is true and 0 for others; NaN where it is not known."""
     known = ~np.isnan(column)
-    highest = max(len(said.states), 2)
+    highest = max(len(prediction.states), 2)
     if not np.isin(column[known], np.arange(highest)).all():
         raise EvidenceError(
-            "truth", f"other values of {said.name!r}", f"0 to {highest - 1}, or NaN"
+            "truth", f"other values of {prediction.name!r}", f"0 to {highest - 1}, or NaN"
         )
-    if len(said.states) == 1:
+    if len(prediction.states) == 1:
         return column[:, None]
     hot = np.equal(column[:, None], np.arange(highest)).astype(np.float64)
     hot[~known] = np.nan
     return np.asarray(hot)
 
 
-def _names(said: _Said) -> list[str]:
-    return [said.name] if len(said.states) == 1 else [f"{said.name}: {s}" for s in said.states]
+def _names(prediction: _Prediction) -> list[str]:
+    return (
+        [prediction.name]
+        if len(prediction.states) == 1
+        else [f"{prediction.name}: {s}" for s in prediction.states]
+    )
 
 
-def _two_columns(said: _Said) -> Float[np.ndarray, "samples k"]:
+def _two_columns(prediction: _Prediction) -> Float[np.ndarray, "samples k"]:
     """A binary task has two classes."""
-    values = said.values
+    values = prediction.values
     return np.concatenate([1 - values, values], axis=1) if values.shape[1] == 1 else values
 
 
-def _class_names(said: _Said) -> tuple[str, ...]:
-    return (f"not {said.name}", said.name) if len(said.states) == 1 else said.states
+def _class_names(prediction: _Prediction) -> tuple[str, ...]:
+    return (
+        (f"not {prediction.name}", prediction.name)
+        if len(prediction.states) == 1
+        else prediction.states
+    )

@@ -33,20 +33,22 @@ def columns(
     >>> columns({"IG": {"Sparseness": [0.5, None]}})
     {'IG': {'Sparseness': array([0.5, nan])}}
     """
-    found: dict[str, dict[str, np.ndarray]] = {}
+    by_method: dict[str, dict[str, np.ndarray]] = {}
     for method, metrics in results.items():
         if not isinstance(metrics, Mapping):
             raise EvidenceError(
                 "results", f"{type(metrics).__name__} for {printable(method)!r}",
                 "method -> metric -> a score for each sample",
             )  # fmt: skip
-        found[str(method)] = {}
+        by_method[str(method)] = {}
         for metric, scores in metrics.items():
             calls = scores if isinstance(scores, Mapping) else {"": scores}
-            for call, given in calls.items():
+            for call, call_scores in calls.items():
                 name = f"{metric} ({call})" if call else str(metric)
-                found[str(method)][name] = _each(given, f"{method}, {name}", curves)
-    lengths = {len(values) for one in found.values() for values in one.values()}
+                by_method[str(method)][name] = _sample_scores(
+                    call_scores, f"{method}, {name}", curves
+                )
+    lengths = {len(values) for by_metric in by_method.values() for values in by_metric.values()}
     if len(lengths) != 1:
         raise EvidenceError(
             "results",
@@ -54,7 +56,7 @@ def columns(
             "a score for each sample, for all",
             WHOLE,
         )
-    return found
+    return by_method
 
 
 def table(
@@ -92,25 +94,25 @@ def beside_votes(
     """
     if rated.technique is None:
         raise EvidenceError("technique", "none", "the technique of each explanation")
-    found = columns(results, curves=curves)
-    n = len(next(iter(next(iter(found.values())).values())))
+    by_method = columns(results, curves=curves)
+    n = len(next(iter(next(iter(by_method.values())).values())))
     at = numbers(position, "position")
     if at.shape != (len(rated),) or at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= n:
         raise EvidenceError(
             "position", f"{at.dtype} of shape {at.shape}",
             f"for each of {len(rated)} explanations a number from 0 to {n - 1}",
         )  # fmt: skip
-    names = [*dict.fromkeys(metric for one in found.values() for metric in one)]
+    names = [*dict.fromkeys(metric for by_metric in by_method.values() for metric in by_metric)]
     measured = np.full((len(rated), len(names)), np.nan)
     for number, technique in enumerate(rated.techniques.names):
         for column, metric in enumerate(names):
-            values = found.get(technique, {}).get(metric)
+            values = by_method.get(technique, {}).get(metric)
             rows = np.asarray(rated.technique) == number
             if values is not None:
                 measured[rows, column] = values[at[rows]]
     if np.isnan(measured).all():
         raise EvidenceError(
-            "techniques", f"{list(rated.techniques.names)[:5]}", f"methods of {list(found)[:5]}"
+            "techniques", f"{list(rated.techniques.names)[:5]}", f"methods of {list(by_method)[:5]}"
         )
     before = [] if rated.measured is None else list(rated.measures.names)
     old = np.empty((len(rated), 0)) if rated.measured is None else np.asarray(rated.measured)
@@ -118,14 +120,14 @@ def beside_votes(
     return replace(rated, measured=both, measures=Measures((*before, *names)))
 
 
-def _each(given: Any, what: str, curves: Curves) -> Float[np.ndarray, " samples"]:
+def _sample_scores(scores: Any, what: str, curves: Curves) -> Float[np.ndarray, " samples"]:
     """A number for each sample."""
-    if np.ndim(given) == 0 if not isinstance(given, list | tuple) else not given:
+    if np.ndim(scores) == 0 if not isinstance(scores, list | tuple) else not scores:
         raise EvidenceError(printable(what), "one number for all samples", "one for each", WHOLE)
-    return np.array([_one(score, what, curves) for score in given])
+    return np.array([_sample_score(score, what, curves) for score in scores])
 
 
-def _one(score: Any, what: str, curves: Curves) -> float:
+def _sample_score(score: Any, what: str, curves: Curves) -> float:
     try:
         values = np.atleast_1d(np.asarray(np.nan if score is None else score, np.float64))
     except (TypeError, ValueError) as error:

@@ -55,15 +55,15 @@ def read_sae_lens(folder: Path) -> Dictionary:
     What SAELens' training has not folded into the weights yet is refused; ``sae.save_model`` after
     training and ``sae.save_inference_model`` write what is wanted.
     """
-    about = read_json(confined(Path(folder), "cfg.json"), "SAELens settings", 1 << 20)
-    if not isinstance(about, dict):
-        raise RefusedInput("cfg.json", type(about).__name__, "settings by name")
-    kind = about.get("architecture", "standard")
-    old = about.get("activation_fn_str", about.get("activation_fn", "relu"))
-    normalised = about.get("normalize_activations", "none")
+    settings = read_json(confined(Path(folder), "cfg.json"), "SAELens settings", 1 << 20)
+    if not isinstance(settings, dict):
+        raise RefusedInput("cfg.json", type(settings).__name__, "settings by name")
+    kind = settings.get("architecture", "standard")
+    old = settings.get("activation_fn_str", settings.get("activation_fn", "relu"))
+    normalised = settings.get("normalize_activations", "none")
     weights = read_safetensors(confined(Path(folder), "sae_weights.safetensors"))
-    named = all(isinstance(one, str) for one in (kind, old, normalised))
-    if not named or kind not in NEEDED or old != "relu" or normalised not in NORMALISED:
+    are_texts = all(isinstance(setting, str) for setting in (kind, old, normalised))
+    if not are_texts or kind not in NEEDED or old != "relu" or normalised not in NORMALISED:
         raise EvidenceError(
             "cfg.json",
             f"architecture {printable(str(kind))!r}, activation {printable(str(old))!r}, "
@@ -79,31 +79,31 @@ def read_sae_lens(folder: Path) -> Dictionary:
             )  # fmt: skip
     if "log_threshold" in weights:
         weights["threshold"] = np.exp(weights["log_threshold"])
-    held = {name: np.asarray(value, np.float64) for name, value in weights.items()}
-    _check_shapes(held, ("W_enc", "W_dec", "b_dec", *NEEDED[kind]))
-    return _dictionary(held, kind, about)
+    arrays = {name: np.asarray(value, np.float64) for name, value in weights.items()}
+    _check_shapes(arrays, ("W_enc", "W_dec", "b_dec", *NEEDED[kind]))
+    return _dictionary(arrays, kind, settings)
 
 
-def _check_shapes(held: dict[str, np.ndarray], needed: tuple[str, ...]) -> None:
-    missing = [name for name in needed if name not in held]
+def _check_shapes(arrays: dict[str, np.ndarray], needed: tuple[str, ...]) -> None:
+    missing = [name for name in needed if name not in arrays]
     if missing:
         raise RefusedInput("sae_weights.safetensors", f"no {', '.join(missing)}", "all of them")
-    features, dimensions = held["W_dec"].shape if held["W_dec"].ndim == 2 else (0, 0)
-    wanted = {"W_enc": (dimensions, features), "b_dec": (dimensions,)}
+    features, dimensions = arrays["W_dec"].shape if arrays["W_dec"].ndim == 2 else (0, 0)
+    shapes = {"W_enc": (dimensions, features), "b_dec": (dimensions,)}
     for name in needed:
-        shape = wanted.get(name, (features,))
-        if name != "W_dec" and held[name].shape != shape:
-            raise RefusedInput(name, f"shape {held[name].shape}", f"{shape}, as W_dec says")
+        shape = shapes.get(name, (features,))
+        if name != "W_dec" and arrays[name].shape != shape:
+            raise RefusedInput(name, f"shape {arrays[name].shape}", f"{shape}, as W_dec says")
 
 
-def _dictionary(held: dict[str, np.ndarray], kind: str, about: dict[str, Any]) -> Dictionary:
-    """``about`` is cfg.json."""
-    rescaled = kind == "topk" and about.get("rescale_acts_by_decoder_norm", False)
-    lengths = np.linalg.norm(held["W_dec"], axis=1) if rescaled else np.ones(len(held["W_dec"]))
-    rows = held["W_dec"] / np.where(lengths > 0, lengths, 1.0)[:, None]
-    subtracted = held["b_dec"] if about.get("apply_b_dec_to_input", True) else 0.0
-    how = about.get("normalize_activations", "none")
-    active = about.get("k")
+def _dictionary(arrays: dict[str, np.ndarray], kind: str, settings: dict[str, Any]) -> Dictionary:
+    """``settings`` is cfg.json."""
+    rescaled = kind == "topk" and settings.get("rescale_acts_by_decoder_norm", False)
+    lengths = np.linalg.norm(arrays["W_dec"], axis=1) if rescaled else np.ones(len(arrays["W_dec"]))
+    rows = arrays["W_dec"] / np.where(lengths > 0, lengths, 1.0)[:, None]
+    subtracted = arrays["b_dec"] if settings.get("apply_b_dec_to_input", True) else 0.0
+    how = settings.get("normalize_activations", "none")
+    active = settings.get("k")
     if kind == "topk" and not (isinstance(active, int) and 1 <= active <= len(rows)):
         raise RefusedInput("cfg.json", f"k = {active!r}", f"1 to {len(rows)}, the features")
 
@@ -113,18 +113,18 @@ def _dictionary(held: dict[str, np.ndarray], kind: str, about: dict[str, Any]) -
             raise EvidenceError("activations", f"shape {values.shape}", f"(n, {rows.shape[1]})")
         inside = _normalised(values, how) - subtracted
         if kind == "gated":
-            turned = inside @ held["W_enc"]
-            strength = np.maximum(turned * np.exp(held["r_mag"]) + held["b_mag"], 0.0)
-            return np.asarray(np.where(turned + held["b_gate"] > 0, strength, 0.0))
-        codes = inside @ held["W_enc"] + held["b_enc"]
+            turned = inside @ arrays["W_enc"]
+            strength = np.maximum(turned * np.exp(arrays["r_mag"]) + arrays["b_mag"], 0.0)
+            return np.asarray(np.where(turned + arrays["b_gate"] > 0, strength, 0.0))
+        codes = inside @ arrays["W_enc"] + arrays["b_enc"]
         if kind == "jumprelu":
-            return np.asarray(np.where(codes > held["threshold"], np.maximum(codes, 0.0), 0.0))
+            return np.asarray(np.where(codes > arrays["threshold"], np.maximum(codes, 0.0), 0.0))
         if kind == "topk":
             codes = _largest(codes * lengths, active or 1)
         return np.asarray(np.maximum(codes, 0.0))
 
     def decode(codes: Codes) -> Activations:
-        return np.asarray(codes @ rows + held["b_dec"])
+        return np.asarray(codes @ rows + arrays["b_dec"])
 
     return Dictionary(rows, encode, decode, how != "none")
 
@@ -159,24 +159,26 @@ def from_overcomplete(model: Any) -> Dictionary:
     def ask(what: Callable[[Any], Any], values: Any) -> np.ndarray:
         import torch  # noqa: PLC0415
 
-        held = next(iter(model.parameters()), None) if hasattr(model, "parameters") else None
+        parameter = next(iter(model.parameters()), None) if hasattr(model, "parameters") else None
         modes = {part: part.training for part in getattr(model, "modules", tuple)()}
-        given = torch.as_tensor(numbers(values, "activations"), dtype=torch.float32)
-        given = given if held is None else given.to(held.device)
+        tensor = torch.as_tensor(numbers(values, "activations"), dtype=torch.float32)
+        tensor = tensor if parameter is None else tensor.to(parameter.device)
         try:
             if modes:
                 model.eval()
             with torch.no_grad():
-                found = what(given)
+                output = what(tensor)
         finally:
             for part, training in modes.items():  # each as it was: parts may be frozen
                 part.training = training
         # its autoencoders give what comes before the activation function as well
-        found = found[-1] if isinstance(found, tuple) else found
-        return np.asarray(numbers(found, "codes"), np.float64)
+        output = output[-1] if isinstance(output, tuple) else output
+        return np.asarray(numbers(output, "codes"), np.float64)
 
     return Dictionary(
-        rows, lambda given: ask(model.encode, given), lambda codes: ask(model.decode, codes)
+        rows,
+        lambda activations: ask(model.encode, activations),
+        lambda codes: ask(model.decode, codes),
     )
 
 

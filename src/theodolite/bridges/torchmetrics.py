@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.bridges._counted import BatchMetric
 from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 from theodolite.metrics.catalogue import find_metric
 from theodolite.scoring.request import expand
 
@@ -26,22 +27,19 @@ def as_metric(name: str, **options: Any) -> "torchmetrics.Metric":
         >>> metric.compute()
         tensor(0.5000, dtype=torch.float64)
     """
-    try:
-        from theodolite.bridges._torch_metric import TheodoliteMetric  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "torchmetrics", f"no {error.name}", "it", "Install it: pip install 'theodolite[torch]'."
-        ) from error
+    require("torchmetrics", "torchmetrics", "torch")
+    from theodolite.bridges._torch_metric import TheodoliteMetric  # noqa: PLC0415
+
     return TheodoliteMetric(counted(name, options))
 
 
 def counted(name: str, options: dict[str, Any]) -> BatchMetric:
     """What is to be counted: one choice of each option."""
-    about = find_metric(name)
-    several = [s for s in about.sweeps if isinstance(options.get(s), list | tuple)]
-    quoted = {s: about.headline.get(s, about.default(s)[0]) for s in about.sweeps}
-    requests = list(expand(about, quoted | options))
+    metric = find_metric(name)
+    several = [s for s in metric.sweeps if isinstance(options.get(s), list | tuple)]
+    quoted = {s: metric.headline.get(s, metric.default(s)[0]) for s in metric.sweeps}
+    requests = list(expand(metric, quoted | options))
     if len(requests) > 1:
         raise EvidenceError(f"options of {name}", "several choices", "one metric for each choice")
-    single = tuple(s for s in about.sweeps if s not in several)
+    single = tuple(s for s in metric.sweeps if s not in several)
     return BatchMetric(name, requests[0].options, single)

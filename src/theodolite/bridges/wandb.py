@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from theodolite.bridges._logged import logged
-from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 
 
 def log_run(
@@ -28,26 +28,21 @@ def log_run(
         mode: ``offline`` sends nothing: ``wandb sync`` does, when you want it.
         directory: Where W&B writes; else where W&B is set to.
     """
-    try:
-        import wandb  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "wandb", f"no {error.name}", "it", "Install it: pip install 'theodolite[track]'."
-        ) from error
-    about = logged(folder)
+    wandb = require("wandb", "wandb", "track")
+    log = logged(folder)
     settings = wandb.Settings(
         silent=True, console="off", disable_git=True, disable_code=True, save_code=False,
         x_disable_stats=True, x_disable_machine_info=True,
     )  # fmt: skip
     run = wandb.init(
-        project=project, name=about.name, mode=mode, config=dict(about.words),
+        project=project, name=log.name, mode=mode, config=dict(log.words),
         dir=None if directory is None else str(directory), settings=settings, reinit="create_new",
     )  # fmt: skip
     with run:  # ends it, as failed if something is raised
-        run.summary.update(dict(about.numbers))
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", about.words["theodolite.run"])
+        run.summary.update(dict(log.numbers))
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", log.words["theodolite.run"])
         artifact = wandb.Artifact(name or "run", type="theodolite-run")
-        for path in about.files:
+        for path in log.files:
             artifact.add_file(str(path), name=path.name)
         run.log_artifact(artifact)
         return Path(run.dir).parent

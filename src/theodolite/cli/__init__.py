@@ -25,8 +25,8 @@ def main() -> NoReturn:
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
-        kept = "what is done is kept: the same command goes on"
-        how = kept if interrupted.goes_on else "the same command begins anew"
+        resume_hint = "what is done is kept: the same command goes on"
+        how = resume_hint if interrupted.goes_on else "the same command begins anew"
         _end(f"stopped; {how}", interrupted.exit_code)
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""

@@ -28,8 +28,8 @@ study_app = typer.Typer(
 app.add_typer(study_app, name="study")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(value: bool) -> None:
+    if value:
         from theodolite import __version__
 
         typer.echo(f"theodolite {__version__}")

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.auditing.result import (
-    answered,
+    answer_source,
     begin_folder,
     check_any,
     nothing_scored,
     spec_of,
     write_audited,
 )
-from theodolite.auditing.sources import EvidenceSource, read_given, together
+from theodolite.auditing.sources import EvidenceSource, read_source, together
 from theodolite.engine.base import Engine
 from theodolite.evidence.produced import Progress
 from theodolite.io.stores import Store
@@ -49,55 +49,57 @@ class NetworkArguments:
     cache: Path
 
 
-def read_all(evidence: Sequence[str], asked: AuditArguments) -> EvidenceSource:
+def read_all(evidence: Sequence[str], arguments: AuditArguments) -> EvidenceSource:
     """Read what is to be audited; not before it is known that the result can be written."""
-    if asked.out is not None:
-        check_folder(asked.out, overwrite=asked.overwrite)
+    if arguments.out is not None:
+        check_folder(arguments.out, overwrite=arguments.overwrite)
         for place in evidence:
             local = Store.at(place).local
             if local is not None:
-                apart_from(asked.out, "evidence", local)
-    return together([read_given(place) for place in evidence])
+                apart_from(arguments.out, "evidence", local)
+    return together([read_source(place) for place in evidence])
 
 
 def audit_pieces(
-    given: EvidenceSource, asked: AuditArguments, engine: Engine, progress: Progress
+    source: EvidenceSource, arguments: AuditArguments, engine: Engine, progress: Progress
 ) -> AuditAnswers:
     """Evidence in pieces. Without a run folder, nothing but the scores is kept."""
-    spec = spec_of(given, asked.resampling)
-    kinds = stored_run.by_kind(spec, given.stored)
-    nothing_scored(given.name, {kind: shards.first() for kind, shards in kinds.items()})
-    return _run(spec, given.root, None, asked, engine, progress)
+    spec = spec_of(source, arguments.resampling)
+    kinds = stored_run.by_kind(spec, source.stored)
+    nothing_scored(source.name, {kind: shards.first() for kind, shards in kinds.items()})
+    return _run(spec, source.root, None, arguments, engine, progress)
 
 
-def audit_files(given: EvidenceSource, asked: AuditArguments, progress: Progress) -> AuditAnswers:
+def audit_files(
+    source: EvidenceSource, arguments: AuditArguments, progress: Progress
+) -> AuditAnswers:
     """Evidence that fits into memory."""
-    check_any(given)
-    if asked.out is None:
-        return answered(given, asked.resampling, progress)
-    spec = spec_of(given, asked.resampling)
-    begin_folder(given, spec, asked.out, asked.command, overwrite=asked.overwrite)
-    found = answered(given, asked.resampling, progress)
-    write_audited(found, spec, asked.out)
-    return found
+    check_any(source)
+    if arguments.out is None:
+        return answer_source(source, arguments.resampling, progress)
+    spec = spec_of(source, arguments.resampling)
+    begin_folder(source, spec, arguments.out, arguments.command, overwrite=arguments.overwrite)
+    answers = answer_source(source, arguments.resampling, progress)
+    write_audited(answers, spec, arguments.out)
+    return answers
 
 
 def audit_network(
-    network: NetworkArguments, asked: AuditArguments, engine: Engine, progress: Progress
+    network: NetworkArguments, arguments: AuditArguments, engine: Engine, progress: Progress
 ) -> AuditAnswers:
     """Make evidence from pictures and a network, and put every question to it."""
     from theodolite.auditing.network import SEEDS, concept_data
 
     concept_data(network.data, network.dataset)  # a wrong folder must not cost a network first
-    given = [network.data.resolve(), *([network.weights.resolve()] if network.weights else [])]
-    root = Path(os.path.commonpath([path.parent for path in given]))
-    places = [path.relative_to(root).as_posix() for path in given]
+    paths = [network.data.resolve(), *([network.weights.resolve()] if network.weights else [])]
+    root = Path(os.path.commonpath([path.parent for path in paths]))
+    places = [path.relative_to(root).as_posix() for path in paths]
     pipeline: dict[str, Any] = {
         "name": "posthoc_cbm", "backbone": network.model, "layer": network.layer, "units": True,
     }  # fmt: skip
     if network.weights:
         pipeline["weights"] = places[1]
-    chance = asked.resampling
+    chance = arguments.resampling
     spec = RunSpec.model_validate(
         {
             "name": "audit",
@@ -108,20 +110,20 @@ def audit_network(
             "resampling": {"resamples": chance.resamples, "seed": chance.seed},
         }
     )
-    return _run(spec, root, network.cache, asked, engine, progress)
+    return _run(spec, root, network.cache, arguments, engine, progress)
 
 
 def _run(
     spec: RunSpec,
     root: Path,
     cache: Path | None,
-    asked: AuditArguments,
+    arguments: AuditArguments,
     engine: Engine,
     progress: Progress,
 ) -> AuditAnswers:
-    if asked.out is not None:
-        at = Places(root, asked.out, cache or asked.out)
-        return run(spec, at, progress, asked.command, engine, overwrite=asked.overwrite)
+    if arguments.out is not None:
+        at = Places(root, arguments.out, cache or arguments.out)
+        return run(spec, at, progress, arguments.command, engine, overwrite=arguments.overwrite)
     with tempfile.TemporaryDirectory() as folder:
         at = Places(root, Path(folder), cache or Path(folder))
-        return run(spec, at, progress, asked.command, engine)
+        return run(spec, at, progress, arguments.command, engine)

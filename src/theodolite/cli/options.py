@@ -50,12 +50,12 @@ def chosen_engine(
     from theodolite.engine.ray import Inference as HowNetworks
     from theodolite.errors import EvidenceError
 
-    for option, given, known in (
+    for option, value, known in (
         ("engine", name, get_args(EngineName)),
         ("inference", inference, get_args(HowNetworks)),
     ):
-        if given not in known:
-            raise EvidenceError(f"--{option}", repr(given), f"one of {', '.join(known)}")
+        if value not in known:
+            raise EvidenceError(f"--{option}", repr(value), f"one of {', '.join(known)}")
     return Engine(name, workers, ray_address, pieces, inference)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ EVERY_SECONDS = 30.0
 
 
 @contextmanager
-def shown(*, quiet: bool) -> Iterator[Progress]:
+def show_progress(*, quiet: bool) -> Iterator[Progress]:
     """A progress function for the time of a command."""
     if quiet:
         yield silent

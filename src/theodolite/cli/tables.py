@@ -54,8 +54,10 @@ _TELLING = (
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     """One line per question that was asked."""
-    asked = [v for v in verdicts if v.answer != "not asked"]
-    if not asked:
+    asked_verdicts = [v for v in verdicts if v.answer != "not asked"]
+    if not asked_verdicts:
         console().print("No question could be answered.")
         return
-    print_table(("question", "answer", "because"), [(v.asks, v.answer, v.because) for v in asked])
+    print_table(
+        ("question", "answer", "because"), [(v.asks, v.answer, v.because) for v in asked_verdicts]
+    )

@@ -40,9 +40,9 @@ class Pair:
 
 def resampling_for(run: RunRead, resamples: int | None = None) -> Resampling:
     """How the reference run drew chance; its weights serve for all."""
-    given = run.record.spec.resampling
-    n = given.resamples if resamples is None else resamples
-    return Resampling(n, given.level, given.seed, most_pooled=given.most_pooled)
+    spec = run.record.spec.resampling
+    n = spec.resamples if resamples is None else resamples
+    return Resampling(n, spec.level, spec.seed, most_pooled=spec.most_pooled)
 
 
 def compare(
@@ -56,28 +56,32 @@ def compare(
     pairs = [_pair((runs[0], other), resampling, progress) for other in runs[1:]]
     lines = iter(settled([line for pair in pairs for line in pair.lines], resampling.level))
     pairs = [replace(pair, lines=tuple(next(lines) for _ in pair.lines)) for pair in pairs]
-    return [replace(pair, questions=tuple(_said_alike(pair))) for pair in pairs]
+    return [replace(pair, questions=tuple(_settled_questions(pair))) for pair in pairs]
 
 
-def _said_alike(pair: Pair) -> Iterator[VerdictPair]:
+def _settled_questions(pair: Pair) -> Iterator[VerdictPair]:
     """Questions as their scores were settled: one score is not sure here and unsure there."""
-    for one in pair.questions:
-        told = one.line.difference
-        line = next((x for x in pair.lines if told is not None and x.difference is told), None)
-        same = one.line if line is None else replace(one.line, p=line.p, outcome=line.outcome)
-        yield replace(one, line=same)
+    for question in pair.questions:
+        delta = question.line.difference
+        line = next((x for x in pair.lines if delta is not None and x.difference is delta), None)
+        same = (
+            question.line
+            if line is None
+            else replace(question.line, p=line.p, outcome=line.outcome)
+        )
+        yield replace(question, line=same)
 
 
 def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Pair:
     first, second = runs
     shared = [key for key in first.by_key if key in second.by_key]
-    found, samples = lines_of(runs, shared, resampling, progress)
+    by_key, samples = lines_of(runs, shared, resampling, progress)
     second.forget()
-    lines = tuple(found[key] for key in shared)
+    lines = tuple(by_key[key] for key in shared)
     return Pair(
         first,
         second,
-        tuple(_questions(runs, found)),
+        tuple(_questions(runs, by_key)),
         lines,
         tuple(s for key, s in first.by_key.items() if key not in second.by_key),
         tuple(s for key, s in second.by_key.items() if key not in first.by_key),
@@ -87,24 +91,24 @@ def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progr
 
 
 def _questions(
-    runs: tuple[RunRead, RunRead], found: dict[Key, ComparisonRow]
+    runs: tuple[RunRead, RunRead], by_key: dict[Key, ComparisonRow]
 ) -> Iterator[VerdictPair]:
     for question, asks in QUESTIONS.items():
         heads = [run.headline(question) for run in runs]
         if heads == [None, None]:
             continue
-        given = [run.verdicts.get(question) for run in runs]
-        before, after = ("not asked" if one is None else one.answer for one in given)
-        yield VerdictPair(question, asks, before, after, _head_line(heads[0], heads[1], found))
+        verdicts = [run.verdicts.get(question) for run in runs]
+        before, after = ("not asked" if verdict is None else verdict.answer for verdict in verdicts)
+        yield VerdictPair(question, asks, before, after, _head_line(heads[0], heads[1], by_key))
 
 
 def _head_line(
-    first: Score | None, second: Score | None, found: dict[Key, ComparisonRow]
+    first: Score | None, second: Score | None, by_key: dict[Key, ComparisonRow]
 ) -> ComparisonRow:
     """The line of the score that the first run's verdict was read from, where both have it."""
     if first is None or second is None:
         return ComparisonRow(first, second, None, "asked in one of the runs only")
-    line = found.get(key_of(first)) or found.get(key_of(second))
+    line = by_key.get(key_of(first)) or by_key.get(key_of(second))
     if line is None:
         return ComparisonRow(first, second, None, "answered by another score, version or options")
     if key_of(first) != key_of(second):

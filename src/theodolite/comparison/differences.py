@@ -33,27 +33,27 @@ def differs(first: RunRead, second: RunRead) -> list[RunDifference]:
     ]
     inputs = [_inputs(run) for run in (first, second)]
     return [
-        *_told("What was asked", specs[0], specs[1]),
-        *_told("What was read", inputs[0], inputs[1]),
-        *_told("Software", packages[0], packages[1]),
+        *_differences("What was asked", specs[0], specs[1]),
+        *_differences("What was read", inputs[0], inputs[1]),
+        *_differences("Software", packages[0], packages[1]),
         *(RunDifference("Software", what, a, b) for what, a, b in other if a != b),
     ]
 
 
-def _told(
+def _differences(
     group: str, first: Mapping[str, str], second: Mapping[str, str]
 ) -> Iterator[RunDifference]:
     for name in dict.fromkeys([*first, *second]):
-        one, other = first.get(name, ABSENT), second.get(name, ABSENT)
-        if one != other:
+        value, other = first.get(name, ABSENT), second.get(name, ABSENT)
+        if value != other:
             yield RunDifference(
-                group, printable(name, 120), printable(one, 160), printable(other, 160)
+                group, printable(name, 120), printable(value, 160), printable(other, 160)
             )
 
 
 def _spec(run: RunRead) -> dict[str, Any]:
-    given = run.record.spec.model_dump(mode="json")
-    return {name: part for name, part in given.items() if name not in IGNORED}
+    parts = run.record.spec.model_dump(mode="json")
+    return {name: part for name, part in parts.items() if name not in IGNORED}
 
 
 def _flat(part: Any, before: str = "") -> dict[str, str]:
@@ -62,14 +62,17 @@ def _flat(part: Any, before: str = "") -> dict[str, str]:
         inside = [
             _flat(value, f"{before} · {name}".removeprefix(" · ")) for name, value in part.items()
         ]
-        return {name: text for one in inside for name, text in one.items()}
-    if isinstance(part, list) and part and all(isinstance(one, dict) for one in part):
-        named = {f"{one.get('name', number)} {number + 1}": one for number, one in enumerate(part)}
+        return {name: text for texts in inside for name, text in texts.items()}
+    if isinstance(part, list) and part and all(isinstance(element, dict) for element in part):
+        named = {
+            f"{element.get('name', number)} {number + 1}": element
+            for number, element in enumerate(part)
+        }
         return _flat(named, before)
-    return {before.replace("_", " "): _said(part)}
+    return {before.replace("_", " "): _as_text(part)}
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if value is None or value in ([], {}, ""):
         return ABSENT
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -77,4 +80,4 @@ def _said(value: Any) -> str:
 
 def _inputs(run: RunRead) -> dict[str, str]:
     """Files by name, each with the beginning of its digest."""
-    return {name: digest[:12] for name, digest in sorted(run.made.inputs.items())}
+    return {name: digest[:12] for name, digest in sorted(run.made_record.inputs.items())}

@@ -35,7 +35,7 @@ class ResamplingSource:
 
 
 def paired_interval(
-    resampled: Float[np.ndarray, " resamples"], value: float, drawn: ResamplingSource
+    resampled: Float[np.ndarray, " resamples"], value: float, source: ResamplingSource
 ) -> tuple[Interval | None, float]:
     """Interval and p-value of a difference that was resampled with the same weights in both runs.
 
@@ -49,30 +49,30 @@ def paired_interval(
     """
     if np.isnan(value):
         return None, float("nan")
-    if drawn.identical:
-        exact = Interval(0.0, 0.0, drawn.level, drawn.over, SAME, drawn.n)
+    if source.identical:
+        exact = Interval(0.0, 0.0, source.level, source.over, SAME, source.n)
         return exact, 1.0
     defined = resampled[~np.isnan(resampled)]
-    if len(defined) < 2 or drawn.n < 2:
+    if len(defined) < 2 or source.n < 2:
         return None, float("nan")
     if np.ptp(defined) <= 1e-14:
-        return _nothing_varied(value, drawn)
+        return _nothing_varied(value, source)
     # a bootstrap's variance is too small by (n - 1) / n
-    error = float(defined.std()) * np.sqrt(drawn.n / (drawn.n - 1))
-    half = float(stdtrit(drawn.n - 1, (1 + drawn.level) / 2)) * error
-    ends = drawn.cut(value - half, value + half)
-    interval = Interval(*ends, drawn.level, drawn.over, PAIRED, len(defined))
-    return interval, float(min(2 * stdtr(drawn.n - 1, -abs(value) / error), 1.0))
+    error = float(defined.std()) * np.sqrt(source.n / (source.n - 1))
+    half = float(stdtrit(source.n - 1, (1 + source.level) / 2)) * error
+    ends = source.cut(value - half, value + half)
+    interval = Interval(*ends, source.level, source.over, PAIRED, len(defined))
+    return interval, float(min(2 * stdtr(source.n - 1, -abs(value) / error), 1.0))
 
 
-def _nothing_varied(value: float, drawn: ResamplingSource) -> tuple[Interval | None, float]:
-    if not np.isfinite(drawn.span):
+def _nothing_varied(value: float, source: ResamplingSource) -> tuple[Interval | None, float]:
+    if not np.isfinite(source.span):
         return None, float("nan")
-    reach = drawn.span * (1 - ((1 - drawn.level) / 2) ** (1 / drawn.n))
-    ends = drawn.cut(value - reach, value + reach)
-    interval = Interval(*ends, drawn.level, drawn.over, NOTHING_VARIED, drawn.n)
-    share = min(abs(value) / drawn.span, 1.0)
-    return interval, min(2 * (1 - share) ** drawn.n, 1.0)
+    reach = source.span * (1 - ((1 - source.level) / 2) ** (1 / source.n))
+    ends = source.cut(value - reach, value + reach)
+    interval = Interval(*ends, source.level, source.over, NOTHING_VARIED, source.n)
+    share = min(abs(value) / source.span, 1.0)
+    return interval, min(2 * (1 - share) ** source.n, 1.0)
 
 
 def possible(scores: tuple[Score, Score], values: tuple[float, float]) -> tuple[float, float]:
@@ -84,8 +84,8 @@ def possible(scores: tuple[Score, Score], values: tuple[float, float]) -> tuple[
     bottom, top = (float(end) for end in scores[0].bounds)
     ends = []
     for score, value in zip(scores, values, strict=True):
-        low = min([value, *(one.low for one in score.intervals)])
-        high = max([value, *(one.high for one in score.intervals)])
+        low = min([value, *(interval.low for interval in score.intervals)])
+        high = max([value, *(interval.high for interval in score.intervals)])
         known = bool(score.intervals)
         ends.append((max(low, bottom), min(high, top)) if known else (bottom, top))
     (low, high), (other_low, other_high) = ends

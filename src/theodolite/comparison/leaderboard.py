@@ -35,7 +35,7 @@ class LeaderboardRow:
     @property
     def noes(self) -> int:
         """How many questions it answers with no."""
-        return sum(one.answer == "no" for one in self.run.verdicts.values())
+        return sum(verdict.answer == "no" for verdict in self.run.verdicts.values())
 
     @property
     def place(self) -> str:
@@ -83,10 +83,10 @@ def _marked(board: Board, digests: dict[str, str]) -> Board:
     """A run made twice is no second opinion: each is told which one it repeats."""
     first: dict[str, str] = {}
     standings = []
-    for one in board.standings:
-        digest = digests[one.run.name]
-        earlier = first.setdefault(digest, one.run.name) if digest else one.run.name
-        standings.append(replace(one, same_as=earlier if earlier != one.run.name else ""))
+    for standing in board.standings:
+        digest = digests[standing.run.name]
+        earlier = first.setdefault(digest, standing.run.name) if digest else standing.run.name
+        standings.append(replace(standing, same_as=earlier if earlier != standing.run.name else ""))
     return replace(board, standings=tuple(standings))
 
 
@@ -106,7 +106,9 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
     rest = [run for run in group if run not in able]
     standings = [LeaderboardRow(run, *places[id(run)]) for run in able]
     sign = -1.0 if able and able[0].by_key[key].better == "higher" else 1.0
-    standings.sort(key=lambda one: (by is None and one.noes, sign * one.run.by_key[key].value))
+    standings.sort(
+        key=lambda standing: (by is None and standing.noes, sign * standing.run.by_key[key].value)
+    )
     unranked = [LeaderboardRow(run, None, None, _unranked(run, chosen, key)) for run in rest]
     every = (*standings, *unranked)
     return Board(_shared(group), chosen, columns, every, pairs, chosen=by is not None)
@@ -161,23 +163,23 @@ def _ranked(
     """From each pair of runs who is surely ahead, all pairs corrected together (Holm)."""
     pairs = [(a, b) for i, a in enumerate(runs) for b in runs[i + 1 :]]
     lines = []
-    for number, (one, other) in enumerate(pairs):
+    for number, (first, second) in enumerate(pairs):
         progress("pairs of runs", number, len(pairs))
-        resampling = resampling_for(one, min(SHORT, one.record.spec.resampling.resamples))
-        lines.append(lines_of((one, other), [key], resampling, silent)[0][key])
-        other.forget()
-        if other is runs[-1]:
-            one.forget()
+        resampling = resampling_for(first, min(SHORT, first.record.spec.resampling.resamples))
+        lines.append(lines_of((first, second), [key], resampling, silent)[0][key])
+        second.forget()
+        if second is runs[-1]:
+            first.forget()
     level = runs[0].record.spec.resampling.level if runs else 0.95
     ahead = {id(run): 0 for run in runs}
     behind = dict(ahead)
-    for (one, other), line in zip(pairs, settled(lines, level), strict=True):
+    for (first, second), line in zip(pairs, settled(lines, level), strict=True):
         if line.outcome in ("better", "worse"):
-            winner, loser = (other, one) if line.outcome == "better" else (one, other)
+            winner, loser = (second, first) if line.outcome == "better" else (first, second)
             behind[id(winner)] += 1
             ahead[id(loser)] += 1
-    found = {id(run): (1 + ahead[id(run)], len(runs) - behind[id(run)]) for run in runs}
-    return found, len(pairs)
+    places = {id(run): (1 + ahead[id(run)], len(runs) - behind[id(run)]) for run in runs}
+    return places, len(pairs)
 
 
 def beats_its_null(score: Score, answer: str) -> bool:

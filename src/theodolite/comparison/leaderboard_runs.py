@@ -60,7 +60,7 @@ def samples_of(run: RunRead) -> str:
     try:
         first = run.evidence[0]
     except EvidenceError:
-        return f"inputs {sorted(run.made.inputs.items())}"
+        return f"inputs {sorted(run.made_record.inputs.items())}"
     for bundle in first.values():
         samples = bundle.samples
         keys = np.asarray(samples.index if samples.ids is None else samples.ids)
@@ -70,7 +70,7 @@ def samples_of(run: RunRead) -> str:
         if labels is not None:
             digest.update(np.asarray(labels)[order].astype(np.int64).tobytes())
         if samples.ids is None and labels is None:  # numbers alone show nothing
-            digest.update(repr(sorted(run.made.inputs.items())).encode())
+            digest.update(repr(sorted(run.made_record.inputs.items())).encode())
         parts.append(digest.hexdigest())
     return min(parts)
 
@@ -78,7 +78,7 @@ def samples_of(run: RunRead) -> str:
 def digest_of(run: RunRead) -> str:
     """Of all its evidence; empty where that is not at hand."""
     try:
-        found = [sorted(map(evidence_digest, kinds.values())) for kinds in run.evidence]
+        digests = [sorted(map(evidence_digest, kinds.values())) for kinds in run.evidence]
     except EvidenceError:
         return ""
-    return repr(found)
+    return repr(digests)

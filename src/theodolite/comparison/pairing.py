@@ -91,20 +91,22 @@ def rows_of(request: MetricRequest, evidence: Sequence[Evidence], resampling: Re
     Weights depend on the samples' numbers and the resampling's seed alone, so that two runs about
     the same samples are resampled alike.
     """
-    held = [InMemoryShards(bundle) for bundle in evidence]
-    n = len(held[0]) if request.metric.streams else min(len(held[0]), resampling.most_pooled)
-    plan = Plan(request.metric, n, clusters_of(held[0]), resampling)
-    asked = [
-        StateJob(request, plan, "value", seed, slice(0, len(plan))) for seed in range(len(held))
+    shards = [InMemoryShards(bundle) for bundle in evidence]
+    n = len(shards[0]) if request.metric.streams else min(len(shards[0]), resampling.most_pooled)
+    plan = Plan(request.metric, n, clusters_of(shards[0]), resampling)
+    jobs = [
+        StateJob(request, plan, "value", seed, slice(0, len(plan))) for seed in range(len(shards))
     ]
     with threadpool_limits(1, user_api="blas"):
         if request.metric.streams:
-            wanted = [PassItem(0, one, held[one.experiment]) for one in asked]
-            found = passes(wanted, SerialWorkers(), silent)[0][0]
-            seeds = [found[one.slot].rows for one in asked]
+            items = [PassItem(0, job, shards[job.experiment]) for job in jobs]
+            values = passes(items, SerialWorkers(), silent)[0][0]
+            seeds = [values[job.slot].rows for job in jobs]
         else:
-            drawn = Subsample({})
-            seeds = [read(one, one.state(drawn(held[one.experiment], plan))).rows for one in asked]
+            subsample = Subsample({})
+            seeds = [
+                read(job, job.state(subsample(shards[job.experiment], plan))).rows for job in jobs
+            ]
     return Rows(_over_seeds(np.stack(seeds)), np.stack([rows[0] for rows in seeds]), plan)
 
 
@@ -151,29 +153,31 @@ def difference(first: Side, second: Side, *, identical: bool = False) -> Differe
     heads = moved if items is None else mean_of_defined(moved.T)
     value = float(heads[0])
     each = [float(mean_of_defined(side[0]) if items else side[0]) for side in (mine, yours)]
-    drawn = _drawn(first, identical=identical)
-    drawn = replace(drawn, limits=possible((first.score, second.score), (each[0], each[1])))
-    found: list[tuple[Interval | None, float]] = []
+    source = _source_to_quote(first, identical=identical)
+    source = replace(source, limits=possible((first.score, second.score), (each[0], each[1])))
+    candidates: list[tuple[Interval | None, float]] = []
     if items is not None and len(items[0]):
         resampled = item_draws(moved[0], plan.resampling.resamples, plan.resampling.seed)
         over = first.score.detail.over  # type: ignore[union-attr]
-        found.append(paired_interval(resampled, value, replace(drawn, over=over, n=len(items[0]))))
-    for source in plan.sources:
-        own = replace(drawn, over=source, n=_count(plan, source))
-        found.append(paired_interval(heads[plan.block(source)], value, own))
-    found.append(_seeds(first, second, items))
-    known = [(interval, p) for interval, p in found if interval is not None]
+        candidates.append(
+            paired_interval(resampled, value, replace(source, over=over, n=len(items[0])))
+        )
+    for name in plan.sources:
+        own = replace(source, over=name, n=_count(plan, name))
+        candidates.append(paired_interval(heads[plan.block(name)], value, own))
+    candidates.append(_seeds(first, second, items))
+    known = [(interval, p) for interval, p in candidates if interval is not None]
     return Difference(
         first=each[0],
         second=each[1],
         intervals=tuple(interval for interval, _ in known),
         p=max((p for _, p in known), default=float("nan")),
         n=plan.n,
-        items=None if items is None else _items((first, second), items, (mine, yours), drawn),
+        items=None if items is None else _items((first, second), items, (mine, yours), source),
     )
 
 
-def _drawn(side: Side, *, identical: bool) -> ResamplingSource:
+def _source_to_quote(side: Side, *, identical: bool) -> ResamplingSource:
     """The source to quote; whole clusters are drawn where there are any, so they are counted."""
     plan, (low, high) = side.rows.plan, side.score.bounds
     source = plan.sources[0]
@@ -200,17 +204,17 @@ def _items(
     sides: tuple[Side, Side],
     items: tuple[list[int], list[int]],
     rows: tuple[np.ndarray, np.ndarray],
-    drawn: ResamplingSource,
+    source: ResamplingSource,
 ) -> ItemDifferences:
     detail, plan = sides[0].score.detail, sides[0].rows.plan
     assert detail is not None  # noqa: S101  else there were no items
     mine, yours = rows
     moved = yours - mine
     block = plan.block(plan.sources[0])
-    drawn = replace(drawn, limits=None)  # those are of the mean
+    source = replace(source, limits=None)  # those are of the mean
     ends = np.full((2, len(items[0])), np.nan)
     for j in range(len(items[0])):
-        interval, _ = paired_interval(moved[block, j], float(moved[0, j]), drawn)
+        interval, _ = paired_interval(moved[block, j], float(moved[0, j]), source)
         if interval is not None:
             ends[:, j] = interval.low, interval.high
     names = tuple(detail.names[i] for i in items[0])

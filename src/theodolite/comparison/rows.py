@@ -38,9 +38,9 @@ class ComparisonRow:
     @property
     def score(self) -> Score:
         """Either of them."""
-        found = self.first if self.first is not None else self.second
-        assert found is not None  # noqa: S101  a line has at least one
-        return found
+        score = self.first if self.first is not None else self.second
+        assert score is not None  # noqa: S101  a line has at least one
+        return score
 
 
 def settled(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]:
@@ -58,16 +58,16 @@ def settled(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]
 def _outcome(line: ComparisonRow, p: float, level: float) -> Outcome:
     """Sure is a difference whose intervals all lie beside 0, whatever is drawn anew (samples,
     clusters, concepts, seeds), and that would be rare among so many comparisons."""
-    found = line.difference
-    if found is None or np.isnan(found.value):
+    delta = line.difference
+    if delta is None or np.isnan(delta.value):
         return "not comparable"
-    if found.interval is not None and found.interval.method == SAME:
+    if delta.interval is not None and delta.interval.method == SAME:
         return "the same"
-    beside = all(one.low > 0 or one.high < 0 for one in found.intervals)
-    same_way = len({one.low > 0 for one in found.intervals}) == 1
+    beside = all(interval.low > 0 or interval.high < 0 for interval in delta.intervals)
+    same_way = len({interval.low > 0 for interval in delta.intervals}) == 1
     if not (beside and same_way and p <= 1 - level):
         return "undecided"
-    return "better" if (found.value > 0) == (line.score.better == "higher") else "worse"
+    return "better" if (delta.value > 0) == (line.score.better == "higher") else "worse"
 
 
 def lines_of(
@@ -75,14 +75,14 @@ def lines_of(
 ) -> tuple[dict[Key, ComparisonRow], "BothSamples"]:
     """Scores that both runs have, by what they mean; and the samples that both have."""
     samples = BothSamples(runs)
-    found: dict[Key, ComparisonRow] = {}
+    by_key: dict[Key, ComparisonRow] = {}
     groups = list(_groups([runs[0].by_key[key] for key in keys]))
     what = f"{runs[0].name} and {runs[1].name}"
     for number, (request, cells) in enumerate(groups):
         progress(what, number, len(groups))
-        found |= _lines(runs, request, cells, (samples, resampling))
+        by_key |= _lines(runs, request, cells, (samples, resampling))
     progress(what, len(groups), len(groups))
-    return found, samples
+    return by_key, samples
 
 
 class BothSamples:
@@ -102,18 +102,18 @@ class BothSamples:
             ]
             if not all(bundles):
                 raise NotComparable(f"no {kind.kind} evidence in one of the runs")
-            self._known[kind] = found = aligned(bundles, same_data=same_data(*self.runs))
-            if found.n >= self.n:
-                self.n, self.dropped = found.n, (found.dropped[0], found.dropped[1])
+            self._known[kind] = samples = aligned(bundles, same_data=same_data(*self.runs))
+            if samples.n >= self.n:
+                self.n, self.dropped = samples.n, (samples.dropped[0], samples.dropped[1])
         return self._known[kind]
 
 
 def same_data(first: RunRead, second: RunRead) -> bool:
     """Whether both runs name the same data set and read the same bytes of it."""
-    one, other = first.record.spec.dataset, second.record.spec.dataset
-    both = set(first.made.inputs) & set(second.made.inputs)
-    same = all(first.made.inputs[name] == second.made.inputs[name] for name in both)
-    return one is not None and one == other and bool(both) and same
+    dataset, other = first.record.spec.dataset, second.record.spec.dataset
+    both = set(first.made_record.inputs) & set(second.made_record.inputs)
+    same = all(first.made_record.inputs[name] == second.made_record.inputs[name] for name in both)
+    return dataset is not None and dataset == other and bool(both) and same
 
 
 def _groups(
@@ -127,25 +127,25 @@ def _groups(
     for score in scores:
         sweeps = catalogue()[score.metric].sweeps if score.metric in catalogue() else ()
         plain = {k: v for k, v in score.options.items() if k not in sweeps}
-        name = (score.metric, score.version, repr(sorted(plain.items())))
-        together.setdefault(name, []).append(score)
-    for (metric, version, _), own in together.items():
-        entry = catalogue().get(metric)
-        if entry is None or entry.version != version:
-            yield f"this version has no {metric} {version}", {key_of(s): () for s in own}
+        group_key = (score.metric, score.version, repr(sorted(plain.items())))
+        together.setdefault(group_key, []).append(score)
+    for (name, version, _), own in together.items():
+        metric = catalogue().get(name)
+        if metric is None or metric.version != version:
+            yield f"this version has no {name} {version}", {key_of(s): () for s in own}
             continue
-        plain = {k: v for k, v in own[0].options.items() if k not in entry.sweeps}
-        swept = [tuple(dict.fromkeys(s.options[name] for s in own)) for name in entry.sweeps]
+        plain = {k: v for k, v in own[0].options.items() if k not in metric.sweeps}
+        swept = [tuple(dict.fromkeys(s.options[option] for s in own)) for option in metric.sweeps]
         places = {
             key_of(s): tuple(
-                choices.index(s.options[name])
-                for name, choices in zip(entry.sweeps, swept, strict=True)
+                choices.index(s.options[option])
+                for option, choices in zip(metric.sweeps, swept, strict=True)
             )
             for s in own
         }
         try:
-            options = plain | dict(zip(entry.sweeps, swept, strict=True))
-            yield MetricRequest(entry, options), places
+            options = plain | dict(zip(metric.sweeps, swept, strict=True))
+            yield MetricRequest(metric, options), places
         except EvidenceError as error:
             yield str(error), places
 
@@ -170,47 +170,47 @@ def _lines(
         return {key: _from_tables(runs, pair, resampling) for key, pair in scores.items()}
     except EvidenceError as error:
         return {key: ComparisonRow(*pair, None, str(error)) for key, pair in scores.items()}
-    found = {}
+    by_key = {}
     for key, pair in scores.items():
         first, second = (
-            Side(one, cells[key], score, tuple(run.record.spec.seeds))
-            for one, score, run in zip(rows, pair, runs, strict=True)
+            Side(run_rows, cells[key], score, tuple(run.record.spec.seeds))
+            for run_rows, score, run in zip(rows, pair, runs, strict=True)
         )
-        told = difference(first, second, identical=both.identical)
-        found[key] = ComparisonRow(*pair, told, _remark(pair, told, both))
-    return found
+        delta = difference(first, second, identical=both.identical)
+        by_key[key] = ComparisonRow(*pair, delta, _remark(pair, delta, both))
+    return by_key
 
 
 def _from_tables(
     runs: tuple[RunRead, RunRead], scores: tuple[Score, Score], resampling: Resampling
 ) -> ComparisonRow:
     try:
-        told = table_difference(runs, scores, resampling)
+        delta = table_difference(runs, scores, resampling)
     except NotComparable as reason:
         return ComparisonRow(*scores, None, str(reason))
-    return ComparisonRow(*scores, told, "from what each sample gave, not from the evidence")
+    return ComparisonRow(*scores, delta, "from what each sample gave, not from the evidence")
 
 
-def _remark(scores: tuple[Score, Score], told: Difference, both: AlignedSamples) -> str:
+def _remark(scores: tuple[Score, Score], delta: Difference, both: AlignedSamples) -> str:
     """What a reader must know of a difference."""
-    if np.isnan(told.value):
+    if np.isnan(delta.value):
         return "undefined in one of the runs, or nothing that both have"
     remarks = []
     if any(both.dropped):
         remarks.append(f"on the {both.n} samples that both have")
-    if told.items is not None and told.items.dropped:
-        remarks.append(f"over the {len(told.items.names)} {told.items.over} that both have")
-    again = zip((told.first, told.second), scores, strict=True)
+    if delta.items is not None and delta.items.dropped:
+        remarks.append(f"over the {len(delta.items.names)} {delta.items.over} that both have")
+    again = zip((delta.first, delta.second), scores, strict=True)
     if not remarks and any(abs(value - score.value) > 1e-6 for value, score in again):
         remarks.append("computed again, a score comes out otherwise than it was stored")
-    return "; ".join([*remarks, *_alike(told)])
+    return "; ".join([*remarks, *_alike(delta)])
 
 
-def _alike(told: Difference) -> Iterator[str]:
+def _alike(delta: Difference) -> Iterator[str]:
     """Where nothing varied the interval is a bound, not a spread: say what it stands on."""
-    if told.interval is None or told.interval.method != NOTHING_VARIED:
+    if delta.interval is None or delta.interval.method != NOTHING_VARIED:
         return
-    items = told.items
+    items = delta.items
     what = "every sample" if items is None else f"each of the {len(items.names)} {items.over}"
-    same = "scores the same in both" if abs(told.value) <= 1e-12 else "differs by the same"
+    same = "scores the same in both" if abs(delta.value) <= 1e-12 else "differs by the same"
     yield f"{what} {same}: the interval is what one not met could change"

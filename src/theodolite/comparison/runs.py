@@ -35,7 +35,7 @@ class RunRead:
     name: str
     """What it is called beside other runs."""
     record: RunRecord
-    made: MadeRecord
+    made_record: MadeRecord
     scores: tuple[Score, ...]
     verdicts: dict[Question, VerdictRecord]
     sealed: bool
@@ -52,16 +52,16 @@ class RunRead:
 
     def headline(self, question: Question) -> Score | None:
         """The score that the verdict was read from."""
-        given = self.verdicts.get(question)
-        if given is None:
+        verdict = self.verdicts.get(question)
+        if verdict is None:
             return None
-        wanted = (given.metric, _canonical(given.options))
-        return next((s for s in self.scores if (s.metric, _canonical(s.options)) == wanted), None)
+        key = (verdict.metric, _canonical(verdict.options))
+        return next((s for s in self.scores if (s.metric, _canonical(s.options)) == key), None)
 
     @cached_property
     def evidence(self) -> list[Kinds]:
         """Of each seed the bundles by kind; refused where they cannot be had."""
-        if self.made.stored:
+        if self.made_record.stored:
             return [self._stored()]
         root = self.folder / "evidence"
         seeds = [root / f"seed-{seed}" for seed in self.record.spec.seeds]
@@ -76,14 +76,16 @@ class RunRead:
 
     def _stored(self) -> Kinds:
         """Evidence in pieces, if it is on this machine, unchanged, and fits into memory."""
-        what, addresses = f"run {self.name!r}", self.made.stored
+        what, addresses = f"run {self.name!r}", self.made_record.stored
         if any(address.startswith(BUCKETS) for address in addresses):
             raise RefusedInput(what, "evidence in a bucket", "evidence on this machine")
         try:
             digests = digests_of(addresses)
         except EvidenceError as error:
             raise RefusedInput(what, "no evidence where it was", "evidence as it was") from error
-        if any(self.made.inputs.get(address) != digest for address, digest in digests.items()):
+        if any(
+            self.made_record.inputs.get(address) != digest for address, digest in digests.items()
+        ):
             raise RefusedInput(what, "evidence that was changed since", "evidence as it was")
         kinds = stored_by_kind(self.record.spec, addresses)
         most = max(len(shards) for shards in kinds.values())
@@ -105,8 +107,8 @@ def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
         folder.resolve().name,
         read_record(folder / "run.json", RunRecord),
         read_record(folder / "made.json", MadeRecord),
-        tuple(score_of(one) for one in content.scores),
-        {one.question: one for one in content.verdicts},
+        tuple(score_of(record) for record in content.scores),
+        {verdict.question: verdict for verdict in content.verdicts},
         sealed,
     )
 
@@ -120,13 +122,13 @@ def read_runs(folders: Sequence[Path]) -> list[RunRead]:
     named = []
     for run in runs:
         clash = names.count(run.name) > 1
-        shown = f"{run.folder.resolve().parent.name}/{run.name}" if clash else run.name
-        named.append(_renamed(run, shown))
+        name = f"{run.folder.resolve().parent.name}/{run.name}" if clash else run.name
+        named.append(_renamed(run, name))
     return named
 
 
 def _renamed(run: RunRead, name: str) -> RunRead:
-    fields = (run.record, run.made, run.scores, run.verdicts, run.sealed)
+    fields = (run.record, run.made_record, run.scores, run.verdicts, run.sealed)
     return RunRead(run.folder, name, *fields)
 
 

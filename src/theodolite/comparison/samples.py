@@ -40,15 +40,15 @@ def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSa
     annotations must be there and agree, or ``same_data`` says that the runs read the same data.
     """
     firsts = [seeds[0] for seeds in runs]
-    by_ids = all(one.samples.ids is not None for seeds in runs for one in seeds)
-    keys = [[_keys(one.samples, by_ids=by_ids) for one in seeds] for seeds in runs]
+    by_ids = all(bundle.samples.ids is not None for seeds in runs for bundle in seeds)
+    keys = [[_keys(bundle.samples, by_ids=by_ids) for bundle in seeds] for seeds in runs]
     common = _common([key for seeds in keys for key in seeds])
     if len(common) < FEWEST:
         raise NotComparable("other samples")
     if not by_ids and any(len(own[0]) != len(common) for own in keys):
         raise NotComparable("samples have numbers only, and there are not as many in each run")
     cut = [
-        [one[_rows(key, common)] for one, key in zip(seeds, own, strict=True)]
+        [bundle[_rows(key, common)] for bundle, key in zip(seeds, own, strict=True)]
         for seeds, own in zip(runs, keys, strict=True)
     ]
     proofs = [_agree(cut[0][0], seeds[0], by_ids=by_ids) for seeds in cut[1:]]
@@ -59,8 +59,8 @@ def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSa
         ids=cut[0][0].samples.ids if by_ids else None,
         clusters=_clusters([seeds[0].samples for seeds in cut]),
     )
-    placed = tuple(tuple(_with_samples(one, samples) for one in seeds) for seeds in cut)
-    digests = {tuple(evidence_digest(one) for one in seeds) for seeds in placed}
+    placed = tuple(tuple(_with_samples(bundle, samples) for bundle in seeds) for seeds in cut)
+    digests = {tuple(evidence_digest(bundle) for bundle in seeds) for seeds in placed}
     dropped = tuple(len(first) - len(common) for first in firsts)
     return AlignedSamples(placed, len(common), dropped, len(digests) == 1)
 
@@ -77,36 +77,36 @@ def _common(keys: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([key for key in keys[0].tolist() if key in shared], keys[0].dtype)
 
 
-def _rows(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _rows(keys: np.ndarray, common: np.ndarray) -> np.ndarray:
     place = {key: row for row, key in enumerate(keys.tolist())}
-    return np.array([place[key] for key in wanted.tolist()], np.int64)
+    return np.array([place[key] for key in common.tolist()], np.int64)
 
 
-def _agree(one: Any, other: Any, *, by_ids: bool) -> bool:
+def _agree(evidence: Any, other: Any, *, by_ids: bool) -> bool:
     """Whether labels or annotations show that samples are the same; refused where they differ."""
-    shown = False
-    for name, bundle in one._inner():
-        shown = _agree(bundle, getattr(other, name), by_ids=by_ids) or shown
+    proof = False
+    for name, bundle in evidence._inner():
+        proof = _agree(bundle, getattr(other, name), by_ids=by_ids) or proof
     for name in ("labels", "truth", "objects", "ratings"):
-        mine, yours = getattr(one, name, None), getattr(other, name, None)
+        mine, yours = getattr(evidence, name, None), getattr(other, name, None)
         if mine is None or yours is None:
             continue
-        mine, yours = _on_same_names(name, (one, np.asarray(mine)), (other, np.asarray(yours)))
+        mine, yours = _on_same_names(name, (evidence, np.asarray(mine)), (other, np.asarray(yours)))
         if mine.shape != yours.shape or not mine.size:
             continue
         if not np.array_equal(mine, yours, equal_nan=mine.dtype.kind == "f"):
             raise NotComparable(
                 f"other {name} of the same samples" if by_ids else OTHER_ROWS % name
             )
-        shown = True
-    return shown
+        proof = True
+    return proof
 
 
 def _on_same_names(
-    name: str, one: tuple[Any, np.ndarray], other: tuple[Any, np.ndarray]
+    name: str, first: tuple[Any, np.ndarray], second: tuple[Any, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Classes and concepts may be in another order, or be others: only shared names can differ."""
-    (a, mine), (b, yours) = one, other
+    (a, mine), (b, yours) = first, second
     if name == "labels":
         names = [np.array(_names(bundle, "classes")) for bundle in (a, b)]
         if len(names[0]) and set(names[0].tolist()) == set(names[1].tolist()):
@@ -120,8 +120,8 @@ def _on_same_names(
 
 
 def _names(bundle: Any, axis: str) -> tuple[str, ...]:
-    found = getattr(bundle, axis, None)
-    return found.names if isinstance(found, NamedAxis) else ()
+    named_axis = getattr(bundle, axis, None)
+    return named_axis.names if isinstance(named_axis, NamedAxis) else ()
 
 
 def _clusters(samples: Sequence[Samples]) -> np.ndarray | None:

@@ -38,8 +38,8 @@ def table_difference(
     whole = weights.sum(axis=1)
     resampled = np.where(whole > 0, total(moved, weights) / np.maximum(whole, 1), np.nan)
     low, high = scores[0].bounds
-    drawn = ResamplingSource("samples", len(moved), resampling.level, float(high - low))
-    interval, p = paired_interval(resampled, float(moved.mean()), drawn)
+    source = ResamplingSource("samples", len(moved), resampling.level, float(high - low))
+    interval, p = paired_interval(resampled, float(moved.mean()), source)
     first, second = (float(column.mean()) for column in values.T)
     return Difference(first, second, () if interval is None else (interval,), p, len(moved))
 
@@ -48,7 +48,7 @@ def _of_samples(run: RunRead, score: Score) -> dict[str, float]:
     path = run.folder / TABLE
     if not path.is_file() or score.detail is not None:
         raise NotComparable(NO_EVIDENCE)
-    if any(one.over == "clusters" for one in score.intervals):
+    if any(interval.over == "clusters" for interval in score.intervals):
         raise NotComparable("the evidence is not at hand, and which samples belong together is not")
     table = read_parquet(path)
     rows = zip(
@@ -60,15 +60,15 @@ def _of_samples(run: RunRead, score: Score) -> dict[str, float]:
             by_label.setdefault(label, {})[sample] = math.nan if value is None else value
     if not by_label:
         raise NotComparable(NO_EVIDENCE)
-    found = by_label[max(by_label, key=len)]
-    mean = np.nanmean([*found.values(), *([np.nan] * (not found))])
-    wanted = score.per_seed[0] if score.per_seed else score.value
-    if not abs(mean - wanted) <= 1e-9:
+    by_sample = by_label[max(by_label, key=len)]
+    mean = np.nanmean([*by_sample.values(), *([np.nan] * (not by_sample))])
+    expected = score.per_seed[0] if score.per_seed else score.value
+    if not abs(mean - expected) <= 1e-9:
         raise NotComparable("what each sample gave does not add up to the score")
-    return found
+    return by_sample
 
 
 def _fits(label: str, score: Score) -> bool:
     """Whether the options that a row names are those of the score."""
-    said = [part.partition("=") for part in label.split(", ") if "=" in part]
-    return all(str(score.options.get(name)) == value for name, _, value in said)
+    options = [part.partition("=") for part in label.split(", ") if "=" in part]
+    return all(str(score.options.get(name)) == value for name, _, value in options)

@@ -63,8 +63,8 @@ def counted(
     cells = _cells(first, second)
     table = cells.sum(axis=0)
     share, expected, kappa = (float(v[0]) for v in _numbers(table[None]))
-    drawn = _resampled(cells, clusters, resampling)
-    shares, expectations, kappas = _numbers(drawn)
+    tables = _resampled(cells, clusters, resampling)
+    shares, expectations, kappas = _numbers(tables)
     over = over if clusters is None else "clusters"
     level, n = resampling.level, int(table.sum())
     units = n if clusters is None else len(np.unique(clusters))
@@ -101,11 +101,13 @@ def _cells(
 def _numbers(tables: Float[np.ndarray, "resamples 4"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Share of conflicts, the share to expect, and kappa, of each table of four counts."""
     whole = tables.sum(axis=1)
-    both, one, other, neither = ratio(tables, whole[:, None]).T
-    expected = (both + one) * (one + neither)
-    by_chance = (both + one) * (both + other) + (other + neither) * (one + neither)
+    both, only_first, only_second, neither = ratio(tables, whole[:, None]).T
+    expected = (both + only_first) * (only_first + neither)
+    by_chance = (both + only_first) * (both + only_second) + (only_second + neither) * (
+        only_first + neither
+    )
     kappa = ratio(both + neither - by_chance, np.where(1 - by_chance > 1e-12, 1 - by_chance, 0.0))
-    return one, expected, kappa
+    return only_first, expected, kappa
 
 
 def _resampled(
@@ -123,11 +125,11 @@ def _resampled(
     keys, rows = np.unique(clusters, return_inverse=True)
     sums = np.zeros((len(keys), 4))
     np.add.at(sums, rows, cells)
-    drawn = np.zeros((resampling.resamples, 4))
+    tables = np.zeros((resampling.resamples, 4))
     for start in range(0, len(keys), DRAWN_AT_ONCE):
         some = slice(start, start + DRAWN_AT_ONCE)
-        drawn += poisson_weights(keys[some], resampling.resamples, resampling.seed) @ sums[some]
-    return drawn
+        tables += poisson_weights(keys[some], resampling.resamples, resampling.seed) @ sums[some]
+    return tables
 
 
 def _shuffled(
@@ -142,8 +144,8 @@ def _shuffled(
         return None
     good, bad = int(table[0] + table[1]), int(table[1] + table[3])
     rng = np.random.default_rng(resampling.seed)
-    drawn = rng.hypergeometric(bad, n - bad, good, SHUFFLES) / n
-    return shuffle_interval(drawn, share, resampling.level)
+    shares = rng.hypergeometric(bad, n - bad, good, SHUFFLES) / n
+    return shuffle_interval(shares, share, resampling.level)
 
 
 def _shuffle_p(table: Float[np.ndarray, " 4"]) -> float:
@@ -163,12 +165,12 @@ def _shuffle_p(table: Float[np.ndarray, " 4"]) -> float:
     return min(1.0, 2 * float(min(shares[seen <= 0].sum(), shares[seen >= 0].sum())))
 
 
-def _wider(one: Interval | None, other: Interval | None) -> Interval | None:
+def _wider(first: Interval | None, second: Interval | None) -> Interval | None:
     """From the lowest to the highest end: it leaves out zero only where both do."""
-    if one is None or other is None:
+    if first is None or second is None:
         return None
-    low, high = min(one.low, other.low), max(one.high, other.high)
-    return replace(other, low=low, high=high, method=f"{other.method}, and shuffles")
+    low, high = min(first.low, second.low), max(first.high, second.high)
+    return replace(second, low=low, high=high, method=f"{second.method}, and shuffles")
 
 
 def _cut(interval: Interval | None, low: float) -> Interval | None:

@@ -51,15 +51,15 @@ class JudgedItems:
 def line_of(score: Score) -> tuple[float, str]:
     """From where on a single value is good, and what that line is."""
     null = float("nan") if score.null is None else score.null.value
-    about = find_metric(score.metric)
-    if about.looks_for_a_fault:
-        return null + (about.tolerance or 0.0), "accepted"
+    metric = find_metric(score.metric)
+    if metric.looks_for_a_fault:
+        return null + (metric.tolerance or 0.0), "accepted"
     enough = enough_line(score)
     return (null, "null") if enough is None else (enough, "enough")
 
 
 def explanations(
-    asked: Sequence[Verdict], columns: Mapping[str, Sequence[Any] | Words | np.ndarray]
+    verdicts: Sequence[Verdict], columns: Mapping[str, Sequence[Any] | Words | np.ndarray]
 ) -> list[JudgedItems]:
     """The verdicts' own scores, where they are means over samples."""
     if not columns:
@@ -68,8 +68,8 @@ def explanations(
         _cells(columns[name]) for name in ("metric", "options", "sample", "value")
     )
     numbers = values.astype(np.float64)  # None is undefined
-    found = []
-    for verdict in asked:
+    judged_items = []
+    for verdict in verdicts:
         score = verdict.score
         if score is None or np.isnan(line_of(score)[0]):
             continue
@@ -77,41 +77,43 @@ def explanations(
         label = next((text for text in dict.fromkeys(options[own]) if _fits(text, score)), None)
         if label is not None:
             rows = np.flatnonzero(own & (options == label))
-            found.append(JudgedItems(score, "explanations", tuple(samples[rows]), numbers[rows]))
-    return found
+            judged_items.append(
+                JudgedItems(score, "explanations", tuple(samples[rows]), numbers[rows])
+            )
+    return judged_items
 
 
 def _cells(column: Sequence[Any] | Words | np.ndarray) -> np.ndarray:
     if isinstance(column, Words):
-        return np.asarray(np.array([*column.said, None], object)[column.codes])
+        return np.asarray(np.array([*column.categories, None], object)[column.codes])
     return np.asarray(column, object)
 
 
 def _fits(label: str, score: Score) -> bool:
     """Whether a row's options are those of the score: a row names only those that were given."""
     parts = re.split(r", (?=\w+=)", label) if label else []
-    given = dict(part.split("=", 1) for part in parts)
-    return all(_text(score.options.get(name)) == text for name, text in given.items())
+    options = dict(part.split("=", 1) for part in parts)
+    return all(_text(score.options.get(name)) == text for name, text in options.items())
 
 
 def _text(value: object) -> str:
     return str(tuple(value) if isinstance(value, list) else value)
 
 
-def concepts(asked: Sequence[Verdict], scores: Sequence[Score]) -> list[JudgedItems]:
+def concepts(verdicts: Sequence[Verdict], scores: Sequence[Score]) -> list[JudgedItems]:
     """For each question a deciding score with a value per concept: the verdict's own, or another.
 
     One that is not the verdict's own still has its own null and its own line.
     """
-    found = []
-    for verdict in asked:
+    judged_items = []
+    for verdict in verdicts:
         own = [verdict.score, *(s for s in scores if s.question == verdict.question)]
         fits = (s for s in own if s is not None and _per_concept(s))
         score = next(fits, None)
         if score is not None and score.detail is not None:
             values = np.asarray(score.detail.values, np.float64)
-            found.append(JudgedItems(score, "concepts", tuple(score.detail.names), values))
-    return found
+            judged_items.append(JudgedItems(score, "concepts", tuple(score.detail.names), values))
+    return judged_items
 
 
 def _per_concept(score: Score) -> bool:
@@ -119,14 +121,20 @@ def _per_concept(score: Score) -> bool:
     return over_concepts and find_metric(score.metric).decides and not np.isnan(line_of(score)[0])
 
 
-def matched(one: JudgedItems, other: JudgedItems) -> tuple[list[str], np.ndarray, np.ndarray]:
+def matched(first: JudgedItems, second: JudgedItems) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Names that both know, in order, and their rows. Mere numbers match only if as many."""
     nothing: tuple[list[str], np.ndarray, np.ndarray] = ([], np.zeros(0, int), np.zeros(0, int))
-    counts = len(one.names), len(other.names)
-    if counts[0] != counts[1] and one.numbered and other.numbered:
+    counts = len(first.names), len(second.names)
+    if counts[0] != counts[1] and first.numbered and second.numbered:
         return nothing
-    at, other_at = ({name: row for row, name in enumerate(x.names)} for x in (one, other))
-    names = sorted(at.keys() & other_at.keys())
+    first_rows, second_rows = (
+        {name: row for row, name in enumerate(x.names)} for x in (first, second)
+    )
+    names = sorted(first_rows.keys() & second_rows.keys())
     if not names:
         return nothing
-    return names, np.array([at[n] for n in names]), np.array([other_at[n] for n in names])
+    return (
+        names,
+        np.array([first_rows[n] for n in names]),
+        np.array([second_rows[n] for n in names]),
+    )

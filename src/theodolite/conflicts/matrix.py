@@ -36,7 +36,7 @@ UNRELATED = "unrelated questions"
 
 
 def conflicts(
-    found: AuditAnswers,
+    answers: AuditAnswers,
     evidence: Evidence | Sequence[Evidence],
     resampling: Resampling | None = None,
 ) -> ConflictsFile:
@@ -48,7 +48,7 @@ def conflicts(
     """
     bundles = [evidence] if isinstance(evidence, Evidence) else list(evidence)
     return conflicts_between(
-        found.verdicts, found.scores, per_sample(found.requests, bundles),
+        answers.verdicts, answers.scores, per_sample(answers.requests, bundles),
         clusters_of_samples(bundles), resampling or Resampling(),
     )  # fmt: skip
 
@@ -80,41 +80,44 @@ def conflicts_of_run(
 
 
 def conflicts_between(
-    answers: Sequence[Verdict],
+    verdicts: Sequence[Verdict],
     scores: Sequence[Score],
     columns: Mapping[str, Sequence[Any] | Words | np.ndarray],
     clusters: Mapping[str, int],
     resampling: Resampling,
 ) -> ConflictsFile:
     """The same from verdicts, scores, a table per sample, and which cluster samples belong to."""
-    asked = [v for v in answers if v.answer != "not asked" and v.score is not None]
-    judged = [*explanations(asked, columns), *concepts(asked, scores)]
+    asked_verdicts = [v for v in verdicts if v.answer != "not asked" and v.score is not None]
+    judged = [*explanations(asked_verdicts, columns), *concepts(asked_verdicts, scores)]
     pairs = [
-        (one, other)
-        for one, other in itertools.permutations(judged, 2)
-        if one.of == other.of and one.question != other.question
+        (first, second)
+        for first, second in itertools.permutations(judged, 2)
+        if first.of == second.of and first.question != second.question
     ]
-    paired = {id(one) for pair in pairs for one in pair}
+    paired = {id(items) for pair in pairs for items in pair}
     return ConflictsFile(
-        verdicts=_between_verdicts(asked),
-        judged=[_record(one) for one in judged if id(one) in paired],
-        conflicts=_corrected([_pair(one, other, clusters, resampling) for one, other in pairs]),
+        verdicts=_between_verdicts(asked_verdicts),
+        judged=[_record(items) for items in judged if id(items) in paired],
+        conflicts=_corrected(
+            [_pair(first, second, clusters, resampling) for first, second in pairs]
+        ),
     )
 
 
-def _corrected(found: Sequence[ConflictRecord]) -> list[ConflictRecord]:
+def _corrected(records: Sequence[ConflictRecord]) -> list[ConflictRecord]:
     """With p-values for all pairs of a level at once.
 
     The two directions of a pair are one test: with the margins as they are, either count says the
     other, and both have the same p-value.
     """
-    tests = {(one.of, frozenset((one.good, one.bad))): one.p for one in found}
-    for level in {one.of for one in found}:
+    tests = {(record.of, frozenset((record.good, record.bad))): record.p for record in records}
+    for level in {record.of for record in records}:
         own = {key: p for key, p in tests.items() if key[0] == level}
         raw = np.array([np.nan if p is None else p for p in own.values()])
         tests |= dict(zip(own, map(written, corrected(raw, "holm").tolist()), strict=True))
     return [
-        one.model_copy(update={"p": tests[one.of, frozenset((one.good, one.bad))]}) for one in found
+        record.model_copy(update={"p": tests[record.of, frozenset((record.good, record.bad))]})
+        for record in records
     ]
 
 
@@ -127,98 +130,108 @@ def clusters_of_samples(bundles: Sequence[Evidence]) -> dict[str, int]:
     return {}
 
 
-def _between_verdicts(asked: Sequence[Verdict]) -> list[VerdictConflictRecord]:
+def _between_verdicts(verdicts: Sequence[Verdict]) -> list[VerdictConflictRecord]:
     """A yes or partly beside a no."""
-    good = [v for v in asked if v.answer in ("yes", "partly")]
+    good = [v for v in verdicts if v.answer in ("yes", "partly")]
     return [
         VerdictConflictRecord(
-            good=one.question, bad=other.question, good_answer=one.answer, bad_answer=other.answer
+            good=good_verdict.question,
+            bad=bad_verdict.question,
+            good_answer=good_verdict.answer,
+            bad_answer=bad_verdict.answer,
         )
-        for one in sorted(good, key=lambda v: v.answer != "yes")
-        for other in asked
-        if other.answer == "no"
+        for good_verdict in sorted(good, key=lambda v: v.answer != "yes")
+        for bad_verdict in verdicts
+        if bad_verdict.answer == "no"
     ]
 
 
-def _record(one: JudgedItems) -> JudgedRecord:
-    line, is_ = line_of(one.score)
-    undefined = np.isnan(one.values)
+def _record(items: JudgedItems) -> JudgedRecord:
+    line, is_ = line_of(items.score)
+    undefined = np.isnan(items.values)
     return JudgedRecord.model_validate(
         {
-            "question": one.question,
-            "of": one.of,
-            "metric": one.score.metric,
+            "question": items.question,
+            "of": items.of,
+            "metric": items.score.metric,
             "options": {k: list(v) if isinstance(v, tuple) else v
-                        for k, v in one.score.options.items()},
-            "better": one.score.better,
+                        for k, v in items.score.options.items()},
+            "better": items.score.better,
             "line": line,
             "line_is": is_,
             "n": int((~undefined).sum()),
             "n_undefined": int(undefined.sum()),
-            "n_good": int((one.good & ~undefined).sum()),
+            "n_good": int((items.good & ~undefined).sum()),
         }
     )  # fmt: skip
 
 
 def _pair(
-    one: JudgedItems, other: JudgedItems, clusters: Mapping[str, int], resampling: Resampling
+    first: JudgedItems, second: JudgedItems, clusters: Mapping[str, int], resampling: Resampling
 ) -> ConflictRecord:
-    names, rows, other_rows = matched(one, other)
-    values, other_values = one.values[rows], other.values[other_rows]
-    both = ~np.isnan(values) & ~np.isnan(other_values)
-    good, other_good = one.good[rows][both], other.good[other_rows][both]
-    kept = [name for name, judged in zip(names, both, strict=True) if judged]
+    names, rows, second_rows = matched(first, second)
+    values, second_values = first.values[rows], second.values[second_rows]
+    both = ~np.isnan(values) & ~np.isnan(second_values)
+    good, second_good = first.good[rows][both], second.good[second_rows][both]
+    judged_names = [name for name, judged in zip(names, both, strict=True) if judged]
     groups = None
-    if one.of == "explanations" and kept and all(name in clusters for name in kept):
-        groups = np.array([clusters[name] for name in kept])
-    over: Source = "samples" if one.of == "explanations" else "concepts"
-    numbers = counted(good, other_good, groups, resampling, over)
-    rows, other_rows = rows[both][good & ~other_good], other_rows[both][good & ~other_good]
-    named = [one.names[row] for row in rows]
-    chosen = most_extreme(one.goodness[rows], other.goodness[other_rows], named, MOST_EXAMPLES)
+    if (
+        first.of == "explanations"
+        and judged_names
+        and all(name in clusters for name in judged_names)
+    ):
+        groups = np.array([clusters[name] for name in judged_names])
+    over: Source = "samples" if first.of == "explanations" else "concepts"
+    count = counted(good, second_good, groups, resampling, over)
+    rows, second_rows = rows[both][good & ~second_good], second_rows[both][good & ~second_good]
+    named = [first.names[row] for row in rows]
+    chosen = most_extreme(first.goodness[rows], second.goodness[second_rows], named, MOST_EXAMPLES)
     examples = [
         ConflictExampleRecord(
             name=named[i],
-            good_value=float(one.values[rows[i]]),
-            bad_value=float(other.values[other_rows[i]]),
+            good_value=float(first.values[rows[i]]),
+            bad_value=float(second.values[second_rows[i]]),
         )
         for i in chosen
     ]
     unmatched = (
-        len(set(one.names) ^ set(other.names)) if names else len(one.names) + len(other.names)
+        len(set(first.names) ^ set(second.names)) if names else len(first.names) + len(second.names)
     )
-    return _pair_record(one, other, numbers, examples, (int((~both).sum()), unmatched))
+    return _pair_record(first, second, count, examples, (int((~both).sum()), unmatched))
 
 
 def _pair_record(
-    one: JudgedItems,
-    other: JudgedItems,
-    found: ConflictCount,
+    first: JudgedItems,
+    second: JudgedItems,
+    count: ConflictCount,
     examples: list[ConflictExampleRecord],
     left_out: tuple[int, int],
 ) -> ConflictRecord:
-    kinds = {find_metric(each.score.metric).needs for each in (one, other)}
+    kinds = {find_metric(items.score.metric).needs for items in (first, second)}
     null = NullRecord(
-        name=UNRELATED, value=written(found.expected), difference=_interval(found.excess)
+        name=UNRELATED, value=written(count.expected), difference=_interval(count.excess)
     )
     return ConflictRecord(
-        good=one.question,
-        bad=other.question,
-        of=one.of,
-        n=found.n,
-        n_conflicts=found.n_conflicts,
+        good=first.question,
+        bad=second.question,
+        of=first.of,
+        n=count.n,
+        n_conflicts=count.n_conflicts,
         n_undefined=left_out[0],
         n_unmatched=left_out[1],
-        share=written(found.share),
-        interval=_interval(found.interval),
+        share=written(count.share),
+        interval=_interval(count.interval),
         null=null,
-        p=written(found.p),
-        by_number=one.of == "explanations" and len(kinds) > 1 and one.numbered and other.numbered,
-        kappa=written(found.kappa),
-        kappa_interval=_interval(found.kappa_interval),
+        p=written(count.p),
+        by_number=first.of == "explanations"
+        and len(kinds) > 1
+        and first.numbered
+        and second.numbered,
+        kappa=written(count.kappa),
+        kappa_interval=_interval(count.kappa_interval),
         examples=examples,
     )
 
 
-def _interval(given: Interval | None) -> IntervalRecord | None:
-    return None if given is None else IntervalRecord.model_validate(vars(given))
+def _interval(interval: Interval | None) -> IntervalRecord | None:
+    return None if interval is None else IntervalRecord.model_validate(vars(interval))

@@ -16,29 +16,33 @@ SHOWN_CONFLICTS = 3
 """Conflicts that the report shows with examples."""
 
 
-def shown_conflicts(found: ConflictsFile) -> list[ConflictRecord]:
+def shown_conflicts(conflicts_file: ConflictsFile) -> list[ConflictRecord]:
     """The strongest conflicts between explanations."""
-    return [one for one in found.strongest if one.of == "explanations"][:SHOWN_CONFLICTS]
+    return [conflict for conflict in conflicts_file.strongest if conflict.of == "explanations"][
+        :SHOWN_CONFLICTS
+    ]
 
 
-def write_conflict_pictures(out: Path, made: Produced, found: ConflictsFile) -> list[ExampleRecord]:
+def write_conflict_pictures(
+    out: Path, produced: Produced, conflicts_file: ConflictsFile
+) -> list[ExampleRecord]:
     """Keep the pictures of the most extreme examples, of each conflict in turn."""
-    kinds = {type(bundle): bundle for bundle in made.evidence[0]}
+    kinds = {type(bundle): bundle for bundle in produced.evidence[0]}
     known = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
-    if made.picture is None or known is None:
+    if produced.picture is None or known is None:
         return []
     rows = {known.samples.name(row): row for row in range(len(known))}
-    kept = []
-    for number, name in enumerate(_in_turn(shown_conflicts(found), rows.keys())):
+    examples = []
+    for number, name in enumerate(_in_turn(shown_conflicts(conflicts_file), rows.keys())):
         file = f"pictures/conflict-{number:02d}.jpg"
         with all_or_nothing(out / file) as stream:
-            stream.write(made.picture(name))
-        kept.append(ExampleRecord(row=rows[name], sample=name, file=file))
-    return kept
+            stream.write(produced.picture(name))
+        examples.append(ExampleRecord(row=rows[name], sample=name, file=file))
+    return examples
 
 
 def _in_turn(conflicts: Sequence[ConflictRecord], known: Collection[str]) -> list[str]:
-    columns = [[one.name for one in conflict.examples] for conflict in conflicts]
+    columns = [[example.name for example in conflict.examples] for conflict in conflicts]
     turns = itertools.chain.from_iterable(itertools.zip_longest(*columns))
     names = dict.fromkeys(name for name in turns if name is not None)
     return [name for name in names if name in known][:MOST_PICTURES]

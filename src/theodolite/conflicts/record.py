@@ -128,5 +128,8 @@ class ConflictsFile(Record):
     @property
     def strongest(self) -> list[ConflictRecord]:
         """Conflicts that there are: those that stand out first, then the more frequent."""
-        there = [one for one in self.conflicts if one.n_conflicts]
-        return sorted(there, key=lambda one: (one.stands_out != "more", -(one.share or 0.0)))
+        conflicts = [conflict for conflict in self.conflicts if conflict.n_conflicts]
+        return sorted(
+            conflicts,
+            key=lambda conflict: (conflict.stands_out != "more", -(conflict.share or 0.0)),
+        )

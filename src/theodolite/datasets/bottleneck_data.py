@@ -56,18 +56,18 @@ class BottleneckData:
         """
         unknown = sorted(set(concepts) - set(self.concepts.names))
         if unknown or isinstance(concepts, str):
-            came = f"{unknown}" if unknown else repr(concepts)
-            raise EvidenceError("concepts to leave out", came, f"some of {self.concepts.names}")
-        kept = [j for j, name in enumerate(self.concepts.names) if name not in set(concepts)]
-        if not kept:
+            got = f"{unknown}" if unknown else repr(concepts)
+            raise EvidenceError("concepts to leave out", got, f"some of {self.concepts.names}")
+        columns = [j for j, name in enumerate(self.concepts.names) if name not in set(concepts)]
+        if not columns:
             raise EvidenceError("concepts to leave out", "all", "fewer, so that one is left")
         axis = Concepts(
-            tuple(self.concepts.names[j] for j in kept),
-            kinds=tuple(self.concepts.kinds[j] for j in kept),
-            cardinalities=tuple(self.concepts.cardinalities[j] for j in kept),
+            tuple(self.concepts.names[j] for j in columns),
+            kinds=tuple(self.concepts.kinds[j] for j in columns),
+            cardinalities=tuple(self.concepts.cardinalities[j] for j in columns),
         )
-        note = f"Incomplete: {len(kept)} of {len(self.concepts)} concepts are kept."
-        return replace(self, truth=self.truth[:, kept], concepts=axis, notes=(*self.notes, note))
+        note = f"Incomplete: {len(columns)} of {len(self.concepts)} concepts are kept."
+        return replace(self, truth=self.truth[:, columns], concepts=axis, notes=(*self.notes, note))
 
     def folded(self, fold: int, of: int, *, seed: int = 0) -> "BottleneckData":
         """The test rows stay; of the others, fold ``fold`` (from 0) of ``of`` is the validation.
@@ -124,9 +124,9 @@ class BottleneckData:
 def _check_inputs(data: BottleneckData) -> None:
     what, inputs = f"inputs of {data.name}", data.inputs
     if not isinstance(inputs, np.ndarray) or inputs.dtype not in (np.float32, np.uint8):
-        came = f"{getattr(inputs, 'dtype', type(inputs).__name__)}"
+        got = f"{getattr(inputs, 'dtype', type(inputs).__name__)}"
         do = "Convert them, e.g. inputs.astype(np.float32)."
-        raise EvidenceError(what, came, "an array of float32 (features) or uint8 (pictures)", do)
+        raise EvidenceError(what, got, "an array of float32 (features) or uint8 (pictures)", do)
     features = inputs.dtype == np.float32
     shape = inputs.shape
     fits = len(shape) == 2 if features else len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)
@@ -143,15 +143,15 @@ def _check_truth(data: BottleneckData) -> None:
     truth, labels = np.asarray(data.truth), np.asarray(data.labels)
     groups = None if data.groups is None else np.asarray(data.groups)
     if truth.dtype != bool or truth.shape != (n, k) or not k:
-        came = f"{truth.dtype} of shape {truth.shape}"
-        raise EvidenceError(f"truth of {data.name}", came, f"true or false for ({n}, {max(k, 1)})")
+        got = f"{truth.dtype} of shape {truth.shape}"
+        raise EvidenceError(f"truth of {data.name}", got, f"true or false for ({n}, {max(k, 1)})")
     for name, numbers in (("labels", labels), ("groups", groups)):
         if numbers is not None and (numbers.shape != (n,) or numbers.dtype.kind != "i"):
-            came = f"{numbers.dtype} of shape {numbers.shape}"
-            raise EvidenceError(f"{name} of {data.name}", came, f"a whole number for each of {n}")
+            got = f"{numbers.dtype} of shape {numbers.shape}"
+            raise EvidenceError(f"{name} of {data.name}", got, f"a whole number for each of {n}")
     if labels.min() < 0 or labels.max() >= len(data.classes):
-        came = f"{labels.min()} to {labels.max()}"
-        raise EvidenceError(f"labels of {data.name}", came, f"0 to {len(data.classes) - 1}")
+        got = f"{labels.min()} to {labels.max()}"
+        raise EvidenceError(f"labels of {data.name}", got, f"0 to {len(data.classes) - 1}")
     object.__setattr__(data, "truth", truth)
     object.__setattr__(data, "labels", labels.astype(np.int64, copy=False))
     object.__setattr__(data, "groups", groups)

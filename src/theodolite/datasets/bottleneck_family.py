@@ -29,9 +29,9 @@ class BottleneckFamily:
     def summary(self) -> list[tuple[str, str]]:
         """What is in each, in a few lines."""
         return [
-            (f"{name}: {what}", said)
+            (f"{name}: {what}", text)
             for name, data in self.members.items()
-            for what, said in data.summary()
+            for what, text in data.summary()
         ]
 
 
@@ -51,11 +51,11 @@ def bottleneck_family(
     """
     if not forms:
         raise EvidenceError("forms", "none", "at least one name with arguments")
-    given = {"root": root, "pooled": pooled, "path": path}
-    places = {name: where for name, where in given.items() if where is not None}
+    paths = {"root": root, "pooled": pooled, "path": path}
+    places = {name: where for name, where in paths.items() if where is not None}
     members = {}
     for name, arguments in forms.items():
-        if set(arguments) & set(given):
+        if set(arguments) & set(paths):
             raise EvidenceError(f"form {name!r}", "a path", "paths beside `forms`, not inside")
         try:
             members[name] = MAKERS[of](**places, **arguments)

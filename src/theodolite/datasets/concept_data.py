@@ -71,48 +71,48 @@ class ConceptData:
         """Masks of the parts on a square grid that is stretched over each picture."""
         if not self.mask_files:
             return None
-        found = np.zeros((len(rows), len(self.parts), grid, grid), bool)
+        masks = np.zeros((len(rows), len(self.parts), grid, grid), bool)
         for position, row in enumerate(rows):
             for part in range(len(self.parts)):
                 for name in self.mask_files.get((int(row), part), ()):
                     mask = read_mask(confined(self.folder, name))
                     down = (np.arange(grid) + 0.5) / grid * mask.shape[0]
                     across = (np.arange(grid) + 0.5) / grid * mask.shape[1]
-                    found[position, part] |= mask[np.ix_(down.astype(int), across.astype(int))]
-        return found
+                    masks[position, part] |= mask[np.ix_(down.astype(int), across.astype(int))]
+        return masks
 
-    def placed(self) -> Bool[np.ndarray, " concepts"]:
+    def has_place(self) -> Bool[np.ndarray, " concepts"]:
         """Which concepts have a place in some picture."""
-        found = np.zeros(len(self.parts), bool)
+        part_has_place = np.zeros(len(self.parts), bool)
         for places in (self.points, self.boxes):
             if places is not None:
-                found |= ~np.isnan(places).any(axis=-1).all(axis=(0, 2))
-        found[[part for _, part in self.mask_files]] = True
-        return np.array([part >= 0 and bool(found[part]) for part in self.part_of])
+                part_has_place |= ~np.isnan(places).any(axis=-1).all(axis=(0, 2))
+        part_has_place[[part for _, part in self.mask_files]] = True
+        return np.array([part >= 0 and bool(part_has_place[part]) for part in self.part_of])
 
     def places(
         self, rows: Int[np.ndarray, " n"], sizes: Int[np.ndarray, "n 2"]
     ) -> dict[str, np.ndarray]:
         """Points and boxes of the pictures. What rounding put a pixel outside is moved in."""
-        found = {}
-        for name, given in (("points", self.points), ("boxes", self.boxes)):
-            if given is None:
+        arrays = {}
+        for name, all_places in (("points", self.points), ("boxes", self.boxes)):
+            if all_places is None:
                 continue
-            limit = np.tile(sizes, given.shape[-1] // 2)[:, None, None, :]
-            places = given[rows]
+            limit = np.tile(sizes, all_places.shape[-1] // 2)[:, None, None, :]
+            places = all_places[rows]
             outside = ((places < -1) | (places > limit + 1)).any(axis=(1, 2, 3))
             self._refuse(outside, rows, name, "a place outside the picture")
-            found[name] = np.clip(places, 0, limit)
-        if "boxes" in found:
-            backwards = (found["boxes"][..., 2:] < found["boxes"][..., :2]).any(axis=(1, 2, 3))
+            arrays[name] = np.clip(places, 0, limit)
+        if "boxes" in arrays:
+            backwards = (arrays["boxes"][..., 2:] < arrays["boxes"][..., :2]).any(axis=(1, 2, 3))
             self._refuse(backwards, rows, "boxes", "a box that ends before it begins")
-        return found
+        return arrays
 
-    def _refuse(self, wrong: np.ndarray, rows: np.ndarray, name: str, came: str) -> None:
+    def _refuse(self, wrong: np.ndarray, rows: np.ndarray, name: str, got: str) -> None:
         if wrong.any():
             raise EvidenceError(
                 f"{name} of {self.pictures[rows[wrong.argmax()]]!r}",
-                came,
+                got,
                 "pixels of the picture as it is on disk, row first",
             )
 
@@ -130,7 +130,10 @@ class ConceptData:
             ("train / test", f"{int((~self.is_test).sum()):,} / {int(self.is_test.sum()):,}"),
             ("classes", f"{len(self.classes)}"),
             ("concepts", f"{len(self.concepts)}, {100 * self.presence.mean():.1f} % present"),
-            ("with a place", f"{int(self.placed().sum())} concepts ({', '.join(kinds) or 'none'})"),
+            (
+                "with a place",
+                f"{int(self.has_place().sum())} concepts ({', '.join(kinds) or 'none'})",
+            ),
         ]
 
     def digests(self) -> dict[str, str]:

@@ -165,8 +165,8 @@ def _votes(
         )
     table = read_numbers(path, (0, 1, 2, 3), "votes").astype(np.int64)
     column = {attribute: j for j, attribute in enumerate(ATTRIBUTES)}
-    kept = np.isin(table[:, 1], ATTRIBUTES) & np.isin(table[:, 0], ids)
-    table = table[kept]
+    row_mask = np.isin(table[:, 1], ATTRIBUTES) & np.isin(table[:, 0], ids)
+    table = table[row_mask]
     row = np.searchsorted(ids, table[:, 0])
     j = np.array([column[a] for a in table[:, 1]], np.int64)
     there = np.zeros((len(ids), len(ATTRIBUTES)), bool)

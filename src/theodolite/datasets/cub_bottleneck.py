@@ -55,8 +55,10 @@ def cub_features(
     )
     if concepts == "all":
         return data
-    kept = {birds.concepts.names[j] for j in spread_over_parts(birds.part_of, KEPT_IF_INCOMPLETE)}
-    reduced = data.without([name for name in birds.concepts.names if name not in kept])
+    kept_names = {
+        birds.concepts.names[j] for j in spread_over_parts(birds.part_of, KEPT_IF_INCOMPLETE)
+    }
+    reduced = data.without([name for name in birds.concepts.names if name not in kept_names])
     note = "Which 22 the leakage paper kept is not known: these lie evenly over the parts."
     return replace(reduced, notes=(*reduced.notes, note))
 
@@ -74,6 +76,6 @@ def spread_over_parts(part_of: Int[np.ndarray, " concepts"], n: int) -> Int[np.n
 def _features(path: Path, n: int) -> Float[np.ndarray, "n features"]:
     features = read_npy(path)
     if features.ndim != 2 or len(features) != n or features.dtype.kind != "f":
-        came = f"{features.dtype} of shape {features.shape}"
-        raise RefusedInput(f"features {path.name!r}", came, f"a row for each of {n:,} pictures")
+        got = f"{features.dtype} of shape {features.shape}"
+        raise RefusedInput(f"features {path.name!r}", got, f"a row for each of {n:,} pictures")
     return features.astype(np.float32)

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int, UInt8
 
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.datasets.dsprites_pictures import SIDE, SIZES, dsprites_pictures
-from theodolite.datasets.latent_grid import Link, checked_gamma, grid, linked, some_rows
+from theodolite.datasets.latent_grid import Link, checked_gamma, grid, linked_mask, some_rows
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.io.npz_rows import read_npz_rows
@@ -99,13 +99,13 @@ def _latents(gamma: int, form: Form, random: np.random.Generator) -> Int[np.ndar
     """The combinations that are left. All links are drawn, so a larger gamma only adds some."""
     below = BELOW if form == "mended" else BELOW_AS_PUBLISHED
     tables = [
-        Link(SIZES[i], below[i], SIZES[i + 1], reach, drawn).allowed(random)
-        for i, (drawn, reach) in enumerate(DRAWN_OF)
+        Link(SIZES[i], below[i], SIZES[i + 1], reach, n_allowed).allowed(random)
+        for i, (n_allowed, reach) in enumerate(DRAWN_OF)
     ]
     if form == "reference":  # it asks whether the heart's own number is among the scales
         tables[0][HEART] = tables[0][HEART, HEART]
     latents = grid([range(0, n, step) for n, step in zip(SIZES, STEPS[gamma], strict=True)])
-    return np.asarray(latents[linked(latents, tables[:gamma])])
+    return np.asarray(latents[linked_mask(latents, tables[:gamma])])
 
 
 def _lower_half(latents: Int[np.ndarray, "n 5"]) -> Bool[np.ndarray, "n 5"]:
@@ -161,8 +161,8 @@ def _official(path: Path, latents: Int[np.ndarray, "n 5"]) -> UInt8[np.ndarray, 
     order = np.argsort(rows)
     pictures = read_npz_rows(path, "imgs", rows[order])
     if pictures.shape[1:] != (SIDE, SIDE) or pictures.dtype != np.uint8 or pictures.max() > 1:
-        came = f"{pictures.dtype} of shape {pictures.shape}"
-        raise RefusedInput(what, came, f"pictures of {SIDE} x {SIDE}, 0 and 1")
-    found = np.empty_like(pictures)
-    found[order] = pictures
-    return found
+        got = f"{pictures.dtype} of shape {pictures.shape}"
+        raise RefusedInput(what, got, f"pictures of {SIDE} x {SIDE}, 0 and 1")
+    ordered_pictures = np.empty_like(pictures)
+    ordered_pictures[order] = pictures
+    return ordered_pictures

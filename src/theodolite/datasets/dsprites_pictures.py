@@ -34,8 +34,8 @@ def dsprites_pictures(latents: Int[np.ndarray, "n 5"]) -> UInt8[np.ndarray, "n 6
     [100, 400]
     """
     if latents.size and not ((latents >= 0) & (latents < SIZES)).all():
-        came = f"{latents.min(axis=0).tolist()} to {latents.max(axis=0).tolist()}"
-        raise EvidenceError("latents of dSprites", came, f"from 0, below {SIZES}")
+        got = f"{latents.min(axis=0).tolist()} to {latents.max(axis=0).tolist()}"
+        raise EvidenceError("latents of dSprites", got, f"from 0, below {SIZES}")
     pictures = np.zeros((len(latents), SIDE, SIDE), np.uint8)
     for start in range(0, len(latents), AT_ONCE):
         _draw(latents[start : start + AT_ONCE].astype(np.int64), pictures[start : start + AT_ONCE])

@@ -48,7 +48,7 @@ def folder(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptData
     part_names, part_of = _parts(root, names)
     places = {name: _table(root, name) for name in ("points", "boxes", "masks")}
     where = {picture: i for i, picture in enumerate(pictures)}
-    found = _Places(where, part_names)
+    reader = _Places(where, part_names)
     groups = [row.get("group", "") for row in rows]
     return ConceptData(
         name=root.name,
@@ -63,10 +63,10 @@ def folder(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptData
         concepts=Concepts(tuple(names)),
         parts=Parts(tuple(part_names)),
         part_of=np.array(part_of),
-        points=found.numbers(places["points"], ("row", "column"), "points.csv"),
-        boxes=found.numbers(places["boxes"], ("top", "left", "bottom", "right"), "boxes.csv"),
+        points=reader.numbers(places["points"], ("row", "column"), "points.csv"),
+        boxes=reader.numbers(places["boxes"], ("top", "left", "bottom", "right"), "boxes.csv"),
         groups=np.unique(groups, return_inverse=True)[1] if any(groups) else None,
-        mask_files=found.files(places["masks"]),
+        mask_files=reader.files(places["masks"]),
         tables=tuple(sorted(p for p in root.iterdir() if p.suffix in (".csv", ".parquet"))),
     )
 
@@ -141,30 +141,30 @@ class _Places:
     ) -> Float[np.ndarray, "n parts places c"] | None:
         if not rows:
             return None
-        found: dict[tuple[int, int], list[list[float]]] = {}
+        by_part: dict[tuple[int, int], list[list[float]]] = {}
         number: Callable[[str], float] = float
         for row in _with(rows, ("picture", "part", *columns)):
             at = self._at(row, table)
             try:
                 values = [number(row[c]) for c in columns]
             except ValueError as error:
-                came = repr([row[c] for c in columns])
-                raise RefusedInput(table, came, f"numbers for {list(columns)}") from error
+                got = repr([row[c] for c in columns])
+                raise RefusedInput(table, got, f"numbers for {list(columns)}") from error
             if at is not None:
-                found.setdefault(at, []).append(values)
-        most = max((len(places) for places in found.values()), default=1)
+                by_part.setdefault(at, []).append(values)
+        most = max((len(places) for places in by_part.values()), default=1)
         array = np.full((len(self.where), len(self.part), most, len(columns)), np.nan)
-        for (picture, part), places in found.items():
+        for (picture, part), places in by_part.items():
             array[picture, part, : len(places)] = places
         return array
 
     def files(self, rows: Rows) -> dict[tuple[int, int], tuple[str, ...]]:
-        found: dict[tuple[int, int], tuple[str, ...]] = {}
+        files: dict[tuple[int, int], tuple[str, ...]] = {}
         for row in _with(rows, ("picture", "part", "file")):
             at = self._at(row, "masks.csv")
             if at is not None:
-                found[at] = (*found.get(at, ()), row["file"])
-        return found
+                files[at] = (*files.get(at, ()), row["file"])
+        return files
 
 
 def _class_truth(

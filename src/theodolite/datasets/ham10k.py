@@ -75,25 +75,25 @@ def _table(path: Path) -> list[Row]:
     rows = list(read_csv(path, "table of lesions"))
     missing = [name for name in (*NEEDED, *CONCEPTS) if not rows or name not in rows[0]]
     if missing:
-        came = f"no {missing}" if rows else "no rows"
-        raise RefusedInput(f"table {path.name!r}", came, "a row per picture with 18 concepts")
+        got = f"no {missing}" if rows else "no rows"
+        raise RefusedInput(f"table {path.name!r}", got, "a row per picture with 18 concepts")
     for row in rows:
         odd = [name for name in ("benign_malignant", *CONCEPTS) if row[name] not in ("0", "1")]
         if odd or not row["image_id"] or not row["lesion_id"]:
-            came = f"{odd[0]} = {row[odd[0]]!r}" if odd else "a row without an id"
-            raise RefusedInput(f"table {path.name!r}", came, "ids, and 0 or 1 for each concept")
+            got = f"{odd[0]} = {row[odd[0]]!r}" if odd else "a row without an id"
+            raise RefusedInput(f"table {path.name!r}", got, "ids, and 0 or 1 for each concept")
     return rows
 
 
 def _split_of(tables: dict[str, list[Row]]) -> dict[str, str]:
     """The file that has each picture: no picture may be learnt from and tested on."""
-    found: dict[str, str] = {}
+    split_of: dict[str, str] = {}
     for split, table in tables.items():
         for row in table:
-            if found.setdefault(row["image_id"], split) != split:
-                came = f"{row['image_id']!r} in {found[row['image_id']]} and {split}"
-                raise RefusedInput("tables of lesions", came, "each picture in one file")
-    return found
+            if split_of.setdefault(row["image_id"], split) != split:
+                got = f"{row['image_id']!r} in {split_of[row['image_id']]} and {split}"
+                raise RefusedInput("tables of lesions", got, "each picture in one file")
+    return split_of
 
 
 def _most_say(rows: Sequence[Row]) -> Bool[np.ndarray, " concepts"]:
@@ -131,8 +131,8 @@ def _age(row: Row) -> float:
     except ValueError:
         age = -1.0
     if age < 0 or age > OLDEST:
-        came = f"age {text!r} of {row['image_id']!r}"
-        raise RefusedInput("tables of lesions", came, f"0 to {OLDEST} years, or nothing")
+        got = f"age {text!r} of {row['image_id']!r}"
+        raise RefusedInput("tables of lesions", got, f"0 to {OLDEST} years, or nothing")
     return age
 
 
@@ -144,7 +144,7 @@ def _notes(tables: dict[str, list[Row]], split_of: dict[str, str]) -> tuple[str,
         for row in table
         if row["split"] != split
     )
-    said = ", ".join(f"{count:,} rows say {what}" for what, count in sorted(other.items()))
+    differences = ", ".join(f"{count:,} rows say {what}" for what, count in sorted(other.items()))
     splits_of_lesion: dict[str, set[str]] = {}
     for row in rows:
         splits_of_lesion.setdefault(row["lesion_id"], set()).add(split_of[row["image_id"]])
@@ -158,5 +158,5 @@ def _notes(tables: dict[str, list[Row]], split_of: dict[str, str]) -> tuple[str,
         "several splits. The leakage paper counts 6,498 pictures.",
         "A picture has a concept if more than half of its annotators say so; "
         + (f"{twice} rows repeat a picture." if twice else "here each has one annotator."),
-        f"The files decide the split; their column 'split' differs: {said or 'nowhere'}.",
+        f"The files decide the split; their column 'split' differs: {differences or 'nowhere'}.",
     )

@@ -41,11 +41,11 @@ class LabelledPictures:
 
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.labels) or not len(self.ids):
-            came = f"{len(self.ids)} names and {len(self.labels)} labels"
-            raise EvidenceError(self.name, came, "as many of each, and at least one")
+            got = f"{len(self.ids)} names and {len(self.labels)} labels"
+            raise EvidenceError(self.name, got, "as many of each, and at least one")
         if self.labels.min() < 0 or self.labels.max() >= len(self.classes):
-            came = f"labels from {self.labels.min()} to {self.labels.max()}"
-            raise EvidenceError(self.name, came, f"0 to {len(self.classes) - 1}")
+            got = f"labels from {self.labels.min()} to {self.labels.max()}"
+            raise EvidenceError(self.name, got, f"0 to {len(self.classes) - 1}")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -69,19 +69,19 @@ def cifar10_zip(archive: Path, *, held_out: float = 0.5, seed: int = 0) -> Label
     """
     members = read_zip_members(archive)
     ids = sorted(members, key=lambda name: (PurePosixPath(name).parent.name, name))
-    found = [PurePosixPath(name).parent.name for name in ids]
-    if set(found) != set(CIFAR10):
-        odd = sorted(set(found) ^ set(CIFAR10))[:3]
-        came = f"{len(set(found))} folders (not as it should be: {odd})"
-        raise RefusedInput(f"archive {archive.name!r}", came, "one for each class of CIFAR-10")
-    labels = np.array([CIFAR10.index(name) for name in found])
+    folders = [PurePosixPath(name).parent.name for name in ids]
+    if set(folders) != set(CIFAR10):
+        odd = sorted(set(folders) ^ set(CIFAR10))[:3]
+        got = f"{len(set(folders))} folders (not as it should be: {odd})"
+        raise RefusedInput(f"archive {archive.name!r}", got, "one for each class of CIFAR-10")
+    labels = np.array([CIFAR10.index(name) for name in folders])
     is_test = np.zeros(len(ids), bool)
     for label, name in enumerate(CIFAR10):
         rows = np.flatnonzero(labels == label)
         n_test = round(held_out * len(rows))
         if not 0 < n_test < len(rows):
-            came = f"{held_out} of {len(rows)} pictures of {name!r}"
-            raise EvidenceError("held_out", came, "a share that leaves some on both sides")
+            got = f"{held_out} of {len(rows)} pictures of {name!r}"
+            raise EvidenceError("held_out", got, "a share that leaves some on both sides")
         is_test[np.random.default_rng([seed, label]).permutation(rows)[:n_test]] = True
     return LabelledPictures(
         name="CIFAR-10",

@@ -13,28 +13,29 @@ from theodolite.errors import EvidenceError
 class Link:
     """How one hidden number depends on the one before it, once they are linked.
 
-    Each value of the parent goes with ``drawn`` values of the child. They are drawn from the first
-    ``reach`` values if the parent is in its lower half (``parent < below``), else from the last.
+    Each value of the parent goes with ``n_allowed`` values of the child. They are drawn from the
+    first ``reach`` values if the parent is in its lower half (``parent < below``), else from the
+    last.
     """
 
     parents: int
     below: int
     children: int
     reach: int
-    drawn: int
+    n_allowed: int
 
     def allowed(self, random: np.random.Generator) -> Bool[np.ndarray, "parents children"]:
         """Which child values go with each parent value, drawn anew.
 
-        >>> link = Link(parents=4, below=2, children=5, reach=3, drawn=3)
+        >>> link = Link(parents=4, below=2, children=5, reach=3, n_allowed=3)
         >>> link.allowed(np.random.default_rng(0)).astype(int).tolist()
         [[1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [0, 0, 1, 1, 1]]
         """
-        found = np.zeros((self.parents, self.children), bool)
+        table = np.zeros((self.parents, self.children), bool)
         for parent in range(self.parents):
             start = 0 if parent < self.below else self.children - self.reach
-            found[parent, start + random.permutation(self.reach)[: self.drawn]] = True
-        return found
+            table[parent, start + random.permutation(self.reach)[: self.n_allowed]] = True
+        return table
 
 
 def grid(values: Sequence[range]) -> Int[np.ndarray, "n numbers"]:
@@ -47,14 +48,14 @@ def grid(values: Sequence[range]) -> Int[np.ndarray, "n numbers"]:
     return np.stack([axis.ravel() for axis in axes], axis=1)
 
 
-def linked(
+def linked_mask(
     latents: Int[np.ndarray, "n numbers"], allowed: Sequence[Bool[np.ndarray, "_ _"]]
 ) -> Bool[np.ndarray, " n"]:
     """Which combinations are left when number i + 1 must go with number i, for each table given."""
-    kept = np.ones(len(latents), bool)
+    mask = np.ones(len(latents), bool)
     for i, table in enumerate(allowed):
-        kept &= table[latents[:, i], latents[:, i + 1]]
-    return kept
+        mask &= table[latents[:, i], latents[:, i + 1]]
+    return mask
 
 
 def some_rows(n: int, at_most: int | None, random: np.random.Generator) -> Int[np.ndarray, " m"]:

@@ -34,8 +34,8 @@ def pets(root: Path) -> MaskData:
     path = root / "annotations.json"
     content = read_json(path, "annotations")
     if not isinstance(content, list) or not content:
-        came = type(content).__name__
-        raise RefusedInput(f"annotations {path.name!r}", came, "a list of pictures")
+        got = type(content).__name__
+        raise RefusedInput(f"annotations {path.name!r}", got, "a list of pictures")
     records = tuple(_checked(record, path) for record in content)
     breeds = sorted({record["breed"] for record in records})
     labels = np.array([breeds.index(record["breed"]) for record in records])

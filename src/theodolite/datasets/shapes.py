@@ -31,8 +31,8 @@ def write_shapes(root: Path, n: int = 60, *, seed: int = 0) -> None:
         name = f"pictures/{i:04d}.png"
         picture = Image.new("RGB", (SIDE, SIDE), (236, 232, 224))
         left = bool(random.integers(2))
-        drawn = [(shape, colour, 26, left), (other, tint, 14, not left)]
-        for kind, shade, size, at_left in drawn:
+        shapes = [(shape, colour, 26, left), (other, tint, 14, not left)]
+        for kind, shade, size, at_left in shapes:
             x = int(random.integers(2, 32 - size)) + (0 if at_left else 32)
             y = int(random.integers(2, SIDE - size - 2))
             mask = Image.new("L", (SIDE, SIDE), 0)
@@ -44,9 +44,11 @@ def write_shapes(root: Path, n: int = 60, *, seed: int = 0) -> None:
             boxes.append((name, kind, y, x, y + size, x + size))
             masks.append((name, kind, file))
         picture.save(root / name)
-        shown = {shape, other, colour, tint}
+        concepts = {shape, other, colour, tint}
         split = "test" if random.random() < 0.4 else "train"
-        samples.append((name, label, split, *(int(word in shown) for word in (*COLOURS, *SHAPES))))
+        samples.append(
+            (name, label, split, *(int(word in concepts) for word in (*COLOURS, *SHAPES)))
+        )
     _write(root / "samples.csv", ("picture", "class", "split", *COLOURS, *SHAPES), samples)
     _write(root / "points.csv", ("picture", "part", "row", "column"), points)
     _write(root / "boxes.csv", ("picture", "part", "top", "left", "bottom", "right"), boxes)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from theodolite.datasets.bottleneck_data import BottleneckData
-from theodolite.datasets.latent_grid import Link, checked_gamma, grid, linked, some_rows
+from theodolite.datasets.latent_grid import Link, checked_gamma, grid, linked_mask, some_rows
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.io.hdf5 import hdf5_shape, read_hdf5_rows
@@ -61,19 +61,19 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
     if side not in (64, 32, 16, 8):
         raise EvidenceError("side", f"{side}", "64, 32, 16 or 8")
     random = np.random.default_rng(seed)
-    wanted = _latents(checked_gamma(gamma, len(DRAWN_OF)), random)
+    combinations = _latents(checked_gamma(gamma, len(DRAWN_OF)), random)
     row_of = _row_of(path)
-    at = row_of[np.ravel_multi_index(tuple(wanted.T), SIZES)]
+    at = row_of[np.ravel_multi_index(tuple(combinations.T), SIZES)]
     there = at >= 0
     if there.sum() < 20:
-        came = f"{int(there.sum())} of {len(wanted):,} pictures"
-        raise RefusedInput(f"3dshapes {path.name!r}", came, "at least 20 of them")
-    latents, at = wanted[there], at[there]
+        got = f"{int(there.sum())} of {len(combinations):,} pictures"
+        raise RefusedInput(f"3dshapes {path.name!r}", got, "at least 20 of them")
+    latents, at = combinations[there], at[there]
     rows = some_rows(len(latents), at_most, random)
     truth = latents[rows] < BELOW
     order = random.permutation(len(rows))
     train, validation, test = np.split(order, [round(0.7 * len(rows)), round(0.8 * len(rows))])
-    lacking = f"The file lacks {int((~there).sum()):,} of {len(wanted):,} pictures."
+    lacking = f"The file lacks {int((~there).sum()):,} of {len(combinations):,} pictures."
     data = BottleneckData(
         name=f"3dshapes({gamma})" + ("" if task == "linear" else f", {task}"),
         inputs=_pictures(path, at[rows], side),
@@ -93,11 +93,11 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
 def _latents(gamma: int, random: np.random.Generator) -> Int[np.ndarray, "n 6"]:
     """The combinations that are left. All links are drawn, so a larger gamma only adds some."""
     tables = [
-        Link(SIZES[i], BELOW[i], SIZES[i + 1], reach, drawn).allowed(random)
-        for i, (drawn, reach) in enumerate(DRAWN_OF)
+        Link(SIZES[i], BELOW[i], SIZES[i + 1], reach, n_allowed).allowed(random)
+        for i, (n_allowed, reach) in enumerate(DRAWN_OF)
     ]
     latents = grid([range(0, n, step) for n, step in zip(SIZES, STEPS[gamma], strict=True)])
-    return np.asarray(latents[linked(latents, tables[:gamma])])
+    return np.asarray(latents[linked_mask(latents, tables[:gamma])])
 
 
 def _labels(
@@ -121,8 +121,8 @@ def _row_of(path: Path) -> Int[np.ndarray, " combinations"]:
     known &= (position > -0.5) & (position < np.array(SIZES) - 0.5)
     if not known.all():
         row = int((~known).any(axis=1).argmax())
-        came = f"{values[row].tolist()} in row {row}"
-        raise RefusedInput(f"labels of {path.name!r}", came, "values of 3dshapes")
+        got = f"{values[row].tolist()} in row {row}"
+        raise RefusedInput(f"labels of {path.name!r}", got, "values of 3dshapes")
     row_of = np.full(np.prod(SIZES), -1)
     code = np.ravel_multi_index(tuple(np.rint(position).astype(np.int64).T), SIZES)
     row_of[code] = np.arange(len(values))
@@ -135,13 +135,13 @@ def _pictures(
     """Pictures in the order of ``rows``, each pixel the mean of those that it stands for."""
     shape, dtype = hdf5_shape(path, "images")
     if shape[1:] != (SIDE, SIDE, 3) or dtype != np.uint8 or shape[0] <= rows.max():
-        came = f"{dtype} of shape {shape}"
-        raise RefusedInput(f"images of {path.name!r}", came, "a picture of 64 x 64 x 3 per label")
+        got = f"{dtype} of shape {shape}"
+        raise RefusedInput(f"images of {path.name!r}", got, "a picture of 64 x 64 x 3 per label")
     order = np.argsort(rows)
-    found = np.empty((len(rows), side, side, 3), np.uint8)
+    pictures = np.empty((len(rows), side, side, 3), np.uint8)
     done, by = 0, SIDE // side
     for piece in read_hdf5_rows(path, "images", rows[order]):
         small = piece.reshape(-1, side, by, side, by, 3).mean(axis=(2, 4)) if by > 1 else piece
-        found[order[done : done + len(piece)]] = np.rint(small)
+        pictures[order[done : done + len(piece)]] = np.rint(small)
         done += len(piece)
-    return found
+    return pictures

@@ -102,9 +102,9 @@ def _hidden(delta: float, n: int, seed: int) -> Float[np.ndarray, "n 3"]:
     """Normal numbers of variance 1 and correlation delta: the mean of three independent ones is
     stretched, what is left is shrunk.
     """
-    drawn = np.random.default_rng(seed).standard_normal((n, 3))
-    mean = drawn.mean(axis=1, keepdims=True)
-    return np.asarray(math.sqrt(1 + 2 * delta) * mean + math.sqrt(1 - delta) * (drawn - mean))
+    normals = np.random.default_rng(seed).standard_normal((n, 3))
+    mean = normals.mean(axis=1, keepdims=True)
+    return np.asarray(math.sqrt(1 + 2 * delta) * mean + math.sqrt(1 - delta) * (normals - mean))
 
 
 def _split(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -72,15 +72,15 @@ def group_pictures(layers, scene_start, scene, numbers):
     atoms = 0
     used = 0
     for i in range(n):
-        found = group_picture(layers[i], table, numbers[i], first, weight)
-        per_picture[i] = found
+        n_sets = group_picture(layers[i], table, numbers[i], first, weight)
+        per_picture[i] = n_sets
         scenes = scene[scene_start[i] : scene_start[i + 1]]
-        while atoms + found > len(weights):
+        while atoms + n_sets > len(weights):
             weights = np.concatenate((weights, np.empty_like(weights)))
             n_labels = np.concatenate((n_labels, np.empty_like(n_labels)))
-        while used + found * (n_layers + len(scenes)) > len(labels):
+        while used + n_sets * (n_layers + len(scenes)) > len(labels):
             labels = np.concatenate((labels, np.empty_like(labels)))
-        for a in range(found):
+        for a in range(n_sets):
             start = used
             for layer in range(n_layers):
                 label = np.int32(layers[i, layer, first[a]])

@@ -40,19 +40,19 @@ def _copy(source, target):
 @no_type_check
 def _apply(parent, operator, concept_atoms, bits):
     """The atoms of a formula with one step more."""
-    one = np.uint64(1)
+    bit = np.uint64(1)
     if operator == AND:
         bits[:] = 0
         for atom in concept_atoms:
-            bits[atom >> 6] |= parent[atom >> 6] & (one << np.uint64(atom & 63))
+            bits[atom >> 6] |= parent[atom >> 6] & (bit << np.uint64(atom & 63))
         return
     _copy(parent, bits)
     if operator == OR:
         for atom in concept_atoms:
-            bits[atom >> 6] |= one << np.uint64(atom & 63)
+            bits[atom >> 6] |= bit << np.uint64(atom & 63)
     else:
         for atom in concept_atoms:
-            bits[atom >> 6] &= ~(one << np.uint64(atom & 63))
+            bits[atom >> 6] &= ~(bit << np.uint64(atom & 63))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -81,7 +81,7 @@ def _changes(operator, size, c_size, both):
 @no_type_check
 def _pictures(bits, picture, unit_atom):
     """Pictures that show the formula, and pictures in which the unit meets it."""
-    shown, last = 0, -1
+    n_pictures, last = 0, -1
     for word in range(len(bits)):
         rest = bits[word]
         while rest:
@@ -90,13 +90,13 @@ def _pictures(bits, picture, unit_atom):
             rest ^= low
             if picture[atom] != last:
                 last = picture[atom]
-                shown += 1
-    met, last = 0, -1
+                n_pictures += 1
+    n_met, last = 0, -1
     for atom in unit_atom:
         if picture[atom] != last and _has(bits, atom):
             last = picture[atom]
-            met += 1
-    return shown, met
+            n_met += 1
+    return n_pictures, n_met
 
 
 @numba.njit(cache=True, nogil=True)
@@ -276,14 +276,24 @@ def _grow(m, entries, state, bits, old_bits, tables, unit, last):
 @numba.njit(cache=True, nogil=True)
 @no_type_check
 def search_unit(
-    tables, unit, shared, leaves, candidates, beam, lengths, distinct, stop, found, picked
+    tables,
+    unit,
+    shared,
+    leaves,
+    candidates,
+    beam,
+    lengths,
+    distinct,
+    stop,
+    by_overlap,
+    by_detection,
 ):
     """Search for one unit; writes the best of the beam after each length, by overlap and detection.
 
     ``leaves`` are the concepts that meet the unit, best first; ``candidates`` those that formulas
-    are extended with. ``found[length - 1]`` and ``picked[length - 1]`` get FIELDS numbers,
-    operators and concepts. Returns how many lengths were searched: it ends when the beam no longer
-    changes, or by the published stopping rule where ``stop`` is set.
+    are extended with. ``by_overlap[length - 1]`` and ``by_detection[length - 1]`` get FIELDS
+    numbers, operators and concepts. Returns how many lengths were searched: it ends when the beam
+    no longer changes, or by the published stopping rule where ``stop`` is set.
     """
     pairs, concept_start, concept_atom, weight = tables[0], tables[1], tables[2], tables[3]
     picture, unit_atom = tables[6], unit[0]
@@ -312,7 +322,7 @@ def search_unit(
         _triples(nothing, c, tables, unit, with_all, with_unit, alone_unit)
         _copy(pairs[c], state[5][b])
         _copy(alone_unit, state[6][b])
-    _report(n, state, bits, picture, unit_atom, found[0], picked[0])
+    _report(n, state, bits, picture, unit_atom, by_overlap[0], by_detection[0])
     entries = (
         np.empty(beam + 1, np.int64),  # parent
         np.empty(beam + 1, np.int64),  # operator; -1: as it was
@@ -321,7 +331,7 @@ def search_unit(
         np.empty(beam + 1, np.int64),  # size
         np.empty(beam + 1, np.int64),  # pixels shared with the unit
     )
-    best = np.round(found[0, 4] / found[0, 3], 4)
+    best = np.round(by_overlap[0, 4] / by_overlap[0, 3], 4)
     for step in range(1, lengths):
         m = _propose(
             n, candidates, state, entries, bits, tables, shared, unit_size, distinct, scratch
@@ -331,10 +341,10 @@ def search_unit(
         bits, old_bits = old_bits, bits
         _grow(m, entries, state, bits, old_bits, tables, unit, step == lengths - 1)
         n = m
-        _report(n, state, bits, picture, unit_atom, found[step], picked[step])
+        _report(n, state, bits, picture, unit_atom, by_overlap[step], by_detection[step])
         if stop:
-            now = np.round(found[step, 4] / max(found[step, 3], 1), 4)
-            operators = found[step, FIELDS + 1 : FIELDS + found[step, 0]]
+            now = np.round(by_overlap[step, 4] / max(by_overlap[step, 3], 1), 4)
+            operators = by_overlap[step, FIELDS + 1 : FIELDS + by_overlap[step, 0]]
             if now < best or (now == best and np.any(operators == AND_NOT)):
                 return step + 1
             best = now
@@ -343,26 +353,26 @@ def search_unit(
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _report(n, state, bits, picture, unit_atom, found, picked):
+def _report(n, state, bits, picture, unit_atom, by_overlap, by_detection):
     """The first of the beam, and the one that is detected most often."""
     size, hit, length, chain, seen = state[0], state[1], state[2], state[3], state[4]
     best = -1.0
     for b in range(n):
         if seen[b, 0] < 0:
             seen[b, 0], seen[b, 1] = _pictures(bits[b], picture, unit_atom)
-        shown, met = seen[b, 0], seen[b, 1]
-        detected = met / shown if shown else 0.0
+        n_pictures, n_met = seen[b, 0], seen[b, 1]
+        detected = n_met / n_pictures if n_pictures else 0.0
         if b == 0:
-            _write(found, length[b], size[b], hit[b], shown, met, chain[b])
+            _write(by_overlap, length[b], size[b], hit[b], n_pictures, n_met, chain[b])
         if detected > best:
             best = detected
-            _write(picked, length[b], size[b], hit[b], shown, met, chain[b])
+            _write(by_detection, length[b], size[b], hit[b], n_pictures, n_met, chain[b])
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _write(row, length, size, hit, shown, met, chain):
-    row[0], row[1], row[2], row[3], row[4] = length, size, hit, shown, met
+def _write(row, length, size, hit, n_pictures, n_met, chain):
+    row[0], row[1], row[2], row[3], row[4] = length, size, hit, n_pictures, n_met
     lengths = chain.shape[1]
     for k in range(lengths):
         row[FIELDS + k], row[FIELDS + lengths + k] = chain[0, k], chain[1, k]

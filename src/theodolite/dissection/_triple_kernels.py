@@ -47,10 +47,10 @@ def unit_tables(unit, label_start, label, n_concepts, shared):
 @numba.njit(cache=True, nogil=True)
 @no_type_check
 def _carries(atom, a, b, label_start, label):
-    found = 0
+    n_matches = 0
     for j in range(label_start[atom], label_start[atom + 1]):
-        found += (label[j] == a) + (label[j] == b)
-    return found == 2
+        n_matches += (label[j] == a) + (label[j] == b)
+    return n_matches == 2
 
 
 @numba.njit(cache=True, nogil=True)

@@ -75,23 +75,23 @@ class Atoms:
 
     def digest(self) -> str:
         """A digest of every mask, and so of the files that they came from."""
-        found = hashlib.sha256("\n".join(self.concepts).encode())
+        hasher = hashlib.sha256("\n".join(self.concepts).encode())
         for array in (self.start, self.weight, self.label_start, self.label, self.number):
-            found.update(np.ascontiguousarray(array).tobytes())
-        return found.hexdigest()
+            hasher.update(np.ascontiguousarray(array).tobytes())
+        return hasher.hexdigest()
 
     def without_rare(self, least: int) -> "Atoms":
         """Without the concepts that fewer pictures show."""
-        kept = self.pictures_with >= least
-        if not kept.any():
+        frequent = self.pictures_with >= least
+        if not frequent.any():
             raise EvidenceError(
                 "concepts", f"none in at least {least} pictures", "some", "Lower the minimum."
             )
-        new = np.cumsum(kept) - 1
-        stays = kept[self.label]
+        new = np.cumsum(frequent) - 1
+        stays = frequent[self.label]
         owner = np.repeat(np.arange(len(self.weight)), np.diff(self.label_start))[stays]
         counts = np.bincount(owner, minlength=len(self.weight))
-        names = [i for i, k in enumerate(kept) if k]
+        names = [i for i, k in enumerate(frequent) if k]
         return Atoms(
             tuple(self.concepts[i] for i in names),
             tuple(self.categories[i] for i in names),
@@ -145,11 +145,13 @@ def pack(
         if done + len(chunk) > len(scenes):
             raise EvidenceError("label maps", "more pictures", f"{len(scenes)}, as in `scenes`")
         stacked = _stacked(chunk, grid, len(concepts))
-        some = scenes[done : done + len(chunk)]
-        starts = np.concatenate([[0], np.cumsum([len(one) for one in some])]).astype(np.int64)
-        scene = np.array([c for one in some for c in one], np.int32)
-        found = kernels.group_pictures(stacked, starts, scene, number[done : done + len(chunk)])
-        for column, part in zip(parts, found, strict=True):
+        chunk_scenes = scenes[done : done + len(chunk)]
+        starts = np.concatenate([[0], np.cumsum([len(row) for row in chunk_scenes])]).astype(
+            np.int64
+        )
+        scene = np.array([c for row in chunk_scenes for c in row], np.int32)
+        arrays = kernels.group_pictures(stacked, starts, scene, number[done : done + len(chunk)])
+        for column, part in zip(parts, arrays, strict=True):
             column.append(part)
         done += len(chunk)
         progress("masks", done, len(scenes))
@@ -186,15 +188,21 @@ def _check_names(concepts: Sequence[str], scenes: Sequence[Sequence[Any]]) -> No
 
 def _stacked(chunk: list[Layers], grid: tuple[int, int], n_concepts: int) -> np.ndarray:
     """Pictures with different numbers of layers, as one block."""
-    most = max(len(one) for one in chunk)
+    most = max(len(layers) for layers in chunk)
     stacked = np.zeros((len(chunk), most, grid[0] * grid[1]), np.uint16)
-    for i, one in enumerate(chunk):
-        if one.shape[1:] != grid:
+    for i, layers in enumerate(chunk):
+        if layers.shape[1:] != grid:
             raise EvidenceError(
-                "label map", f"shape {one.shape}", f"layers of {grid[0]} rows and {grid[1]} columns"
+                "label map",
+                f"shape {layers.shape}",
+                f"layers of {grid[0]} rows and {grid[1]} columns",
             )
-        if one.dtype.kind not in "iub" or one.min(initial=0) < 0 or one.max(initial=0) > n_concepts:
-            came = f"{one.dtype}, {one.min(initial=0)} to {one.max(initial=0)}"
-            raise EvidenceError("label map", came, f"whole numbers from 0 to {n_concepts}")
-        stacked[i, : len(one)] = one.reshape(len(one), -1)
+        if (
+            layers.dtype.kind not in "iub"
+            or layers.min(initial=0) < 0
+            or layers.max(initial=0) > n_concepts
+        ):
+            got = f"{layers.dtype}, {layers.min(initial=0)} to {layers.max(initial=0)}"
+            raise EvidenceError("label map", got, f"whole numbers from 0 to {n_concepts}")
+        stacked[i, : len(layers)] = layers.reshape(len(layers), -1)
     return stacked

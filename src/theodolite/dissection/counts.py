@@ -30,9 +30,9 @@ class Members:
 
     def _carriers(self, concept: int) -> Bool[np.ndarray, " atoms"]:
         start, atom = self.atoms.by_concept
-        found = np.zeros(len(self.atoms.weight), bool)
-        found[atom[start[concept] : start[concept + 1]]] = True
-        return found
+        carriers = np.zeros(len(self.atoms.weight), bool)
+        carriers[atom[start[concept] : start[concept + 1]]] = True
+        return carriers
 
     def __call__(self, formula: Formula) -> Bool[np.ndarray, " atoms"]:
         return formula.holds(self._of)
@@ -46,13 +46,13 @@ def count(atoms: Atoms, units: UnitMasks, formulas: Sequence[Formula | None]) ->
     """Count for each unit with its own formula; a unit without one has an empty formula."""
     holds = Members(atoms)
     shape = (len(atoms), len(units))
-    found = Counts(*(np.zeros(shape, np.int32) for _ in range(3)))
+    counts = Counts(*(np.zeros(shape, np.int32) for _ in range(3)))
     for u, formula in enumerate(formulas):
         where = np.zeros(len(atoms.weight), bool) if formula is None else holds(formula)
-        found.unit[:, u], found.formula[:, u], found.shared[:, u] = per_picture(
+        counts.unit[:, u], counts.formula[:, u], counts.shared[:, u] = per_picture(
             atoms, units, u, where
         )
-    return found
+    return counts
 
 
 def per_picture(
@@ -86,32 +86,34 @@ def literal_scores(
 ) -> list[LiteralScores]:
     """Each literal of a unit's formula, scored like a formula of its own."""
     holds = Members(atoms)
-    found = []
+    scores = []
     for concept, meant in formula.literals():
         own, mask, both = per_picture(atoms, units, unit, holds.literal(concept, meant=meant))
         shared, area = int(both.sum()), int(mask.sum())
-        shown = int((mask > 0).sum())
-        found.append(
+        n_pictures = int((mask > 0).sum())
+        scores.append(
             LiteralScores(
                 concept,
                 meant,
                 shared / max(int(own.sum()) + area - shared, 1),
-                int((both > 0).sum()) / shown if shown else float("nan"),
+                int((both > 0).sum()) / n_pictures if n_pictures else float("nan"),
                 shared / area if area else float("nan"),
             )
         )
-    return found
+    return scores
 
 
-def annotated(atoms: Atoms, formulas: Sequence[Formula | None]) -> Bool[np.ndarray, "p units"]:
+def annotated_pictures(
+    atoms: Atoms, formulas: Sequence[Formula | None]
+) -> Bool[np.ndarray, "p units"]:
     """Whether each picture has any concept of the categories that a formula speaks of."""
     names = sorted(set(atoms.categories))
     has = np.zeros((len(atoms), len(names)), bool)
     owner = np.repeat(atoms.picture, np.diff(atoms.label_start))
     has[owner, np.array([names.index(c) for c in atoms.categories])[atoms.label]] = True
-    found = np.zeros((len(atoms), len(formulas)), bool)
+    by_formula = np.zeros((len(atoms), len(formulas)), bool)
     for u, formula in enumerate(formulas):
         if formula is not None:
             kinds = sorted({names.index(atoms.categories[c]) for c in formula.concepts})
-            found[:, u] = has[:, kinds].any(axis=1)
-    return found
+            by_formula[:, u] = has[:, kinds].any(axis=1)
+    return by_formula

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from theodolite.dissection.atoms import Atoms, pack
-from theodolite.dissection.counts import annotated, count
+from theodolite.dissection.counts import annotated_pictures, count
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.quantiles import Maps
 from theodolite.dissection.search import Beam, FormulaSearch, search
@@ -29,14 +29,17 @@ class Dissection:
     atoms: Atoms
     limits: Float[np.ndarray, " units"]
     units: UnitMasks
-    found: FormulaSearch
+    formula_search: FormulaSearch
     evidence: UnitEvidence
     """For ``theodolite.audit``."""
 
     def formulas(self) -> list[str]:
         """The best formula of each unit, in words; empty for a unit that meets no concept."""
-        best = [self.found.best(u) for u in range(len(self.units))]
-        return ["" if one is None else one.formula.text(self.atoms.concepts) for one in best]
+        best = [self.formula_search.best(u) for u in range(len(self.units))]
+        return [
+            "" if unit_formula is None else unit_formula.formula.text(self.atoms.concepts)
+            for unit_formula in best
+        ]
 
 
 def dissect(
@@ -63,7 +66,7 @@ def dissect(
         min_pictures: Concepts in fewer pictures are left out.
         seed: Of the null, which deals masks out over other pictures.
     """
-    layers = [_layers(one) for one in label_maps]
+    layers = [_layers(label_map) for label_map in label_maps]
     activations = _activations(activations, len(layers))
     grid = (int(layers[0].shape[1]), int(layers[0].shape[2]))
     covering = [()] * len(layers) if scenes is None else [tuple(row) for row in scenes]
@@ -79,17 +82,17 @@ def dissect(
     n_values = n * activations.shape[2] * activations.shape[3]
     limits = thresholds(batches, n_values, quantile=quantile)
     units = mark(read, atoms, limits)
-    found = search(atoms, units, beam)
+    formula_search = search(atoms, units, beam)
     evidence = unit_evidence(
-        read, atoms, limits, (units, best_formulas(found)),
+        read, atoms, limits, (units, best_formulas(formula_search)),
         lambda dealt: best_formulas(search(atoms, dealt, beam)), seed=seed,
     )  # fmt: skip
-    return Dissection(atoms, limits, units, found, evidence)
+    return Dissection(atoms, limits, units, formula_search, evidence)
 
 
-def _layers(given: Any) -> np.ndarray:
+def _layers(label_map: Any) -> np.ndarray:
     """A single map is a single layer."""
-    layers = np.asarray(given)
+    layers = np.asarray(label_map)
     layers = layers[None] if layers.ndim == 2 else layers
     if layers.ndim != 3 or not layers.size:
         raise EvidenceError(
@@ -98,8 +101,10 @@ def _layers(given: Any) -> np.ndarray:
     return layers
 
 
-def _activations(given: Any, n: int) -> np.ndarray:
-    activations = given.detach().cpu().numpy() if hasattr(given, "detach") else np.asanyarray(given)
+def _activations(values: Any, n: int) -> np.ndarray:
+    activations = (
+        values.detach().cpu().numpy() if hasattr(values, "detach") else np.asanyarray(values)
+    )
     fits = activations.ndim == 4 and len(activations) == n and activations.size > 0
     if not fits or activations.dtype.kind not in "fiub":
         raise EvidenceError(
@@ -109,13 +114,13 @@ def _activations(given: Any, n: int) -> np.ndarray:
     return np.asarray(activations)
 
 
-def best_formulas(found: FormulaSearch, length: int | None = None) -> list[Formula | None]:
+def best_formulas(formula_search: FormulaSearch, length: int | None = None) -> list[Formula | None]:
     """The best formula of each unit, up to a length."""
-    best = [found.best(u, length) for u in range(len(found.searched))]
-    return [None if one is None else one.formula for one in best]
+    best = [formula_search.best(u, length) for u in range(len(formula_search.searched))]
+    return [None if unit_formula is None else unit_formula.formula for unit_formula in best]
 
 
-def dealt_out(n: int, seed: int | tuple[int, int]) -> Integer[np.ndarray, " n"]:
+def derangement(n: int, seed: int | tuple[int, int]) -> Integer[np.ndarray, " n"]:
     """For each picture another one, never its own, and each once."""
     ring = np.random.default_rng(seed).permutation(n)
     other = np.empty_like(ring)
@@ -144,7 +149,7 @@ def unit_evidence(
         raise EvidenceError("pictures", "one", "at least two, to deal masks out over others")
     units, formulas = explained
     own = count(atoms, units, formulas)
-    other = dealt_out(len(atoms), seed)
+    other = derangement(len(atoms), seed)
     dealt = mark(read, atoms, limits, pictures=other, chunk=chunk, progress=progress)
     dealt = dealt.by_picture(atoms)
     by_chance = explain(dealt)
@@ -156,8 +161,8 @@ def unit_evidence(
         chance_unit_pixels=chance.unit,
         chance_formula_pixels=chance.formula,
         chance_shared_pixels=chance.shared,
-        annotated=annotated(atoms, formulas),
-        chance_annotated=annotated(atoms, by_chance),
+        annotated=annotated_pictures(atoms, formulas),
+        chance_annotated=annotated_pictures(atoms, by_chance),
         units=Units(tuple(f"unit {u}" for u in range(len(limits)))),
         samples=Samples.numbered(len(atoms)),
     )

@@ -8,7 +8,7 @@ DIMMED = 0.38
 EDGE = (255, 214, 10)
 
 
-def masked(
+def draw_mask(
     picture: Image.Image,
     activation: Float[np.ndarray, "height width"],
     threshold: float,
@@ -16,13 +16,13 @@ def masked(
     longest: int = 200,
 ) -> Image.Image:
     """The picture with the places where the upsampled activation exceeds the threshold."""
-    shown = picture.convert("RGB")
-    shown.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+    image = picture.convert("RGB")
+    image.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     upsampled = Image.fromarray(np.asarray(activation, np.float32)).resize(
-        shown.size, Image.Resampling.BILINEAR
+        image.size, Image.Resampling.BILINEAR
     )
     inside = np.asarray(upsampled) > threshold
-    pixels = np.asarray(shown, float)
+    pixels = np.asarray(image, float)
     pixels = np.where(inside[..., None], pixels, DIMMED * pixels)
     padded = np.pad(inside, 1, mode="edge")
     around = [padded[1 + r : padded.shape[0] - 1 + r, 1 + c : padded.shape[1] - 1 + c]

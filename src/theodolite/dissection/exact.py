@@ -47,7 +47,7 @@ def optimum(atoms: Atoms, units: UnitMasks, lengths: int = 3, beam: Beam | None 
         raise EvidenceError("length", f"{lengths}", "1 to 3", "Longer ones: use the beam search.")
     start = search(atoms, units, replace(beam or Beam(), lengths=lengths, stop=False))
     first = [start.best(u) for u in range(len(units))]
-    known = np.array([0.0 if one is None else one.iou for one in first])
+    known = np.array([0.0 if unit_formula is None else unit_formula.iou for unit_formula in first])
     shared, _ = units.with_concepts(atoms)
     tables, sizes = kernel_tables(atoms), units.sizes()
     best, counted = np.zeros((len(units), 8), np.int64), np.zeros(len(units), np.int64)

@@ -47,13 +47,13 @@ class Formula:
 
     def text(self, names: Sequence[str]) -> str:
         """As the published code prints it."""
-        said = names[self.first]
+        text = names[self.first]
         for operator, concept in self.steps:
             if operator == "AND NOT":
-                said = f"({said} AND (NOT {names[concept]}))"
+                text = f"({text} AND (NOT {names[concept]}))"
             else:
-                said = f"({said} {operator} {names[concept]})"
-        return said
+                text = f"({text} {operator} {names[concept]})"
+        return text
 
     @staticmethod
     def parse(text: str, names: Sequence[str]) -> "Formula":
@@ -125,21 +125,21 @@ def as_rows(formulas: Sequence[Formula | None], longest: int) -> Integer[np.ndar
 def from_rows(rows: Integer[np.ndarray, "n numbers"]) -> list[Formula | None]:
     """What ``as_rows`` made whole numbers of."""
     longest = rows.shape[1] // 2
-    found: list[Formula | None] = []
+    formulas: list[Formula | None] = []
     for length, *numbers in rows.tolist():
         concepts = numbers[longest : longest + length]
         pairs = zip(numbers[1:length], concepts[1:], strict=True)
         steps = tuple((OPERATORS[operator], concept) for operator, concept in pairs)
-        found.append(Formula(concepts[0], steps) if length else None)
-    return found
+        formulas.append(Formula(concepts[0], steps) if length else None)
+    return formulas
 
 
 def _last_step(inner: str, number: dict[str, int]) -> tuple[Operator, int, int] | None:
     """The operator and concept that a printed formula ends with, and how long that is in print."""
     for name in sorted(number, key=len, reverse=True):  # a name may hold the word OR itself
-        for operator, said in (
+        for operator, ending in (
             ("AND NOT", f" AND (NOT {name})"), ("OR", f" OR {name}"), ("AND", f" AND {name}"),
         ):  # fmt: skip
-            if inner.endswith(said) and len(inner) > len(said):
-                return operator, number[name], len(said)  # type: ignore[return-value]
+            if inner.endswith(ending) and len(inner) > len(ending):
+                return operator, number[name], len(ending)  # type: ignore[return-value]
     return None

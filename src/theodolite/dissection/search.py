@@ -72,13 +72,13 @@ class FormulaSearch:
 
     beam: Beam
     unit_pixels: Integer[np.ndarray, " units"]
-    found: Integer[np.ndarray, "units lengths fields"]
-    picked: Integer[np.ndarray, "units lengths fields"]
+    by_overlap: Integer[np.ndarray, "units lengths fields"]
+    by_detection: Integer[np.ndarray, "units lengths fields"]
     searched: Integer[np.ndarray, " units"]
 
     def best(self, unit: int, length: int | None = None) -> UnitFormula | None:
         """The highest overlap among formulas of up to this length; None if nothing overlaps."""
-        return self._at(self.found, unit, self.beam.lengths if length is None else length)
+        return self._at(self.by_overlap, unit, self.beam.lengths if length is None else length)
 
     def _at(self, rows: np.ndarray, unit: int, length: int) -> UnitFormula | None:
         searched = int(self.searched[unit])
@@ -87,12 +87,14 @@ class FormulaSearch:
         return self._explained(rows[unit, min(length, searched) - 1], int(self.unit_pixels[unit]))
 
     def _explained(self, row: np.ndarray, unit_pixels: int) -> UnitFormula:
-        length, size, hit, shown, met = (int(n) for n in row[:5])
+        length, size, hit, n_pictures, n_met = (int(n) for n in row[:5])
         operators, concepts = row[5:].reshape(2, -1)[:, :length]
         steps = tuple(
             (OPERATORS[int(op)], int(c)) for op, c in zip(operators[1:], concepts[1:], strict=True)
         )
-        return UnitFormula(Formula(int(concepts[0]), steps), unit_pixels, size, hit, shown, met)
+        return UnitFormula(
+            Formula(int(concepts[0]), steps), unit_pixels, size, hit, n_pictures, n_met
+        )
 
     def stopped(self, unit: int) -> UnitFormula | None:
         """By the paper's stopping rule: go on while the best formula is detected more often.
@@ -115,11 +117,11 @@ class FormulaSearch:
 
     def selected(self, unit: int) -> UnitFormula | None:
         """By detection: in each step the formula of the beam that is detected most often."""
-        best = self._at(self.picked, unit, 1)
+        best = self._at(self.by_detection, unit, 1)
         if best is None:
             return None
         for length in range(2, int(self.searched[unit]) + 1):
-            longer = self._at(self.picked, unit, length)
+            longer = self._at(self.by_detection, unit, length)
             assert longer is not None  # noqa: S101
             if longer.detection_accuracy <= best.detection_accuracy:
                 break
@@ -149,18 +151,18 @@ def search(atoms: Atoms, units: UnitMasks, beam: Beam | None = None) -> FormulaS
     tables, sizes = kernel_tables(atoms), units.sizes()
     shared, _ = units.with_concepts(atoms)
     concept_sizes = atoms.pairs.diagonal()
-    found = np.zeros((len(units), beam.lengths, kernels.FIELDS + 2 * beam.lengths), np.int64)
-    picked, searched = np.zeros_like(found), np.zeros(len(units), np.int64)
+    by_overlap = np.zeros((len(units), beam.lengths, kernels.FIELDS + 2 * beam.lengths), np.int64)
+    by_detection, searched = np.zeros_like(by_overlap), np.zeros(len(units), np.int64)
 
-    def one(unit: int) -> None:
+    def search_unit(unit: int) -> None:
         overlap = kernels.overlap.py_func(shared[unit], concept_sizes, sizes[unit])
         order = np.argsort(-overlap, kind="stable")
         leaves = order[: np.count_nonzero(overlap > 0)]
         candidates = leaves[: beam.candidates] if beam.candidates else np.arange(len(overlap))
         searched[unit] = kernels.search_unit(
             tables, unit_rows(units, unit), shared[unit], leaves, candidates, beam.size,
-            beam.lengths, beam.distinct, beam.stop, found[unit], picked[unit],
+            beam.lengths, beam.distinct, beam.stop, by_overlap[unit], by_detection[unit],
         )  # fmt: skip
 
-    for_each(range(len(units)), one, small=len(units) < UNITS_WORTH_THREADS)
-    return FormulaSearch(beam, sizes, found, picked, searched)
+    for_each(range(len(units)), search_unit, small=len(units) < UNITS_WORTH_THREADS)
+    return FormulaSearch(beam, sizes, by_overlap, by_detection, searched)

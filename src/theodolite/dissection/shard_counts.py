@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Integer
 
 from theodolite.dissection.atoms import Atoms
-from theodolite.dissection.counts import annotated, count
+from theodolite.dissection.counts import annotated_pictures, count
 from theodolite.dissection.formula import Formula, as_rows, from_rows
 from theodolite.dissection.search import LONGEST
 from theodolite.dissection.shard_marks import Marks
@@ -16,7 +16,7 @@ from theodolite.dissection.units import UnitMasks
 from theodolite.evidence.workers import Arrays, Work
 
 
-def counting(
+def counting_work(
     marks: Marks, formulas: Sequence[Formula | None], chance: Sequence[Formula | None]
 ) -> Work:
     """The counts of every shard, from what was marked in it: activations are not read again."""
@@ -73,14 +73,14 @@ def count_shard(
         names, categories, (1, 1), marks["start"], marks["weight"], marks["label_start"],
         marks["label"], np.empty((n, 0), np.uint16),
     )  # fmt: skip
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for before, which, rows in (("", "own", formulas), ("chance_", "dealt", chance)):
         units = UnitMasks(*(marks[f"{which}_{part}"] for part in ("start", "atom", "count")))
         # nothing to deal masks out over: such a picture adds nothing to the null
         own = [None] * len(rows) if before and n == 1 else from_rows(rows)
         counted = count(atoms, units, own)
-        found[f"{before}unit_pixels"] = counted.unit
-        found[f"{before}formula_pixels"] = counted.formula
-        found[f"{before}shared_pixels"] = counted.shared
-        found[f"{before}annotated"] = annotated(atoms, own)
-    return found
+        arrays[f"{before}unit_pixels"] = counted.unit
+        arrays[f"{before}formula_pixels"] = counted.formula
+        arrays[f"{before}shared_pixels"] = counted.shared
+        arrays[f"{before}annotated"] = annotated_pictures(atoms, own)
+    return arrays

@@ -71,10 +71,10 @@ def largest_of_shard(number: int, source: MapShards, keep: int) -> Arrays:
     return {**top.arrays(), "done": np.array([number])}
 
 
-def merge_largest(one: Arrays, other: Arrays, keep: int) -> Arrays:
+def merge_largest(left: Arrays, right: Arrays, keep: int) -> Arrays:
     """The largest of both."""
-    both = TopValues.of(one, keep) + TopValues.of(other, keep)
-    return {**both.arrays(), "done": np.concatenate([one["done"], other["done"]])}
+    both = TopValues.of(left, keep) + TopValues.of(right, keep)
+    return {**both.arrays(), "done": np.concatenate([left["done"], right["done"]])}
 
 
 def _from_bins(source: MapShards, workers: Workers, quantile: float, method: Method) -> Limits:
@@ -134,13 +134,13 @@ def _counted(
     keys, counts = [], []
     for group, codes in enumerate(groups):
         if len(codes) < CODES // 16:  # few: to sort them is faster than to go through all bins
-            there, found = np.unique(codes, return_counts=True)
+            there, occurrences = np.unique(codes, return_counts=True)
         else:
-            found = np.bincount(codes, minlength=CODES)
-            there = np.flatnonzero(found)
-            found = found[there]
+            occurrences = np.bincount(codes, minlength=CODES)
+            there = np.flatnonzero(occurrences)
+            occurrences = occurrences[there]
         keys.append(there.astype(np.int64) + group * CODES)
-        counts.append(found)
+        counts.append(occurrences)
     return {
         "key": np.concatenate(keys).astype(np.int64),
         "count": np.concatenate(counts).astype(np.int64),
@@ -149,17 +149,17 @@ def _counted(
     }
 
 
-def merge_counts(one: Arrays, other: Arrays) -> Arrays:
+def merge_counts(left: Arrays, right: Arrays) -> Arrays:
     """The sums."""
-    keys = np.concatenate([one["key"], other["key"]])
+    keys = np.concatenate([left["key"], right["key"]])
     order = np.argsort(keys, kind="stable")  # two sorted runs: a merge, not a sort
-    keys, counts = keys[order], np.concatenate([one["count"], other["count"]])[order]
+    keys, counts = keys[order], np.concatenate([left["count"], right["count"]])[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     return {
         "key": keys[first],
         "count": np.add.reduceat(counts, first),
-        "seen": one["seen"] + other["seen"],
-        "done": np.concatenate([one["done"], other["done"]]),
+        "seen": left["seen"] + right["seen"],
+        "done": np.concatenate([left["done"], right["done"]]),
     }
 
 

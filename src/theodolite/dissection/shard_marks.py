@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Integer
 
 from theodolite.dissection.atoms import Atoms, pack
-from theodolite.dissection.dissect import dealt_out
+from theodolite.dissection.dissect import derangement
 from theodolite.dissection.quantiles import Maps
 from theodolite.dissection.shards import MapShards, read_shard
 from theodolite.dissection.units import UnitMasks, mark
@@ -37,7 +37,7 @@ def mark_shard(
     dealt = UnitMasks(np.zeros_like(own.start), own.atom[:0], own.count[:0])
     if n > 1:
         # the first shard deals as a data set of its own does
-        other = dealt_out(n, (seed, number) if number else seed)
+        other = derangement(n, (seed, number) if number else seed)
         dealt = mark(read, atoms, limits, threads=1, pictures=other).by_picture(atoms)
     return {
         **{name: getattr(atoms, name) for name in ATOM_ARRAYS},

@@ -59,7 +59,7 @@ def search_blocks(
             "atoms": atoms.digest(),
         },
         names=[f"units from {first}" for first in firsts],
-        tool=partial(_given, atoms),
+        tool=partial(_keep_atoms, atoms),
     )  # fmt: skip
     parts: list[Arrays] = []
     failed = 0
@@ -78,7 +78,7 @@ def search_blocks(
     return SearchResult(searched, formulas, proved, failed)
 
 
-def _given(atoms: Atoms) -> Atoms:
+def _keep_atoms(atoms: Atoms) -> Atoms:
     """Once in each process: the tables that all units share are made from it and stay with it."""
     return atoms
 
@@ -96,8 +96,12 @@ def search_block(rows: Rows, atoms: Atoms, beam: Beam, exact: bool) -> Arrays:  
     """The formulas of some units, as numbers."""
     units = UnitMasks(rows["start"], rows["atom"], rows["count"])
     with one_thread_if(small=True):  # whoever wants more cores has more workers
-        found = search(atoms, units, beam)
-        arrays: Rows = {"found": found.found, "picked": found.picked, "searched": found.searched}
+        formula_search = search(atoms, units, beam)
+        arrays: Rows = {
+            "found": formula_search.by_overlap,
+            "picked": formula_search.by_detection,
+            "searched": formula_search.searched,
+        }
         if exact:
             best = optimum(atoms, units, EXACT_LENGTH, beam)
             arrays |= {

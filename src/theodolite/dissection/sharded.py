@@ -10,7 +10,7 @@ from jaxtyping import Float
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.quantiles import Method
 from theodolite.dissection.search import Beam, FormulaSearch
-from theodolite.dissection.shard_counts import counting
+from theodolite.dissection.shard_counts import counting_work
 from theodolite.dissection.shard_limits import Thresholds, shard_limits
 from theodolite.dissection.shard_marks import Marks, join_marks, mark_shard
 from theodolite.dissection.shard_search import SearchResult, search_blocks
@@ -31,7 +31,7 @@ class ShardedDissection:
     workers: Workers
     limits: Float[np.ndarray, " units"]
     marks: Marks
-    found: SearchResult
+    search: SearchResult
     chance: SearchResult
     """What the same search finds for masks that were dealt out over other pictures."""
 
@@ -48,12 +48,12 @@ class ShardedDissection:
     @property
     def searched(self) -> FormulaSearch:
         """What the beam found, length by length."""
-        return self.found.searched
+        return self.search.searched
 
     def formulas(self) -> list[str]:
         """The best formula of each unit, in words; empty for a unit that meets no concept."""
         names = self.atoms.concepts
-        return ["" if one is None else one.text(names) for one in self.found.formulas]
+        return ["" if formula is None else formula.text(names) for formula in self.search.formulas]
 
     def evidence(self, progress: Progress = silent) -> Iterator[UnitEvidence]:
         """Counts of one shard after the other; a shard that fails is left out.
@@ -61,7 +61,7 @@ class ShardedDissection:
         Samples keep the numbers that their pictures have in the whole.
         """
         marks = self.marks
-        work = counting(marks, self.found.formulas, self.chance.formulas)
+        work = counting_work(marks, self.search.formulas, self.chance.formulas)
         names = Units(tuple(f"unit {u}" for u in range(len(self.limits))))
         for at, counted in enumerate(self.workers.each(work)):
             progress("counts", at + 1, len(work.items))
@@ -113,10 +113,10 @@ def dissect_shards(
     marks = _marked(source, workers, limits, numbers, seed, progress)
     marks = replace(marks, atoms=marks.atoms.without_rare(min_pictures))
     search = partial(search_blocks, workers, marks.atoms, length=length, exact=exact)
-    found = search(marks.own.units, beam=beam, progress=progress)
+    search_result = search(marks.own.units, beam=beam, progress=progress)
     short = replace(beam, lengths=length or beam.lengths)
     chance = search(marks.dealt.units, beam=short, progress=progress)
-    return ShardedDissection(source, workers, limits, marks, found, chance)
+    return ShardedDissection(source, workers, limits, marks, search_result, chance)
 
 
 def _marked(
@@ -128,15 +128,15 @@ def _marked(
     progress: Progress,
 ) -> Marks:
     do = partial(mark_shard, source=source, limits=limits, seed=seed)
-    about = {
+    settings = {
         "limits": digest_of(limits), "seed": seed, "concepts": len(source.concepts),
         "grid": list(source.grid),
     }  # fmt: skip
-    kept, parts = [], []
-    marked = workers.each(shard_work("marks", do, source, numbers, about))
+    part_numbers, parts = [], []
+    marked = workers.each(shard_work("marks", do, source, numbers, settings))
     for done, (number, part) in enumerate(zip(numbers, marked, strict=True), start=1):
         progress("marks", done, len(numbers))
         if part is not None:
-            kept.append(number)
+            part_numbers.append(number)
             parts.append(part)
-    return join_marks(source, kept, parts)
+    return join_marks(source, part_numbers, parts)

@@ -57,10 +57,10 @@ def read_shard(source: MapShards, number: int) -> ShardMaps:
     maps, labels = source.shard(number)
     n = min(source.shard_rows, source.shape[0] - number * source.shard_rows)
     needed = ((n, *source.shape[1:]), (n, *source.grid))
-    came = (maps.shape, (len(labels), *labels.shape[2:]))
-    if came != needed:
+    got = (maps.shape, (len(labels), *labels.shape[2:]))
+    if got != needed:
         raise EvidenceError(
-            f"shard {number}", f"activations {came[0]}, label maps {labels.shape}",
+            f"shard {number}", f"activations {got[0]}, label maps {labels.shape}",
             f"activations {needed[0]}, label maps of {n} pictures on a grid of {source.grid}",
         )  # fmt: skip
     if not np.isfinite(maps).all():
@@ -75,7 +75,7 @@ def shard_work(
     do: Callable[..., Arrays],
     source: MapShards,
     numbers: Sequence[int],
-    about: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> Work:
     """The same work for some shards."""
     return Work(
@@ -84,15 +84,15 @@ def shard_work(
         items=list(numbers),
         # with the number: equal shards deal their masks out differently
         digests=[f"{number}:{source.digest(number)}" for number in numbers],
-        about={"work": f"dissection, {what}", "version": 1, **about},
+        about={"work": f"dissection, {what}", "version": 1, **settings},
         names=[f"shard {number}" for number in numbers],
     )
 
 
 def digest_of(*arrays: np.ndarray) -> str:
     """A digest of arrays, their types and shapes."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for array in arrays:
-        found.update(f"{array.dtype.str} {array.shape}\n".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        hasher.update(f"{array.dtype.str} {array.shape}\n".encode())
+        hasher.update(np.ascontiguousarray(array).tobytes())
+    return hasher.hexdigest()

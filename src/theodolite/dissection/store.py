@@ -56,8 +56,8 @@ def _header(folder: Path) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise RefusedInput(f"header of {folder.name!r}", "another format", f"format {FORMAT!r}")
     if header.get("format_version") != FORMAT_VERSION:
-        came = f"format version {header.get('format_version')}"
-        raise RefusedInput(f"header of {folder.name!r}", came, f"{FORMAT_VERSION}")
+        got = f"format version {header.get('format_version')}"
+        raise RefusedInput(f"header of {folder.name!r}", got, f"{FORMAT_VERSION}")
     names, kinds, grid = (header.get(key) for key in ("concepts", "categories", "grid"))
     words = isinstance(names, list) and isinstance(kinds, list)
     _need(words and all(isinstance(w, str) for w in [*names, *kinds]), folder, "concepts")  # type: ignore[misc]

@@ -124,10 +124,10 @@ def mark(
         maps = np.ascontiguousarray(read(first, last), np.float32)
         rows = order[first:last]
         number, start = atoms.number[rows], atoms.start[rows]
-        found: tuple[np.ndarray, np.ndarray, np.ndarray] = kernels.active_pixels(
+        arrays: tuple[np.ndarray, np.ndarray, np.ndarray] = kernels.active_pixels(
             maps, limits, *atoms.grid, number, start
         )
-        return found
+        return arrays
 
     parts = []
     with ThreadPoolExecutor(threads) as pool:

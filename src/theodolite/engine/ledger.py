@@ -34,17 +34,17 @@ def code_version() -> str:
     return f"{version('theodolite')}+{digest.hexdigest()[:16]}"
 
 
-def key_of(about: Mapping[str, Any], digest: str, code: str) -> str:
+def key_of(description: Mapping[str, Any], digest: str, code: str) -> str:
     """The name of a piece: a digest of the work, of the data and of the code."""
-    text = json.dumps([about, digest, code], sort_keys=True, default=_plain)
+    text = json.dumps([description, digest, code], sort_keys=True, default=_to_builtin)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(given: Any) -> Any:
+def _to_builtin(value: Any) -> Any:
     """Numbers of numpy as numbers; what has no one way to be written is refused."""
-    if hasattr(given, "tolist"):
-        return given.tolist()
-    raise TypeError(f"{type(given).__name__} has no name of its own")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no name of its own")
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Ledger:
 
     def done(self) -> set[str]:
         """The keys of all finished pieces."""
-        found = (PIECE.fullmatch(name) for name in self.store.names())
-        return {match[1] for match in found if match is not None}
+        matches = (PIECE.fullmatch(name) for name in self.store.names())
+        return {match[1] for match in matches if match is not None}
 
     def read(self, key: str) -> dict[str, Any] | None:
         """What a piece gave; nothing if it is not there, or damaged: then it is done again."""

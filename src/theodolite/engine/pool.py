@@ -87,15 +87,15 @@ class WorkerPool:
         todo = [n for n, key in enumerate(keys) if key not in there]
         items = [(work.items[n], keys[n], work.name(n)) for n in todo]
         task = self._task(work, None, keys, _Block(0, 0))
-        found: set[int] = set()
+        pieces: set[int] = set()
         for number, done in pool.infer(task, items) if items else ():
             self.computed += done.computed
             if not done.failed:
-                found.add(todo[number])
+                pieces.add(todo[number])
             elif not work.kept:
                 self.failed += done.failed
-            self.progress(work.what, len(keys) - len(todo) + len(found), len(keys))
-        return found
+            self.progress(work.what, len(keys) - len(todo) + len(pieces), len(keys))
+        return pieces
 
     def missing(self) -> frozenset[int]:
         return self._missing
@@ -105,8 +105,8 @@ class WorkerPool:
         """Pieces that were given up, in however many works."""
         return len({failed.piece for failed in self.failed})
 
-    def once(self, about: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
-        key = key_of(about, digest, self.code)
+    def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
+        key = key_of(description, digest, self.code)
         self.keys.add(key)
         arrays: Arrays | None = self.ledger.read(key)
         if arrays is None and self.check is not None:
@@ -120,7 +120,9 @@ class WorkerPool:
             and self.check.share == 1
             and digest_of(do()) != digest_of(arrays)
         ):
-            raise VerificationFailed(str(about), "other numbers when computed again", "the same")
+            raise VerificationFailed(
+                str(description), "other numbers when computed again", "the same"
+            )
         return arrays
 
     def _keys(self, work: Work) -> list[str]:
@@ -133,8 +135,8 @@ class WorkerPool:
         tree = Tree(merge)
         for block, done in self._done(work, merge):
             tree.add(done.parts[0], block.count)
-        found: Arrays | None = tree.whole()
-        return found
+        arrays: Arrays | None = tree.whole()
+        return arrays
 
     def _done(self, work: Work, merge: Merge | None) -> Iterator[tuple[_Block, Done]]:
         """Blocks in order, with what came of them."""
@@ -246,8 +248,8 @@ class _Queue:
     def learn(self, block: _Block, done: Done) -> None:
         """Longer tasks where pieces are quick."""
         if done.computed == block.count and done.seconds > 0:
-            wanted = math.ceil(LONG_ENOUGH * block.count / done.seconds)
-            self._size = min(_power(wanted, up=True), self._most)
+            count = math.ceil(LONG_ENOUGH * block.count / done.seconds)
+            self._size = min(_power(count, up=True), self._most)
 
 
 def _power(n: int, *, up: bool = False) -> int:

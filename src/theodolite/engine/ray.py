@@ -38,13 +38,15 @@ def own_settings() -> dict[str, str]:
 def _settle() -> None:
     """Put the settings into the environment, before Ray is loaded."""
     if not _ours:
-        wanted = own_settings()
-        if "ray" in sys.modules and any(os.environ.get(name) != wanted[name] for name in READ_ONCE):
+        settings = own_settings()
+        if "ray" in sys.modules and any(
+            os.environ.get(name) != settings[name] for name in READ_ONCE
+        ):
             raise EvidenceError(
                 "engine ray", "ray, loaded with settings of its own", "it not to be loaded yet",
                 "Use the command line, or begin with theodolite.",
             )  # fmt: skip
-        _ours.update(wanted)
+        _ours.update(settings)
     os.environ.update(_ours)
 
 
@@ -119,13 +121,13 @@ def _without_token(address: str | None) -> list[str]:
     ]
 
 
-def _inference(asked: Inference, cores: int, gpus: int) -> tuple[bool, str]:
+def _inference(inference: Inference, cores: int, gpus: int) -> tuple[bool, str]:
     """Whether networks are run by Ray Data, and why."""
-    if asked == "data":
+    if inference == "data":
         if cores < 2:
             raise EvidenceError("inference", "one core", "two: one to work, one to feed it")
         return True, "Networks were run by Ray Data, as asked for."
-    if asked == "tasks":
+    if inference == "tasks":
         return False, "Networks were run by tasks, as asked for."
     if gpus > 1:
         return True, f"Networks were run by Ray Data: {gpus} GPUs, each fed as fast as it works."
@@ -196,17 +198,17 @@ class RayTasks:
     def wait(self) -> tuple[int, Done | None]:
         ended: list[Any] = []
         while not ended:  # a signal is only seen in between
-            ended = self._asked(lambda: self._ray.wait(list(self._running), timeout=0.5)[0])
+            ended = self._call(lambda: self._ray.wait(list(self._running), timeout=0.5)[0])
         number = self._running.pop(ended[0])
         try:
-            done: Done = self._asked(lambda: self._ray.get(ended[0]))
+            done: Done = self._call(lambda: self._ray.get(ended[0]))
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except self._ray.exceptions.RayError:  # the worker, the node or the result was lost
             return number, None
         return number, done
 
-    def _asked(self, ask: Callable[[], Any]) -> Any:
+    def _call(self, ask: Callable[[], Any]) -> Any:
         """Ray wraps what a signal raises while it waits: that is what is meant."""
         try:
             return ask()

@@ -22,8 +22,8 @@ class Holds:
         self._task, self._items = task, items
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        said = [self._done(int(number)) for number in batch["id"]]
-        return {"number": [int(n) for n in batch["id"]], "said": said}
+        reports = [self._done(int(number)) for number in batch["id"]]
+        return {"number": [int(n) for n in batch["id"]], "said": reports}
 
     def _done(self, number: int) -> str:
         item, key, name = self._items[number]
@@ -31,7 +31,7 @@ class Holds:
             done = perform(replace(self._task, items=[item], keys=[key], names=[name]))
         except EvidenceError as error:
             return json.dumps({"refused": [type(error).__name__, *error.args]})
-        failed = [asdict(one) for one in done.failed]
+        failed = [asdict(piece) for piece in done.failed]
         return json.dumps({"computed": done.computed, "failed": failed, "seconds": done.seconds})
 
 
@@ -48,7 +48,7 @@ def by_ray_data(
     context.enable_progress_bars = False
     context.execution_options.verbose_progress = False
     numbers = data.range(len(items), override_num_blocks=len(items))
-    found = numbers.map_batches(
+    rows = numbers.map_batches(
         Holds,
         fn_constructor_args=(task, list(items)),
         batch_size=1,
@@ -57,15 +57,15 @@ def by_ray_data(
         num_gpus=1 if gpus else None,
     )
     seen: set[int] = set()
-    for row in found.iter_rows():
-        number, said = int(row["number"]), json.loads(row["said"])
+    for row in rows.iter_rows():
+        number, report = int(row["number"]), json.loads(row["said"])
         if number in seen:
             continue
         seen.add(number)
-        if "refused" in said:
-            raise _refusal(said["refused"])
-        failed = [FailedPiece(**one) for one in said["failed"]]
-        yield number, Done([], failed, said["computed"], said["seconds"])
+        if "refused" in report:
+            raise _refusal(report["refused"])
+        failed = [FailedPiece(**fields) for fields in report["failed"]]
+        yield number, Done([], failed, report["computed"], report["seconds"])
     if len(seen) != len(items):
         raise EvidenceError(
             "Ray Data", f"{len(seen)} of {len(items)} pieces", "each once",
@@ -73,6 +73,6 @@ def by_ray_data(
         )  # fmt: skip
 
 
-def _refusal(said: list[str]) -> EvidenceError:
-    kind = {"RefusedInput": RefusedInput}.get(said[0], EvidenceError)
-    return kind(*said[1:])
+def _refusal(parts: list[str]) -> EvidenceError:
+    kind = {"RefusedInput": RefusedInput}.get(parts[0], EvidenceError)
+    return kind(*parts[1:])

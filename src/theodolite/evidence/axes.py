@@ -141,8 +141,8 @@ class Concepts(NamedAxis):
                     f"concepts.{what}", f"{len(values)}", f"{len(self)}, one per concept"
                 )
         for name, kind, count in zip(self.names, kinds, counts, strict=True):
-            wanted = {"binary": count == 2, "categorical": count >= 2, "continuous": count == 0}
-            if kind not in get_args(ConceptKind) or not wanted[kind]:
+            fits = {"binary": count == 2, "categorical": count >= 2, "continuous": count == 0}
+            if kind not in get_args(ConceptKind) or not fits[kind]:
                 raise EvidenceError(
                     f"concept {name!r}",
                     f"kind {kind!r} with {count} values",
@@ -174,8 +174,8 @@ class Samples:
 
     def __post_init__(self) -> None:
         if self.index is None and (self.ids is not None or self.clusters is not None):
-            given = self.ids if self.ids is not None else self.clusters
-            object.__setattr__(self, "index", np.arange(len(np.asarray(given))))
+            column = self.ids if self.ids is not None else self.clusters
+            object.__setattr__(self, "index", np.arange(len(np.asarray(column))))
         for name, kinds in (("index", "iu"), ("ids", "U"), ("clusters", "iu")):
             values = getattr(self, name)
             if values is None:
@@ -219,7 +219,7 @@ class Samples:
         whole = object.__new__(cls)
         for name in ("index", "ids", "clusters"):
             values = [getattr(part, name) for part in parts]
-            lacking = any(one is None for one in values)
+            lacking = any(value is None for value in values)
             object.__setattr__(whole, name, None if lacking else np.concatenate(values))
         return whole
 

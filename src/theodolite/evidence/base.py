@@ -76,21 +76,21 @@ class Evidence:
     def _name_axes(self) -> None:
         """A plain list of names is an axis too."""
         for f in self._fields():
-            given = getattr(self, f.name)
-            if isinstance(f.default, NamedAxis) and not isinstance(given, type(f.default)):
-                names = (given,) if isinstance(given, str) else tuple(given)
+            value = getattr(self, f.name)
+            if isinstance(f.default, NamedAxis) and not isinstance(value, type(f.default)):
+                names = (value,) if isinstance(value, str) else tuple(value)
                 object.__setattr__(self, f.name, type(f.default)(names))
-            if f.name == "samples" and not isinstance(given, Samples):
-                raise EvidenceError(f.name, type(given).__name__, "Samples(ids=..., clusters=...)")
+            if f.name == "samples" and not isinstance(value, Samples):
+                raise EvidenceError(f.name, type(value).__name__, "Samples(ids=..., clusters=...)")
 
     def _adopt_inner_axes(self) -> None:
         for f in self._fields():
-            wanted, given = f.metadata.get("inner"), getattr(self, f.name)
-            if wanted is None:
+            kind, value = f.metadata.get("inner"), getattr(self, f.name)
+            if kind is None:
                 continue
-            if not isinstance(given, wanted):
-                raise EvidenceError(f.name, type(given).__name__, f"a {wanted.__name__}")
-            for name, axis in given._axes():
+            if not isinstance(value, kind):
+                raise EvidenceError(f.name, type(value).__name__, f"a {kind.__name__}")
+            for name, axis in value._axes():
                 own = getattr(self, name, None)
                 if isinstance(own, NamedAxis) and len(own) and own != axis:
                     raise EvidenceError(
@@ -121,8 +121,8 @@ class Evidence:
 
     def __repr__(self) -> str:
         sizes = [f"{len(axis)} {name}" for name, axis in self._axes() if len(axis)]
-        given = [name for name, _ in self.layouts() if self.has(name)]
-        return f"<{type(self).__name__}: {', '.join(sizes)}; {', '.join(given)}>"
+        names = [name for name, _ in self.layouts() if self.has(name)]
+        return f"<{type(self).__name__}: {', '.join(sizes)}; {', '.join(names)}>"
 
     def __getitem__(self: Bundle, rows: Rows) -> Bundle:
         """The same bundle for some of its samples; nothing is checked again."""

@@ -23,9 +23,9 @@ class Layout:
     may_be_nan: bool = False  # real: NaN means "not there"
 
 
-def checked_array(name: str, given: Any, layout: Layout, lengths: Lengths) -> np.ndarray:
+def checked_array(name: str, array: Any, layout: Layout, lengths: Lengths) -> np.ndarray:
     try:
-        values = np.asarray(given)
+        values = np.asarray(array)
     except ValueError as error:
         raise EvidenceError(name, "rows of unequal length", "a rectangular array") from error
     if layout.content == "index":  # of logits the shape is what is wrong, not that they are floats
@@ -62,8 +62,12 @@ def _check_axes(name: str, values: np.ndarray, layout: Layout) -> None:
         return
     do = ""
     if layout.content == "index" and (len(layout.axes), values.ndim) == (1, 2):
-        one = values.shape[1] == 1
-        do = f"Pass {name}.ravel()." if one else f"Pass numbers, e.g. {name}.argmax(axis=1)."
+        single_column = values.shape[1] == 1
+        do = (
+            f"Pass {name}.ravel()."
+            if single_column
+            else f"Pass numbers, e.g. {name}.argmax(axis=1)."
+        )
     needed = f"{len(layout.axes)} axes ({', '.join(layout.axes)})"
     raise EvidenceError(name, f"shape {values.shape}", needed, do)
 

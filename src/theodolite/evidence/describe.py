@@ -20,7 +20,7 @@ class ArrayDescription:
 
 def summary(kind: type[Evidence]) -> str:
     """The kind in a sentence."""
-    return _plain((kind.__doc__ or "").partition("\n\n")[0])
+    return _as_plain_text((kind.__doc__ or "").partition("\n\n")[0])
 
 
 def described(kind: type[Evidence]) -> list[ArrayDescription]:
@@ -28,8 +28,8 @@ def described(kind: type[Evidence]) -> list[ArrayDescription]:
 
     >>> from theodolite.evidence.kinds.concept import ConceptEvidence
     >>> described(ConceptEvidence)[1]
-    Described(name='truth', shape='samples × concepts', needed=False, holds='Whether the concept \
-is there.')
+    ArrayDescription(name='truth', shape='samples × concepts', needed=False, holds='Whether the \
+concept is there.')
     """
     words = _words(kind)
     needed = {field.name: field.default is MISSING for field in fields(kind)}
@@ -40,16 +40,18 @@ is there.')
 
 def _words(kind: type[Evidence]) -> dict[str, str]:
     """The text below each field: Python does not keep it, so it is read where it is written."""
-    (found,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(found, ast.ClassDef)  # noqa: S101  that is what was asked for
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(definition, ast.ClassDef)  # noqa: S101  that is what was asked for
     words = {}
-    for field, text in zip(found.body, found.body[1:], strict=False):
+    for field, text in zip(definition.body, definition.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            said = text.value if isinstance(text, ast.Expr) else None
-            there = isinstance(said, ast.Constant)
-            words[field.target.id] = _plain(str(ast.literal_eval(said))) if said and there else ""
+            expression = text.value if isinstance(text, ast.Expr) else None
+            there = isinstance(expression, ast.Constant)
+            words[field.target.id] = (
+                _as_plain_text(str(ast.literal_eval(expression))) if expression and there else ""
+            )
     return words
 
 
-def _plain(text: str) -> str:
+def _as_plain_text(text: str) -> str:
     return " ".join(text.replace("``", "`").split())

@@ -131,25 +131,25 @@ def load(folder: Path | str) -> Evidence:
     folder = Path(folder)
     header = _header(folder)
     kind = KINDS[header["kind"]]
-    given: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     layouts = dict(kind.layouts())
     for name, entry in header["arrays"].items():
         if name not in layouts:
             raise RefusedInput(f"header of {folder.name!r}", f"array {name!r}", f"{list(layouts)}")
-        given[name] = _stored(folder, name, entry)
+        members[name] = _stored(folder, name, entry)
     for name, axis in header["axes"].items():
         if name not in AXES or not isinstance(axis, dict):
             raise RefusedInput(f"header of {folder.name!r}", f"axis {name!r}", f"{list(AXES)}")
-        given[name] = axis_from(AXES[name], axis, folder.name)
+        members[name] = axis_from(AXES[name], axis, folder.name)
     if header["inner"]:
         if header["inner"] != {"explained": "concept"} or kind not in EXPLAINS:
             raise RefusedInput(f"header of {folder.name!r}", "inner bundles", "`explained`")
-        given["explained"] = load(folder / "explained")
-        given.pop("concepts", None)
+        members["explained"] = load(folder / "explained")
+        members.pop("concepts", None)
     else:
-        given["samples"] = _load_samples(folder / "samples.parquet")
+        members["samples"] = _load_samples(folder / "samples.parquet")
     try:
-        return kind(**given)
+        return kind(**members)
     except TypeError as error:
         raise RefusedInput(f"bundle {folder.name!r}", str(error), "all its arrays") from error
 
@@ -166,8 +166,8 @@ def _header(folder: Path) -> dict[str, Any]:
         )  # fmt: skip
     kind = KINDS.get(str(header.get("kind")))
     if kind is None or header.get("kind_version") != kind.version:
-        came = f"{header.get('kind')!r} version {header.get('kind_version')}"
-        raise RefusedInput(what, came, f"one of {[(k.kind, k.version) for k in KINDS.values()]}")
+        got = f"{header.get('kind')!r} version {header.get('kind_version')}"
+        raise RefusedInput(what, got, f"one of {[(k.kind, k.version) for k in KINDS.values()]}")
     for key in ("arrays", "axes", "inner"):
         if not isinstance(header.get(key), dict):
             raise RefusedInput(what, f"{key!r} is {type(header.get(key)).__name__}", "an object")
@@ -203,12 +203,12 @@ def axis_from(kind: type[NamedAxis], entry: dict[str, Any], where: str) -> Named
 
 def _load_samples(path: Path) -> Samples:
     columns = read_parquet(path)
-    given = {
+    arrays = {
         field: np.asarray(columns[column])
         for field, column in (("index", "index"), ("ids", "id"), ("clusters", "cluster"))
         if column in columns
     }
-    return Samples(**given)
+    return Samples(**arrays)
 
 
 def _most_like(arrays: dict[str, Any]) -> str:
@@ -243,13 +243,13 @@ def load_arrays(path: Path | str) -> Evidence:
     return from_arrays((read or read_npz)(path), repr(path.name))
 
 
-def from_arrays(given: Mapping[str, Any], what: str = "arrays") -> Evidence:
+def from_arrays(named_arrays: Mapping[str, Any], what: str = "arrays") -> Evidence:
     """Evidence from arrays named like the fields; one of them tells which kind it is.
 
     >>> from_arrays({"values": np.eye(3), "truth": np.eye(3)})
     <ConceptEvidence: 3 samples, 3 concepts; values, truth>
     """
-    arrays = dict(given)
+    arrays = dict(named_arrays)
     first = _most_like(arrays)
     kind = FROM_ARRAYS[first]
     known = {name for name, _ in kind.layouts()}
@@ -289,10 +289,10 @@ def _samples_of(arrays: dict[str, Any]) -> Samples:
 
 
 def _refuse(
-    unknown: Sequence[str], first: str, came: Sequence[str], others: Sequence[str], what: str
+    unknown: Sequence[str], first: str, present: Sequence[str], others: Sequence[str], what: str
 ) -> None:
     """Arrays that one kind of evidence has no name for: of another kind, or misspelt."""
-    two = [name for name in unknown if name in FROM_ARRAYS and first in came]
+    two = [name for name in unknown if name in FROM_ARRAYS and first in present]
     if two:
         kinds = (FROM_ARRAYS[first].__name__, FROM_ARRAYS[two[0]].__name__)
         raise EvidenceError(
@@ -301,9 +301,9 @@ def _refuse(
         )  # fmt: skip
     names = [first, *others, "ids", "clusters"]
     near = {name: get_close_matches(name, names, 1) for name in unknown}
-    meant = [f"{found[0]!r} for {name!r}" for name, found in near.items() if found]
-    said = f"unknown arrays {list(unknown)}" if unknown else f"only {list(came)}"
+    meant = [f"{matches[0]!r} for {name!r}" for name, matches in near.items() if matches]
+    got = f"unknown arrays {list(unknown)}" if unknown else f"only {list(present)}"
     raise EvidenceError(
-        what, said, f"{first!r} and perhaps {', '.join(names[1:])}",
+        what, got, f"{first!r} and perhaps {', '.join(names[1:])}",
         f"Did you mean {', '.join(meant)}?" if meant else "Rename the arrays.",
     )  # fmt: skip

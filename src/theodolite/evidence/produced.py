@@ -97,5 +97,5 @@ class ConceptCard:
 class Pipeline(Protocol):
     """Turns a data set into evidence."""
 
-    def make(self, data: Any, workshop: WorkContext) -> Produced:
+    def make(self, data: Any, context: WorkContext) -> Produced:
         """Do it."""

@@ -59,10 +59,10 @@ def aggregated(
     """
     if how == "mode":
         return modes(histogram(ratings, scale), scale, ties)
-    given = ~np.isnan(ratings)
-    votes = given.sum(1)
+    has_vote = ~np.isnan(ratings)
+    votes = has_vote.sum(1)
     if how == "mean":
-        total = np.where(given, ratings, 0.0).sum(1)
+        total = np.where(has_vote, ratings, 0.0).sum(1)
         return np.where(votes > 0, total / np.maximum(votes, 1), np.nan)
     if not ratings.shape[1]:
         return np.full(len(ratings), np.nan)

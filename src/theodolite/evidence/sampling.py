@@ -39,8 +39,8 @@ def uniform(numbers: np.ndarray, shape: tuple[int, ...], seed: int) -> np.ndarra
     """
     start = scattered(np.asarray(numbers), seed)
     steps = np.arange(1, math.prod(shape) + 1, dtype=np.uint64) * GOLDEN
-    drawn = mixed(start[:, None] + steps) >> np.uint64(11)
-    return np.asarray(drawn.astype(np.float64) * 2.0**-53).reshape(len(start), *shape)
+    bits = mixed(start[:, None] + steps) >> np.uint64(11)
+    return np.asarray(bits.astype(np.float64) * 2.0**-53).reshape(len(start), *shape)
 
 
 def pool_of(numbers: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

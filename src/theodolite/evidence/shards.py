@@ -83,10 +83,10 @@ def by_class(evidence: Any) -> Any:
 class InMemoryPiece:
     """Some samples of evidence in memory."""
 
-    held: Evidence
+    bundle: Evidence
 
     def evidence(self) -> Evidence:
-        return self.held
+        return self.bundle
 
 
 def order_of(evidence: Evidence) -> np.ndarray | None:
@@ -106,22 +106,22 @@ class InMemoryShards:
     """Evidence in memory. Its samples are taken in the order of their numbers: nothing that is
     summed or drawn depends on the order in which they came."""
 
-    given: Evidence
+    bundle: Evidence
 
     @cached_property
     def whole(self) -> Evidence:
         """All of it, in order."""
-        return in_order(self.given)
+        return in_order(self.bundle)
 
     @property
     def kind(self) -> type[Evidence]:
-        return type(self.given)
+        return type(self.bundle)
 
     def first(self) -> Evidence:
         return self.whole[:1]
 
     def __len__(self) -> int:
-        return len(self.given)
+        return len(self.bundle)
 
     @cached_property
     def _cut(self) -> list[InMemoryPiece]:
@@ -133,7 +133,7 @@ class InMemoryShards:
 
     @cached_property
     def _digests(self) -> list[str]:  # asked for by every pass
-        return [evidence_digest(piece.held) for piece in self._cut]
+        return [evidence_digest(piece.bundle) for piece in self._cut]
 
     def digests(self) -> Sequence[str]:
         return self._digests

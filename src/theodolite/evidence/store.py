@@ -47,13 +47,13 @@ class StoredPiece:
 
     def evidence(self) -> Evidence:
         """Read it, and check that it is what was written."""
-        found = _read(self, self.inner)
-        if evidence_digest(found) != self.digest:
+        evidence = _read(self, self.inner)
+        if evidence_digest(evidence) != self.digest:
             raise RefusedInput(
                 f"piece {self.number} of {str(self.store)!r}", "other content than was written",
                 "what its digest says", "Copy it again, or write the evidence anew.",
             )  # fmt: skip
-        return by_class(found) if self.clusters_are_classes else found
+        return by_class(evidence) if self.clusters_are_classes else evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +87,12 @@ class StoredShards:
         return [f"{self.kind.kind} {digest} {by}" for _, _, digest in self.cuts]
 
     def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
-        inner = self.inner or next(iter(_about(self.store, "", self.version)["inner"]), "")
-        about = _about(self.store, inner, self.version)
+        inner = self.inner or next(iter(_bundle_header(self.store, "", self.version)["inner"]), "")
+        header = _bundle_header(self.store, inner, self.version)
         for number, (first, last, _) in enumerate(self.cuts):
             samples = _samples(self.store, number, last - first)
             labels = None
-            if "labels" in about["arrays"]:
+            if "labels" in header["arrays"]:
                 labels = read_zarr_rows(self.store, place_of(inner, "labels"), first, last)
             if self.clusters_are_classes and labels is not None:
                 samples = Samples(samples.index, samples.ids, labels)
@@ -128,7 +128,7 @@ def stored(address: str | Path, inner: str = "") -> StoredShards:
     store = Store.at(address)
     listed = store.read("shards.parquet")
     version = hashlib.sha256(store.read("header.json", MOST_HEADER) + listed).hexdigest()
-    about = _about(store, inner, version)
+    header = _bundle_header(store, inner, version)
     column = f"sha256 {inner}".strip()
     table = read_parquet_from(listed, "shards.parquet")
     what = f"store {str(store)!r}"
@@ -139,11 +139,11 @@ def stored(address: str | Path, inner: str = "") -> StoredShards:
         raise RefusedInput(what, "pieces without rows", "whole numbers above 0")
     ends = np.cumsum(rows).tolist()
     cuts = tuple(zip([0, *ends[:-1]], ends, table[column], strict=True))
-    return StoredShards(store, inner, KINDS[about["kind"]], cuts, version)
+    return StoredShards(store, inner, KINDS[header["kind"]], cuts, version)
 
 
 @lru_cache(maxsize=32)
-def _about(store: Store, inner: str, version: str) -> dict[str, Any]:
+def _bundle_header(store: Store, inner: str, version: str) -> dict[str, Any]:
     """The checked header of a bundle or of the one inside it."""
     del version  # other content is another header to be remembered
     header = json_from(store.read("header.json", MOST_HEADER), "header.json")
@@ -151,8 +151,8 @@ def _about(store: Store, inner: str, version: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise RefusedInput(what, "another format", f"format {FORMAT!r}")
     if header.get("format_version") != FORMAT_VERSION:
-        came = f"format version {header.get('format_version')}"
-        raise RefusedInput(what, came, f"{FORMAT_VERSION}")
+        got = f"format version {header.get('format_version')}"
+        raise RefusedInput(what, got, f"{FORMAT_VERSION}")
     bundle = header.get("bundle")
     if inner:
         bundle = bundle.get("inner", {}).get(inner) if isinstance(bundle, dict) else None
@@ -165,8 +165,8 @@ def _about(store: Store, inner: str, version: str) -> dict[str, Any]:
     unknown = sorted(set(bundle["arrays"]) - {name for name, _ in kind.layouts()})
     if unknown:
         raise RefusedInput(what, f"array {unknown[0]!r}", "arrays of its kind")
-    found: dict[str, Any] = bundle
-    return found
+    bundle_header: dict[str, Any] = bundle
+    return bundle_header
 
 
 def place_of(inner: str, name: str) -> str:
@@ -176,30 +176,30 @@ def place_of(inner: str, name: str) -> str:
 
 def _read(piece: StoredPiece, inner: str) -> Evidence:
     """A piece as evidence."""
-    store, about = piece.store, _about(piece.store, inner, piece.version)
-    kind, shared = KINDS[about["kind"]], _shared(store, piece.version)
-    given: dict[str, Any] = {}
-    for name, per_sample in about["arrays"].items():
+    store, header = piece.store, _bundle_header(piece.store, inner, piece.version)
+    kind, shared = KINDS[header["kind"]], _shared(store, piece.version)
+    members: dict[str, Any] = {}
+    for name, per_sample in header["arrays"].items():
         place = place_of(inner, name)
         if per_sample:
-            given[name] = read_zarr_rows(store, place, piece.first, piece.last)
+            members[name] = read_zarr_rows(store, place, piece.first, piece.last)
         elif place in shared:
-            given[name] = shared[place]
+            members[name] = shared[place]
         else:
             raise RefusedInput(f"store {str(store)!r}", f"no {place}", "it, in shared.safetensors")
-    if about["inner"]:
-        if set(about["inner"]) != {"explained"} or "explained" not in dict(kind.inner_kinds()):
+    if header["inner"]:
+        if set(header["inner"]) != {"explained"} or "explained" not in dict(kind.inner_kinds()):
             raise RefusedInput(f"store {str(store)!r}", "inner bundles", "`explained`")
-        given["explained"] = _read(piece, "explained")
+        members["explained"] = _read(piece, "explained")
     else:
-        given["samples"] = _samples(store, piece.number, piece.last - piece.first)
-    for name, axis in about["axes"].items():
+        members["samples"] = _samples(store, piece.number, piece.last - piece.first)
+    for name, axis in header["axes"].items():
         if name not in AXES or not isinstance(axis, dict):
             raise RefusedInput(f"store {str(store)!r}", f"axis {name!r}", f"{list(AXES)}")
-        if not (about["inner"] and name == "concepts"):
-            given[name] = axis_from(AXES[name], axis, str(store))
+        if not (header["inner"] and name == "concepts"):
+            members[name] = axis_from(AXES[name], axis, str(store))
     try:
-        return kind(**given)
+        return kind(**members)
     except TypeError as error:
         raise RefusedInput(f"store {str(store)!r}", str(error), "all its arrays") from error
 
@@ -218,12 +218,12 @@ def _samples(store: Store, number: int, rows: int) -> Samples:
     columns = read_parquet_from(store.read(name), name)
     if not set(columns) <= set(SAMPLES) or "index" not in columns or len(columns["index"]) != rows:
         raise RefusedInput(f"{name} of {str(store)!r}", f"{sorted(columns)}", f"{rows} rows")
-    given = {
+    arrays = {
         field: np.asarray(columns[column])
         for field, column in zip(("index", "ids", "clusters"), SAMPLES, strict=True)
         if column in columns
     }
-    return Samples(**given)
+    return Samples(**arrays)
 
 
 def samples_name(number: int) -> str:

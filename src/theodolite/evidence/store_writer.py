@@ -88,10 +88,10 @@ class EvidenceWriter:
 
     def _check(self, evidence: Evidence) -> None:
         """All batches have the same arrays and names, and the same of what samples share."""
-        about = _description(evidence)
+        description = _description(evidence)
         if not self._bundle:
-            self._bundle = about
-        _check_same(self._bundle, about)
+            self._bundle = description
+        _check_same(self._bundle, description)
         for inner, bundle in _bundles(evidence):
             for name, values in _arrays(bundle, per_sample=False):
                 known = self._shared.setdefault(place_of(inner, name), values)

@@ -24,8 +24,8 @@ def outputs_of(evidence: SurrogateEvidence) -> Float[np.ndarray, "samples classe
     """What the network puts out."""
     if evidence.outputs is not None:
         return np.asarray(evidence.outputs, float)
-    found = working(evidence.embeddings) @ working(evidence.head).T
-    return np.asarray(found + bias_of(evidence), float)
+    outputs = working(evidence.embeddings) @ working(evidence.head).T
+    return np.asarray(outputs + bias_of(evidence), float)
 
 
 def bias_of(evidence: SurrogateEvidence) -> Float[np.ndarray, " classes"]:
@@ -78,16 +78,16 @@ def ideal(evidence: SurrogateEvidence) -> SurrogateEvidence:
 
 def random_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
     """The concepts as they are, each with an importance drawn from 0 to 1."""
-    given = np.asarray(evidence.importances)
-    drawn = np.random.default_rng(seed).random(given.shape)
-    return replace(evidence, importances=np.where(np.isnan(given), np.nan, drawn))
+    importances = np.asarray(evidence.importances)
+    draws = np.random.default_rng(seed).random(importances.shape)
+    return replace(evidence, importances=np.where(np.isnan(importances), np.nan, draws))
 
 
 def pool_of_samples(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
     """What random concepts take from other samples."""
     names = STORED if evidence.embeddings is not None else (*STORED, "projections")
-    given = {name: np.asarray(getattr(evidence, name)) for name in names if evidence.has(name)}
-    return pool_of(np.asarray(evidence.samples.index), given)
+    arrays = {name: np.asarray(getattr(evidence, name)) for name in names if evidence.has(name)}
+    return pool_of(np.asarray(evidence.samples.index), arrays)
 
 
 def random_concepts(
@@ -118,9 +118,9 @@ def random_concepts(
 
 def shuffled_importances(evidence: SurrogateEvidence, seed: int) -> SurrogateEvidence:
     """The importances dealt out anew over all concepts and classes."""
-    given = np.asarray(evidence.importances)
-    table, there = given.copy(), ~np.isnan(given)
-    table[there] = np.random.default_rng(seed).permutation(given[there])
+    importances = np.asarray(evidence.importances)
+    table, there = importances.copy(), ~np.isnan(importances)
+    table[there] = np.random.default_rng(seed).permutation(importances[there])
     return replace(evidence, importances=table)
 
 
@@ -140,7 +140,7 @@ def always_the_average(
     outputs = outputs_of(evidence)
     known = sum_of_outputs(evidence) if sums is None else sums
     average = np.asarray(known["outputs"] / max(int(known["samples"]), 1))
-    given = np.asarray(evidence.importances)
+    importances = np.asarray(evidence.importances)
     same = np.broadcast_to(average, outputs.shape)
     stored: dict[str, Any] = {
         name: same for name in ("learned", "linearised") if evidence.has(name)
@@ -149,7 +149,7 @@ def always_the_average(
         evidence,
         outputs=outputs,
         bias=average,
-        importances=np.where(np.isnan(given), np.nan, 0.0),
+        importances=np.where(np.isnan(importances), np.nan, 0.0),
         rebuilt=same,
         **stored,
     )

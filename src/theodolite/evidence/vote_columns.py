@@ -118,44 +118,49 @@ def checked(table: TableName, columns: Table) -> dict[str, list[Any]]:
     odd = [name for name in columns if name not in expected]
     missing = [name for name in expected if name not in columns]
     if odd or missing:
-        came = f"no column {missing[0]!r}" if missing else f"a column {odd[0]!r}"
-        raise EvidenceError(f"table {table}", came, f"columns {', '.join(expected)}")
-    found = {name: list(columns[name]) for name in expected}
-    lengths = {name: len(values) for name, values in found.items()}
+        got = f"no column {missing[0]!r}" if missing else f"a column {odd[0]!r}"
+        raise EvidenceError(f"table {table}", got, f"columns {', '.join(expected)}")
+    ordered_columns = {name: list(columns[name]) for name in expected}
+    lengths = {name: len(values) for name, values in ordered_columns.items()}
     if len(set(lengths.values())) > 1:
         raise EvidenceError(f"table {table}", f"lengths {lengths}", "columns of one length")
     for column in TABLES[table]:
-        for row, value in enumerate(found[column.name]):
+        for row, value in enumerate(ordered_columns[column.name]):
             _check(table, column, row, value)
-    _check_once(table, found)
-    _check_meaning(table, found)
-    return found
+    _check_once(table, ordered_columns)
+    _check_meaning(table, ordered_columns)
+    return ordered_columns
 
 
 def checked_together(tables: Mapping[TableName, Table]) -> dict[TableName, dict[str, list[Any]]]:
     """All four tables, each checked, and what one says of another."""
-    found = {name: checked(name, tables[name]) for name in TABLES}
-    about = {
+    checked_tables = {name: checked(name, tables[name]) for name in TABLES}
+    instances = {
         key: (picture, technique)
         for key, picture, technique in zip(
-            *(found["instances"][n] for n in ("instance", "picture_key", "technique")), strict=True
+            *(checked_tables["instances"][n] for n in ("instance", "picture_key", "technique")),
+            strict=True,
         )
     }
     for name in ("votes", "baselines", "boxes"):
-        strange = next((key for key in found[name]["instance"] if key not in about), None)
+        strange = next(
+            (key for key in checked_tables[name]["instance"] if key not in instances), None
+        )
         if strange is not None:
             raise EvidenceError(f"table {name}", f"instance {strange!r}", "one of `instances`")
-    votes = found["votes"]
-    for key, *said in zip(
+    votes = checked_tables["votes"]
+    for key, *details in zip(
         *(votes[n] for n in ("instance", "picture_key", "technique")), strict=True
     ):
-        if tuple(said) != about[key]:
-            raise EvidenceError("table votes", f"{said} of {key!r}", f"{list(about[key])}")
-    said_before = set(_keys("baselines", found["baselines"]))
-    for pair in zip(found["boxes"]["instance"], found["boxes"]["participant"], strict=True):
-        if pair not in said_before:
+        if tuple(details) != instances[key]:
+            raise EvidenceError("table votes", f"{details} of {key!r}", f"{list(instances[key])}")
+    baseline_keys = set(_keys("baselines", checked_tables["baselines"]))
+    for pair in zip(
+        checked_tables["boxes"]["instance"], checked_tables["boxes"]["participant"], strict=True
+    ):
+        if pair not in baseline_keys:
             raise EvidenceError("table boxes", f"boxes of {pair}", "a row of `baselines` for them")
-    return found
+    return checked_tables
 
 
 def _check(table: str, column: VoteColumn, row: int, value: Any) -> None:
@@ -200,11 +205,13 @@ def _check_meaning(table: TableName, columns: Table) -> None:
     if table != "instances":
         return
     rows = zip(*(columns[n] for n in ("modality", "map", "concepts")), strict=True)
-    for row, (modality, drawn, concepts) in enumerate(rows):
+    for row, (modality, saliency_map, concepts) in enumerate(rows):
         where = f"table instances, row {row}"
         if modality not in MODALITIES:
             raise EvidenceError(where, f"modality {modality!r}", f"one of {MODALITIES}")
-        if (drawn is None) != (modality == "concept") or (concepts is None) == (drawn is None):
+        if (saliency_map is None) != (modality == "concept") or (concepts is None) == (
+            saliency_map is None
+        ):
             raise EvidenceError(where, "another explanation", "a map, or concepts, as `modality`")
         if concepts is not None:
             concepts_from(concepts, where)
@@ -217,16 +224,16 @@ def concepts_from(text: str, where: str) -> dict[str, float]:
     {'beak': 0.5}
     """
     try:
-        found = json.loads(text)
+        concepts = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise EvidenceError(where, "broken JSON", "concept: value") from error
-    numbers = isinstance(found, dict) and all(
+    numbers = isinstance(concepts, dict) and all(
         isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
-        for v in found.values()
+        for v in concepts.values()
     )
-    if not numbers or not found:
+    if not numbers or not concepts:
         raise EvidenceError(where, f"{text!r}"[:60], "an object, concept: value")
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in concepts.items()}
 
 
 def concepts_text(concepts: Mapping[str, float]) -> str:

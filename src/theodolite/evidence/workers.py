@@ -57,7 +57,7 @@ class Workers(Protocol):
     def missing(self) -> frozenset[int]:
         """The items of the last work that failed for good, by their numbers."""
 
-    def once(self, about: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
+    def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
         """Work that cannot be cut, done here; what it gave is kept like any piece."""
 
 
@@ -104,13 +104,13 @@ class SerialWorkers:
     def missing(self) -> frozenset[int]:
         return frozenset()
 
-    def once(self, about: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
-        del about, digest
+    def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
+        del description, digest
         return do()
 
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
         tree = Tree(merge)
-        for given in self.each(work):
-            tree.add(given, 1)
-        found: Arrays | None = tree.whole()
-        return found
+        for arrays in self.each(work):
+            tree.add(arrays, 1)
+        whole: Arrays | None = tree.whole()
+        return whole

@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image
 
 from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 
 SMALLEST = 8
 """Pixels on a side: the blur looks seven pixels past each edge, at a mirror image."""
@@ -81,13 +82,9 @@ def perturbed(
     colours = picture.convert("RGB")
     if number == 11:
         return _masked(colours, int(magnitude), seed)
-    try:
-        import torch  # noqa: PLC0415
-        from torchvision import transforms  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "perturbed", "no torchvision", "it", "Install it: pip install 'theodolite[torch]'."
-        ) from error
+    transforms = require("torchvision.transforms", "perturbed", "torch")
+    import torch  # noqa: PLC0415
+
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         changed: Image.Image = _change(transforms, number, magnitude, colours.size)(colours)

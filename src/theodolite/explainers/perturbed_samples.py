@@ -53,7 +53,7 @@ def same_prediction(
         raise EvidenceError("tries", f"{tries}", "at least 1")
     (before,) = _classes(predict, [picture])
     looked_at = 0
-    for number, key in _drawn(seed):
+    for number, key in _shuffle_perturbations(seed):
         # the first one mostly fits: the others are made only if it does not
         for magnitudes in ([1.0], [SMALLER**k for k in range(1, tries)]):
             changed = [perturbed(picture, number, magnitude=m, seed=key) for m in magnitudes]
@@ -79,19 +79,19 @@ def different_prediction(
     """
     classes = _classes(predict, [picture, *others])
     before = classes[0]
-    number, key = _drawn(seed)[0]
+    number, key = _shuffle_perturbations(seed)[0]
     looked_at = 0
 
     def first_other(
         changed: list[Image.Image], magnitudes: Sequence[float], number: int
     ) -> PerturbedSample | None:
-        found = _classes(predict, changed)
-        fits = np.flatnonzero(found != before)
+        predictions = _classes(predict, changed)
+        fits = np.flatnonzero(predictions != before)
         if not len(fits):
             return None
         k = int(fits[0])
         which = (number, magnitudes[k])
-        return _sample(picture, changed[k], which, looked_at + k + 1, int(found[k]))
+        return _sample(picture, changed[k], which, looked_at + k + 1, int(predictions[k]))
 
     changed = [perturbed(picture, number, magnitude=m, seed=key) for m in LARGER]
     if sample := first_other(changed, LARGER, number):
@@ -99,20 +99,20 @@ def different_prediction(
     looked_at += len(LARGER)
     apart = np.flatnonzero(classes[1:] != before)
     for i in np.random.default_rng([seed, 1]).permutation(apart):
-        mixed = [mixed_up(picture, others[i], weight) for weight in WEIGHTS]
+        mixed = [mix_up(picture, others[i], weight) for weight in WEIGHTS]
         if sample := first_other(mixed, WEIGHTS, MIX_UP):
             return sample
         looked_at += len(WEIGHTS)
     return None
 
 
-def mixed_up(picture: Image.Image, other: Image.Image, weight: float) -> Image.Image:
+def mix_up(picture: Image.Image, other: Image.Image, weight: float) -> Image.Image:
     """(1 - weight) of the picture and ``weight`` of the other one, at the picture's size."""
     beside = other.convert("RGB").resize(picture.size, Image.Resampling.BICUBIC)
     return Image.blend(picture.convert("RGB"), beside, weight)
 
 
-def _drawn(seed: int) -> list[tuple[int, int]]:
+def _shuffle_perturbations(seed: int) -> list[tuple[int, int]]:
     """The numbers of the perturbations in a random order, each with a seed of its own."""
     random = np.random.default_rng([seed, 0])
     order = random.permutation(len(PERTURBATIONS))
@@ -123,10 +123,10 @@ def _drawn(seed: int) -> list[tuple[int, int]]:
 def _classes(predict: Predict, pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
     if not pictures:
         return np.empty(0, np.int64)
-    found = predict(pictures)
-    if len(found) != len(pictures):
-        raise EvidenceError("predict", f"{len(found)} classes", f"{len(pictures)}, one a picture")
-    return found
+    classes = predict(pictures)
+    if len(classes) != len(pictures):
+        raise EvidenceError("predict", f"{len(classes)} classes", f"{len(pictures)}, one a picture")
+    return classes
 
 
 def _sample(

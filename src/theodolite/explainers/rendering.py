@@ -39,7 +39,9 @@ def heatmap(
         values: How the map is put into 0 to 1.
     """
     _check(picture, relevance)
-    place = np.minimum((coloured(relevance, values) * COLOURS).astype(np.int64), COLOURS - 1)
+    place = np.minimum(
+        (colour_positions(relevance, values) * COLOURS).astype(np.int64), COLOURS - 1
+    )
     mixed = 0.5 * bwr()[place] + 0.5 * picture
     return np.asarray(mixed / mixed.max() * 255).astype(np.uint8)
 
@@ -47,24 +49,24 @@ def heatmap(
 def masked_picture(picture: Picture, relevance: Map) -> UInt8[np.ndarray, "rows columns 3"]:
     """The picture times its map: what does not matter is dark. The map is cut off at 0 and 1."""
     _check(picture, relevance)
-    shown = np.asarray(picture, np.float64) * np.clip(relevance, 0, 1)[..., None]
-    return np.asarray(np.rint(shown * 255)).astype(np.uint8)
+    product = np.asarray(picture, np.float64) * np.clip(relevance, 0, 1)[..., None]
+    return np.asarray(np.rint(product * 255)).astype(np.uint8)
 
 
-def coloured(relevance: Map, values: Values) -> Float[np.ndarray, "rows columns"]:
+def colour_positions(relevance: Map, values: Values) -> Float[np.ndarray, "rows columns"]:
     """A map as places on the scale of colours, 0 to 1."""
-    given = np.asarray(relevance, np.float64)
-    largest = float(np.abs(given).max(initial=0.0)) or 1.0
+    numbers = np.asarray(relevance, np.float64)
+    largest = float(np.abs(numbers).max(initial=0.0)) or 1.0
     if values == "signed":
-        return 0.5 + given / largest / 2
+        return 0.5 + numbers / largest / 2
     if values == "as they are":
-        return np.clip(given, 0, 1)
+        return np.clip(numbers, 0, 1)
     if values == "paper lime":
-        if not np.isin(given, (-1, 0, 1)).all():
+        if not np.isin(numbers, (-1, 0, 1)).all():
             raise EvidenceError("relevance", "other values", "-1, 0 and 1, as of LIME's segments")
-        return (given + 1) * 0.49
+        return (numbers + 1) * 0.49
     if values == "paper shap":
-        return np.clip(given / largest, 0, 1)
+        return np.clip(numbers / largest, 0, 1)
     raise EvidenceError(
         "values", repr(values), "'signed', 'as they are', 'paper lime' or 'paper shap'"
     )
@@ -110,7 +112,7 @@ def sentence(
     return ", ".join(sorted(size, key=lambda name: (size[name], name))[:n])
 
 
-def weighted(
+def weighted_embedding(
     concepts: Mapping[str, float],
     embed: Callable[[Sequence[str]], Float[np.ndarray, "concepts dimensions"]],
 ) -> Float[np.ndarray, " dimensions"]:
@@ -130,11 +132,11 @@ def weighted(
 
 def _as_published(concepts: Mapping[str, float], *, distances: bool) -> list[str]:
     start = FAR if distances else 0.0
-    found = {
+    values = {
         name: max([start, *(abs(value) for other, value in concepts.items() if name in other)])
         for name in concepts
     }
-    pairs = sorted((value, name) for name, value in found.items())
+    pairs = sorted((value, name) for name, value in values.items())
     return [name for _, name in (pairs if distances else reversed(pairs))]
 
 

@@ -48,13 +48,13 @@ def correlation_study(
     """
     if draws < 2:
         raise EvidenceError("draws", f"{draws}", "at least 2")
-    given = [np.asarray(part, float) for pair in (score, other) for part in pair]
-    usable = ~np.isnan(given).any(axis=0)
+    arrays = [np.asarray(part, float) for pair in (score, other) for part in pair]
+    usable = ~np.isnan(arrays).any(axis=0)
     n = int(usable.sum())
     if n < 4:
         return Correlation(NAN, NAN, NAN, NAN, n, draws)
     random = np.random.default_rng(seed)
-    a, of_a, b, of_b = (part[usable] for part in given)
+    a, of_a, b, of_b = (part[usable] for part in arrays)
     x = np.maximum(random.normal(a, of_a, (draws, n)), 0.0)
     y = np.maximum(random.normal(b, of_b, (draws, n)), 0.0)
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)

@@ -115,11 +115,15 @@ def sanity_record(study: SanitySpec, models: Sequence[ComparedRecord]) -> Sanity
         return SanityRecord(title=study.title, rows=[], paper=study.paper)
     rows = []
     for score in settings[ORDER[0]].scores:
-        found = {
+        setting_scores = {
             name: score_named(model, score.metric, **score.options)
             for name, model in settings.items()
         }
-        values = {name: _seeds(one) for name, one in found.items() if one is not None}
+        values = {
+            name: _seeds(setting_score)
+            for name, setting_score in setting_scores.items()
+            if setting_score is not None
+        }
         if set(ORDER) <= set(values):
             rows.append(_row(score, values, study))
     return SanityRecord(title=study.title, rows=rows, paper=study.paper)
@@ -129,16 +133,16 @@ def _row(score: ScoreRecord, values: dict[str, np.ndarray], study: SanitySpec) -
     n = max(len(each) for each in values.values())
     # a setting without chance has one value for all seeds
     filled = {name: tuple(np.resize(each, n).tolist()) for name, each in values.items()}
-    found = judged(score.metric, score.options, score.better, filled)
+    measure = judged(score.metric, score.options, score.better, filled)
     surrogate = str(score.options.get("surrogate", ""))
     return SanityRow(
         metric=score.metric,
         surrogate=surrogate,
         better=score.better,
         values={name: _mean(np.asarray(each)) for name, each in filled.items()},
-        outcome=found.outcome,
-        order=[_step(step) for step in found.order],
-        planted=[_step(step) for step in found.planted],
+        outcome=measure.outcome,
+        order=[_step(step) for step in measure.order],
+        planted=[_step(step) for step in measure.planted],
         operations=_operations(surrogate, study),
     )
 
@@ -222,13 +226,13 @@ def curve_record(study: CurveSpec, models: Sequence[ComparedRecord]) -> CurveRec
     lines = []
     own = [m for m in models if m.about.get("kind") == "method"]
     for method in dict.fromkeys(str(m.about["method"]) for m in own):
-        found = [
+        pairs = [
             (m, score_named(m, study.metric, surrogate="linear") or score_named(m, study.metric))
             for m in own
             if m.about["method"] == method
         ]
         scored = sorted(
-            ((int(m.about["concepts"]), s) for m, s in found if s is not None),
+            ((int(m.about["concepts"]), s) for m, s in pairs if s is not None),
             key=lambda pair: pair[0],
         )
         values = [_mean(_seeds(score)) for _, score in scored]

@@ -128,24 +128,24 @@ def write_studies(
     evidence: Sequence[Sequence[Evidence]] = (),
 ) -> None:
     """Answer the spec's questions about several models."""
-    found: list[StudyRecord] = []
+    records: list[StudyRecord] = []
     for study in spec.studies:
         match study:
             case CriterionSpec():
-                found += _criteria(study, models)
+                records += _criteria(study, models)
             case CorrelationSpec():
-                found.append(_correlation(study, models))
+                records.append(_correlation(study, models))
             case SanitySpec():
-                found.append(sanity_record(study, models))
+                records.append(sanity_record(study, models))
             case LayersSpec():
-                found.append(layers_record(study, models))
+                records.append(layers_record(study, models))
             case CurveSpec():
-                found.append(curve_record(study, models))
+                records.append(curve_record(study, models))
             case ScoreCorrelationsSpec():
-                found.append(_between_scores(study, models, evidence))
+                records.append(_between_scores(study, models, evidence))
             case VoteCorrelationsSpec():
-                found.append(_with_votes(study, models, evidence))
-    write_record(path, StudiesFile(studies=found))
+                records.append(_with_votes(study, models, evidence))
+    write_record(path, StudiesFile(studies=records))
 
 
 def _between_scores(
@@ -159,8 +159,8 @@ def _between_scores(
         for model, bundles in zip(models, evidence, strict=True)
         if not (study.without and matches(model, study.without))
     ]
-    named = [(name, requests_named([one])[0]) for name, one in study.metrics.items()]
-    return score_correlations(study.title, named, chosen)
+    requests = [(name, requests_named([metric])[0]) for name, metric in study.metrics.items()]
+    return score_correlations(study.title, requests, chosen)
 
 
 def _with_votes(
@@ -174,9 +174,9 @@ def _with_votes(
     return vote_correlations(study.title, study.aggregate, named)
 
 
-def matches(model: ComparedRecord, wanted: Filter) -> bool:
+def matches(model: ComparedRecord, conditions: Filter) -> bool:
     """Whether a model is what a filter asks for."""
-    return all(k in model.about and model.about[k] == v for k, v in wanted.items())
+    return all(k in model.about and model.about[k] == v for k, v in conditions.items())
 
 
 def _repeats(model: ComparedRecord, metric: str, *, excess: bool = False) -> np.ndarray:
@@ -263,13 +263,13 @@ def _pair(
     )
 
 
-def _difference(metric: str, found: GroupDifference) -> DifferenceRecord:
+def _difference(metric: str, group_difference: GroupDifference) -> DifferenceRecord:
     return DifferenceRecord(
         metric=metric,
-        value=written(found.value),
-        low=written(found.low),
-        high=written(found.high),
-        p=written(found.p),
+        value=written(group_difference.value),
+        low=written(group_difference.low),
+        high=written(group_difference.high),
+        p=written(group_difference.p),
     )
 
 
@@ -279,15 +279,15 @@ def _correlation(study: CorrelationSpec, models: Sequence[ComparedRecord]) -> Co
     for metric in study.metrics:
         pairs = [(_mean_and_error(m, metric), _mean_and_error(m, study.against)) for m in chosen]
         x, y = (np.array([pair[i] for pair in pairs]).reshape(-1, 2).T for i in (0, 1))
-        found = correlation_study((x[0], x[1]), (y[0], y[1]))
+        correlation = correlation_study((x[0], x[1]), (y[0], y[1]))
         rows.append(
             CorrelationRowRecord(
                 metric=metric,
-                r=written(found.r),
-                low=written(found.low),
-                high=written(found.high),
-                p=written(found.p),
-                n=found.n,
+                r=written(correlation.r),
+                low=written(correlation.low),
+                high=written(correlation.high),
+                p=written(correlation.p),
+                n=correlation.n,
                 paper=study.paper.get(metric),
             )
         )

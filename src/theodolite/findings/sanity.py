@@ -72,17 +72,17 @@ class MeasureOrder:
 
         Undecided where seeds do not tell two of them apart: more seeds may.
         """
-        found = {step.found for step in self.order}
-        if found <= {"worse"}:
+        outcomes = {step.found for step in self.order}
+        if outcomes <= {"worse"}:
             return "passes"
-        return "fails" if found & {"the same", "better"} else "undecided"
+        return "fails" if outcomes & {"the same", "better"} else "undecided"
 
     def __str__(self) -> str:
-        said = ", ".join(str(v) for v in self.options.values())
+        options_text = ", ".join(str(v) for v in self.options.values())
         means = "  ".join(f"{np.mean(self.values[name]):8.3f}" for name in ORDER)
         failed = [s for s in (*self.order, *self.planted) if not s.holds]
         why = "; ".join(f"{s.less}: {s.found}, not {s.expected}" for s in failed)
-        name = f"{self.measure} ({said})" if said else self.measure
+        name = f"{self.measure} ({options_text})" if options_text else self.measure
         return f"{self.outcome:9s}  {name:50s} {means}  {why}".rstrip()
 
 
@@ -94,7 +94,7 @@ class Sanity:
 
     def __str__(self) -> str:
         heads = "  ".join(f"{name.split()[-1][:8]:>8s}" for name in ORDER)
-        return "\n".join([f"{'':61s} {heads}", *(str(one) for one in self.measures)])
+        return "\n".join([f"{'':61s} {heads}", *(str(measure) for measure in self.measures)])
 
 
 def sanity_check(
@@ -117,9 +117,9 @@ def sanity_check(
     ['passes', 'fails']
     """
     if not len(seeds) or len(head) < 2:
-        came = f"{len(seeds)} seeds and {len(head)} outputs"
-        raise EvidenceError("sanity_check", came, "some seeds and at least 2 outputs")
-    given = SurrogateEvidence(
+        got = f"{len(seeds)} seeds and {len(head)} outputs"
+        raise EvidenceError("sanity_check", got, "some seeds and at least 2 outputs")
+    evidence = SurrogateEvidence(
         importances=np.ones((1, len(head))),
         projections=np.ones((len(embeddings), 1)),
         embeddings=embeddings,
@@ -127,44 +127,46 @@ def sanity_check(
         bias=bias,
         labels=labels,
     )
-    found: dict[int, dict[str, tuple[float, ...]]] = {}
+    by_measure: dict[int, dict[str, tuple[float, ...]]] = {}
     measures: list[tuple[Metric, dict[str, Any]]] = []
     for name, make in SETTINGS.items():
-        drawn = [seeds[0]] if name in WITHOUT_CHANCE and learned is None else seeds
+        setting_seeds = [seeds[0]] if name in WITHOUT_CHANCE and learned is None else seeds
         rows = []
-        for seed in drawn:
-            made = make(given, seed)
+        for seed in setting_seeds:
+            setting_evidence = make(evidence, seed)
             if learned is not None:
-                made = replace(made, learned=learned(made, seed))
-            measures = measures or list(_measures(made))
-            rows.append([_value(entry, options, made) for entry, options in measures])
+                setting_evidence = replace(
+                    setting_evidence, learned=learned(setting_evidence, seed)
+                )
+            measures = measures or list(_measures(setting_evidence))
+            rows.append([_value(metric, options, setting_evidence) for metric, options in measures])
         for number, values in enumerate(zip(*rows, strict=True)):
             filled = values if len(values) == len(seeds) else values * len(seeds)
-            found.setdefault(number, {})[name] = filled
+            by_measure.setdefault(number, {})[name] = filled
     return Sanity(
         tuple(
-            judged(entry.name, options, entry.better, found[number])
-            for number, (entry, options) in enumerate(measures)
+            judged(metric.name, options, metric.better, by_measure[number])
+            for number, (metric, options) in enumerate(measures)
         )
     )
 
 
 def _measures(evidence: SurrogateEvidence) -> Iterator[tuple[Metric, dict[str, Any]]]:
     """Every measure that tells explanations apart, with every surrogate that is there."""
-    for entry in catalogue().values():
-        if entry.needs is not SurrogateEvidence or entry.name == "linearisation_error":
+    for metric in catalogue().values():
+        if metric.needs is not SurrogateEvidence or metric.name == "linearisation_error":
             continue
         choices: list[dict[str, Any]] = [{}]
-        if "surrogate" in entry.options():
+        if "surrogate" in metric.options():
             choices = [{"surrogate": s} for s in ("linear", "rebuilt", "learned")]
         for options in choices:
-            if not entry.missing(evidence, options):
-                yield entry, options
+            if not metric.missing(evidence, options):
+                yield metric, options
 
 
-def _value(entry: Metric, options: dict[str, Any], evidence: SurrogateEvidence) -> float:
+def _value(metric: Metric, options: dict[str, Any], evidence: SurrogateEvidence) -> float:
     """A score; of details the mean of what is defined, as in the score itself."""
-    each = np.asarray(entry.state.of(evidence, **options).value()).ravel()
+    each = np.asarray(metric.state.of(evidence, **options).value()).ravel()
     known = each[~np.isnan(each)]
     return float(known.mean()) if len(known) else float("nan")
 
@@ -197,13 +199,13 @@ def _step(
     interval = mean_interval(lost, 0.95, "seeds")
     low, high = (mean, mean) if interval is None else (interval.low, interval.high)
     if np.isnan(mean):
-        found = "not told apart"
+        outcome = "not told apart"
     elif np.abs(lost).max() <= 1e-5 * size:
-        found = "the same"
+        outcome = "the same"
     elif len(lost) < 2:  # a single draw of chance proves nothing
-        found = "not told apart"
+        outcome = "not told apart"
     elif low > 0:
-        found = "worse"
+        outcome = "worse"
     else:
-        found = "better" if high < 0 else "not told apart"
-    return Step(more, less, expected, found, mean, low, high)  # type: ignore[arg-type]
+        outcome = "better" if high < 0 else "not told apart"
+    return Step(more, less, expected, outcome, mean, low, high)  # type: ignore[arg-type]

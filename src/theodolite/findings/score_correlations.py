@@ -48,7 +48,7 @@ FEWEST = 10
 
 
 def score_correlations(
-    title: str, named: Sequence[tuple[str, MetricRequest]], models: Sequence[Sequence[Evidence]]
+    title: str, requests: Sequence[tuple[str, MetricRequest]], models: Sequence[Sequence[Evidence]]
 ) -> ScoreCorrelationsRecord:
     """Spearman's correlation of each pair of scores over all explanations.
 
@@ -56,7 +56,7 @@ def score_correlations(
     z is that of resampling pictures plus that of resampling methods, and Student's t has the
     degrees of freedom of the fewer. P-values are corrected for the number of pairs (Holm).
     """
-    values = {name: _each(request, models) for name, request in named}
+    values = {name: _explanation_scores(request, models) for name, request in requests}
     pictures = np.concatenate(
         [np.asarray(bundles[0].samples.index, np.int64) for bundles in models]
     )
@@ -116,18 +116,18 @@ def _error(row: CorrelationRow) -> float:
     return float((ends[1] - ends[0]) / 2 / ndtri(0.975))
 
 
-def _each(request: MetricRequest, models: Sequence[Sequence[Evidence]]) -> np.ndarray:
+def _explanation_scores(request: MetricRequest, models: Sequence[Sequence[Evidence]]) -> np.ndarray:
     """What each explanation scores, the better the higher; NaN where undefined."""
-    found = []
+    scores = []
     for bundles in models:
         own = next((b for b in bundles if type(b) is request.metric.needs), None)
         lacking = own is None or request.metric.missing(own, request.options)
         if lacking or not issubclass(request.metric.state, SampleMean):
-            found.append(np.full(len(bundles[0]), np.nan))
+            scores.append(np.full(len(bundles[0]), np.nan))
             continue
         each = request.metric.state.each(own, **request.options)
         value = ratio(each.part, each.whole)
         value[~each.asked] = np.nan
-        found.append(value)
+        scores.append(value)
     sign = 1.0 if request.metric.better == "higher" else -1.0
-    return sign * np.concatenate(found)
+    return sign * np.concatenate(scores)

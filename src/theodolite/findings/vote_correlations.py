@@ -44,7 +44,7 @@ def vote_correlations(
     title: str, aggregate: Aggregate, models: Sequence[tuple[str, Sequence[Evidence]]]
 ) -> VoteCorrelationsRecord:
     """Tables 1, 9 and 10 of the paper for whatever was measured; once for each set of ratings."""
-    found: list[CorrelationRow] = []
+    correlations: list[CorrelationRow] = []
     for name, bundles in models:
         rated = next((b for b in bundles if isinstance(b, RatingEvidence)), None)
         if rated is None or rated.measured is None:
@@ -53,17 +53,17 @@ def vote_correlations(
         columns = np.asarray(rated.measured, float)
         scores = {m: columns[:, at] for at, m in enumerate(rated.measures.names)}
         clusters = rated.samples.clusters
-        found += correlation_table(
+        correlations += correlation_table(
             scores, {name: votes}, correction="none",
             clusters=None if clusters is None else np.unique(clusters, return_inverse=True)[1],
         )  # fmt: skip
-    adjusted = corrected(np.array([row.p for row in found]), "holm")
+    adjusted = corrected(np.array([row.p for row in correlations]), "holm")
     rows = [
         VoteCorrelationRow(
             measure=row.score, votes=row.question, method=row.method, r=written(row.coefficient),
             low=written(row.low), high=written(row.high), p=written(row.p), corrected_p=written(p),
             n=row.n,
         )
-        for row, p in zip(found, adjusted, strict=True)
+        for row, p in zip(correlations, adjusted, strict=True)
     ]  # fmt: skip
     return VoteCorrelationsRecord(title=title, aggregate=aggregate, rows=rows)

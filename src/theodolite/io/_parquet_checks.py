@@ -54,21 +54,21 @@ def _names_types(footer: bytes) -> bool:
     return False
 
 
-def check_sizes(about: Any, what: str) -> None:
-    """Refuse a table that says it is too large; ``about`` is what pyarrow read in the footer."""
-    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+def check_sizes(metadata: Any, what: str) -> None:
+    """Refuse a table that says it is too large; ``metadata`` is what pyarrow read in the footer."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     columns = [group.column(i) for group in groups for i in range(group.num_columns)]
     values = sum(column.num_values for column in columns)
     fixed = sum(
-        about.schema.column(i).length * group.column(i).num_values
+        metadata.schema.column(i).length * group.column(i).num_values
         for group in groups
         for i in range(group.num_columns)
-        if about.schema.column(i).physical_type == "FIXED_LEN_BYTE_ARRAY"
+        if metadata.schema.column(i).physical_type == "FIXED_LEN_BYTE_ARRAY"
     )
     largest = max((column.total_uncompressed_size for column in columns), default=0)
-    if about.num_columns > MAX_COLUMNS or max(values, about.num_rows) > MAX_VALUES:
-        came = f"{about.num_rows:,} rows, {about.num_columns:,} columns, {values:,} values"
-        raise RefusedInput(what, came, f"at most {MAX_VALUES:,} values")
+    if metadata.num_columns > MAX_COLUMNS or max(values, metadata.num_rows) > MAX_VALUES:
+        got = f"{metadata.num_rows:,} rows, {metadata.num_columns:,} columns, {values:,} values"
+        raise RefusedInput(what, got, f"at most {MAX_VALUES:,} values")
     if max(largest, *(group.total_byte_size for group in groups), 0) > MAX_GROUP_BYTES:
         raise RefusedInput(what, "a group of rows that is too large", f"{MAX_GROUP_BYTES:,} bytes")
     if max(fixed, sum(group.total_byte_size for group in groups)) > MAX_UNPACKED_BYTES:

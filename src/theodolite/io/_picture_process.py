@@ -60,7 +60,7 @@ def cleaned(content: bytes, longest: int) -> tuple[Image.Image, bool]:
             if getattr(picture, "is_animated", False) and not photograph:
                 raise Refused("an animation")
             turn = TURNS.get(_orientation(picture))
-            plain = _plain(picture, longest)
+            plain = _as_rgb(picture, longest)
     if turn is not None:
         plain = plain.transpose(turn)
     # a new picture: the old one carries its profile, comments and place names along
@@ -74,7 +74,7 @@ def _orientation(picture: Image.Image) -> int:
         return 1  # cameras write broken ones; the picture is as it is
 
 
-def _plain(picture: ImageFile.ImageFile, longest: int) -> Image.Image:
+def _as_rgb(picture: ImageFile.ImageFile, longest: int) -> Image.Image:
     """Red, green and blue, no larger than asked for; what is transparent is white."""
     coloured: Image.Image = picture
     if picture.mode.startswith("I"):  # 16 bits a pixel, which Pillow would cut off at 255
@@ -106,16 +106,16 @@ def main() -> None:
     Image.MAX_IMAGE_PIXELS = MAX_PIXELS  # Pillow warns above it, and here a warning is an error
     _warm_up()
     _confine()
-    given, said = sys.stdin.buffer, sys.stdout.buffer
-    said.write(READY)
-    said.flush()
-    while head := given.read(REQUEST.size):
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    stdout.write(READY)
+    stdout.flush()
+    while head := stdin.read(REQUEST.size):
         longest, size = REQUEST.unpack(head)
-        _answer(given.read(size), longest, said)
-        said.flush()
+        _answer(stdin.read(size), longest, stdout)
+        stdout.flush()
 
 
-def _answer(content: bytes, longest: int, said: BinaryIO) -> None:
+def _answer(content: bytes, longest: int, stdout: BinaryIO) -> None:
     _more_time()
     try:
         picture, photograph = cleaned(content, longest)
@@ -129,7 +129,7 @@ def _answer(content: bytes, longest: int, said: BinaryIO) -> None:
         kind, size, answer = b"R", (0, 0), b"more than fits into the memory it is given"
     except Exception:  # noqa: BLE001  a broken file may break a decoder in any way
         kind, size, answer = b"R", (0, 0), b"something that does not decode"
-    said.write(ANSWER.pack(kind, *size, len(answer)) + answer)
+    stdout.write(ANSWER.pack(kind, *size, len(answer)) + answer)
 
 
 def _warm_up() -> None:

@@ -21,8 +21,8 @@ def plainly(what: str) -> Iterator[None]:
     except (EvidenceError, MemoryError):
         raise
     except ImportError as error:
-        came = f"no {error.name or 'package'} here"
-        raise EvidenceError(what, came, "it, to read and write there", INSTALL) from error
+        got = f"no {error.name or 'package'} here"
+        raise EvidenceError(what, got, "it, to read and write there", INSTALL) from error
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         gone = "no such bucket" if "bucket does not exist" in str(error) else "nothing there"
         raise RefusedInput(what, gone, "a file") from error

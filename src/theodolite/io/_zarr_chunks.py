@@ -43,15 +43,15 @@ def read_file(
     if (index == LEFT_OUT).any():
         do = "If it was empty: save it again with write_empty_chunks=True."
         raise RefusedInput(what, "pieces that were left out", "all of it; it is cut off", do)
-    wanted = {}
+    extents = {}
     for at in np.ndindex(index.shape[:-1]):
         start, length = (int(n) for n in index[at])
         _check_packed(length, layout.chunk_bytes, what)
         if start + length > size:
             raise RefusedInput(what, "a piece past its end", "all of it; it is cut off")
         inner = (first + at[0], *at[1:])
-        wanted[inner] = (start, length)
-    packed = _pieces(store, name, wanted)
+        extents[inner] = (start, length)
+    packed = _pieces(store, name, extents)
     return {at: unpacked(content, layout, what) for at, content in packed.items()}
 
 
@@ -66,17 +66,17 @@ def _index(store: Store, name: str, size: int, layout: ChunkLayout, what: str) -
 
 
 def _pieces(
-    store: Store, name: str, wanted: dict[tuple[int, ...], tuple[int, int]]
+    store: Store, name: str, extents: dict[tuple[int, ...], tuple[int, int]]
 ) -> dict[tuple[int, ...], bytes]:
     """The bytes of chunks: in one go if they lie together."""
-    begin = min((start for start, _ in wanted.values()), default=0)
-    span = max((start + length for start, length in wanted.values()), default=0) - begin
-    if span > 2 * sum(length for _, length in wanted.values()):
-        return {place: store.read_part(name, *where) for place, where in wanted.items()}
+    begin = min((start for start, _ in extents.values()), default=0)
+    span = max((start + length for start, length in extents.values()), default=0) - begin
+    if span > 2 * sum(length for _, length in extents.values()):
+        return {place: store.read_part(name, *where) for place, where in extents.items()}
     content = memoryview(store.read_part(name, begin, span))
     return {
         place: bytes(content[start - begin : start - begin + length])
-        for place, (start, length) in wanted.items()
+        for place, (start, length) in extents.items()
     }
 
 
@@ -96,8 +96,8 @@ def unpacked(content: bytes, layout: ChunkLayout, what: str) -> np.ndarray:
             _unpack(packer, content, inside, what) if packer in PACKERS else _checked(content, what)
         )
     if len(content) != layout.chunk_bytes:
-        came = f"a piece of {len(content):,} bytes"
-        raise RefusedInput(what, came, f"{layout.chunk_bytes:,}, as its header says")
+        got = f"a piece of {len(content):,} bytes"
+        raise RefusedInput(what, got, f"{layout.chunk_bytes:,}, as its header says")
     if layout.dtype == np.bool_ and np.frombuffer(content, np.uint8).max(initial=0) > 1:
         raise RefusedInput(what, "flags that are neither 0 nor 1", "flags")
     shape = [layout.chunk[axis] for axis in layout.order]
@@ -116,16 +116,16 @@ def _unpack(packer: str, content: bytes, size: int, what: str) -> bytes:
 def _zstd(content: bytes, size: int) -> bytes:
     import pyarrow as pa  # noqa: PLC0415  slow, and it never writes more than it is told
 
-    found: bytes = pa.decompress(content, decompressed_size=size, codec="zstd", asbytes=True)
-    return found
+    data: bytes = pa.decompress(content, decompressed_size=size, codec="zstd", asbytes=True)
+    return data
 
 
 def _gzip(content: bytes, size: int) -> bytes:
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    found = unpacker.decompress(content, size + 1)
-    if len(found) != size or not unpacker.eof or unpacker.unused_data:
+    data = unpacker.decompress(content, size + 1)
+    if len(data) != size or not unpacker.eof or unpacker.unused_data:
         raise ValueError("another size")
-    return found
+    return data
 
 
 def _blosc(content: bytes, size: int) -> bytes:

@@ -81,12 +81,12 @@ def layout_of(content: bytes, what: str) -> ChunkLayout:
 def _layout(header: dict[str, Any], what: str) -> ChunkLayout:
     name = header["data_type"]
     if header["node_type"] != "array" or not isinstance(name, str) or name not in NUMBERS:
-        came = f"{header['node_type']} of {name}"
-        raise RefusedInput(what, came, "an array of numbers", "Save it as numbers.")
+        got = f"{header['node_type']} of {name}"
+        raise RefusedInput(what, got, "an array of numbers", "Save it as numbers.")
     extra = sorted(set(header) - KEYS)
     if extra or header.get("storage_transformers"):
-        came = f"{extra or 'storage transformers'}"
-        raise RefusedInput(what, came, "a plain array", "Save it again without.")
+        got = f"{extra or 'storage transformers'}"
+        raise RefusedInput(what, got, "a plain array", "Save it again without.")
     shape, dtype = _sizes(header["shape"], 0), np.dtype(name)
     grid, keys = header["chunk_grid"], header["chunk_key_encoding"]
     separator = keys.get("configuration", {}).get("separator", "/")
@@ -96,12 +96,12 @@ def _layout(header: dict[str, Any], what: str) -> ChunkLayout:
     codecs = _codecs(header["codecs"], what)
     sharded, index_last = codecs[0][0] == "sharding_indexed", True
     if sharded:
-        about = codecs[0][1]
-        index_last = about.get("index_location", "end") == "end"
-        chunk = _sizes(about["chunk_shape"], 1)
-        if len(codecs) > 1 or _codecs(about["index_codecs"], what) != INDEX:
+        configuration = codecs[0][1]
+        index_last = configuration.get("index_location", "end") == "end"
+        chunk = _sizes(configuration["chunk_shape"], 1)
+        if len(codecs) > 1 or _codecs(configuration["index_codecs"], what) != INDEX:
             raise RefusedInput(what, "shards packed in a rare way", "an index with a checksum")
-        codecs = _codecs(about["codecs"], what)
+        codecs = _codecs(configuration["codecs"], what)
     order, stored, packing = _chain(codecs, len(shape), dtype, what)
     layout = ChunkLayout(
         shape, dtype, stored, files, chunk, order, packing, sharded, index_last, separator
@@ -110,22 +110,22 @@ def _layout(header: dict[str, Any], what: str) -> ChunkLayout:
     return layout
 
 
-def _sizes(given: Any, least: int) -> tuple[int, ...]:
-    if not isinstance(given, list) or any(type(n) is not int or n < least for n in given):
+def _sizes(sizes: Any, least: int) -> tuple[int, ...]:
+    if not isinstance(sizes, list) or any(type(n) is not int or n < least for n in sizes):
         raise ValueError("a size that is none")
-    return tuple(given)
+    return tuple(sizes)
 
 
-def _codecs(given: list[Any], what: str) -> list[Codec]:
-    found = []
-    for codec in given:
+def _codecs(codecs: list[Any], what: str) -> list[Codec]:
+    pairs = []
+    for codec in codecs:
         name = codec if isinstance(codec, str) else codec["name"]
-        about = {} if isinstance(codec, str) else codec.get("configuration") or {}
+        configuration = {} if isinstance(codec, str) else codec.get("configuration") or {}
         if name not in ("sharding_indexed", "transpose", "bytes", "crc32c", *PACKERS):
             known = f"bytes, transpose, crc32c, {', '.join(PACKERS)}"
             raise RefusedInput(what, f"decoder {name!r}", known, "Save it again with one of them.")
-        found.append((name, dict(about)))
-    return found
+        pairs.append((name, dict(configuration)))
+    return pairs
 
 
 def _chain(
@@ -158,8 +158,8 @@ def _check_sizes(layout: ChunkLayout, what: str) -> None:
     chunks = math.prod(layout.files) // math.prod(layout.chunk)
     whole, shard = math.prod(layout.shape) * item, math.prod(layout.files) * item
     if layout.chunk_bytes > MAX_CHUNK_BYTES or shard > MAX_SHARD_BYTES or chunks > MAX_CHUNKS:
-        came = f"pieces of {layout.chunk_bytes:,} bytes in files of {shard:,}"
+        got = f"pieces of {layout.chunk_bytes:,} bytes in files of {shard:,}"
         needed = f"at most {MAX_CHUNK_BYTES:,} bytes, in files of at most {MAX_SHARD_BYTES:,}"
-        raise RefusedInput(what, came, needed, "Save it again in smaller pieces.")
+        raise RefusedInput(what, got, needed, "Save it again in smaller pieces.")
     if whole > MAX_ARRAY_BYTES:
         raise RefusedInput(what, f"shape {layout.shape}", "a size that fits a machine")

@@ -35,13 +35,13 @@ class ZarrWriter:
     ) -> None:
         self.dtype, self.row_shape, self.rows = np.dtype(dtype), tuple(row_shape), 0
         if self.dtype.name not in NUMBERS or shard_rows < 1 or 0 in self.row_shape:
-            came = f"{shard_rows} rows of {self.dtype} {self.row_shape} a file"
-            raise EvidenceError(f"array {name!r}", came, "at least one row of numbers a file")
+            got = f"{shard_rows} rows of {self.dtype} {self.row_shape} a file"
+            raise EvidenceError(f"array {name!r}", got, "at least one row of numbers a file")
         self._store, self._name, self._shard_rows = store, name, shard_rows
         self._chunk_rows = chunk_rows or _chunk_rows(shard_rows, self._row_bytes)
         if shard_rows % self._chunk_rows:
-            came = f"chunks of {chunk_rows} rows"
-            raise EvidenceError(f"array {name!r}", came, f"a divisor of {shard_rows}")
+            got = f"chunks of {chunk_rows} rows"
+            raise EvidenceError(f"array {name!r}", got, f"a divisor of {shard_rows}")
         self._waiting: list[np.ndarray] = []
         self._files: set[str] = set()
         store.remove(f"{name}/zarr.json")  # an earlier array of that name is no more
@@ -53,8 +53,8 @@ class ZarrWriter:
     def append(self, rows: Shaped[np.ndarray, "n ..."]) -> None:
         """Add rows, as many as there are."""
         if rows.dtype != self.dtype or rows.shape[1:] != self.row_shape:
-            came = f"rows of {rows.dtype} {rows.shape[1:]}"
-            raise EvidenceError(f"array {self._name!r}", came, f"{self.dtype} {self.row_shape}")
+            got = f"rows of {rows.dtype} {rows.shape[1:]}"
+            raise EvidenceError(f"array {self._name!r}", got, f"{self.dtype} {self.row_shape}")
         while len(rows):
             waiting = sum(map(len, self._waiting))
             part, rows = np.split(rows, [self._shard_rows - waiting])
@@ -67,9 +67,9 @@ class ZarrWriter:
         self._write()
         header = json.loads(self._packed(None)["zarr.json"])
         header["shape"][0] = self.rows
-        kept = {f"{self._name}/{file}" for file in self._files}
+        own_files = {f"{self._name}/{file}" for file in self._files}
         for name in self._store.names(self._name):
-            if name not in kept:  # of an earlier, longer array
+            if name not in own_files:  # of an earlier, longer array
                 self._store.remove(name)
         content = json.dumps(header, indent=1, sort_keys=True).encode()
         self._store.write(f"{self._name}/zarr.json", content)
@@ -123,9 +123,9 @@ class ZarrWriter:
 
 def _chunk_rows(shard_rows: int, row_bytes: int) -> int:
     """Rows in a chunk of about a mebibyte, such that whole chunks fill a shard."""
-    wanted = max(CHUNK_BYTES / row_bytes, 1)
+    target = max(CHUNK_BYTES / row_bytes, 1)
     fit = [
         n for n in range(1, shard_rows + 1)
         if not shard_rows % n and (n == 1 or n * row_bytes <= MAX_CHUNK_BYTES)
     ]  # fmt: skip
-    return min(fit, key=lambda n: abs(math.log(n / wanted)))
+    return min(fit, key=lambda n: abs(math.log(n / target)))

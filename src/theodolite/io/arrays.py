@@ -34,8 +34,8 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
         needed = start + math.prod(shape) * dtype.itemsize
         size = path.stat().st_size
     if size != needed:
-        came = f"{size:,} bytes"
-        raise RefusedInput(f"array {path.name!r}", came, f"{needed:,}; it is cut off")
+        got = f"{size:,} bytes"
+        raise RefusedInput(f"array {path.name!r}", got, f"{needed:,}; it is cut off")
     array = np.load(path, mmap_mode="r" if mapped and size > start else None, allow_pickle=False)
     return np.asarray(array)
 

@@ -51,12 +51,12 @@ def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
     _check_archive(path, what)
     torch = _torch()
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        if isinstance(found, dict) and set(found) == {"state_dict"}:
-            found = found["state_dict"]
-        if not isinstance(found, dict):
-            raise RefusedInput(what, f"a {type(found).__name__}", "a dict of tensors", DO)
-        return {_name(n, what): _array(t, f"tensor {n!r} of {what}") for n, t in found.items()}
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        if isinstance(checkpoint, dict) and set(checkpoint) == {"state_dict"}:
+            checkpoint = checkpoint["state_dict"]
+        if not isinstance(checkpoint, dict):
+            raise RefusedInput(what, f"a {type(checkpoint).__name__}", "a dict of tensors", DO)
+        return {_name(n, what): _array(t, f"tensor {n!r} of {what}") for n, t in checkpoint.items()}
     except RefusedInput:
         raise
     except Exception as error:  # torch has no end of kinds
@@ -84,15 +84,15 @@ def _check_archive(path: Path, what: str) -> None:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             names = [member.filename.partition("/")[2] for member in members]
-            came = _other_kind(names) or _odd_member(members, path.stat().st_size)
-            if came:
-                raise RefusedInput(what, came, "tensors only", DO)
+            got = _other_kind(names) or _odd_member(members, path.stat().st_size)
+            if got:
+                raise RefusedInput(what, got, "tensors only", DO)
             listing = archive.read(members[names.index("data.pkl")])
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
         if isinstance(error, RefusedInput):
             raise
-        came = "no archive as torch has saved since 1.6"
-        raise RefusedInput(what, came, "tensors only", DO) from error
+        got = "no archive as torch has saved since 1.6"
+        raise RefusedInput(what, got, "tensors only", DO) from error
     foreign = _foreign(listing)
     if foreign:
         raise RefusedInput(what, f"{foreign}, which is no plain tensor", "tensors only", DO)

@@ -36,8 +36,8 @@ def read_hdf5_rows(
         if len(rows) and (rows[0] < 0 or rows[-1] >= len(dataset) or (np.diff(rows) <= 0).any()):
             raise RefusedInput(what, f"{len(dataset):,} rows", "the rows asked for, ascending")
         if len(rows) * row_bytes > MAX_VALUES_BYTES:
-            came = f"{len(rows):,} rows of {row_bytes:,} bytes"
-            raise RefusedInput(what, came, f"at most {MAX_VALUES_BYTES:,} bytes")
+            got = f"{len(rows):,} rows of {row_bytes:,} bytes"
+            raise RefusedInput(what, got, f"at most {MAX_VALUES_BYTES:,} bytes")
         chunk = dataset.chunks[0] if dataset.chunks else 1
         step = max(BLOCK_BYTES // max(row_bytes, 1) // chunk, 1) * chunk
         for block in np.unique(rows // step):
@@ -66,13 +66,13 @@ def _dataset(path: Path, name: str) -> Iterator[Any]:
         with h5py.File(existing(path, "HDF5 file"), "r", locking="best-effort") as file:
             link = file.get(name, getlink=True)
             if type(link) is not h5py.HardLink or "/" in name:
-                came = "nothing of that name" if link is None else "a link to elsewhere"
-                raise RefusedInput(f"{name!r} of {path.name!r}", came, "a data set in the file")
-            found = file[name]
-            if not isinstance(found, h5py.Dataset):
+                got = "nothing of that name" if link is None else "a link to elsewhere"
+                raise RefusedInput(f"{name!r} of {path.name!r}", got, "a data set in the file")
+            dataset = file[name]
+            if not isinstance(dataset, h5py.Dataset):
                 raise RefusedInput(f"{name!r} of {path.name!r}", "no data set", "one")
-            _check(found, f"data set {name!r} of {path.name!r}")
-            yield found
+            _check(dataset, f"data set {name!r} of {path.name!r}")
+            yield dataset
     except RefusedInput:
         raise
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
@@ -95,8 +95,8 @@ def _check(dataset: Any, what: str) -> None:
         complete = dataset.id.get_storage_size() >= math.prod(size) * item
     else:
         if math.prod(dataset.chunks) * item > MAX_CHUNK_BYTES:
-            came = f"pieces of {dataset.chunks}"
-            raise RefusedInput(what, came, f"pieces of at most {MAX_CHUNK_BYTES:,} bytes")
+            got = f"pieces of {dataset.chunks}"
+            raise RefusedInput(what, got, f"pieces of at most {MAX_CHUNK_BYTES:,} bytes")
         counts = (-(-n // c) for n, c in zip(size, dataset.chunks, strict=True))
         complete = dataset.id.get_num_chunks() == math.prod(counts)
     if not complete:

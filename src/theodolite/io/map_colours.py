@@ -45,14 +45,14 @@ def scaled_map(
     A signed one keeps its zero. A ``positive`` one has none to keep: it goes from 0, at its lowest
     values, to 1. A map without any differences is 0 all over.
     """
-    given = np.asarray(relevance, np.float64)
-    if not given.size or not np.isfinite(given).all():
+    values = np.asarray(relevance, np.float64)
+    if not values.size or not np.isfinite(values).all():
         raise EvidenceError("map", "NaN, infinity or nothing", "finite numbers")
     if positive:
-        given = np.maximum(given - np.quantile(given, 1 - HIGHEST), 0.0)
-    size = np.abs(given)
+        values = np.maximum(values - np.quantile(values, 1 - HIGHEST), 0.0)
+    size = np.abs(values)
     top = float(np.quantile(size, HIGHEST)) or float(size.max()) or 1.0
-    return np.asarray(np.clip(given / top, -1.0, 1.0))
+    return np.asarray(np.clip(values / top, -1.0, 1.0))
 
 
 def map_picture(

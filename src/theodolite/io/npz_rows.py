@@ -32,9 +32,9 @@ def read_npz_rows(
         if len(rows) and (rows[0] < 0 or rows[-1] >= shape[0] or (np.diff(rows) <= 0).any()):
             raise RefusedInput(what, f"{shape[0]:,} rows", "the rows asked for, ascending")
         if len(rows) * row_bytes > MAX_UNPACKED_BYTES:
-            came = f"{len(rows):,} rows of {row_bytes:,} bytes"
-            raise RefusedInput(what, came, f"at most {MAX_UNPACKED_BYTES:,} bytes")
-        found = np.empty((len(rows), *shape[1:]), dtype)
+            got = f"{len(rows):,} rows of {row_bytes:,} bytes"
+            raise RefusedInput(what, got, f"at most {MAX_UNPACKED_BYTES:,} bytes")
+        array = np.empty((len(rows), *shape[1:]), dtype)
         step = max(BLOCK_BYTES // max(row_bytes, 1), 1)
         for start in range(0, int(rows[-1]) + 1 if len(rows) else 0, step):
             count = min(step, shape[0] - start)
@@ -43,8 +43,8 @@ def read_npz_rows(
                 raise RefusedInput(what, "fewer bytes than its header says", "all of it")
             first, last = np.searchsorted(rows, (start, start + count))
             block = np.frombuffer(content, dtype).reshape(count, *shape[1:])
-            found[first:last] = block[rows[first:last] - start]
-    return found
+            array[first:last] = block[rows[first:last] - start]
+    return array
 
 
 @contextmanager

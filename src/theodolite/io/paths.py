@@ -51,8 +51,8 @@ def _suspicious(relative: str) -> str:
 def existing(path: Path, what: str) -> Path:
     """The path, if it is a readable file."""
     if not path.is_file():
-        came = "a folder" if path.is_dir() else "nothing there"
-        raise RefusedInput(f"{what} {path.name!r}", came, f"a file in {str(path.parent)!r}")
+        got = "a folder" if path.is_dir() else "nothing there"
+        raise RefusedInput(f"{what} {path.name!r}", got, f"a file in {str(path.parent)!r}")
     return path
 
 

@@ -31,8 +31,8 @@ def _decoded(source: Path | io.BytesIO, name: str, mode: str) -> Image.Image:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(source, formats=FORMATS) as picture:
                 if picture.width * picture.height > MAX_PIXELS:
-                    came = f"{picture.width} x {picture.height} pixels"
-                    raise RefusedInput(what, came, f"at most {MAX_PIXELS:,} pixels")
+                    got = f"{picture.width} x {picture.height} pixels"
+                    raise RefusedInput(what, got, f"at most {MAX_PIXELS:,} pixels")
                 decoded: Image.Image = picture.convert(mode)
                 return decoded
     except RefusedInput:

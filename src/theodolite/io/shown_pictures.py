@@ -39,8 +39,8 @@ def shown_picture(content: bytes, name: str, *, longest: int = LONGEST) -> Shown
     transparent, 8 bits, red, green and blue. Profiles, comments, places and whatever is appended
     are gone. JPEG stays JPEG, the others become PNG. Colour profiles are not applied.
     """
-    (found,) = shown_pictures([(name, content)], longest=longest)
-    return found
+    (picture,) = shown_pictures([(name, content)], longest=longest)
+    return picture
 
 
 def shown_pictures(
@@ -105,7 +105,7 @@ class _Process:
         clock = threading.Timer(SECONDS, running.kill)
         clock.start()
         try:
-            kind, size, answer = _asked(running, content, longest)
+            kind, size, answer = _request(running, content, longest)
         except (OSError, EOFError) as error:
             self.close()
             raise RefusedInput(
@@ -118,8 +118,8 @@ class _Process:
         if suffix and answer.startswith(BEGINNINGS[suffix]):
             return ShownPicture(answer, suffix, size)
         needed = f"a still {' or '.join(FORMATS)} picture of at most {MAX_PIXELS:,} pixels"
-        came = answer[:200].decode(errors="replace")
-        raise RefusedInput(what, came, needed, "Save it again.")
+        got = answer[:200].decode(errors="replace")
+        raise RefusedInput(what, got, needed, "Save it again.")
 
     def close(self) -> None:
         running, self._running = self._running, None
@@ -140,17 +140,17 @@ def _started() -> "subprocess.Popen[bytes]":
     return running
 
 
-def _asked(
+def _request(
     running: "subprocess.Popen[bytes]", content: bytes, longest: int
 ) -> tuple[bytes, tuple[int, int], bytes]:
-    given, said = _stream(running.stdin), _stream(running.stdout)
-    given.write(REQUEST.pack(longest, len(content)))
-    given.write(content)
-    given.flush()
-    kind, width, height, size = ANSWER.unpack(_read(said, ANSWER.size))
+    stdin, stdout = _stream(running.stdin), _stream(running.stdout)
+    stdin.write(REQUEST.pack(longest, len(content)))
+    stdin.write(content)
+    stdin.flush()
+    kind, width, height, size = ANSWER.unpack(_read(stdout, ANSWER.size))
     if size > MAX_BYTES:
         raise EOFError
-    return kind, (width, height), _read(said, size)
+    return kind, (width, height), _read(stdout, size)
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:

@@ -101,18 +101,18 @@ class Store:
             try:
                 if isinstance(place, Path):
                     return place.stat().st_size if place.is_file() else None
-                about = self._files.info(place)
+                info = self._files.info(place)
             except (FileNotFoundError, NotADirectoryError):
                 return None
-        return int(about["size"]) if about["type"] == "file" else None
+        return int(info["size"]) if info["type"] == "file" else None
 
     def names(self, below: str = "") -> list[str]:
         """The files in the store, or in one of its folders; half-written ones are left out."""
         place = self._place(below) if below else self._root()
         with plainly(f"store {self.address!r}"):
-            found = _listed(place) if isinstance(place, Path) else self._listed(place)
+            names = _listed(place) if isinstance(place, Path) else self._listed(place)
         start = f"{PurePosixPath(below)}/" if below else ""
-        return sorted(f"{start}{name}" for name in found if not _half_written(name))
+        return sorted(f"{start}{name}" for name in names if not _half_written(name))
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
@@ -155,11 +155,11 @@ class Store:
 
     def _listed(self, place: str) -> list[str]:
         start = f"{place}/"
-        found = (key for key in self._files.find(place) if key.startswith(start))
-        return [key.removeprefix(start) for key in found if not key.endswith("/")]
+        keys = (key for key in self._files.find(place) if key.startswith(start))
+        return [key.removeprefix(start) for key in keys if not key.endswith("/")]
 
-    def _refusal(self, name: str, came: str, needed: str) -> RefusedInput:
-        return RefusedInput(f"file {name!r} of {self.address!r}", came, needed)
+    def _refusal(self, name: str, got: str, needed: str) -> RefusedInput:
+        return RefusedInput(f"file {name!r} of {self.address!r}", got, needed)
 
 
 def _odd(scheme: str, rest: str) -> str:

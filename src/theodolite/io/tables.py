@@ -27,7 +27,7 @@ Columns = Mapping[str, Sequence[Any] | np.ndarray]
 class Words:
     """A column of words: each is said once, cells hold its place. A cell without word has -1."""
 
-    said: tuple[str, ...]
+    categories: tuple[str, ...]
     codes: Int[np.ndarray, " rows"]
 
 
@@ -47,11 +47,11 @@ def read_coded(path: Path, what: str = "table") -> dict[str, Words | np.ndarray]
 
     Words come as codes into what they say, numbers as an array in which null is undefined.
     """
-    named = f"{what} {path.name!r}"
-    with existing(path, what).open("rb") as stream, _refused_plainly(stream, named):
+    label = f"{what} {path.name!r}"
+    with existing(path, what).open("rb") as stream, _refused_plainly(stream, label):
         import pyarrow as pa  # noqa: PLC0415
 
-        joined = pa.concat_tables(list(_groups(stream, named))).unify_dictionaries()
+        joined = pa.concat_tables(list(_groups(stream, label))).unify_dictionaries()
         return {name: _coded(joined[name]) for name in joined.column_names}
 
 
@@ -61,8 +61,8 @@ def _coded(column: Any) -> Words | np.ndarray:
     whole = column.combine_chunks()
     if pa.types.is_dictionary(whole.type):
         codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        said = tuple(str(word) for word in whole.dictionary.to_pylist())
-        return Words(said, codes.astype(np.int64))
+        categories = tuple(str(word) for word in whole.dictionary.to_pylist())
+        return Words(categories, codes.astype(np.int64))
     if pa.types.is_integer(whole.type) or pa.types.is_floating(whole.type):
         return np.asarray(whole.cast(pa.float64()).to_numpy(zero_copy_only=False), float)
     return np.array(whole.to_pylist(), object)
@@ -96,9 +96,9 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    about = pq.read_metadata(stream)
-    check_sizes(about, what)
-    leaves = [about.schema.column(i) for i in range(len(about.schema))]
+    metadata = pq.read_metadata(stream)
+    check_sizes(metadata, what)
+    leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
     # words stay stored once until it is known how much they unpack to
     words = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     stream.seek(0)

@@ -61,18 +61,18 @@ def json_from(content: bytes, name: str) -> Any:
 def write_json(path: Path, content: Any) -> None:
     """Sorted keys and one way to write each number, so that equal content is equal bytes."""
     text = json.dumps(
-        _plain(content), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False
+        _nan_to_null(content), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False
     )
     with all_or_nothing(path) as stream:
         stream.write((text + "\n").encode())
 
 
-def _plain(content: Any) -> Any:
+def _nan_to_null(content: Any) -> Any:
     """JSON has no NaN: undefined is written as null."""
     if isinstance(content, dict):
-        return {str(key): _plain(value) for key, value in content.items()}
+        return {str(key): _nan_to_null(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return [_plain(value) for value in content]
+        return [_nan_to_null(value) for value in content]
     if isinstance(content, float) and not math.isfinite(content):
         return None
     return content
@@ -163,10 +163,10 @@ def read_numbers(path: Path, columns: tuple[int, ...], what: str = "table") -> n
 
 def read_named_lines(path: Path, what: str = "list") -> dict[int, str]:
     """Lines of a number and a name, as in CUB-200-2011."""
-    found = {}
+    names = {}
     for line in read_text(path, what).splitlines():
         number, _, name = line.strip().partition(" ")
         if not number.isdecimal() or not name:
             raise RefusedInput(f"{what} {path.name!r}", f"{line!r}", "a number and a name a line")
-        found[int(number)] = name.strip()
-    return found
+        names[int(number)] = name.strip()
+    return names

@@ -47,9 +47,9 @@ def read_zarr_rows(store: Store, name: str, first: int, last: int) -> Shaped[np.
     }
     missing = next((file for file in files.values() if store.size(file) is None), None)
     if missing is not None or len(files) > MAX_FILES:  # before any memory is taken
-        came = f"no {missing!r}" if missing else f"more than {MAX_FILES:,} files"
-        raise RefusedInput(what, came, "all its files, in fewer; it is cut off")
-    found = np.empty(shape, layout.dtype)
+        got = f"no {missing!r}" if missing else f"more than {MAX_FILES:,} files"
+        raise RefusedInput(what, got, "all its files, in fewer; it is cut off")
+    array = np.empty(shape, layout.dtype)
     for place, file in files.items():
         top = place[0] * height
         rows = (max(first - top, 0), min(last - top, height))
@@ -59,17 +59,17 @@ def read_zarr_rows(store: Store, name: str, first: int, last: int) -> Shaped[np.
                 for p, n, i, m in zip(place, layout.files, inner, layout.chunk, strict=True)
             ]
             corner[0] -= first
-            _put(found, values, corner)
-    return found
+            _put(array, values, corner)
+    return array
 
 
-def _put(found: np.ndarray, values: np.ndarray, corner: list[int]) -> None:
+def _put(array: np.ndarray, values: np.ndarray, corner: list[int]) -> None:
     """Lay a piece into the array; what sticks out is padding, or rows that were not asked for."""
     inside, part = [], []
-    for at, size, room in zip(corner, values.shape, found.shape, strict=True):
+    for at, size, room in zip(corner, values.shape, array.shape, strict=True):
         inside.append(slice(max(at, 0), min(at + size, room)))
         part.append(slice(max(-at, 0), room - at))
-    found[tuple(inside)] = values[tuple(part)]
+    array[tuple(inside)] = values[tuple(part)]
 
 
 def _layout(store: Store, name: str) -> ChunkLayout:

@@ -74,6 +74,6 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     with archive.open(member) as stream:  # never more than asked for, whatever the stream holds
         content = stream.read(member.file_size + 1)
     if len(content) != member.file_size:
-        came = f"{len(content):,} bytes"
-        raise RefusedInput(f"member {member.filename!r}", came, f"{member.file_size:,}")
+        got = f"{len(content):,} bytes"
+        raise RefusedInput(f"member {member.filename!r}", got, f"{member.file_size:,}")
     return content

@@ -8,11 +8,11 @@ from theodolite.metrics.catalogue import catalogue
 def table() -> str:
     """A row per metric, in Markdown."""
     lines = ["| question | score | better | range | asks |", "|---|---|---|---|---|"]
-    for entry in sorted(catalogue().values(), key=lambda e: (e.question, e.name)):
-        low, high = entry.bounds
+    for metric in sorted(catalogue().values(), key=lambda e: (e.question, e.name)):
+        low, high = metric.bounds
         lines.append(
-            f"| {entry.question} | `{entry.name}` | {entry.better} | {low:g} to {high:g} "
-            f"| {entry.card.asks} |"
+            f"| {metric.question} | `{metric.name}` | {metric.better} | {low:g} to {high:g} "
+            f"| {metric.card.asks} |"
         )
     return "\n".join(lines)
 

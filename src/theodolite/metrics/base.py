@@ -101,8 +101,8 @@ def added(left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray]) -> di
             merged[name] = array if f":{SAME}" in name else np.asarray(array + right[name])
     for owner, names in pools.items():
         before = f"{owner}:" if owner else ""
-        one, other = ({own: side[before + own] for own in names} for side in (left, right))
-        merged |= {before + own: array for own, array in one_pool(one, other).items()}
+        pool, other = ({own: side[before + own] for own in names} for side in (left, right))
+        merged |= {before + own: array for own, array in one_pool(pool, other).items()}
     return merged
 
 
@@ -133,14 +133,14 @@ class SampleMean(Additive):
     ) -> "MeanState":
         """The state of a shard; the options are those of ``each``."""
         each = cls.each(evidence, **options)
-        asked = np.zeros(each.part.shape, bool)
-        asked[each.asked] = True
-        defined = asked & (each.whole > 0)
+        eligible = np.zeros(each.part.shape, bool)
+        eligible[each.asked] = True
+        defined = eligible & (each.whole > 0)
         return cls(
             part=total(np.where(defined, each.part, 0.0), weights),
             whole=total(np.where(defined, each.whole, 0.0), weights),
             defined=total(defined.astype(float), weights),
-            asked=total(asked.astype(float), weights),
+            asked=total(eligible.astype(float), weights),
         )
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -215,9 +215,9 @@ class NullModel:
     make: Callable[..., Any]
     """(evidence, seed) -> evidence; or (state, seed) -> state. Evidence may be a shard of many, and
     the same seed is given with each: draw what holds for all samples from the seed alone, and what
-    is a sample's own from the seed and its number (``contracts.scatter.uniform``)."""
+    is a sample's own from the seed and its number (``evidence.sampling.uniform``)."""
     sums: Callable[[Any], Mapping[str, np.ndarray]] | None = None
-    """(evidence) -> sums over samples, or a pool of them (``contracts.scatter.pool_of``), for a
+    """(evidence) -> sums over samples, or a pool of them (``evidence.sampling.pool_of``), for a
     null that must know all of them: then ``make`` gets (evidence, seed, sums)."""
     on: Literal["evidence", "state"] = "evidence"
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
@@ -315,10 +315,10 @@ class Metric:
 
     def missing(self, evidence: Evidence, options: dict[str, Any]) -> list[str]:
         """Arrays that the evidence lacks for this score with these options."""
-        wanted = list(self.uses)
+        names = list(self.uses)
         for option, choices in self.uses_if.items():
-            wanted += choices.get(str(options.get(option, self.default(option))), ())
-        return [name for name in dict.fromkeys(wanted) if not evidence.has(name)]
+            names += choices.get(str(options.get(option, self.default(option))), ())
+        return [name for name in dict.fromkeys(names) if not evidence.has(name)]
 
     def default(self, option: str) -> Any:
         """The documented default of an option."""
@@ -353,14 +353,14 @@ def _keywords(function: Callable[..., Any]) -> Mapping[str, Any]:
 CATALOGUE: dict[str, Metric] = {}
 
 
-def metric(name: str, **about: Any) -> Callable[[type[State]], type[State]]:
+def metric(name: str, **attributes: Any) -> Callable[[type[State]], type[State]]:
     """Enter a state into the catalogue under the metric's name."""
 
     def enter(state: type[State]) -> type[State]:
         if name in CATALOGUE and CATALOGUE[name].state.__qualname__ != state.__qualname__:
             message = f"two metrics are called {name!r}"
             raise ValueError(message)
-        CATALOGUE[name] = Metric(name=name, state=state, **about)
+        CATALOGUE[name] = Metric(name=name, state=state, **attributes)
         return state
 
     return enter

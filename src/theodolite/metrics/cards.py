@@ -41,5 +41,5 @@ def _option(entry: Metric, name: str) -> str:
     others = [choice for choice in entry.choices(name) if choice != default]
     if others and all(isinstance(choice, str) for choice in others):
         return f"{name}={default} (or {', '.join(others)})"
-    shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
-    return f"{name}={shown}"
+    value = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+    return f"{name}={value}"

@@ -24,11 +24,11 @@ def catalogue() -> dict[str, Metric]:
 
 def find_metric(name: str) -> Metric:
     """One metric by name."""
-    found = catalogue().get(name)
-    if found is None:
+    metric = catalogue().get(name)
+    if metric is None:
         close = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.3)
         such = f", such as {', '.join(close)}" if close else ""
         raise EvidenceError(
             "metric", repr(name), f"a score of the catalogue{such}", "See `theodolite metrics`."
         )
-    return found
+    return metric

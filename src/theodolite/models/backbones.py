@@ -8,6 +8,7 @@ import numpy as np
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.checkpoints import read_weights
+from theodolite.io.optional import require
 from theodolite.models.features import Preprocessing
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     network = _built(name, pretrained=weights is None)
     if weights is not None:
         _load(network, read_weights(weights), weights.name)
-    about = network.pretrained_cfg
+    config = network.pretrained_cfg
     preprocessing = Preprocessing(
-        size=tuple(about["input_size"][1:]), mean=about["mean"], spread=about["std"]
+        size=tuple(config["input_size"][1:]), mean=config["mean"], spread=config["std"]
     )
     if name == "efficientnet_lite0":  # trained on (x / 255 - 0.498) / 0.502
         preprocessing = Preprocessing((224, 224), (0.498,) * 3, (0.502,) * 3)
@@ -56,10 +57,10 @@ def live_backbone(
     How it wants its pictures is what timm knows of it; of a network that timm did not make, the
     usual 224 pixels with the statistics of ImageNet, unless ``preprocessing`` says otherwise.
     """
-    about: Any = getattr(network, "pretrained_cfg", None)
+    config: Any = getattr(network, "pretrained_cfg", None)
     if preprocessing is None and timm_knows(network):
         preprocessing = Preprocessing(
-            size=tuple(about["input_size"][1:]), mean=about["mean"], spread=about["std"]
+            size=tuple(config["input_size"][1:]), mean=config["mean"], spread=config["std"]
         )
     name = type(network).__name__
     return Backbone(name, network, preprocessing or Preprocessing(), _last_layer(network))
@@ -67,8 +68,8 @@ def live_backbone(
 
 def timm_knows(network: Any) -> bool:
     """Whether timm says how the network wants its pictures; of its names it always does."""
-    about = getattr(network, "pretrained_cfg", None)
-    return isinstance(network, str) or (isinstance(about, dict) and "input_size" in about)
+    config = getattr(network, "pretrained_cfg", None)
+    return isinstance(network, str) or (isinstance(config, dict) and "input_size" in config)
 
 
 def _built(name: str, *, pretrained: bool) -> Any:
@@ -78,13 +79,7 @@ def _built(name: str, *, pretrained: bool) -> Any:
         from theodolite.models.cifar_resnet import CifarResNet  # noqa: PLC0415
 
         return CifarResNet(CIFAR_BLOCKS[name]).eval()
-    try:
-        import timm  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "backbone", "no timm", "it", "Install it: pip install 'theodolite[torch]'."
-        ) from error
-
+    timm = require("timm", "backbone", "torch")
     architecture = {"efficientnet_lite0": "tf_efficientnet_lite0"}.get(name, name)
     if architecture not in timm.list_models():
         close = timm.list_models(f"*{name[:4]}*")[:5] or ["resnet18", "vit_base_patch16_224"]
@@ -97,22 +92,22 @@ def _load(network: "torch.nn.Module", arrays: dict[str, np.ndarray], file: str) 
 
     if "_conv_stem.weight" in arrays:
         arrays = _renamed(arrays, [len(stage) for stage in network.blocks])  # type: ignore[union-attr]
-    wanted = network.state_dict()
+    state = network.state_dict()
     # counters of training steps: no network that is evaluated looks at them, some files lack them
-    counters = (name for name in wanted if name.endswith(".num_batches_tracked"))
+    counters = (name for name in state if name.endswith(".num_batches_tracked"))
     arrays = {name: np.zeros((), np.int64) for name in counters} | arrays
     wrong = sorted(
         name
-        for name in wanted.keys() | arrays.keys()
-        if name not in arrays or name not in wanted or wanted[name].shape != arrays[name].shape
+        for name in state.keys() | arrays.keys()
+        if name not in arrays or name not in state or state[name].shape != arrays[name].shape
     )
     if wrong:
         raise RefusedInput(
             f"weights {file!r}", f"{len(wrong)} tensors that do not fit ({wrong[0]} first)",
-            f"the {len(wanted)} tensors of this network",
+            f"the {len(state)} tensors of this network",
         )  # fmt: skip
     network.load_state_dict(
-        {name: torch.from_numpy(a.copy()).to(wanted[name].dtype) for name, a in arrays.items()}
+        {name: torch.from_numpy(a.copy()).to(state[name].dtype) for name, a in arrays.items()}
     )
 
 

@@ -27,8 +27,8 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The block's maps."""
         inner = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
-        kept = x[:, :, :: self.stride, :: self.stride]
-        padded = nn.functional.pad(kept, (0, 0, 0, 0, self.extra, self.extra))
+        shortcut = x[:, :, :: self.stride, :: self.stride]
+        padded = nn.functional.pad(shortcut, (0, 0, 0, 0, self.extra, self.extra))
         return torch.relu(inner + padded)
 
 

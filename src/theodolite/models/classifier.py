@@ -40,10 +40,10 @@ class Classifier:
             raise EvidenceError("batch", "no pictures", "at least one")
         first = next(self.network.parameters(), None)
         device = "cpu" if first is None else first.device
-        found = []
+        probabilities = []
         with evaluating(self.network), torch.inference_mode():
             for start in range(0, len(batch), BATCH):
                 part = np.ascontiguousarray(batch[start : start + BATCH], np.float32)
                 logits = self.network(torch.from_numpy(part).to(device))
-                found.append(torch.softmax(logits.double(), dim=1).cpu().numpy())
-        return np.concatenate(found)
+                probabilities.append(torch.softmax(logits.double(), dim=1).cpu().numpy())
+        return np.concatenate(probabilities)

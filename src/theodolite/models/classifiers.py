@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from theodolite.errors import EvidenceError
 from theodolite.io.checkpoints import read_weights
+from theodolite.io.optional import require
 from theodolite.models.backbones import _load, load_backbone
 from theodolite.models.classifier import Classifier
 from theodolite.models.features import Preprocessing
@@ -51,8 +52,12 @@ def load_classifier(
         from theodolite.models.image_text.zero_shot import zero_shot  # noqa: PLC0415
 
         return zero_shot(load_towers(name, weights), classes, prompt)
-    made = _of_library(library, model, weights)
-    return replace(made, name=name, classes=_named(classes or made.classes, made.network))
+    classifier = _of_library(library, model, weights)
+    return replace(
+        classifier,
+        name=name,
+        classes=_class_names(classes or classifier.classes, classifier.network),
+    )
 
 
 def _of_library(library: str, model: str, weights: Path | None) -> Classifier:
@@ -80,41 +85,37 @@ def _of_timm(model: str, weights: Path | None) -> Classifier:
 def _of_torchvision(model: str, weights: Path | None) -> Classifier:
     import torch  # noqa: PLC0415
 
-    try:
-        from torchvision import models  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "classifier", "no torchvision", "it", "Install it: pip install 'theodolite[torch]'."
-        ) from error
-
+    models = require("torchvision.models", "classifier", "torch")
     known = models.list_models(module=models)
     if model not in known:
-        close = [one for one in known if one[:4] == model[:4]][:5] or ["resnet18", "vit_b_16"]
+        close = [name for name in known if name[:4] == model[:4]][:5] or ["resnet18", "vit_b_16"]
         raise EvidenceError("classifier", repr(model), f"a model of torchvision, such as {close}")
-    about = models.get_model_weights(model).DEFAULT
+    default_weights = models.get_model_weights(model).DEFAULT
     with torch.random.fork_rng(devices=[]):  # it fills the network with random numbers first
         network = models.get_model(model, weights=None).eval()
     if weights is None:
         # tensors only, and the file that torchvision was released with
-        tensors = about.get_state_dict(progress=False, check_hash=True, weights_only=True)
+        tensors = default_weights.get_state_dict(progress=False, check_hash=True, weights_only=True)
         network.load_state_dict(tensors)
     else:
         _load(network, read_weights(weights), weights.name)
-    wanted = about.transforms()
-    side = wanted.crop_size[0]
-    preprocessing = Preprocessing((side, side), tuple(wanted.mean), tuple(wanted.std))
+    transforms = default_weights.transforms()
+    side = transforms.crop_size[0]
+    preprocessing = Preprocessing((side, side), tuple(transforms.mean), tuple(transforms.std))
     patch = getattr(network, "patch_size", None)
     grid = (side // patch, side // patch) if isinstance(patch, int) else None
-    classes = tuple(about.meta["categories"]) if weights is None else ()
+    classes = tuple(default_weights.meta["categories"]) if weights is None else ()
     return Classifier(model, network, preprocessing, last_places(network), classes, grid)
 
 
-def _named(classes: Sequence[str], network: "torch.nn.Module") -> tuple[str, ...]:
+def _class_names(classes: Sequence[str], network: "torch.nn.Module") -> tuple[str, ...]:
     """The names, if there are as many as the last layer has outputs."""
     import torch  # noqa: PLC0415
 
-    last = [one for one in network.modules() if isinstance(one, torch.nn.Linear)]
-    there = getattr(network, "num_classes", None) or (last[-1].out_features if last else None)
-    if classes and isinstance(there, int) and there != len(classes):
-        raise EvidenceError("classes", f"{len(classes)} names", f"{there}, one for each output")
+    linear_layers = [module for module in network.modules() if isinstance(module, torch.nn.Linear)]
+    n_outputs = getattr(network, "num_classes", None) or (
+        linear_layers[-1].out_features if linear_layers else None
+    )
+    if classes and isinstance(n_outputs, int) and n_outputs != len(classes):
+        raise EvidenceError("classes", f"{len(classes)} names", f"{n_outputs}, one for each output")
     return tuple(classes)

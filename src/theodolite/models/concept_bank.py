@@ -54,10 +54,10 @@ def draw_examples(
     seed: int,
 ) -> Examples:
     """Rows for each concept, without repetition; all there are if fewer than asked for."""
-    drawn: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    examples: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for j, name in enumerate(concepts.names):
         usable = np.ones(len(presence), bool) if known is None else known[:, j]
-        for side, wanted, kind in ((0, n_positive, True), (1, n_negative, False)):
+        for side, limit, kind in ((0, n_positive, True), (1, n_negative, False)):
             rows = np.flatnonzero(usable & (presence[:, j] == kind))
             if not len(rows):
                 raise EvidenceError(
@@ -68,8 +68,8 @@ def draw_examples(
                 )
             # a stream per concept and side: adding a concept does not change the others
             random = np.random.default_rng([seed, j, side])
-            drawn[side].append(random.permutation(rows)[:wanted])
-    return Examples(tuple(drawn[0]), tuple(drawn[1]))
+            examples[side].append(random.permutation(rows)[:limit])
+    return Examples(tuple(examples[0]), tuple(examples[1]))
 
 
 def fit_concept_bank(

@@ -65,9 +65,11 @@ class FeatureExtractor:
         """The layer's maps. The network is put into evaluation and back, and keeps no hook."""
         import torch  # noqa: PLC0415
 
-        kept: list[Any] = []
+        outputs: list[Any] = []
         with evaluating(self.network), torch.inference_mode():
-            hook = self.layer.register_forward_hook(lambda _, __, given: kept.append(_copy(given)))
+            hook = self.layer.register_forward_hook(
+                lambda _, __, output: outputs.append(_copy(output))
+            )
             try:
                 first = next(self.network.parameters(), None)
                 device = "cpu" if first is None else first.device
@@ -75,36 +77,36 @@ class FeatureExtractor:
                 self.network(pictures.contiguous(memory_format=torch.channels_last))
             finally:
                 hook.remove()
-        if len(kept) != 1:
+        if len(outputs) != 1:
             raise EvidenceError(
-                "layer", f"called {len(kept)} times in one pass", "a layer that is used once"
+                "layer", f"called {len(outputs)} times in one pass", "a layer that is used once"
             )
-        given = kept[0]
-        if not isinstance(given, torch.Tensor):
-            raise EvidenceError("layer", type(given).__name__, "a layer that gives one tensor")
-        return self._as_maps(given.float().cpu().numpy())
+        output = outputs[0]
+        if not isinstance(output, torch.Tensor):
+            raise EvidenceError("layer", type(output).__name__, "a layer that gives one tensor")
+        return self._as_maps(output.float().cpu().numpy())
 
-    def _as_maps(self, given: np.ndarray) -> Float[np.ndarray, "samples channels height width"]:
-        if given.ndim == 4:
-            _, a, b, c = given.shape
+    def _as_maps(self, output: np.ndarray) -> Float[np.ndarray, "samples channels height width"]:
+        if output.ndim == 4:
+            _, a, b, c = output.shape
             last = self.channels == "last" or (self.channels == "auto" and a == b != c)
-            return np.ascontiguousarray(given.transpose(0, 3, 1, 2) if last else given)
-        if given.ndim != 3:
+            return np.ascontiguousarray(output.transpose(0, 3, 1, 2) if last else output)
+        if output.ndim != 3:
             raise EvidenceError(
                 "layer",
-                f"shape {given.shape}",
+                f"shape {output.shape}",
                 "(samples, channels, rows, columns) or (samples, tokens, channels)",
                 "Name a layer before the pooling.",
             )
-        n, tokens, channels = given.shape
+        n, tokens, channels = output.shape
         leading, rows, columns = token_grid(tokens, self.grid)
-        patches = given[:, leading:].reshape(n, rows, columns, channels)
+        patches = output[:, leading:].reshape(n, rows, columns, channels)
         return np.ascontiguousarray(patches.transpose(0, 3, 1, 2))
 
 
-def _copy(given: Any) -> Any:
+def _copy(output: Any) -> Any:
     """A layer's output, before a later one writes over it in place."""
-    first = given[0] if isinstance(given, tuple) else given
+    first = output[0] if isinstance(output, tuple) else output
     return first.clone() if hasattr(first, "clone") else first
 
 

@@ -66,16 +66,16 @@ class LearnedSurrogate:
         """The surrogate's logits."""
         needed = (len(self.head), self.inner.shape[1])
         if projections.shape[1:] != needed:
-            came = f"{projections.shape[1:]} a sample"
-            raise EvidenceError("projections", came, f"{needed}: classes, concepts")
-        found = np.empty(projections.shape[:2], np.float32)
+            got = f"{projections.shape[1:]} a sample"
+            raise EvidenceError("projections", got, f"{needed}: classes, concepts")
+        logits = np.empty(projections.shape[:2], np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # a surrogate may have run far off
             back, shift = self.head @ self.outer, self.head @ self.outer_bias + self.bias
-            for start in range(0, len(found), ROWS):
+            for start in range(0, len(logits), ROWS):
                 some = projections[start : start + ROWS].astype(np.float32)
                 hidden = np.maximum(some @ self.inner.T + self.inner_bias, 0)
-                found[start : start + ROWS] = np.einsum("nch,ch->nc", hidden, back) + shift
-        return found
+                logits[start : start + ROWS] = np.einsum("nch,ch->nc", hidden, back) + shift
+        return logits
 
 
 def fit_learned_surrogate(
@@ -104,8 +104,8 @@ def fit_learned_surrogate(
     _check({"projections": projections, "outputs": outputs, "head": head, "bias": bias})
     settings = settings or LearnedSurrogateSettings()
     ones = np.ones((*projections.shape[:2], 1))
-    given = (np.concatenate([projections, ones], axis=2).transpose(1, 0, 2), outputs, head, bias)
-    data = tuple(torch.from_numpy(array.astype(np.float32)) for array in given)
+    arrays = (np.concatenate([projections, ones], axis=2).transpose(1, 0, 2), outputs, head, bias)
+    data = tuple(torch.from_numpy(array.astype(np.float32)) for array in arrays)
     with torch.no_grad(), one_thread_if(small=True):
         (inner, outer, outer_bias), losses, diverged = _train(data, settings)
     return LearnedSurrogate(
@@ -121,7 +121,7 @@ def _train(
     """The weights, the mean loss of each epoch, and whether one was not finite."""
     import torch  # noqa: PLC0415
 
-    inputs, wanted, head, bias = data
+    inputs, targets, head, bias = data
     random = torch.Generator().manual_seed(settings.seed)
     sizes = (settings.hidden, inputs.shape[2]), (head.shape[1], settings.hidden), (head.shape[1],)
     widths = (inputs.shape[2] - 1, settings.hidden, settings.hidden)  # as torch's layers begin
@@ -137,10 +137,10 @@ def _train(
     sound = [w.clone() for w in weights]
     while len(losses) < settings.epochs and min([*losses[-1:], *plateau.get_last_lr()]) > ENOUGH:
         total = 0.0
-        order = torch.randperm(len(wanted), generator=random)
+        order = torch.randperm(len(targets), generator=random)
         for start in range(0, len(order), settings.batch):
             rows = order[start : start + settings.batch]
-            batch = (inputs[:, rows], wanted[rows], head, bias)
+            batch = (inputs[:, rows], targets[rows], head, bias)
             loss, gradients = _step(weights, batch, settings.loss)
             if not math.isfinite(loss):
                 return sound, tuple(losses), True
@@ -148,7 +148,7 @@ def _train(
             for weight, gradient in zip(weights, gradients, strict=True):
                 weight.grad = gradient
             optimiser.step()
-        losses.append(total / len(wanted))
+        losses.append(total / len(targets))
         plateau.step(losses[-1])
     finite = math.isfinite(_step(weights, batch, settings.loss)[0])  # after the last step, too
     return weights if finite else sound, tuple(losses), not finite
@@ -164,16 +164,16 @@ def _step(
     """
     import torch  # noqa: PLC0415
 
-    (inner, outer, outer_bias), (inputs, wanted, head, bias) = weights, data
+    (inner, outer, outer_bias), (inputs, targets, head, bias) = weights, data
     hidden = torch.matmul(inputs, inner.T).clamp_(min=0)  # classes x samples x hidden
     back = head @ outer
-    given = torch.bmm(hidden, back[..., None])[..., 0].T + (head @ outer_bias + bias)
+    logits = torch.bmm(hidden, back[..., None])[..., 0].T + (head @ outer_bias + bias)
     if kind == "l1":
-        loss, slope = (given - wanted).abs().mean(), (given - wanted).sign() / given.numel()
+        loss, slope = (logits - targets).abs().mean(), (logits - targets).sign() / logits.numel()
     else:
-        chance = wanted.softmax(dim=1)
-        loss = torch.nn.functional.cross_entropy(given, chance)
-        slope = (given.softmax(dim=1) - chance) / len(given)
+        chance = targets.softmax(dim=1)
+        loss = torch.nn.functional.cross_entropy(logits, chance)
+        slope = (logits.softmax(dim=1) - chance) / len(logits)
     slope = slope.T.contiguous()
     in_back = torch.bmm(slope[:, None], hidden)[:, 0]
     in_inner = torch.bmm(hidden.sign_().transpose(1, 2), slope[..., None] * inputs)
@@ -191,8 +191,8 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
     needed = {"outputs": (n, classes), "head": (classes, dimensions), "bias": (classes,)}
     for name, shape in needed.items():
         if arrays[name].shape != shape:
-            came = f"shape {arrays[name].shape}"
-            raise EvidenceError(name, came, f"{shape}, as the projections are")
+            got = f"shape {arrays[name].shape}"
+            raise EvidenceError(name, got, f"{shape}, as the projections are")
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise EvidenceError(name, "NaN or infinite values", "finite numbers")

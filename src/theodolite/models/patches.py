@@ -49,8 +49,8 @@ def patch_embeddings(
         batch: How many patches the network is given at a time.
     """
     if not (per_side >= 1 and 1 / per_side <= share <= 1):
-        came = f"{per_side} patches a side, each {share:.3g} of it"
-        raise EvidenceError("patches", came, "as many, or as large, as cover the picture")
+        got = f"{per_side} patches a side, each {share:.3g} of it"
+        raise EvidenceError("patches", got, "as many, or as large, as cover the picture")
     origin: list[int] = []
     boxes: list[np.ndarray] = []
 
@@ -88,18 +88,20 @@ def embeddings_of(
     network, size = backbone.network, backbone.preprocessing.size
     layer: Any = network.get_submodule(head_layer(network, size))
     device = layer.weight.device
-    kept: list[np.ndarray] = []
+    embeddings: list[np.ndarray] = []
     with evaluating(network), torch.inference_mode():
-        hook = layer.register_forward_pre_hook(lambda _, x: kept.append(x[0].float().cpu().numpy()))
+        hook = layer.register_forward_pre_hook(
+            lambda _, x: embeddings.append(x[0].float().cpu().numpy())
+        )
         try:
             for some in _batches((backbone.preprocessing(p) for p in pictures), batch):
-                given = torch.from_numpy(np.stack(some)).to(device)
-                network(given.contiguous(memory_format=torch.channels_last))
+                tensor = torch.from_numpy(np.stack(some)).to(device)
+                network(tensor.contiguous(memory_format=torch.channels_last))
         finally:
             hook.remove()
-    if not kept:
+    if not embeddings:
         raise EvidenceError("pictures", "none", "at least one")
-    return np.concatenate(kept)
+    return np.concatenate(embeddings)
 
 
 def _batches(items: Iterable[np.ndarray], size: int) -> Iterator[list[np.ndarray]]:
@@ -135,26 +137,28 @@ def head_layer(network: "torch.nn.Module", size: tuple[int, int] | None = None) 
 
     shape = size or getattr(network, "pretrained_cfg", {}).get("input_size", (3, 224, 224))[1:]
     device = next((p.device for p in network.parameters()), "cpu")
-    told: list[tuple[Any, torch.Tensor]] = []
+    signatures: list[tuple[Any, torch.Tensor]] = []
 
-    def tell(layer: Any, _: Any, given: "torch.Tensor") -> "torch.Tensor":
+    def emit_signature(layer: Any, _: Any, output: "torch.Tensor") -> "torch.Tensor":
         # on both sides of 0, and far: nothing that bends or cuts would pass them on as they are
-        most = 1e4 + len(told)
-        told.append((layer, torch.linspace(-most, most, given.numel()).view(given.shape).to(given)))
-        return told[-1][1].clone()
+        most = 1e4 + len(signatures)
+        signatures.append(
+            (layer, torch.linspace(-most, most, output.numel()).view(output.shape).to(output))
+        )
+        return signatures[-1][1].clone()
 
     linear = torch.nn.Linear
     names: dict[Any, str] = {m: n for n, m in network.named_modules() if isinstance(m, linear)}
     with evaluating(network), torch.inference_mode():
-        hooks = [layer.register_forward_hook(tell) for layer in names]
+        hooks = [layer.register_forward_hook(emit_signature) for layer in names]
         try:
             answer = network(torch.zeros((2, 3, *shape), device=device))
         finally:
             for hook in hooks:
                 hook.remove()
-    used = [layer for layer, _ in told]
+    used = [layer for layer, _ in signatures]
     flat = isinstance(answer, torch.Tensor) and answer.ndim == 2
-    ends = [layer for layer, numbers in told if flat and torch.equal(answer, numbers)]
+    ends = [layer for layer, numbers in signatures if flat and torch.equal(answer, numbers)]
     if not ends or used.count(ends[0]) > 1:
         raise EvidenceError(
             "network", "no linear layer that is used once and whose output is the network's",

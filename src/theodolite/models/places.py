@@ -27,14 +27,14 @@ def last_places(network: "torch.nn.Module") -> str:
 
     # a list of layers is never called itself
     names: list[str] = [
-        n for n, one in network.named_modules() if not isinstance(one, nn.ModuleList)
+        n for n, module in network.named_modules() if not isinstance(module, nn.ModuleList)
     ]
     if any(MERGED.search(name) for name in names):
         return ""  # patches that are merged from stage to stage (Swin) do not keep one grid
     for kind in (TRANSFORMER, CONVOLUTION):
-        found = [name for name in names if kind.search(name)]
-        if found:
+        matches = [name for name in names if kind.search(name)]
+        if matches:
             # a stage inside a stage is an earlier place than the outer one
-            outer = min(name.count(".") for name in found)
-            return [n for n in found if kind is TRANSFORMER or n.count(".") == outer][-1]
+            outer = min(name.count(".") for name in matches)
+            return [n for n in matches if kind is TRANSFORMER or n.count(".") == outer][-1]
     return ""

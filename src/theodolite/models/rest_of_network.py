@@ -51,7 +51,7 @@ class RestOfNetwork:
     def outputs(self, pictures: Pictures, activations: Activations | None = None) -> Outputs:
         """What the network gives, with these activations in the place of the layer's, if any."""
         replaced = () if activations is None else (activations,)
-        return self._in_batches(lambda *given: self._run(*given)[0], pictures, *replaced)
+        return self._in_batches(lambda *tensors: self._run(*tensors)[0], pictures, *replaced)
 
     def linearised(self, pictures: Pictures, replaced: Activations) -> Outputs:
         r"""To first order, what the network gives for other activations :math:`h'`.
@@ -84,16 +84,16 @@ class RestOfNetwork:
         import torch  # noqa: PLC0415
 
         if not len(directions) or codes.shape[1] != len(directions):
-            came = f"{codes.shape[1]} codes and {len(directions)} directions"
-            raise EvidenceError("concepts", came, "as many of each, and at least one")
+            got = f"{codes.shape[1]} codes and {len(directions)} directions"
+            raise EvidenceError("concepts", got, "as many of each, and at least one")
         vectors = self._tensor(directions)
 
         def added(x: Any, codes: Any) -> Any:
             here = self._run(x)[1]
             places = [1] * (codes.ndim - 2)
             steps = (codes[:, k, None] * v.view(-1, *places) for k, v in enumerate(vectors))
-            found = [self._derivative(x, here, _alike(step, here))[1] for step in steps]
-            return torch.stack(found, dim=2)
+            changes = [self._derivative(x, here, _alike(step, here))[1] for step in steps]
+            return torch.stack(changes, dim=2)
 
         return self._in_batches(added, pictures, codes)
 
@@ -102,14 +102,14 @@ class RestOfNetwork:
 
         n = len(arrays[0])
         if not n or any(len(array) != n for array in arrays):
-            came = " and ".join(f"{len(array)}" for array in arrays)
-            raise EvidenceError("samples", came, "as many of each, and at least one")
-        done = []
+            got = " and ".join(f"{len(array)}" for array in arrays)
+            raise EvidenceError("samples", got, "as many of each, and at least one")
+        results = []
         with evaluating(self.network), torch.no_grad():
             for start in range(0, n, self.batch):
-                given = [self._tensor(array[start : start + self.batch]) for array in arrays]
-                done.append(step(*given).cpu().numpy())
-        return np.concatenate(done)
+                tensors = [self._tensor(array[start : start + self.batch]) for array in arrays]
+                results.append(step(*tensors).cpu().numpy())
+        return np.concatenate(results)
 
     def _tensor(self, array: np.ndarray) -> "torch.Tensor":
         import torch  # noqa: PLC0415
@@ -120,13 +120,13 @@ class RestOfNetwork:
 
     def _run(self, pictures: Any, replaced: Any = None) -> tuple[Any, Any]:
         """What the network gives, and what the layer gave, channels second."""
-        kept: list[Any] = []
+        activations: list[Any] = []
 
-        def hook(_: Any, __: Any, given: Any) -> Any:
-            if not hasattr(given, "movedim"):
-                raise EvidenceError("layer", type(given).__name__, "a layer that gives one tensor")
-            own = given.movedim(self.axis, 1)
-            kept.append(own.clone() if replaced is None else own)
+        def hook(_: Any, __: Any, output: Any) -> Any:
+            if not hasattr(output, "movedim"):
+                raise EvidenceError("layer", type(output).__name__, "a layer that gives one tensor")
+            own = output.movedim(self.axis, 1)
+            activations.append(own.clone() if replaced is None else own)
             # a copy: the next layer may write over what it is given
             return None if replaced is None else _alike(replaced, own).movedim(1, self.axis).clone()
 
@@ -135,12 +135,12 @@ class RestOfNetwork:
             outputs = self.network(pictures)
         finally:
             handle.remove()
-        if len(kept) != 1:
-            came = f"called {len(kept)} times in one pass"
-            raise EvidenceError("layer", came, "a layer that is used once")
+        if len(activations) != 1:
+            got = f"called {len(activations)} times in one pass"
+            raise EvidenceError("layer", got, "a layer that is used once")
         if getattr(outputs, "ndim", 0) != 2:
             raise EvidenceError("network", type(outputs).__name__, "scores, samples x classes")
-        return outputs, kept[0]
+        return outputs, activations[0]
 
     def _derivative(self, pictures: Any, here: Any, step: Any) -> tuple[Any, Any]:
         """The outputs, and how they change along a step of the activations."""
@@ -166,8 +166,11 @@ class RestOfNetwork:
         return value.detach(), torch.zeros_like(value) if change is None else change.detach()
 
 
-def _alike(given: Any, own: Any) -> Any:
-    if given.shape != own.shape:
-        came, needed = f"shape {tuple(given.shape)}", f"{tuple(own.shape)}, as the layer gives them"
-        raise EvidenceError("activations", came, needed)
-    return given
+def _alike(activations: Any, own: Any) -> Any:
+    if activations.shape != own.shape:
+        got, needed = (
+            f"shape {tuple(activations.shape)}",
+            f"{tuple(own.shape)}, as the layer gives them",
+        )
+        raise EvidenceError("activations", got, needed)
+    return activations

@@ -22,16 +22,16 @@ def correlations(
     """Pearson's correlation over units, on the pictures of either and on those of both."""
     table: dict[str, list[Any]] = {"formulas": [], "score": [], "correlation": []}
     for name, formulas in variants.items():
-        found = count(atoms, units, formulas)
-        there, shared = found.formula > 0, found.shared > 0
+        counts = count(atoms, units, formulas)
+        there, shared = counts.formula > 0, counts.shared > 0
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 is undefined, and left out
             either, both = (
                 (chosen & right[:, None]).sum(axis=0) / chosen.sum(axis=0)
                 for chosen in (fires | there, shared)
             )
             detected = shared.sum(axis=0) / there.sum(axis=0)
-            union = found.unit.sum(axis=0) + found.formula.sum(axis=0) - found.shared.sum(axis=0)
-            overlap = found.shared.sum(axis=0) / union
+            union = counts.unit.sum(axis=0) + counts.formula.sum(axis=0) - counts.shared.sum(axis=0)
+            overlap = counts.shared.sum(axis=0) / union
         for where, accuracy in (("either", either), ("both", both)):
             for label, score in (("overlap", overlap), ("detection accuracy", detected)):
                 table["formulas"].append(name)

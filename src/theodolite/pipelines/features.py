@@ -45,11 +45,11 @@ class FeatureMaps:
 
     def part(self, first: int, last: int) -> Float[np.ndarray, "pictures channels height width"]:
         """The maps of some pictures in a row."""
-        found = []
+        parts = []
         for number in range(first // SHARD, (last - 1) // SHARD + 1):
             shard = read_npy(self.shards[number], mapped=True)
-            found.append(shard[max(first - number * SHARD, 0) : last - number * SHARD])
-        return np.concatenate(found).astype(np.float32)
+            parts.append(shard[max(first - number * SHARD, 0) : last - number * SHARD])
+        return np.concatenate(parts).astype(np.float32)
 
     def pooled(self) -> Float[np.ndarray, "pictures channels"]:
         """The mean over places."""
@@ -72,14 +72,14 @@ def feature_maps(
     rows: Int[np.ndarray, " n"],
     backbone: Backbone,
     layer: str | None,
-    workshop: WorkContext,
+    context: WorkContext,
 ) -> FeatureMaps:
     """Maps of the pictures. A shard is named by the network, its layer and what it looked at.
 
     They are kept in the cache, where the next run finds them; workers on other machines must reach
     it.
     """
-    about = {
+    identity = {
         "network": network_digest(backbone.name, backbone.network),
         "layer": layer or backbone.layer,
         "preprocessing": asdict(backbone.preprocessing),
@@ -88,8 +88,8 @@ def feature_maps(
     shards, missing = [], []
     for part in parts:
         pictures = [sha256_of(data.path(int(row))) for row in part]
-        key = hashlib.sha256(json.dumps([about, pictures], sort_keys=True).encode()).hexdigest()
-        shards.append(workshop.cache.resolve() / "features" / f"{key}.npy")
+        key = hashlib.sha256(json.dumps([identity, pictures], sort_keys=True).encode()).hexdigest()
+        shards.append(context.cache.resolve() / "features" / f"{key}.npy")
         if not _usable(shards[-1]):
             missing.append((part, shards[-1]))
     work = Work(
@@ -97,12 +97,12 @@ def feature_maps(
         do=partial(_capture, data),
         items=missing,
         digests=[path.stem for _, path in missing],
-        about=about,
+        about=identity,
         kept=False,  # it is in the cache
         network=True,
         tool=Extracts(backbone, layer or backbone.layer),
     )
-    for (_, path), done in zip(missing, workshop.workers.each(work), strict=True):
+    for (_, path), done in zip(missing, context.workers.each(work), strict=True):
         if done is None or not _usable(path):
             raise EvidenceError("features", f"none for {path.stem[:12]}…", "those of all pictures")
     return FeatureMaps(rows, tuple(shards))
@@ -123,11 +123,11 @@ class Extracts:
         return FeatureExtractor(network, self._layer), self._backbone.preprocessing
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _loaded, (self._backbone.name, self._backbone.weights, self._layer)
+        return _load, (self._backbone.name, self._backbone.weights, self._layer)
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, weights: Path | None, layer: str) -> Extracts:
+def _load(name: str, weights: Path | None, layer: str) -> Extracts:
     return Extracts(load_backbone(name, weights), layer)
 
 
@@ -136,10 +136,10 @@ def _capture(
 ) -> dict[str, np.ndarray]:
     """Write the maps of some pictures into the cache."""
     rows, path = piece
-    extract, prepared = tool
+    extract, preprocessing = tool
     maps = []
     for at in range(0, len(rows), BATCH):
-        batch = [prepared(data.picture(int(row))) for row in rows[at : at + BATCH]]
+        batch = [preprocessing(data.picture(int(row))) for row in rows[at : at + BATCH]]
         maps.append(extract(np.stack(batch)).astype(np.float16))
     write_npy(path, np.concatenate(maps))
     return {"pictures": np.array(len(rows))}
@@ -172,9 +172,9 @@ def _usable(path: Path) -> bool:
         return False
 
 
-def network_digest(said: str, network: "torch.nn.Module") -> str:
+def network_digest(description: str, network: "torch.nn.Module") -> str:
     """A digest of what is said of a network and of all its weights, wherever they came from."""
-    digest = hashlib.sha256(said.encode())
+    digest = hashlib.sha256(description.encode())
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode() + tensor.cpu().numpy().tobytes())
     return digest.hexdigest()

@@ -35,11 +35,11 @@ def _fits_quiet() -> Iterator[None]:
         yield
 
 
-def counted(
-    results: Iterator[Result], what: str, total: int, workshop: WorkContext
+def with_progress(
+    results: Iterator[Result], what: str, total: int, context: WorkContext
 ) -> Iterator[Result]:
     """The results, with the progress bar moving."""
-    workshop.progress(what, 0, total)
+    context.progress(what, 0, total)
     for number, result in enumerate(results, start=1):
-        workshop.progress(what, number, total)
+        context.progress(what, number, total)
         yield result

@@ -33,7 +33,7 @@ class Reference:
     def authors(self) -> tuple[tuple[str, str], ...]:
         """Family and given names, in the order of the title page."""
         names = (name.partition(", ") for name in self.fields["author"].split(" and "))
-        return tuple((family, given) for family, _, given in names)
+        return tuple((family, forename) for family, _, forename in names)
 
     @property
     def short(self) -> str:
@@ -53,25 +53,27 @@ class Reference:
         >>> references()["linfoot1957informational"].full
         'E. H. Linfoot. An Informational Measure of Correlation. Information and Control, 1957.'
         """
-        people = _listed([f"{given} {family}".strip() for family, given in self.authors])
+        people = _listed([f"{forename} {family}".strip() for family, forename in self.authors])
         ends = "" if self.fields["title"].endswith(("?", "!")) else "."
         where = ", ".join([*self._where(), self.fields["year"]])
         return f"{people.removesuffix('.')}. {self.fields['title']}{ends} {where}.{self._numbers()}"
 
     def _where(self) -> list[str]:
         """Journal, conference or publisher, with volume and edition."""
-        given = self.fields
-        venue = given.get("journal") or given.get("booktitle") or given.get("publisher") or ""
-        if "volume" in given:
-            venue += f" {given['volume']}" + (f"({given['number']})" if "number" in given else "")
-        edition = [f"edition {given['edition']}"] if "edition" in given else []
-        pages = [f"pages {given['pages']}"] if "pages" in given else []
+        fields = self.fields
+        venue = fields.get("journal") or fields.get("booktitle") or fields.get("publisher") or ""
+        if "volume" in fields:
+            venue += f" {fields['volume']}" + (
+                f"({fields['number']})" if "number" in fields else ""
+            )
+        edition = [f"edition {fields['edition']}"] if "edition" in fields else []
+        pages = [f"pages {fields['pages']}"] if "pages" in fields else []
         return [*([venue] if venue else []), *edition, *pages]
 
     def _numbers(self) -> str:
         """Identifiers as text: a printed page has no links."""
-        found = {"DOI": self.fields.get("doi"), "arXiv": self.fields.get("eprint")}
-        return "".join(f" {name} {number}." for name, number in found.items() if number)
+        identifiers = {"DOI": self.fields.get("doi"), "arXiv": self.fields.get("eprint")}
+        return "".join(f" {name} {number}." for name, number in identifiers.items() if number)
 
 
 @functools.cache
@@ -85,23 +87,23 @@ def read_references(text: str) -> dict[str, Reference]:
     left = ENTRY.sub("", text).strip()
     if left:
         raise RefusedInput("bibliography", left[:60], "entries as `@article{key, field = {…}, }`")
-    found: dict[str, Reference] = {}
+    entries: dict[str, Reference] = {}
     for kind, key, body in ENTRY.findall(text):
-        if kind not in KINDS or key in found:
+        if kind not in KINDS or key in entries:
             raise RefusedInput(
                 f"bibliography {key}", kind, f"one of {', '.join(KINDS)}, each key once"
             )
-        found[key] = Reference(key, kind, _fields(key, body))
-    return found
+        entries[key] = Reference(key, kind, _fields(key, body))
+    return entries
 
 
 def _fields(key: str, body: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for line in body.splitlines():
-        read = FIELD.match(line)
-        if read is None or read[1] not in FIELDS or read[1] in fields:
+        match = FIELD.match(line)
+        if match is None or match[1] not in FIELDS or match[1] in fields:
             raise RefusedInput(f"bibliography {key}", line.strip()[:60], "a known field, once")
-        fields[read[1]] = plain(read[2])
+        fields[match[1]] = plain_text(match[2])
     lacking = [name for name in ("title", "author", "year") if not fields.get(name)]
     if lacking or not fields["year"].isdigit():
         raise RefusedInput(
@@ -110,13 +112,13 @@ def _fields(key: str, body: str) -> dict[str, str]:
     return fields
 
 
-def plain(latex: str) -> str:
+def plain_text(latex: str) -> str:
     r"""A field without its markup.
 
-    >>> plain(r"Cad{\`e}ne, R{\'e}mi"), plain(r"{CRAFT}: Fran{\c{c}}ois")
+    >>> plain_text(r"Cad{\`e}ne, R{\'e}mi"), plain_text(r"{CRAFT}: Fran{\c{c}}ois")
     ('Cadène, Rémi', 'CRAFT: François')
     """
-    text = ACCENT.sub(lambda found: found[2] + MARKS[found[1]], latex)
+    text = ACCENT.sub(lambda match: match[2] + MARKS[match[1]], latex)
     text = text.replace("{", "").replace("}", "").replace("``", "“").replace("''", "”")
     text = text.replace("\\&", "&").replace("--", "–")
     if "\\" in text or "$" in text:

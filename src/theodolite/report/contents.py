@@ -8,9 +8,10 @@ import numpy as np
 from theodolite.findings.leakage import SCORES
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
-from theodolite.report.chapters.clean import looks_for_a_fault, lost
-from theodolite.report.figures import bars, histogram, strip
-from theodolite.report.svg import round_scale
+from theodolite.report.chapters.clean import looks_for_a_fault, loses_to_null
+from theodolite.report.figures.bars import bars, histogram
+from theodolite.report.figures.scales import round_scale
+from theodolite.report.figures.strips import strip
 from theodolite.report.tables import score_table
 from theodolite.report.words import (
     full_title,
@@ -23,7 +24,7 @@ from theodolite.report.words import (
 )
 from theodolite.results import Score
 from theodolite.run_folder.spec import HistogramSpec, RunSpec
-from theodolite.verdicts.rules import asked, percent
+from theodolite.verdicts.rules import percent, question_text
 
 PER = {
     "concepts": "Per concept",
@@ -51,14 +52,14 @@ def chapter(question: Question, spec: RunSpec, scores: Sequence[Score]) -> dict[
     own = [score for score in scores if score.question == question]
     metrics = {score.metric for score in own}
     tables = [score_table(t, own) for t in spec.report.tables if t.metric in metrics]
-    wanted = [h for h in spec.report.histograms if h.metric in metrics]
+    histograms = [h for h in spec.report.histograms if h.metric in metrics]
     rows = [_row(score, spec) for score in own]
     return {
         "question": question,
-        "asks": asked(own[0]),
+        "asks": question_text(own[0]),
         "tables": [table for table in tables if table is not None],
-        "histograms": _joined([_histograms(h, own) for h in wanted or _usual_histograms(own)]),
-        "has_paper": any(h.paper for h in wanted),
+        "histograms": _joined([_histograms(h, own) for h in histograms or _usual_histograms(own)]),
+        "has_paper": any(h.paper for h in histograms),
         "about_histograms": _about_histograms(own),
         "extremes": _extremes(own),
         "rows": rows,
@@ -105,11 +106,11 @@ def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
 
     Few items of leakage or faithfulness are drawn one by one: a histogram would only repeat them.
     """
-    found = dict.fromkeys((s.metric, s.detail.over) for s in scores if s.detail and _spread(s))
+    axes = dict.fromkeys((s.metric, s.detail.over) for s in scores if s.detail and _spread(s))
     return [
         HistogramSpec(title=PER[over],
                       metric=metric, over=over, sweep=(*catalogue()[metric].sweeps, "")[0])
-        for metric, over in found
+        for metric, over in axes
     ]  # fmt: skip
 
 
@@ -130,8 +131,8 @@ def _histograms(spec: HistogramSpec, scores: Sequence[Score]) -> dict[str, Any]:
             paper = spec.paper.get(choice, [])
             if paper:
                 middles = np.linspace(-0.95, 0.95, len(paper))
-                about = np.average(middles, weights=paper)
-                caption += f" (paper {about:+.2f}, from the middles of its bins)"
+                paper_mean = np.average(middles, weights=paper)
+                caption += f" (paper {paper_mean:+.2f}, from the middles of its bins)"
             if score.n_undefined:
                 caption += f", {score.n_undefined} undefined"
             bounds = score.bounds
@@ -173,7 +174,7 @@ def _row(score: Score, spec: RunSpec) -> dict[str, Any]:
         ],
         "strip": strip(score, width=180),
         "null": "" if null is None else f"{null.name} {value_text(null.value, score)}",
-        "lost": lost(score),
+        "lost": loses_to_null(score),
         "best": "" if score.best in score.bounds else percent(score.best, score),
         "n": f"{score.n:,}",
         "undefined": f"{score.n_undefined:,}",

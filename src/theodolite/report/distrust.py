@@ -13,15 +13,15 @@ from theodolite.run_folder.spec import RunSpec
 
 def distrust(
     spec: RunSpec,
-    made: MadeRecord,
-    found: Sequence[Verdict],
+    made_record: MadeRecord,
+    verdicts: Sequence[Verdict],
     unanswered: Sequence[tuple[str, Sequence[str]]],
 ) -> dict[str, Any]:
     """Doubts about this run: those about its verdicts before all others."""
-    deciding = {v.score.metric: v.score for v in found if v.score is not None}
+    deciding = {v.score.metric: v.score for v in verdicts if v.score is not None}
     known = {name: score for name, score in deciding.items() if name in catalogue()}
     return {
-        "failed": made.failed_pieces,
+        "failed": made_record.failed_pieces,
         "misleads": [
             (title(score), catalogue()[name].card.misleads, anchor(name))
             for name, score in known.items()
@@ -32,7 +32,7 @@ def distrust(
             if score.n_undefined
         ],
         "differs": spec.report.differs,
-        "notes": made.notes,
+        "notes": made_record.notes,
         "unanswered": [
             (catalogue()[name].title if name in catalogue() else name, ", ".join(needs))
             for name, needs in unanswered

@@ -45,62 +45,73 @@ class Example:
     named: tuple[NamedConcept, ...]
 
 
-def examples(folder: Path, chosen: Sequence[ExampleRecord], seed: int) -> list[Example]:
+def examples(folder: Path, records: Sequence[ExampleRecord], seed: int) -> list[Example]:
     """Cards for the pictures that the run kept."""
     stored = folder / "evidence" / f"seed-{seed}"
-    if not chosen:
+    if not records:
         return []
     located = stored / "location" / "header.json"
-    evidence = load(stored / ("location" if located.is_file() else "concept"))
-    rows = np.array([one.row for one in chosen])
-    if rows.max() >= len(evidence):
-        raise RefusedInput("record 'made.json'", f"row {rows.max()}", f"rows below {len(evidence)}")
-    shown = evidence[rows]
-    return [_example(folder, shown, i, chosen[i]) for i in range(len(chosen))]
+    run_evidence = load(stored / ("location" if located.is_file() else "concept"))
+    rows = np.array([record.row for record in records])
+    if rows.max() >= len(run_evidence):
+        raise RefusedInput(
+            "record 'made.json'", f"row {rows.max()}", f"rows below {len(run_evidence)}"
+        )
+    evidence = run_evidence[rows]
+    return [_example(folder, evidence, i, records[i]) for i in range(len(records))]
 
 
-def _example(folder: Path, shown: Any, i: int, chosen: ExampleRecord) -> Example:
-    said: ConceptEvidence = shown.explained if isinstance(shown, LocationEvidence) else shown
-    picture = read_picture(confined(folder, chosen.file))
-    by: RankBy = (
-        "contribution" if said.weights is not None and said.predicted is not None else "value"
+def _example(folder: Path, evidence: Any, i: int, record: ExampleRecord) -> Example:
+    concept_evidence: ConceptEvidence = (
+        evidence.explained if isinstance(evidence, LocationEvidence) else evidence
     )
-    order = ranked(importance(said[i : i + 1], by, "signed"), min(NAMED, len(said.concepts)))[0]
-    names, classes = said.concepts.names, said.classes.names
-    label = "" if said.labels is None else classes[said.labels[i]]
-    predicted = "" if said.predicted is None else classes[said.predicted[i]]
+    picture = read_picture(confined(folder, record.file))
+    by: RankBy = (
+        "contribution"
+        if concept_evidence.weights is not None and concept_evidence.predicted is not None
+        else "value"
+    )
+    order = ranked(
+        importance(concept_evidence[i : i + 1], by, "signed"),
+        min(NAMED, len(concept_evidence.concepts)),
+    )[0]
+    names, classes = concept_evidence.concepts.names, concept_evidence.classes.names
+    label = "" if concept_evidence.labels is None else classes[concept_evidence.labels[i]]
+    predicted = "" if concept_evidence.predicted is None else classes[concept_evidence.predicted[i]]
     return Example(
-        sample=chosen.sample,
+        sample=record.sample,
         picture=data_address(picture),
         label=label,
         predicted=predicted,
         right=label == predicted,
         named=tuple(
-            NamedConcept(names[j], _there(said, i, j), *_located(shown, i, j, picture))
+            NamedConcept(
+                names[j], _there(concept_evidence, i, j), *_located(evidence, i, j, picture)
+            )
             for j in order.tolist()
         ),
     )
 
 
-def _there(said: ConceptEvidence, i: int, j: int) -> bool | None:
-    if said.truth is None or (said.known is not None and not said.known[i, j]):
+def _there(evidence: ConceptEvidence, i: int, j: int) -> bool | None:
+    if evidence.truth is None or (evidence.known is not None and not evidence.known[i, j]):
         return None
-    return bool(said.truth[i, j])
+    return bool(evidence.truth[i, j])
 
 
-def _located(shown: Any, i: int, j: int, picture: Any) -> tuple[bool | None, str | None]:
-    if not isinstance(shown, LocationEvidence):
+def _located(evidence: Any, i: int, j: int, picture: Any) -> tuple[bool | None, str | None]:
+    if not isinstance(evidence, LocationEvidence):
         return None, None
     places: list[tuple[float, float]] = []
     inside = None
-    part = shown.part_of[j]
-    if shown.points is not None and part >= 0:
-        points = shown.points[i, part]
-        seen = points[~np.isnan(points).any(axis=1)] / shown.sizes[i]
+    part = evidence.part_of[j]
+    if evidence.points is not None and part >= 0:
+        points = evidence.points[i, part]
+        seen = points[~np.isnan(points).any(axis=1)] / evidence.sizes[i]
         places = [(float(row), float(column)) for row, column in seen]
         if places:
             credit, visible = inside_regions(
-                shown[i : i + 1], np.array([[j]]), np.array([1 / 12]), "stable"
+                evidence[i : i + 1], np.array([[j]]), np.array([1 / 12]), "stable"
             )
             inside = bool((credit[0, 0, 0] * visible[0, 0]).any())
-    return inside, data_address(overlay(picture, shown.maps[i, j], places))
+    return inside, data_address(overlay(picture, evidence.maps[i, j], places))

@@ -33,9 +33,9 @@ class LatexFormula:
     shown: Markup
 
 
-def documented(entry: Metric) -> str:
+def metric_docstring(metric: Metric) -> str:
     """The docstring of a metric's function, without its examples; empty if it has none."""
-    function = getattr(sys.modules[entry.state.__module__], entry.name, None)
+    function = getattr(sys.modules[metric.state.__module__], metric.name, None)
     text = inspect.getdoc(function) if inspect.isfunction(function) else None
     if not text:
         return ""
@@ -73,13 +73,13 @@ def formula(latex: str, display: Literal["block", "inline"] = "block") -> LatexF
     from latex2mathml.converter import convert  # noqa: PLC0415  a third of a second
 
     try:
-        made = convert(latex.replace(r"\arg\max", r"\mathrm{arg}\max"), display=display)
+        mathml = convert(latex.replace(r"\arg\max", r"\mathrm{arg}\max"), display=display)
     except Exception:  # noqa: BLE001  it has a class for every fault, and none for all
-        made = "\\"
-    if "\\" in made:  # a command that it does not know is left standing
+        mathml = "\\"
+    if "\\" in mathml:  # a command that it does not know is left standing
         return LatexFormula(latex, Markup("<code>{}</code>").format(latex))
     head = f'<math display="{display}" alttext="{escape(latex)}">'
-    body = made[made.index(">") + 1 :]
+    body = mathml[mathml.index(">") + 1 :]
     return LatexFormula(latex, Markup(head + body))  # noqa: S704  built as a tree, texts escaped
 
 
@@ -88,9 +88,9 @@ def marked_up(text: str) -> Markup:
     parts: list[str] = []
     end = 0
     text = text.replace("\\ :sub:", ":sub:")
-    for found in ROLE.finditer(text):
-        parts += [escape(text[end : found.start()]), _shown(found)]
-        end = found.end()
+    for match in ROLE.finditer(text):
+        parts += [escape(text[end : match.start()]), _role_markup(match)]
+        end = match.end()
     return Markup("").join([*parts, escape(text[end:])])
 
 
@@ -107,18 +107,20 @@ def with_code(text: str) -> Markup:
     return Markup("").join(code.format(p) if i % 2 else escape(p) for i, p in enumerate(parts))
 
 
-def _shown(found: re.Match[str]) -> Markup:
-    if found["code"]:
-        return Markup("<code>{}</code>").format(found["code"])
-    if found["stress"]:
-        return Markup("<em>{}</em>").format(found["stress"])
-    role, inside = found["role"], found["text"]
+def _role_markup(match: re.Match[str]) -> Markup:
+    if match["code"]:
+        return Markup("<code>{}</code>").format(match["code"])
+    if match["stress"]:
+        return Markup("<em>{}</em>").format(match["stress"])
+    role, inside = match["role"], match["text"]
     if role == "math":
         return formula(inside, "inline").shown
     if role == "sub":
         return Markup("<sub>{}</sub>").format(inside)
     if role.startswith("cite"):
         paper = references().get(inside)
-        said = inside if paper is None else paper.short
-        return escape(said if role == "cite:t" else f"({said.replace('(', '').replace(')', '')})")
+        citation = inside if paper is None else paper.short
+        return escape(
+            citation if role == "cite:t" else f"({citation.replace('(', '').replace(')', '')})"
+        )
     return Markup("<code>{}</code>").format(inside.rpartition(".")[2].lstrip("~"))

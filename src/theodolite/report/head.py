@@ -6,7 +6,7 @@ from typing import Any
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import accepted_line, looks_for_a_fault
-from theodolite.report.figures import strip
+from theodolite.report.figures.strips import strip
 from theodolite.report.formulas import with_code
 from theodolite.report.methods import anchor
 from theodolite.report.words import full_title, method_text, source_words
@@ -78,35 +78,37 @@ FOR_MAPS = {"located": "where the object is", "faithful": "which pixels matter f
 
 
 def head(
-    record: RunRecord, made: MadeRecord, scores: Sequence[Score], found: Sequence[Verdict]
+    record: RunRecord, made_record: MadeRecord, scores: Sequence[Score], verdicts: Sequence[Verdict]
 ) -> dict[str, Any]:
     """What the first screen of a report shows."""
-    asked = [v for v in found if v.score is not None]
+    scored_verdicts = [v for v in verdicts if v.score is not None]
     return {
         "title": record.spec.title or record.spec.name,
-        "subtitle": _subtitle(record, made),
-        "bottom_line": partial(made) + bottom_line(found),
-        "verdicts": [card(verdict) for verdict in found],
-        "interval_key": _interval_key(asked, record.spec),
+        "subtitle": _subtitle(record, made_record),
+        "bottom_line": partial(made_record) + bottom_line(verdicts),
+        "verdicts": [card(verdict) for verdict in verdicts],
+        "interval_key": _interval_key(scored_verdicts, record.spec),
         "marks": _marks(scores),
-        "facts": [(name, _fact(name, value)) for name, value in made.facts],
+        "facts": [(name, _fact(name, value)) for name, value in made_record.facts],
     }
 
 
-def bottom_line(found: Sequence[Verdict]) -> str:
+def bottom_line(verdicts: Sequence[Verdict]) -> str:
     """What a reader may do with the explanation, in a sentence or two."""
-    asked = [v for v in found if v.answer != "not asked"]
-    if not asked:
+    answered_verdicts = [v for v in verdicts if v.answer != "not asked"]
+    if not answered_verdicts:
         return "No question could be asked."
-    by_votes = [BY_VOTES[v.answer] for v in asked if v.question == "accepted"]
-    by_score = [v for v in asked if v.question != "accepted"]
-    said = [_reliance(by_score), *by_votes] if by_score else by_votes
-    return " ".join([*said, _silence(len(found) - len(asked), len(found))]).strip()
+    by_votes = [BY_VOTES[v.answer] for v in answered_verdicts if v.question == "accepted"]
+    by_score = [v for v in answered_verdicts if v.question != "accepted"]
+    sentences = [_reliance(by_score), *by_votes] if by_score else by_votes
+    return " ".join(
+        [*sentences, _silence(len(verdicts) - len(answered_verdicts), len(verdicts))]
+    ).strip()
 
 
-def _reliance(asked: Sequence[Verdict]) -> str:
+def _reliance(verdicts: Sequence[Verdict]) -> str:
     """What the explanation is good for, and what it is not."""
-    by_answer = {answer: [_for(v) for v in asked if v.answer == answer] for answer in WORDS}
+    by_answer = {answer: [_for(v) for v in verdicts if v.answer == answer] for answer in WORDS}
     good, some, bad = (_joined(by_answer[answer]) for answer in ("yes", "partly", "no"))
     unsure = by_answer["cannot tell"]
     parts = []
@@ -119,17 +121,17 @@ def _reliance(asked: Sequence[Verdict]) -> str:
         parts += [f"only partly for {some}"] if some else []
     elif some:
         parts.append(f"Rely on this explanation only partly for {some}")
-    said = "; ".join(parts) + "." if parts else ""
+    sentence = "; ".join(parts) + "." if parts else ""
     if not unsure:
-        return said
+        return sentence
     doubt = f"Whether to rely on it for {_joined(unsure)}, this evidence cannot tell."
-    return f"{said} {doubt}".strip()
+    return f"{sentence} {doubt}".strip()
 
 
 def _for(verdict: Verdict) -> str:
     score = verdict.score
-    about = None if score is None else catalogue().get(score.metric)
-    if about is not None and about.needs is SaliencyEvidence:
+    metric = None if score is None else catalogue().get(score.metric)
+    if metric is not None and metric.needs is SaliencyEvidence:
         return FOR_MAPS[verdict.question]
     return FOR[verdict.question]
 
@@ -151,26 +153,31 @@ def _silence(n: int, of: int) -> str:
     return f"{numbers[n]} of the {numbers[of].lower()} questions {verb} not asked."
 
 
-def partial(made: MadeRecord) -> str:
+def partial(made_record: MadeRecord) -> str:
     """What comes before any verdict, if pieces of work were left out."""
-    if not made.failed_pieces:
+    if not made_record.failed_pieces:
         return ""
-    return f"Partial: {made.failed_pieces} pieces of the evidence failed and were left out. "
+    return f"Partial: {made_record.failed_pieces} pieces of the evidence failed and were left out. "
 
 
 def card(verdict: Verdict) -> dict[str, Any]:
     """One question of the head: its answer, why, and what that means; or why it was not asked."""
     score = verdict.score
-    told = {
+    content = {
         "question": verdict.question,
         "css": verdict.answer.replace(" ", "-"),
         "asks": verdict.asks,
         "word": WORDS[verdict.answer],
     }
     if score is None:
-        return told | {"because": with_code(verdict.because), "what": "", "strip": "", "method": ""}
+        return content | {
+            "because": with_code(verdict.because),
+            "what": "",
+            "strip": "",
+            "method": "",
+        }
     because = f"{full_title(score)}: {verdict.because}".replace(" %", "\u00a0%")
-    return told | {
+    return content | {
         "because": because,
         "what": _advice(score)[verdict.answer],
         "strip": strip(score, width=280, labels=True),
@@ -188,14 +195,14 @@ def _advice(score: Score) -> dict[str, str]:
     return ADVICE_ON_FAITHFULNESS if score.question == "faithful" else ADVICE
 
 
-def _subtitle(record: RunRecord, made: MadeRecord) -> str:
+def _subtitle(record: RunRecord, made_record: MadeRecord) -> str:
     day = record.started.partition("T")[0]
-    n = dict(made.facts).get("test samples")
+    n = dict(made_record.facts).get("test samples")
     return f"{day}" + (f" · {n:,} test samples" if isinstance(n, int) else "")
 
 
-def _interval_key(asked: Sequence[Verdict], spec: RunSpec) -> str:
-    intervals = [v.score.interval for v in asked if v.score is not None]
+def _interval_key(verdicts: Sequence[Verdict], spec: RunSpec) -> str:
+    intervals = [v.score.interval for v in verdicts if v.score is not None]
     over = dict.fromkeys(source_words(i, spec) for i in intervals if i is not None)
     return f"{100 * spec.resampling.level:g} % interval over {' or '.join(over) or 'samples'}"
 

@@ -31,33 +31,35 @@ def write_report(folder: Path) -> Path:
     """Build ``report.html`` from what a run folder holds."""
     record = read_record(folder / "run.json", RunRecord)
     spec = record.spec
-    made = read_record(folder / "made.json", MadeRecord)
+    made_record = read_record(folder / "made.json", MadeRecord)
     scores, unanswered = read_scores(folder / "scores.json")
     models = compared_models(folder)
-    found = verdicts_of(spec, scores, unanswered)
-    pictured = examples(folder, made.examples, spec.seeds[0])
-    explorer = explorer_chapter(folder, made, scores, pictured)
+    verdicts = verdicts_of(spec, scores, unanswered)
+    example_cards = examples(folder, made_record.examples, spec.seeds[0])
+    explorer = explorer_chapter(folder, made_record, scores, example_cards)
     content: dict[str, Any] = {
-        **head(record, made, scores, found),
-        "examples": pictured,
-        "units": units_chapter(folder, made.cards, scores),
-        "conflicts": conflicts_chapter(folder, made.conflict_examples),
+        **head(record, made_record, scores, verdicts),
+        "examples": example_cards,
+        "units": units_chapter(folder, made_record.cards, scores),
+        "conflicts": conflicts_chapter(folder, made_record.conflict_examples),
         "chapters": [
             chapter(question, spec, scores)
             for question in QUESTIONS
             if any(score.question == question for score in scores)
         ],
         "leakage": leakage_chapter(folder, spec, scores, models),
-        "faithfulness": faithfulness_chapter(folder, spec, made, scores, models),
+        "faithfulness": faithfulness_chapter(folder, spec, made_record, scores, models),
         "acceptance": acceptance_chapter(folder, spec, scores, models),
         "saliency": saliency_chapter(folder, spec, models),
         "compared": compared_chapter(models, spec),
         "findings": findings(folder),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
-        "distrust": distrust(spec, made, found, [(u.metric, u.needs) for u in unanswered]),
-        "methods": notes_of(scores, [v.score.metric for v in found if v.score is not None]),
-        "provenance": provenance(record, made),
+        "distrust": distrust(
+            spec, made_record, verdicts, [(u.metric, u.needs) for u in unanswered]
+        ),
+        "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
+        "provenance": provenance(record, made_record),
         "version": record.packages.get("theodolite", ""),
     }
     return write_page(
@@ -74,15 +76,15 @@ def contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The sections that a page has, each by its anchor, in the order in which they come."""
     before = {"verdicts": "Verdicts", "examples": "Examples", "units": "Units"}
     before |= {"conflicts": "Conflicts", "saliency": "Maps compared"}
-    asked = {f"question-{c['question']}": SHORT[c["question"]] for c in content["chapters"]}
+    questions = {f"question-{c['question']}": SHORT[c["question"]] for c in content["chapters"]}
     after = {"compared": "Models compared", "findings": "The paper's findings"}
     after |= {"grids": "More tables", "explorer": "One by one"}
     after |= {"distrust": "What to distrust", "methods": "Method notes"}
     after |= {"provenance": "Where this comes from"}
-    there = {name for name, value in content.items() if value} | set(asked)
+    there = {name for name, value in content.items() if value} | set(questions)
     if not compared_alone(content):
         there -= {"compared"}
-    return [(name, says) for name, says in (before | asked | after).items() if name in there]
+    return [(name, says) for name, says in (before | questions | after).items() if name in there]
 
 
 def compared_alone(content: Mapping[str, Any]) -> bool:

@@ -9,46 +9,46 @@ from theodolite.metrics.cards import card
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
 from theodolite.report.citations import references
-from theodolite.report.formulas import blocks, documented, formula, marked_up
+from theodolite.report.formulas import blocks, formula, marked_up, metric_docstring
 from theodolite.report.words import option_text, options_text
 from theodolite.results import Score
 
-ASIDE = "``given``"
+ASIDE = "``arrays``"
 """How a paragraph begins that is for those who call the function."""
 
 
-def note(entry: Metric) -> dict[str, Any]:
+def note(metric: Metric) -> dict[str, Any]:
     """Everything about a score that does not depend on a run.
 
     >>> told = note(catalogue()["concept_existence"])
     >>> told["title"], told["cited"], len(told["formulas"])
     ('Concept existence (CEM)', 'Aysel et al. (2025)', 1)
     """
-    told = card(entry)
-    paper = references().get(entry.cite)
-    says, about = _described(entry)
+    facts = card(metric)
+    paper = references().get(metric.cite)
+    summary, details = _docstring_parts(metric)
     return {
-        "id": anchor(entry.name),
-        "name": entry.name,
-        "version": entry.version,
-        "title": entry.title,
-        "question": entry.question,
-        "asked": entry.asked_as or QUESTIONS[entry.question],
-        "asks": entry.card.asks,
-        "says": says,
-        "about": about,
-        "formulas": [text for kind, text in about if kind == "math"],
-        "range": f"{told['range']}, {told['direction']}".replace("inf", "∞").replace("-", "−"),
-        "decides": _role(entry),
-        "read": entry.card.read,
-        "misleads": entry.card.misleads,
-        "nulls": [(null.name, null.says, null.clean) for null in entry.baselines],
-        "needs": told["needs"],
-        "options": told["options"],
-        "cost": entry.card.cost,
-        "size": told["size"],
-        "cited": entry.cite if paper is None else paper.short,
-        "reference": entry.cite if paper is None else paper.full,
+        "id": anchor(metric.name),
+        "name": metric.name,
+        "version": metric.version,
+        "title": metric.title,
+        "question": metric.question,
+        "asked": metric.asked_as or QUESTIONS[metric.question],
+        "asks": metric.card.asks,
+        "says": summary,
+        "about": details,
+        "formulas": [text for kind, text in details if kind == "math"],
+        "range": f"{facts['range']}, {facts['direction']}".replace("inf", "∞").replace("-", "−"),
+        "decides": _role(metric),
+        "read": metric.card.read,
+        "misleads": metric.card.misleads,
+        "nulls": [(null.name, null.says, null.clean) for null in metric.baselines],
+        "needs": facts["needs"],
+        "options": facts["options"],
+        "cost": metric.card.cost,
+        "size": facts["size"],
+        "cited": metric.cite if paper is None else paper.short,
+        "reference": metric.cite if paper is None else paper.full,
     }
 
 
@@ -58,12 +58,12 @@ def notes_of(scores: Sequence[Score], deciding: Iterable[str] = ()) -> list[dict
     names = dict.fromkeys(score.metric for score in scores if score.metric in catalogue())
     places = list(QUESTIONS)
     ordered = sorted(names, key=lambda n: (places.index(catalogue()[n].question), n not in first))
-    found = []
+    notes = []
     for name in ordered:
         own = [score for score in scores if score.metric == name]
         used = {"used": _used(own), "undefined": _undefined(own), "first": name in first}
-        found.append(note(catalogue()[name]) | used)
-    return found
+        notes.append(note(catalogue()[name]) | used)
+    return notes
 
 
 def anchor(name: str) -> str:
@@ -75,47 +75,49 @@ def anchor(name: str) -> str:
     return "method-" + re.sub(r"[^a-z0-9]+", "-", name.lower())
 
 
-def _described(entry: Metric) -> tuple[Any, list[tuple[str, Any]]]:
+def _docstring_parts(metric: Metric) -> tuple[Any, list[tuple[str, Any]]]:
     """The first sentence of the docstring, and what follows it."""
-    parts = list(blocks(documented(entry)))
+    parts = list(blocks(metric_docstring(metric)))
     if not parts:
         return "", []
-    about: list[tuple[str, Any]] = []
+    details: list[tuple[str, Any]] = []
     for kind, text in parts[1:]:
         if kind == "math":
-            about.append((kind, formula(text)))
+            details.append((kind, formula(text)))
         elif kind == "list":
-            about.append((kind, [marked_up(item) for item in text.splitlines()]))
+            details.append((kind, [marked_up(item) for item in text.splitlines()]))
         elif not text.startswith(ASIDE):
-            about.append((kind, marked_up(text)))
-    return marked_up(parts[0][1]), about
+            details.append((kind, marked_up(text)))
+    return marked_up(parts[0][1]), details
 
 
-def _role(entry: Metric) -> str:
+def _role(metric: Metric) -> str:
     """What part the score has in a verdict."""
-    if not entry.decides:
+    if not metric.decides:
         return "It decides nothing; it tells more about other scores."
-    if entry.looks_for_a_fault:
+    if metric.looks_for_a_fault:
         return (
             "A verdict may be read from it: it must not exceed its clean null by more than "
-            f"{entry.tolerance or 0:g}, by our convention."
+            f"{metric.tolerance or 0:g}, by our convention."
         )
-    if entry.enough is None:
+    if metric.enough is None:
         return "A verdict may be read from it: partly at most."
     return (
         "A verdict may be read from it: it must beat every null, and reach "
-        f"{entry.enough:g} of the best possible, by our convention."
+        f"{metric.enough:g} of the best possible, by our convention."
     )
 
 
 def _used(scores: Sequence[Score]) -> list[str]:
     """The options of each score of this run, in words; what has no words as name and value."""
-    return list(dict.fromkeys(options_text(score) or _plainly(score.options) for score in scores))
+    return list(
+        dict.fromkeys(options_text(score) or _all_options_text(score.options) for score in scores)
+    )
 
 
-def _plainly(options: Mapping[str, object]) -> str:
-    said = (option_text(name, value) for name, value in options.items())
-    return ", ".join(text for text in said if text) or "the defaults"
+def _all_options_text(options: Mapping[str, object]) -> str:
+    texts = (option_text(name, value) for name, value in options.items())
+    return ", ".join(text for text in texts if text) or "the defaults"
 
 
 def _undefined(scores: Sequence[Score]) -> str:

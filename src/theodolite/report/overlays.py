@@ -36,14 +36,14 @@ def overlay(
     scaled = (concept_map - concept_map.min()) / (spread if spread > 0 else 1.0)
     heat = Image.fromarray(scaled.astype(np.float32)).resize(size, Image.Resampling.BILINEAR)
     mixed = (1 - STRENGTH) * base + STRENGTH * jet(np.asarray(heat, float))
-    shown = Image.fromarray((mixed * 255).round().astype(np.uint8))
-    pen = ImageDraw.Draw(shown)
+    image = Image.fromarray((mixed * 255).round().astype(np.uint8))
+    pen = ImageDraw.Draw(image)
     for row, column in places:
         x, y = column * size[0], row * size[1]
         for radius, colour in ((7, (20, 20, 20)), (6, (255, 255, 255)), (5, (255, 255, 255)),
                                (4, (20, 20, 20))):  # fmt: skip
             pen.ellipse((x - radius, y - radius, x + radius, y + radius), outline=colour)
-    return shown
+    return image
 
 
 def relevance_overlay(
@@ -69,19 +69,19 @@ def relevance_overlay(
     return Image.fromarray((np.clip(mixed, 0, 1) * 255).round().astype(np.uint8))
 
 
-def outlined(
+def outline_mask(
     picture: Image.Image, inside: Bool[np.ndarray, "height width"], *, width: int = 136
 ) -> Image.Image:
     """The picture with a white line around a mask."""
     size = (width, max(round(width * picture.height / picture.width), 1))
-    shown = np.asarray(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)).copy()
+    pixels = np.asarray(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)).copy()
     mask = Image.fromarray(inside.astype(np.uint8) * 255).resize(size, Image.Resampling.NEAREST)
     there = np.pad(np.asarray(mask) > 0, 1, mode="edge")
-    n, m = shown.shape[:2]
+    n, m = pixels.shape[:2]
     near = [there[1 + i : 1 + i + n, 1 + j : 1 + j + m] for i in (-1, 0, 1) for j in (-1, 0, 1)]
     grown, shrunk = np.logical_or.reduce(near), np.logical_and.reduce(near)
-    shown[grown & ~shrunk] = 255
-    return Image.fromarray(shown)
+    pixels[grown & ~shrunk] = 255
+    return Image.fromarray(pixels)
 
 
 def data_address(picture: Image.Image, quality: int = 80) -> str:

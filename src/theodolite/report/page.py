@@ -56,9 +56,9 @@ def _with_pictures(page: str, pictures: Sequence[str]) -> str:
     missing = [address for address in pictures if f'"{escape(address)}"' not in page]
     if not missing:
         return page
-    kept = "".join(f'<img src="{escape(address)}" alt="" loading="lazy">' for address in missing)
+    images = "".join(f'<img src="{escape(address)}" alt="" loading="lazy">' for address in missing)
     before, footer, after = page.rpartition("<footer>")
-    return f'{before}<div class="kept-pictures" hidden>{kept}</div>\n{footer}{after}'
+    return f'{before}<div class="kept-pictures" hidden>{images}</div>\n{footer}{after}'
 
 
 def _policy(scripts: Sequence[str]) -> str:

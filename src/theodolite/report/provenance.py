@@ -13,24 +13,24 @@ COMMANDS = (
 """To be given in the folder that a report lies in, with what each shows."""
 
 
-def provenance(record: RunRecord, made: MadeRecord) -> dict[str, Any]:
+def provenance(record: RunRecord, made_record: MadeRecord) -> dict[str, Any]:
     """Run, software, seeds and inputs, with the commands to check and to repeat them."""
     return {
-        "facts": _facts(record, made),
+        "facts": _facts(record, made_record),
         "commands": COMMANDS,
         "spec": json.dumps(
             record.spec.model_dump(mode="json", exclude_defaults=True), indent=1, ensure_ascii=False
         ),
-        "inputs": sorted((made.inputs | record.inputs).items()),
+        "inputs": sorted((made_record.inputs | record.inputs).items()),
     }
 
 
-def _facts(record: RunRecord, made: MadeRecord) -> list[tuple[str, str]]:
+def _facts(record: RunRecord, made_record: MadeRecord) -> list[tuple[str, str]]:
     spec, resampling = record.spec, record.spec.resampling
     packages = ", ".join(f"{name} {version}" for name, version in record.packages.items())
     code = [("Code", record.code)] if record.code else []
-    where = [("Evidence", ", ".join(made.stored))] if made.stored else []
-    done_by = [("Work done by", record.engine)] if record.engine and made.stored else []
+    where = [("Evidence", ", ".join(made_record.stored))] if made_record.stored else []
+    done_by = [("Work done by", record.engine)] if record.engine and made_record.stored else []
     return [
         ("Run", spec.name),
         ("Started", record.started),
@@ -46,5 +46,5 @@ def _facts(record: RunRecord, made: MadeRecord) -> list[tuple[str, str]]:
         ("Machine", record.machine),
         *where,
         *done_by,
-        ("Scoring took", f"{made.seconds_scoring} s"),
+        ("Scoring took", f"{made_record.seconds_scoring} s"),
     ]

@@ -75,23 +75,23 @@ def _group_rows(
     """A row each, and what it must beat: once where that is the same for all of them."""
     ours, nulls = [], []
     for number, row in enumerate(group):
-        found = [_find(scores, {**row.options, spec.columns: column}) for column in columns]
+        row_scores = [_find(scores, {**row.options, spec.columns: column}) for column in columns]
         labels = tuple(option_text(k, v) for k, v in row.options.items())
         before = tuple("" for _ in labels[:-1])
         cells = [
             _cell(score, row.paper.get(str(column)))
-            for score, column in zip(found, columns, strict=True)
+            for score, column in zip(row_scores, columns, strict=True)
         ]
         # a label that repeats is said once
         ours.append(Row((*(before if number else labels[:-1]), labels[-1]), tuple(cells)))
-        nulls.append(_null_row(before, found))
+        nulls.append(_null_row(before, row_scores))
     if all(null == nulls[0] for null in nulls):
         return [*ours, nulls[0]]
     return [row for pair in zip(ours, nulls, strict=True) for row in pair]
 
 
-def _find(scores: Sequence[Score], wanted: dict[str, Any]) -> Score | None:
-    fits = (s for s in scores if all(s.options.get(k) == v for k, v in wanted.items()))
+def _find(scores: Sequence[Score], options: dict[str, Any]) -> Score | None:
+    fits = (s for s in scores if all(s.options.get(k) == v for k, v in options.items()))
     return next(fits, None)
 
 
@@ -137,20 +137,20 @@ def grid_table(spec: GridSpec, folder: Path) -> Table | None:
     if missing:
         raise EvidenceError(f"table {spec.table!r}", f"no {missing}", f"some of {sorted(stored)}")
     chosen = stored.get("chosen", [False] * len(stored[spec.rows]))
-    found = {
+    grid = {
         (str(row), str(column)): (value, mark)
         for row, column, value, mark in zip(
             stored[spec.rows], stored[spec.columns], stored[spec.values], chosen, strict=True
         )
     }
     scale = 100 if spec.percent else 1
-    rows = list(dict.fromkeys(row for row, _ in found))
-    columns = list(dict.fromkeys(column for _, column in found))
+    rows = list(dict.fromkeys(row for row, _ in grid))
+    columns = list(dict.fromkeys(column for _, column in grid))
     laid = []
     for row in rows:
         cells = []
         for column in columns:
-            value, mark = found.get((row, column), (None, False))
+            value, mark = grid.get((row, column), (None, False))
             printed = spec.paper.get(row, {}).get(column)
             cells.append(
                 Cell(

@@ -111,7 +111,7 @@ def method_text(name: str) -> str:
     return f"{METHODS[name]} ({name})" if name in METHODS else name
 
 
-def metric_text(value: float | None, metric: str) -> str:
+def metric_text(value: float | None, name: str) -> str:
     """A number in the unit of a metric: per cent where it is a share.
 
     >>> metric_text(0.8623, "surrogate_distance"), metric_text(-0.0166, "surrogate_error")
@@ -119,13 +119,13 @@ def metric_text(value: float | None, metric: str) -> str:
     """
     if value is None or math.isnan(value):
         return "–"
-    about = catalogue().get(metric)
-    share = about is not None and about.bounds == (0.0, 1.0)
+    metric = catalogue().get(name)
+    share = metric is not None and metric.bounds == (0.0, 1.0)
     text = f"{round(100 * value, 1) + 0.0:,.1f} %" if share else f"{round(value, 2) + 0.0:,.2f}"
     return text.replace("-", "−")
 
 
-def metric_interval(low: float | None, high: float | None, metric: str) -> str:
+def metric_interval(low: float | None, high: float | None, name: str) -> str:
     """Low to high in the unit of a metric, cut at what is possible: few seeds may go beyond it.
 
     >>> metric_interval(-0.1, 0.25, "surrogate_distance")
@@ -133,9 +133,9 @@ def metric_interval(low: float | None, high: float | None, metric: str) -> str:
     """
     if low is None or high is None:
         return ""
-    about = catalogue().get(metric)
-    bounds = (-math.inf, math.inf) if about is None else about.bounds
-    ends = (metric_text(min(max(v, bounds[0]), bounds[1]), metric) for v in (low, high))
+    metric = catalogue().get(name)
+    bounds = (-math.inf, math.inf) if metric is None else metric.bounds
+    ends = (metric_text(min(max(v, bounds[0]), bounds[1]), name) for v in (low, high))
     return " to ".join(end.removesuffix(" %") for end in ends)
 
 
@@ -153,30 +153,30 @@ def option_text(name: str, value: object) -> str:
 
 def options_text(score: Score) -> str:
     """The options that tell this score from the same metric with its defaults."""
-    entry = catalogue().get(score.metric)
-    if entry is None:
+    metric = catalogue().get(score.metric)
+    if metric is None:
         return ""
-    shown = []
+    texts = []
     for name, value in score.options.items():
-        varies = name in (*entry.sweeps, "rank_by", "population", "over")
-        if name == "over" and len(entry.choices(name)) == 1:
+        varies = name in (*metric.sweeps, "rank_by", "population", "over")
+        if name == "over" and len(metric.choices(name)) == 1:
             continue  # nothing else to be told from
-        if varies or _plain(value) != _plain(entry.options().get(name)):
+        if varies or _as_tuple(value) != _as_tuple(metric.options().get(name)):
             text = option_text(name, value)
             if text:
-                shown.append(text)
-    return ", ".join(shown)
+                texts.append(text)
+    return ", ".join(texts)
 
 
-def _plain(value: object) -> object:
+def _as_tuple(value: object) -> object:
     """Files know lists where options are tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def title(score: Score) -> str:
     """The metric's name for readers."""
-    entry = catalogue().get(score.metric)
-    return score.metric if entry is None else entry.title
+    metric = catalogue().get(score.metric)
+    return score.metric if metric is None else metric.title
 
 
 def full_title(score: Score) -> str:

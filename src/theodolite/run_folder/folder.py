@@ -43,7 +43,7 @@ def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
     finished = any(path.name == MANIFEST for path in there) and not _is_partial(out)
     if finished and not overwrite:
         raise EvidenceError(
-            _named(out), "something in it: a finished run", "an empty folder",
+            _folder_text(out), "something in it: a finished run", "an empty folder",
             "Pass --overwrite to replace it.",
         )  # fmt: skip
     return there
@@ -72,17 +72,17 @@ def no_linked_pieces(out: Path) -> None:
     """Pieces that a run no longer needs are removed, so their folder must be the run's own."""
     if (out / PIECES).is_symlink():
         raise EvidenceError(
-            f"{PIECES!r} in {_named(out)}", "a link", "a folder of the run's own",
+            f"{PIECES!r} in {_folder_text(out)}", "a link", "a folder of the run's own",
             "Remove the link and use --pieces to keep pieces elsewhere.",
         )  # fmt: skip
 
 
-def apart_from(out: Path, what: str, given: Path) -> None:
+def apart_from(out: Path, what: str, place: Path) -> None:
     """Refuse input that lies in the run folder, which may be emptied before it is read."""
-    inside, path = out.resolve(), given.resolve()
+    inside, path = out.resolve(), place.resolve()
     if path == inside or inside in path.parents:
         raise EvidenceError(
-            f"{what} {str(given)!r}", f"a place in the run folder {str(out)!r}",
+            f"{what} {str(place)!r}", f"a place in the run folder {str(out)!r}",
             "a place outside of it", "Choose another folder to write.",
         )  # fmt: skip
 
@@ -123,14 +123,14 @@ def _lock(handle: int, out: Path) -> None:
         busy = False
     if busy:
         raise EvidenceError(
-            _named(out), "another run that writes there now", "a folder of its own",
+            _folder_text(out), "another run that writes there now", "a folder of its own",
             "Wait for it to end, or choose another folder.",
         )  # fmt: skip
 
 
 def _there(out: Path) -> list[Path]:
     if out.exists() and not out.is_dir():
-        raise EvidenceError(_named(out), "a file", "an empty folder")
+        raise EvidenceError(_folder_text(out), "a file", "an empty folder")
     return sorted(out.iterdir()) if out.exists() else []
 
 
@@ -162,12 +162,12 @@ def _left_over(path: Path) -> bool:
 
 def _taken(out: Path, name: str) -> EvidenceError:
     return EvidenceError(
-        _named(out), f"something in it that no run wrote ({name})", "an empty folder",
+        _folder_text(out), f"something in it that no run wrote ({name})", "an empty folder",
         "Choose another folder.",
     )  # fmt: skip
 
 
-def _named(out: Path) -> str:
+def _folder_text(out: Path) -> str:
     return f"folder {str(out)!r}"
 
 

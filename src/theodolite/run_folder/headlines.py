@@ -13,18 +13,24 @@ from theodolite.verdicts.missing import MissingScoreLike
 
 def requests_named(metrics: Sequence[MetricSpec]) -> list[MetricRequest]:
     """The requests of a spec, all checked."""
-    return [request for one in metrics for request in expand(find_metric(one.name), one.options)]
+    return [
+        request
+        for metric in metrics
+        for request in expand(find_metric(metric.name), metric.options)
+    ]
 
 
 def resampling_of(spec: RunSpec) -> Resampling:
     """How chance is drawn."""
-    given = spec.resampling
-    return Resampling(given.resamples, given.level, given.seed, most_pooled=given.most_pooled)
+    resampling = spec.resampling
+    return Resampling(
+        resampling.resamples, resampling.level, resampling.seed, most_pooled=resampling.most_pooled
+    )
 
 
-def scores_file_of(spec: RunSpec, found: AuditAnswers) -> ScoresFile:
+def scores_file_of(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
     """Scores, verdicts and what could not be asked."""
-    return scores_file(found.scores, verdicts_of(spec, found.scores), found.unanswered)
+    return scores_file(answers.scores, verdicts_of(spec, answers.scores), answers.unanswered)
 
 
 def verdicts_of(
@@ -36,12 +42,12 @@ def verdicts_of(
 
 def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:
     """The scores that the spec wants the verdicts to be read from."""
-    found = []
-    for wanted in spec.headlines.values():
-        found += [
+    chosen_scores = []
+    for headline in spec.headlines.values():
+        chosen_scores += [
             score
             for score in scores
-            if score.metric == wanted.name
-            and all(score.options.get(k) == v for k, v in wanted.options.items())
+            if score.metric == headline.name
+            and all(score.options.get(k) == v for k, v in headline.options.items())
         ][:1]
-    return found
+    return chosen_scores

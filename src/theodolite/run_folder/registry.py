@@ -30,21 +30,21 @@ def build(group: str, named: Named, data: Path) -> Any:
     if named.name not in points:
         raise EvidenceError(group.removesuffix("s"), repr(named.name), f"one of {sorted(points)}")
     make = points[named.name].load()
-    return make(**_checked(make, named, data))
+    return make(**_checked_arguments(make, named, data))
 
 
-def _checked(make: Any, named: Named, data: Path) -> dict[str, Any]:
+def _checked_arguments(make: Any, named: Named, data: Path) -> dict[str, Any]:
     parameters = inspect.signature(make).parameters
     hints = get_type_hints(make if inspect.isfunction(make) else make.__init__)
     hints = {**get_type_hints(make), **hints} if inspect.isclass(make) else hints
-    given = named.arguments
-    unknown = sorted(set(given) - set(parameters))
-    needed = [n for n, p in parameters.items() if p.default is p.empty and n not in given]
+    arguments = named.arguments
+    unknown = sorted(set(arguments) - set(parameters))
+    needed = [n for n, p in parameters.items() if p.default is p.empty and n not in arguments]
     if unknown or needed:
-        came = f"unknown {unknown}" if unknown else f"no {needed}"
-        raise EvidenceError(f"arguments of {named.name}", came, f"some of {list(parameters)}")
+        got = f"unknown {unknown}" if unknown else f"no {needed}"
+        raise EvidenceError(f"arguments of {named.name}", got, f"some of {list(parameters)}")
     checked = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if _is_path(hints[name]) and isinstance(value, str):
             checked[name] = confined(data, value)
             continue

@@ -153,10 +153,10 @@ def begin(path: Path, record: RunRecord) -> None:
 
 
 def _packages() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -138,20 +138,20 @@ def numbers(values: Sequence[float | None]) -> np.ndarray:
 def score_record(score: Score) -> ScoreRecord:
     """A score as it is written."""
 
-    def interval(given: Interval | None) -> IntervalRecord | None:
-        return None if given is None else IntervalRecord.model_validate(vars(given))
+    def interval_record(interval: Interval | None) -> IntervalRecord | None:
+        return None if interval is None else IntervalRecord.model_validate(vars(interval))
 
-    def null(given: Null) -> NullRecord:
-        value = None if np.isnan(given.value) else given.value
+    def null_record(null: Null) -> NullRecord:
+        value = None if np.isnan(null.value) else null.value
         return NullRecord(
-            name=given.name,
+            name=null.name,
             value=value,
-            difference=interval(given.difference),
-            per_seed=_listed(np.array(given.per_seed)),
+            difference=interval_record(null.difference),
+            per_seed=_listed(np.array(null.per_seed)),
         )
 
-    nulls = [null(given) for given in score.nulls]
-    intervals = [i for i in map(interval, score.intervals) if i is not None]
+    nulls = [null_record(null) for null in score.nulls]
+    intervals = [i for i in map(interval_record, score.intervals) if i is not None]
     detail = score.detail
     return ScoreRecord(
         metric=score.metric,
@@ -199,11 +199,11 @@ def _listed(values: np.ndarray) -> list[float | None]:
 def score_of(record: ScoreRecord) -> Score:
     """A written score as it was."""
 
-    def interval(given: IntervalRecord | None) -> Interval | None:
-        return None if given is None else Interval(**given.model_dump())
+    def interval_of(interval: IntervalRecord | None) -> Interval | None:
+        return None if interval is None else Interval(**interval.model_dump())
 
-    def number(given: float | None) -> float:
-        return float("nan") if given is None else given
+    def number(value: float | None) -> float:
+        return float("nan") if value is None else value
 
     detail = record.detail
     return Score(
@@ -220,7 +220,7 @@ def score_of(record: ScoreRecord) -> Score:
         options=record.options,
         intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
         nulls=tuple(
-            Null(n.name, number(n.value), interval(n.difference), tuple(map(number, n.per_seed)))
+            Null(n.name, number(n.value), interval_of(n.difference), tuple(map(number, n.per_seed)))
             for n in record.nulls
         ),
         per_seed=tuple(number(v) for v in record.per_seed),

@@ -30,10 +30,10 @@ def verify(folder: Path, *, but: str = "") -> int:
         raise VerificationFailed(what, "a manifest that was changed", "the one that was sealed")
     listed = dict(read_record(folder / MANIFEST, ManifestRecord).files)
     listed.pop(but, None)
-    found = [name for name in _files(folder) if name != but]
-    for name in sorted(set(listed) ^ set(found)):
-        came = f"no {name}" if name in listed else f"{name}, which the run did not write"
-        raise VerificationFailed(what, came, "just the files of the manifest")
+    names = [name for name in _files(folder) if name != but]
+    for name in sorted(set(listed) ^ set(names)):
+        got = f"no {name}" if name in listed else f"{name}, which the run did not write"
+        raise VerificationFailed(what, got, "just the files of the manifest")
     for name, digest in listed.items():
         if sha256_of(folder / name) != digest:
             raise VerificationFailed(what, f"{name} changed since the run", "its bytes of then")
@@ -42,8 +42,8 @@ def verify(folder: Path, *, but: str = "") -> int:
 
 def _files(folder: Path) -> list[str]:
     """Every file but the seal's own, links and all."""
-    found = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
-    names = (path.relative_to(folder).as_posix() for path in found)
+    paths = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
+    names = (path.relative_to(folder).as_posix() for path in paths)
     return sorted(name for name in names if name not in (MANIFEST, SEAL))
 
 

@@ -50,8 +50,12 @@ class ResamplingSpec(Strict):
     """``classes``: also resample whole classes, as if other classes had been photographed."""
 
 
-def _keys_as_text(given: Any) -> Any:
-    return {str(key): value for key, value in given.items()} if isinstance(given, dict) else given
+def _keys_as_text(content: Any) -> Any:
+    return (
+        {str(key): value for key, value in content.items()}
+        if isinstance(content, dict)
+        else content
+    )
 
 
 Printed = Annotated[dict[str, float], BeforeValidator(_keys_as_text)]
@@ -253,8 +257,8 @@ class RunSpec(Strict):
 
     @model_validator(mode="after")
     def _has_a_source(self) -> "RunSpec":
-        made = self.dataset is not None and self.pipeline is not None
-        if made == bool(self.evidence):
+        has_pipeline = self.dataset is not None and self.pipeline is not None
+        if has_pipeline == bool(self.evidence):
             message = "give either dataset and pipeline, or evidence"
             raise ValueError(message)
         if min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):

@@ -40,8 +40,8 @@ def per_sample(
     columns: dict[str, list[Any]] = {n: [] for n in ("sample", "metric", "options", "value")}
     for request in requests:
         evidence = kinds.get(request.metric.needs)
-        about = request.metric
-        if evidence is None or about.detail or not issubclass(about.state, SampleMean):
+        metric = request.metric
+        if evidence is None or metric.detail or not issubclass(metric.state, SampleMean):
             continue
         each = request.metric.state.each(evidence, **request.options)
         value = ratio(each.part, each.whole)
@@ -60,34 +60,34 @@ def per_sample(
     return columns
 
 
-def write_examples(out: Path, made: Produced, spec: RunSpec) -> list[ExampleRecord]:
+def write_examples(out: Path, produced: Produced, spec: RunSpec) -> list[ExampleRecord]:
     """Pictures for the report: rightly and wrongly predicted ones in turn, drawn by the seed."""
-    kinds = {type(bundle): bundle for bundle in made.evidence[0]}
-    shown = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
-    if made.picture is None or shown is None or not spec.report.examples:
+    kinds = {type(bundle): bundle for bundle in produced.evidence[0]}
+    evidence = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
+    if produced.picture is None or evidence is None or not spec.report.examples:
         return []
-    said = shown.explained if isinstance(shown, LocationEvidence) else shown
-    assert isinstance(said, ConceptEvidence)  # noqa: S101
-    order = np.random.default_rng(spec.seeds[0]).permutation(len(shown))
-    right = np.asarray(said.predicted == said.labels)[order]
+    concept_evidence = evidence.explained if isinstance(evidence, LocationEvidence) else evidence
+    assert isinstance(concept_evidence, ConceptEvidence)  # noqa: S101
+    order = np.random.default_rng(spec.seeds[0]).permutation(len(evidence))
+    right = np.asarray(concept_evidence.predicted == concept_evidence.labels)[order]
     in_turn = [rows for pair in zip(order[right], order[~right], strict=False) for rows in pair]
     rows = [*in_turn, *(row for row in order if row not in set(in_turn))][: spec.report.examples]
     examples = []
     for number, row in enumerate(rows):
         file = f"pictures/{number:02d}.jpg"
-        content = made.picture(shown.samples.name(int(row)))
+        content = produced.picture(evidence.samples.name(int(row)))
         with all_or_nothing(out / file) as stream:
             stream.write(content)
-        name = shown.samples.name(int(row))
+        name = evidence.samples.name(int(row))
         examples.append(ExampleRecord(row=int(row), sample=name, file=file))
     return examples
 
 
-def write_cards(out: Path, made: Produced) -> list[UnitCardRecord]:
+def write_cards(out: Path, produced: Produced) -> list[UnitCardRecord]:
     """Pictures of units and concepts, and what the report says beside them."""
-    for file, content in made.pictures.items():
+    for file, content in produced.pictures.items():
         if file.partition("/")[0] not in SHOWN:
             raise EvidenceError("picture", repr(file), f"a file in one of {', '.join(SHOWN)}")
         with all_or_nothing(out / file) as stream:
             stream.write(content)
-    return [UnitCardRecord.model_validate(asdict(card)) for card in made.cards]
+    return [UnitCardRecord.model_validate(asdict(card)) for card in produced.cards]

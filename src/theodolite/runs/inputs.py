@@ -57,25 +57,25 @@ def check_names(spec: RunSpec) -> None:
     """Refuse scores that there are not."""
     requests = requests_named(spec.metrics)
     requests_named(spec.compared_metrics)
-    for question, wanted in spec.headlines.items():
-        about = find_metric(wanted.name)
-        if about.question != question:
+    for question, headline in spec.headlines.items():
+        metric = find_metric(headline.name)
+        if metric.question != question:
             raise EvidenceError(
-                f"headlines.{question}", repr(wanted.name), f"a score of {question!r}",
-                f"It answers {about.question!r}: see `theodolite metrics`.",
+                f"headlines.{question}", repr(headline.name), f"a score of {question!r}",
+                f"It answers {metric.question!r}: see `theodolite metrics`.",
             )  # fmt: skip
-        of_it = [r.all_options() for r in requests if r.metric.name == wanted.name]
-        if spec.metrics and not any(_picks(wanted.options, o, about.sweeps) for o in of_it):
+        of_it = [r.all_options() for r in requests if r.metric.name == headline.name]
+        if spec.metrics and not any(_picks(headline.options, o, metric.sweeps) for o in of_it):
             raise EvidenceError(
-                f"headlines.{question}", f"{wanted.options}", f"options that `metrics` lists for "
-                f"{wanted.name}",
+                f"headlines.{question}", f"{headline.options}", f"options that `metrics` lists for "
+                f"{headline.name}",
             )  # fmt: skip
 
 
-def _picks(wanted: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
+def _picks(choices: dict[str, Any], options: dict[str, Any], sweeps: Sequence[str]) -> bool:
     return all(
         k in options and (v in options[k] if k in sweeps else v == options[k])
-        for k, v in wanted.items()
+        for k, v in choices.items()
     )
 
 
@@ -91,9 +91,11 @@ def check_asked(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> None:
 def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[WorkerPool], Produced]:
     """Read what evidence is made from; what comes back makes it."""
     if spec.evidence:
-        given = [load(confined(at.data, name)) for name in spec.evidence]
-        check_asked(spec, {kind: InMemoryShards(one) for kind, one in by_kind(given).items()})
-        return lambda _: Produced([given])
+        bundles = [load(confined(at.data, name)) for name in spec.evidence]
+        check_asked(
+            spec, {kind: InMemoryShards(bundle) for kind, bundle in by_kind(bundles).items()}
+        )
+        return lambda _: Produced([bundles])
     assert spec.dataset is not None  # noqa: S101  the spec was checked
     assert spec.pipeline is not None  # noqa: S101
     pipeline: Pipeline = build("pipelines", spec.pipeline, at.data)

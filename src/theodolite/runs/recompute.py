@@ -66,15 +66,19 @@ def recompute(
     """
     n = verify(folder)
     spec = read_record(folder / "run.json", RunRecord).spec
-    made = read_record(folder / "made.json", MadeRecord)
-    named = [address for address in (*made.stored, made.pieces) if address.startswith(BUCKETS)]
+    made_record = read_record(folder / "made.json", MadeRecord)
+    named = [
+        address
+        for address in (*made_record.stored, made_record.pieces)
+        if address.startswith(BUCKETS)
+    ]
     if named and not buckets:
         raise EvidenceError(
             f"run {folder.name!r}", f"the address {named[0]}", "your consent to ask it",
             "Pass --buckets if you trust this folder.",
         )  # fmt: skip
-    if made.stored:
-        same = _stored_again(folder, spec, made, progress, share)
+    if made_record.stored:
+        same = _stored_again(folder, spec, made_record, progress, share)
     elif share < 1:
         same = _some_again(folder, spec, progress, share)
     else:
@@ -87,25 +91,25 @@ def recompute(
 
 
 def _stored_again(
-    folder: Path, spec: RunSpec, made: MadeRecord, progress: Progress, share: float
+    folder: Path, spec: RunSpec, made_record: MadeRecord, progress: Progress, share: float
 ) -> bool:
-    for address, digest in digests_of(made.stored).items():
-        if made.inputs.get(address) != digest:
+    for address, digest in digests_of(made_record.stored).items():
+        if made_record.inputs.get(address) != digest:
             raise VerificationFailed(f"evidence {address!r}", "other content", "that of the run")
-    store = Store.at(made.pieces or folder.resolve() / PIECES)
+    store = Store.at(made_record.pieces or folder.resolve() / PIECES)
     known = read_record(folder / "run.json", RunRecord).code
     checking = WorkerPool(Here(), Ledger(store), progress, code=known, check=LedgerCheck(share))
     checking.given_up = frozenset(_given_up(folder))
     try:
-        found = answer_stored(spec, made.stored, checking, progress)
+        answers = answer_stored(spec, made_record.stored, checking, progress)
     except VerificationFailed as error:
-        if not made.pieces or checking.ledger.done():
+        if not made_record.pieces or checking.ledger.done():
             raise
         raise RefusedInput(
-            f"pieces {made.pieces!r}", "nothing there", "the pieces of the run",
+            f"pieces {made_record.pieces!r}", "nothing there", "the pieces of the run",
             "They must be where the run had them.",
         ) from error  # fmt: skip
-    return _same_bytes(folder / "scores.json", scores_file_of(spec, found))
+    return _same_bytes(folder / "scores.json", scores_file_of(spec, answers))
 
 
 def _given_up(folder: Path) -> list[str]:
@@ -123,16 +127,16 @@ def _evidence(folder: Path, spec: RunSpec) -> list[list[Evidence]]:
 
 def _all_again(folder: Path, spec: RunSpec, progress: Progress) -> bool:
     evidence = _evidence(folder, spec)
-    found = answer_made(spec, evidence, progress)
-    same = _same_bytes(folder / "scores.json", scores_file_of(spec, found))
+    answers = answer_made(spec, evidence, progress)
+    same = _same_bytes(folder / "scores.json", scores_file_of(spec, answers))
     if (folder / "compared.json").is_file():
         stored_models = read_record(folder / "compared.json", ComparedFile).models
         others = [_load_compared(folder, record, spec) for record in stored_models[1:]]
-        records = compared_records(spec, found, stored_models[0].about, others, progress)
+        records = compared_records(spec, answers, stored_models[0].about, others, progress)
         same = same and _same_bytes(folder / "compared.json", ComparedFile(models=records))
     if (folder / CONFLICTS).is_file():
-        columns = per_sample(found.requests, evidence[0])
-        disagree = conflicts_of_run(spec, found.scores, columns, evidence[0])
+        columns = per_sample(answers.requests, evidence[0])
+        disagree = conflicts_of_run(spec, answers.scores, columns, evidence[0])
         same = same and _same_bytes(folder / CONFLICTS, disagree)
     return same
 
@@ -143,9 +147,9 @@ def _some_again(folder: Path, spec: RunSpec, progress: Progress, share: float) -
     requests = requests_named(spec.metrics) or requests_for(by_kind(evidence[0]))[0]
     n = max(round(share * len(requests)), 1)
     chosen = np.random.default_rng().choice(len(requests), n, replace=False)
-    found = answer(evidence, [requests[i] for i in sorted(chosen)], resampling_of(spec), progress)
+    answers = answer(evidence, [requests[i] for i in sorted(chosen)], resampling_of(spec), progress)
     known = read_record(folder / "scores.json", ScoresFile).scores
-    return all(score_record(score) in known for score in found.scores)
+    return all(score_record(score) in known for score in answers.scores)
 
 
 def _same_bytes(path: Path, record: Record) -> bool:

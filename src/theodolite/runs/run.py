@@ -83,21 +83,23 @@ def run(
     with crew(engine, at.out, progress) as workers:
         try:
             if make is None:
-                found = run_stored(spec, addresses, at.out, workers, progress, engine.pieces or "")
+                answers = run_stored(
+                    spec, addresses, at.out, workers, progress, engine.pieces or ""
+                )
             else:
-                made = make(workers)
-                made = replace(made, notes=[*notes_of(workers), *made.notes])
-                found = run_made(spec, made, at.out, progress, failed=workers.n_failed)
+                produced = make(workers)
+                produced = replace(produced, notes=[*notes_of(workers), *produced.notes])
+                answers = run_made(spec, produced, at.out, progress, failed=workers.n_failed)
         finally:
             write_failed(at.out, workers)
         if engine.pieces is None:
             workers.ledger.keep_only(workers.keys)
-    return found
+    return answers
 
 
 def run_made(
     spec: RunSpec,
-    made: Produced,
+    produced: Produced,
     out: Path,
     progress: Progress = silent,
     failed: int = 0,
@@ -105,42 +107,42 @@ def run_made(
 ) -> AuditAnswers:
     """Score evidence that is made already, unless it is scored, and write all but ``run.json``."""
     started = time.monotonic() - (scored.seconds if scored is not None else 0.0)
-    evidence = [[_clustered(bundle, spec) for bundle in bundles] for bundles in made.evidence]
+    evidence = [[_clustered(bundle, spec) for bundle in bundles] for bundles in produced.evidence]
     for seed, bundles in zip(spec.seeds, evidence, strict=False):
         for bundle in bundles:
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
-    found = answer_made(spec, evidence, progress) if scored is None else scored
-    write_scores(out / "scores.json", scores_file_of(spec, found))
-    if made.compared or spec.studies:
-        for other in made.compared:
+    answers = answer_made(spec, evidence, progress) if scored is None else scored
+    write_scores(out / "scores.json", scores_file_of(spec, answers))
+    if produced.compared or spec.studies:
+        for other in produced.compared:
             save_compared(other, spec, out)
-        records = compared_records(spec, found, made.about, made.compared, progress)
-        if made.compared:
+        records = compared_records(spec, answers, produced.about, produced.compared, progress)
+        if produced.compared:
             write_record(out / "compared.json", ComparedFile(models=records))
-        firsts = [evidence[0], *(other.evidence[0] for other in made.compared)]
+        firsts = [evidence[0], *(other.evidence[0] for other in produced.compared)]
         write_studies(out / "studies.json", spec, records, firsts)
-    columns = per_sample(found.requests, evidence[0])
+    columns = per_sample(answers.requests, evidence[0])
     write_parquet(out / "per_sample.parquet", columns)
-    disagree = conflicts_of_run(spec, found.scores, columns, evidence[0])
+    disagree = conflicts_of_run(spec, answers.scores, columns, evidence[0])
     if disagree.judged or disagree.verdicts:
         write_record(out / CONFLICTS, disagree)
-    for name, table in made.tables.items():
+    for name, table in produced.tables.items():
         write_parquet(out / "tables" / f"{name}.parquet", table)
-    if made.model:
-        write_safetensors(out / "model.safetensors", made.model)
-    about = MadeRecord(
-        notes=[*made.notes, *found.notes],
-        facts=list(made.facts),
-        inputs=dict(made.inputs),
-        examples=write_examples(out, made, spec),
-        conflict_examples=write_conflict_pictures(out, made, disagree),
-        cards=write_cards(out, made),
-        concept_cards=[ConceptCardRecord.model_validate(asdict(c)) for c in made.concept_cards],
+    if produced.model:
+        write_safetensors(out / "model.safetensors", produced.model)
+    made_record = MadeRecord(
+        notes=[*produced.notes, *answers.notes],
+        facts=list(produced.facts),
+        inputs=dict(produced.inputs),
+        examples=write_examples(out, produced, spec),
+        conflict_examples=write_conflict_pictures(out, produced, disagree),
+        cards=write_cards(out, produced),
+        concept_cards=[ConceptCardRecord.model_validate(asdict(c)) for c in produced.concept_cards],
         seconds_scoring=round(time.monotonic() - started, 1),
         failed_pieces=failed,
     )
-    write_record(out / "made.json", about)
-    return found
+    write_record(out / "made.json", made_record)
+    return answers
 
 
 def answer_made(
@@ -152,24 +154,28 @@ def answer_made(
 
 def compared_records(
     spec: RunSpec,
-    found: AuditAnswers,
-    about: Mapping[str, float | int | str],
+    answers: AuditAnswers,
+    description: Mapping[str, float | int | str],
     others: Sequence[ComparedModel],
     progress: Progress,
 ) -> list[ComparedRecord]:
     """Scores of all models: the one of the verdicts, then the others by the same metrics."""
-    name = str(about.get("name", spec.name))
-    main = ComparedRecord(name=name, about=dict(about), scores=[*map(score_record, found.scores)])
+    name = str(description.get("name", spec.name))
+    main = ComparedRecord(
+        name=name, about=dict(description), scores=[*map(score_record, answers.scores)]
+    )
     records = [main]
     requests = requests_named(spec.compared_metrics or spec.metrics)
     for number, other in enumerate(others):
         progress("compared models", number, len(others))
         kinds = {type(bundle) for bundle in other.evidence[0]} | {ConceptEvidence}
-        asked = [r for r in requests if r.metric.needs in kinds] if requests else None
-        if asked is not None:  # compared models need not all have the same arrays
-            asked = [r for r in asked if all(_allowed(r, seed) for seed in other.evidence)]
+        own_requests = [r for r in requests if r.metric.needs in kinds] if requests else None
+        if own_requests is not None:  # compared models need not all have the same arrays
+            own_requests = [
+                r for r in own_requests if all(_allowed(r, seed) for seed in other.evidence)
+            ]
         evidence = [[_clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
-        scores = answer(evidence, asked, _lighter(spec)).scores
+        scores = answer(evidence, own_requests, _lighter(spec)).scores
         records.append(
             ComparedRecord(
                 name=other.name, about=dict(other.about), scores=[*map(score_record, scores)]
@@ -187,8 +193,10 @@ def _allowed(request: MetricRequest, bundles: Sequence[Evidence]) -> bool:
 
 def _lighter(spec: RunSpec) -> Resampling:
     """Compared models are told apart by their seeds: less resampling, nulls drawn once."""
-    given = spec.resampling
-    return Resampling(min(given.resamples, 100), given.level, given.seed, most_null_draws=1)
+    resampling = spec.resampling
+    return Resampling(
+        min(resampling.resamples, 100), resampling.level, resampling.seed, most_null_draws=1
+    )
 
 
 def _clustered(bundle: Evidence, spec: RunSpec) -> Any:

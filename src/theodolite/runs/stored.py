@@ -40,8 +40,8 @@ def stored_addresses(spec: RunSpec, data: Path) -> list[str]:
         name if name.startswith(BUCKETS) else str(confined(data, name)) for name in spec.evidence
     ]
     in_pieces = [is_stored(address) for address in addresses]
-    for address, found in zip(addresses, in_pieces, strict=True):
-        if address.startswith(BUCKETS) and not found:
+    for address, has_pieces in zip(addresses, in_pieces, strict=True):
+        if address.startswith(BUCKETS) and not has_pieces:
             raise no_pieces_at(address)
     if any(in_pieces) and not all(in_pieces):
         raise EvidenceError("evidence", "bundles in pieces and others", "all of one sort")
@@ -52,22 +52,22 @@ def run_stored(
     spec: RunSpec,
     addresses: Sequence[str],
     out: Path,
-    crew: WorkerPool,
+    pool: WorkerPool,
     progress: Progress = silent,
     pieces: str = "",
 ) -> AuditAnswers:
     """Write all but ``run.json``. The evidence stays where it is; its digests are kept."""
     started = time.monotonic()
     try:
-        found = answer_stored(spec, addresses, crew, progress)
+        answers = answer_stored(spec, addresses, pool, progress)
     except EvidenceError as error:
-        if error.came != NOTHING_COUNTED or not crew.failed:
+        if error.came != NOTHING_COUNTED or not pool.failed:
             raise
-        first = crew.failed[0]
-        came = f"{error.came}; the first failed with {first.error}: {first.message}"
-        raise EvidenceError(error.what, came, error.needed, error.do) from error
-    write_scores(out / "scores.json", scores_file_of(spec, found))
-    notes = [*notes_of(crew), *found.notes]
+        first = pool.failed[0]
+        got = f"{error.came}; the first failed with {first.error}: {first.message}"
+        raise EvidenceError(error.what, got, error.needed, error.do) from error
+    write_scores(out / "scores.json", scores_file_of(spec, answers))
+    notes = [*notes_of(pool), *answers.notes]
     write_record(
         out / "made.json",
         MadeRecord(
@@ -75,11 +75,11 @@ def run_stored(
             inputs=digests_of(addresses),
             stored=list(addresses),
             pieces=pieces,
-            failed_pieces=crew.n_failed,
+            failed_pieces=pool.n_failed,
             seconds_scoring=round(time.monotonic() - started, 1),
         ),
     )
-    return replace(found, notes=tuple(notes), failed_pieces=crew.n_failed)
+    return replace(answers, notes=tuple(notes), failed_pieces=pool.n_failed)
 
 
 def answer_stored(
@@ -94,18 +94,18 @@ def answer_stored(
 
 def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:
     """Stored bundles by kind; concept evidence inside another serves if there is no other."""
-    found: dict[type[Evidence], StoredShards] = {}
+    kinds: dict[type[Evidence], StoredShards] = {}
     for address in addresses:
         bundle = stored(address)
-        if bundle.kind in found:
+        if bundle.kind in kinds:
             raise EvidenceError("evidence", f"two bundles of {bundle.kind.kind}", "one of a kind")
-        found[bundle.kind] = bundle
+        kinds[bundle.kind] = bundle
     for address in addresses:
         if "explained" in dict(stored(address).kind.inner_kinds()):
-            found.setdefault(ConceptEvidence, stored(address, "explained"))
+            kinds.setdefault(ConceptEvidence, stored(address, "explained"))
     if spec.resampling.clusters == "classes":
-        return {kind: bundle.by_class() for kind, bundle in found.items()}
-    return dict(found)
+        return {kind: bundle.by_class() for kind, bundle in kinds.items()}
+    return dict(kinds)
 
 
 def digests_of(addresses: Sequence[str]) -> dict[str, str]:
@@ -113,22 +113,22 @@ def digests_of(addresses: Sequence[str]) -> dict[str, str]:
     return {address: stored(address).digest() for address in addresses}
 
 
-def notes_of(crew: WorkerPool) -> list[str]:
+def notes_of(pool: WorkerPool) -> list[str]:
     """What a reader must know first: pieces that were given up, a cluster open to anybody."""
-    said = list(getattr(crew.pool, "notes", ()))
-    if not crew.failed:
-        return said
+    notes = list(getattr(pool.pool, "notes", ()))
+    if not pool.failed:
+        return notes
     return [
-        *said,
-        f"Partial: {crew.n_failed} pieces failed three times and were left out (failed.parquet). "
+        *notes,
+        f"Partial: {pool.n_failed} pieces failed three times and were left out (failed.parquet). "
         "The scores are those of the rest.",
     ]
 
 
-def write_failed(out: Path, crew: WorkerPool) -> None:
+def write_failed(out: Path, pool: WorkerPool) -> None:
     """The pieces that were given up, and why."""
-    if crew.failed:
-        rows = sorted(crew.failed, key=lambda failed: (failed.piece, failed.key))
+    if pool.failed:
+        rows = sorted(pool.failed, key=lambda failed: (failed.piece, failed.key))
         names = ("piece", "key", "error", "message", "traceback_sha256", "tries")
         columns = {name: [getattr(row, name) for row in rows] for name in names}
         write_parquet(out / "failed.parquet", columns)

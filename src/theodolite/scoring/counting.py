@@ -35,7 +35,7 @@ class StateJob:
     """The seed of a null on evidence."""
 
     @property
-    def baseline(self) -> NullModel | None:
+    def null_model(self) -> NullModel | None:
         """The null, if it is one."""
         return next((b for b in self.request.metric.baselines if b.name == self.null), None)
 
@@ -47,7 +47,7 @@ class StateJob:
     @property
     def learns(self) -> bool:
         """Whether it is of a null that must know all samples first."""
-        return self.baseline is not None and self.baseline.sums is not None
+        return self.null_model is not None and self.null_model.sums is not None
 
     @property
     def change(self) -> tuple[str, str, int]:
@@ -60,7 +60,7 @@ class StateJob:
         if self.role == "best":
             assert self.request.metric.best is not None  # noqa: S101  else it is not asked for
             return self.request.metric.best(evidence)
-        null = self.baseline
+        null = self.null_model
         if null is None or null.on == "state":
             return evidence
         if null.sums is None:
@@ -70,50 +70,50 @@ class StateJob:
 
     def state(self, evidence: Evidence) -> Any:
         """The state of evidence that was changed."""
-        counting = self.request.metric.counting_options()
-        options = {k: v for k, v in self.request.options.items() if k in counting}
+        counting_options = self.request.metric.counting_options()
+        options = {k: v for k, v in self.request.options.items() if k in counting_options}
         weights = self.plan.weights(evidence, self.rows)
         return self.request.metric.state.of(evidence, weights, **options)
 
     def finish(self) -> dict[str, Any]:
         """Options that only change how a state is read."""
-        counting = self.request.metric.counting_options()
-        return {k: v for k, v in self.request.options.items() if k not in counting}
+        counting_options = self.request.metric.counting_options()
+        return {k: v for k, v in self.request.options.items() if k not in counting_options}
 
-    def about(self, sums: Mapping[str, Arrays]) -> dict[str, Any]:
+    def describe(self, sums: Mapping[str, Arrays]) -> dict[str, Any]:
         """All that decides the state, beside the evidence."""
-        entry = self.request.metric
+        metric = self.request.metric
         name, options = sums_name(self), self.request.all_options()
         return {
-            "metric": entry.name,
-            "version": entry.version,
-            "options": {k: repr(options[k]) for k in sorted(entry.counting_options())},
+            "metric": metric.name,
+            "version": metric.version,
+            "options": {k: repr(options[k]) for k in sorted(metric.counting_options())},
             "role": self.role,
             "null": self.null,
             "draw": self.draw,
             "rows": [self.rows.start, self.rows.stop],
-            "plan": self.plan.about(),
+            "plan": self.plan.describe(),
             "sums": digest_of(sums[name]) if self.learns else "",
         }
 
 
-def sums_name(counting: StateJob) -> str:
+def sums_name(job: StateJob) -> str:
     """What a null of a metric must know is learnt once, whatever the options."""
-    return f"{counting.request.metric.name}: {counting.null}"
+    return f"{job.request.metric.name}: {job.null}"
 
 
-def countings(request: MetricRequest, plan: Plan, experiments: int) -> Iterator[StateJob]:
+def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator[StateJob]:
     """All that the scores of one request are read from."""
     for seed in range(experiments):
         n = len(plan) if seed == 0 else 1  # how samples vary is learnt from the first
         yield StateJob(request, plan, "value", seed, slice(0, n))
-    for baseline in request.metric.baselines:
-        changed = MetricRequest(request.metric, request.options | baseline.options)
-        drawn = seeds_of(plan, baseline) if baseline.on == "evidence" else [0]
+    for null in request.metric.baselines:
+        changed = MetricRequest(request.metric, request.options | null.options)
+        draws = seeds_of(plan, null) if null.on == "evidence" else [0]
         for seed in range(experiments):
-            n = plan.rows_of_nulls() if seed == 0 and baseline.on == "evidence" else 1
-            for draw in drawn:
-                yield StateJob(changed, plan, "null", seed, slice(0, n), baseline.name, draw)
+            n = plan.rows_of_nulls() if seed == 0 and null.on == "evidence" else 1
+            for draw in draws:
+                yield StateJob(changed, plan, "null", seed, slice(0, n), null.name, draw)
     if request.metric.best is not None:
         # an ideal explanation is ranked by its values, whatever the request ranks by
         plain = {"rank_by": "value"} if "rank_by" in request.all_options() else {}
@@ -121,69 +121,67 @@ def countings(request: MetricRequest, plan: Plan, experiments: int) -> Iterator[
         yield StateJob(ideal, plan, "best", 0, slice(0, 1))
 
 
-def seeds_of(plan: Plan, baseline: NullModel) -> list[int]:
+def seeds_of(plan: Plan, null: NullModel) -> list[int]:
     """The seeds of a null's draws."""
-    states = np.random.SeedSequence(plan.resampling.seed).generate_state(plan.draws(baseline))
+    states = np.random.SeedSequence(plan.resampling.seed).generate_state(plan.draws(null))
     return [int(s) for s in states]
 
 
-def in_blocks(counting: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
+def in_blocks(job: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
     """Few enough resamples at a time that their states, of this size each, fit into memory."""
     step = max(most_bytes // max(size, 1), 1)
-    n = counting.rows.stop
-    yield from (replace(counting, rows=slice(at, min(at + step, n))) for at in range(0, n, step))
+    n = job.rows.stop
+    yield from (replace(job, rows=slice(at, min(at + step, n))) for at in range(0, n, step))
 
 
-def state_bytes(counting: StateJob, first: Evidence) -> int:
+def state_bytes(job: StateJob, first: Evidence) -> int:
     """Bytes of a state with a single row."""
-    single = replace(counting, rows=slice(0, 1)).state(first)
+    single = replace(job, rows=slice(0, 1)).state(first)
     return sum(np.asarray(part).nbytes for part in vars(single).values())
 
 
 def counted(
-    asked: Sequence[StateJob], sums: Mapping[str, Arrays], piece: Any
+    jobs: Sequence[StateJob], sums: Mapping[str, Arrays], piece: Any
 ) -> dict[str, np.ndarray]:
     """The states of one piece; a function of a module, so that it can be sent to a worker."""
     evidence = piece.evidence()
-    found: dict[str, np.ndarray] = {}
-    made: tuple[tuple[str, str, int], Any] | None = None
-    for number, counting in enumerate(asked):
-        if made is None or counting.change != made[0]:
-            made = (counting.change, counting.changed(evidence, sums))
-        for name, array in arrays_of(counting.state(made[1])).items():
-            found[f"{number}:{name}"] = array
-    return found
+    arrays: dict[str, np.ndarray] = {}
+    cache: tuple[tuple[str, str, int], Any] | None = None
+    for number, job in enumerate(jobs):
+        if cache is None or job.change != cache[0]:
+            cache = (job.change, job.changed(evidence, sums))
+        for name, array in arrays_of(job.state(cache[1])).items():
+            arrays[f"{number}:{name}"] = array
+    return arrays
 
 
-def states_of(asked: Sequence[StateJob], arrays: Arrays) -> list[Any]:
+def states_of(jobs: Sequence[StateJob], arrays: Arrays) -> list[Any]:
     """The states that ``counted`` gave, in the order they were asked for."""
-    own: list[dict[str, np.ndarray]] = [{} for _ in asked]
+    fields_per_job: list[dict[str, np.ndarray]] = [{} for _ in jobs]
     for name, array in arrays.items():
         number, _, field = name.partition(":")
-        own[int(number)][field] = array
+        fields_per_job[int(number)][field] = array
     return [
-        state_from(counting.request.metric.state, given)
-        for counting, given in zip(asked, own, strict=True)
+        state_from(job.request.metric.state, fields)
+        for job, fields in zip(jobs, fields_per_job, strict=True)
     ]
 
 
-def summed(asked: Sequence[StateJob], piece: Any) -> dict[str, np.ndarray]:
+def summed(jobs: Sequence[StateJob], piece: Any) -> dict[str, np.ndarray]:
     """What nulls must know about all samples, of one piece."""
-    evidence, found = piece.evidence(), {}
-    for counting in asked:
-        null = counting.baseline
+    evidence, sums = piece.evidence(), {}
+    for job in jobs:
+        null = job.null_model
         assert null is not None and null.sums is not None  # noqa: S101, PT018  it was asked for so
         for name, array in null.sums(evidence).items():
-            found[f"{sums_name(counting)}:{name}"] = np.asarray(array)
-    return found
+            sums[f"{sums_name(job)}:{name}"] = np.asarray(array)
+    return sums
 
 
-def read(counting: StateJob, state: Any) -> Values:
+def read(job: StateJob, state: Any) -> Values:
     """What a state says; of a null that is made on the state, what all its draws say."""
-    null = counting.baseline
+    null = job.null_model
     if null is None or null.on == "evidence":
-        return Values.of(state, counting.finish())
-    drawn = [
-        null.make(state, seed).value(**counting.finish()) for seed in seeds_of(counting.plan, null)
-    ]
-    return Values(np.concatenate(drawn))
+        return Values.of(state, job.finish())
+    draws = [null.make(state, seed).value(**job.finish()) for seed in seeds_of(job.plan, null)]
+    return Values(np.concatenate(draws))

@@ -37,7 +37,7 @@ class PassItem:
     """A state of some request, to be made from some evidence."""
 
     request: int
-    counting: StateJob
+    job: StateJob
     evidence: Shards
 
 
@@ -45,7 +45,7 @@ class PassItem:
 class PassGroup:
     """States of one source that are made in one pass, and how large they are together."""
 
-    wanted: list[PassItem]
+    items: list[PassItem]
     bytes: int
 
 
@@ -53,34 +53,34 @@ Sums = Mapping[str, Arrays]
 
 
 def passes(
-    wanted: Sequence[PassItem], workers: Workers, progress: Progress
+    items: Sequence[PassItem], workers: Workers, progress: Progress
 ) -> tuple[list[dict[Slot, Values]], dict[int, list[int]]]:
     """What all states say, by request; and the numbers of the pieces that they are of, by source.
 
     All are of the same pieces: if one fails in one pass, all passes are made without it.
     """
-    groups = [group for source in _sources(wanted) for group in _groups(wanted, source)]
+    groups = [group for source in _sources(items) for group in _groups(items, source)]
     left: dict[int, list[int]] = {
-        id(source): list(range(len(source.pieces()))) for source in _sources(wanted)
+        id(source): list(range(len(source.pieces()))) for source in _sources(items)
     }
     while True:
-        parts, lost = _one_round(wanted, groups, left, workers, progress)
+        parts, lost = _one_round(items, groups, left, workers, progress)
         if not any(lost.values()):
             break
-        left = {key: [n for n in kept if n not in lost[key]] for key, kept in left.items()}
+        left = {key: [n for n in numbers if n not in lost[key]] for key, numbers in left.items()}
     progress("scores", len(groups), len(groups))
-    n = max((one.request for one in wanted), default=-1) + 1
-    found: list[dict[Slot, Values]] = [{} for _ in range(n)]
+    n = max((item.request for item in items), default=-1) + 1
+    values_by_request: list[dict[Slot, Values]] = [{} for _ in range(n)]
     for (request, slot), blocks in parts.items():
-        found[request][slot] = Values.joined(blocks)
-    return found, left
+        values_by_request[request][slot] = Values.joined(blocks)
+    return values_by_request, left
 
 
 Parts = dict[tuple[int, Slot], list[Values]]
 
 
 def _one_round(
-    wanted: Sequence[PassItem],
+    items: Sequence[PassItem],
     groups: Sequence[PassGroup],
     left: Mapping[int, list[int]],
     workers: Workers,
@@ -92,21 +92,21 @@ def _one_round(
     parts: Parts = {}
     for number, group in enumerate(groups):
         progress("scores", number, len(groups))
-        source = group.wanted[0].evidence
+        source = group.items[0].evidence
         some = _Some(source, left[id(source)], lost[id(source)], workers)
         if id(source) not in sums:
-            sums[id(source)] = _sums(wanted, some)
+            sums[id(source)] = _sums(items, some)
         known = sums[id(source)]
-        asked = [one.counting for one in group.wanted]
+        jobs = [item.job for item in group.items]
         arrays = some.reduced(
             "pieces",
-            partial(counted, asked, _needed(asked, known)),
-            {"states": [counting.about(known) for counting in asked]},
+            partial(counted, jobs, _needed(jobs, known)),
+            {"states": [job.describe(known) for job in jobs]},
             group.bytes,
         )
-        for one, state in zip(group.wanted, states_of(asked, arrays), strict=True):
-            values = read(one.counting, state)
-            parts.setdefault((one.request, one.counting.slot), []).append(values)
+        for item, state in zip(group.items, states_of(jobs, arrays), strict=True):
+            values = read(item.job, state)
+            parts.setdefault((item.request, item.job.slot), []).append(values)
     return parts, lost
 
 
@@ -120,7 +120,7 @@ class _Some:
     """Those that failed are added here."""
     workers: Workers
 
-    def reduced(self, what: str, do: Any, about: Mapping[str, Any], size: int) -> Arrays:
+    def reduced(self, what: str, do: Any, description: Mapping[str, Any], size: int) -> Arrays:
         """What ``do`` gives for all of them, merged."""
         pieces, digests = self.source.pieces(), self.source.digests()
         n = together(size, len(self.left))
@@ -131,7 +131,7 @@ class _Some:
                 do=partial(of_several, do),
                 items=[[pieces[i] for i in cut] for cut in cuts],
                 digests=[" ".join(digests[i] for i in cut) for cut in cuts],
-                about=about,
+                about=description,
                 names=[f"piece {cut[0]}" + f" to {cut[-1]}" * (len(cut) > 1) for cut in cuts],
             ),
             added,
@@ -153,58 +153,60 @@ def of_several(do: Callable[[Any], Arrays], pieces: Sequence[Any]) -> Arrays:
     tree = Tree(added)
     for piece in pieces:
         tree.add(do(piece), 1)
-    found: Arrays = tree.whole()
-    return found
+    arrays: Arrays = tree.whole()
+    return arrays
 
 
-def _sources(wanted: Sequence[PassItem]) -> list[Shards]:
-    return list({id(one.evidence): one.evidence for one in wanted}.values())
+def _sources(items: Sequence[PassItem]) -> list[Shards]:
+    return list({id(item.evidence): item.evidence for item in items}.values())
 
 
-def _groups(wanted: Sequence[PassItem], source: Shards) -> Iterator[PassGroup]:
+def _groups(items: Sequence[PassItem], source: Shards) -> Iterator[PassGroup]:
     """The states of one source, as many at a time as fit into memory; those of one null next to
     each other, so that it is made once."""
     first = source.first()
     own = sorted(
-        (one for one in wanted if one.evidence is source), key=lambda one: one.counting.change
+        (item for item in items if item.evidence is source), key=lambda item: item.job.change
     )
     sizes: dict[tuple[int, str, str], int] = {}  # the draws of a null are alike
     group: list[PassItem] = []
-    held = 0
-    for one in own:
-        kind = one.request, one.counting.role, one.counting.null
+    group_bytes = 0
+    for item in own:
+        kind = item.request, item.job.role, item.job.null
         if kind not in sizes:
-            sizes[kind] = state_bytes(one.counting, first)
-        for block in in_blocks(one.counting, sizes[kind], BLOCK_BYTES):
+            sizes[kind] = state_bytes(item.job, first)
+        for block in in_blocks(item.job, sizes[kind], BLOCK_BYTES):
             needs = sizes[kind] * (block.rows.stop - block.rows.start)
-            if group and held + needs > BLOCK_BYTES:
-                yield PassGroup(group, held)
-                group, held = [], 0
-            group.append(PassItem(one.request, block, source))
-            held += needs
+            if group and group_bytes + needs > BLOCK_BYTES:
+                yield PassGroup(group, group_bytes)
+                group, group_bytes = [], 0
+            group.append(PassItem(item.request, block, source))
+            group_bytes += needs
     if group:
-        yield PassGroup(group, held)
+        yield PassGroup(group, group_bytes)
 
 
-def _sums(wanted: Sequence[PassItem], some: _Some) -> Sums:
+def _sums(items: Sequence[PassItem], some: _Some) -> Sums:
     """What nulls must know about all samples before they can be made of some."""
-    asked = {
-        sums_name(one.counting): one.counting
-        for one in wanted
-        if one.evidence is some.source and one.counting.learns
+    jobs = {
+        sums_name(item.job): item.job
+        for item in items
+        if item.evidence is some.source and item.job.learns
     }
-    if not asked:
+    if not jobs:
         return {}
-    entries = {name: counting.request.metric for name, counting in sorted(asked.items())}
-    about = {"sums of": {name: [entry.name, entry.version] for name, entry in entries.items()}}
-    arrays = some.reduced("nulls", partial(summed, list(asked.values())), about, 0)
-    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in asked}
+    metrics = {name: job.request.metric for name, job in sorted(jobs.items())}
+    description = {
+        "sums of": {name: [metric.name, metric.version] for name, metric in metrics.items()}
+    }
+    arrays = some.reduced("nulls", partial(summed, list(jobs.values())), description, 0)
+    sums: dict[str, dict[str, np.ndarray]] = {name: {} for name in jobs}
     for name, array in arrays.items():
         null, _, own = name.rpartition(":")
-        found[null][own] = array
-    return found
+        sums[null][own] = array
+    return sums
 
 
-def _needed(asked: Sequence[StateJob], sums: Sums) -> Sums:
-    names = {sums_name(counting) for counting in asked if counting.learns}
+def _needed(jobs: Sequence[StateJob], sums: Sums) -> Sums:
+    names = {sums_name(job) for job in jobs if job.learns}
     return {name: sums[name] for name in sorted(names)}

@@ -21,14 +21,14 @@ class Plan:
     """Which rows of the resampled values mean what: the value itself, then one block per source."""
 
     def __init__(
-        self, entry: Metric, n: int, clusters: Clusters | None, resampling: Resampling
+        self, metric: Metric, n: int, clusters: Clusters | None, resampling: Resampling
     ) -> None:
         self.resampling = resampling
-        self.pooled = issubclass(entry.state, Pooled)
+        self.pooled = issubclass(metric.state, Pooled)
         self.n = n
         self.sources: tuple[Source, ...] = ("samples",)
         self.n_clusters = 0
-        if clusters is not None and not (entry.per_class and clusters.whole_classes):
+        if clusters is not None and not (metric.per_class and clusters.whole_classes):
             self.sources = ("clusters", "samples")  # the first is the one to quote
             self.n_clusters = clusters.n
 
@@ -39,23 +39,25 @@ class Plan:
         for number, source in enumerate(self.sources):
             if rows.stop <= 1:
                 break
-            drawn = np.ascontiguousarray(keys[source], np.int64).tobytes()
-            blocks.append(_drawn(drawn, self.resampling.resamples, self.resampling.seed + number))
+            key_bytes = np.ascontiguousarray(keys[source], np.int64).tobytes()
+            blocks.append(
+                _shard_weights(key_bytes, self.resampling.resamples, self.resampling.seed + number)
+            )
         return np.concatenate(blocks)[rows].astype(np.float64)
 
     def __len__(self) -> int:
         return 1 + len(self.sources) * self.resampling.resamples
 
-    def draws(self, baseline: NullModel) -> int:
+    def draws(self, null: NullModel) -> int:
         """How often a null is drawn: once if it is large or not random, more often if small."""
-        if baseline.on == "state":
+        if null.on == "state":
             return self.resampling.shuffles
-        if not baseline.random:
+        if not null.random:
             return 1
         if self.pooled:  # each costs as much as the score itself, and each comes out otherwise
             return min(POOLED_NULL_DRAWS, self.resampling.most_null_draws)
-        wanted = math.ceil(self.resampling.null_pieces / max(self.n, 1))
-        return min(wanted, self.resampling.most_null_draws)
+        n_draws = math.ceil(self.resampling.null_pieces / max(self.n, 1))
+        return min(n_draws, self.resampling.most_null_draws)
 
     def rows_of_nulls(self) -> int:
         """Nulls are compared with the value and with the source to quote; no more is needed."""
@@ -66,14 +68,14 @@ class Plan:
         start = 1 + self.sources.index(source) * self.resampling.resamples
         return slice(start, start + self.resampling.resamples)
 
-    def about(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """What decides the weights."""
-        given = self.resampling
-        return {"sources": self.sources, "resamples": given.resamples, "seed": given.seed}
+        resampling = self.resampling
+        return {"sources": self.sources, "resamples": resampling.resamples, "seed": resampling.seed}
 
 
 @functools.lru_cache(maxsize=4)
-def _drawn(keys: bytes, resamples: int, seed: int) -> np.ndarray:
+def _shard_weights(keys: bytes, resamples: int, seed: int) -> np.ndarray:
     """Weights of one shard: the same for all metrics, options and nulls, so drawn once."""
     numbers = np.frombuffer(keys, np.int64)
     return poisson_weights(numbers, resamples, seed).astype(np.uint8)

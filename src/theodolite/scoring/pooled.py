@@ -8,7 +8,7 @@ import numpy as np
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import Shards, some_samples
 from theodolite.evidence.workers import Arrays, Workers
-from theodolite.scoring.counting import Slot, countings, read
+from theodolite.scoring.counting import Slot, read, state_jobs
 from theodolite.scoring.plan import Plan
 from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
@@ -18,34 +18,34 @@ def pooled_values(
     request: MetricRequest,
     plan: Plan,
     evidence: Sequence[Shards],
-    drawn: "Subsample",
+    subsample: "Subsample",
     workers: Workers,
 ) -> dict[Slot, Values]:
     """What a score says that needs all samples at once, or as many as it can take."""
-    asked = list(countings(request, plan, len(evidence)))
+    jobs = list(state_jobs(request, plan, len(evidence)))
 
     def measured() -> Arrays:
-        found: dict[str, np.ndarray] = {}
-        for number, counting in enumerate(asked):
-            held = drawn(evidence[counting.experiment], plan)
-            values = read(counting, counting.state(counting.changed(held, {})))
+        arrays: dict[str, np.ndarray] = {}
+        for number, job in enumerate(jobs):
+            bundle = subsample(evidence[job.experiment], plan)
+            values = read(job, job.state(job.changed(bundle, {})))
             for name, array in vars(values).items():
                 if array is not None:
-                    found[f"{number}.{name}"] = np.asarray(array)
-        return found
+                    arrays[f"{number}.{name}"] = np.asarray(array)
+        return arrays
 
-    about: dict[str, Any] = {
-        "pooled": [one.about({}) | {"read": repr(one.finish())} for one in asked],
+    description: dict[str, Any] = {
+        "pooled": [job.describe({}) | {"read": repr(job.finish())} for job in jobs],
         "samples": plan.n,
         "seed": plan.resampling.seed,
         "shuffles": plan.resampling.shuffles,
     }
-    arrays = workers.once(about, drawn.digest(evidence), measured)
+    arrays = workers.once(description, subsample.digest(evidence), measured)
     return {
-        counting.slot: Values(
+        job.slot: Values(
             **{n: arrays.get(f"{number}.{n}") for n in ("rows", "defined", "undefined")}  # type: ignore[arg-type]
         )
-        for number, counting in enumerate(asked)
+        for number, job in enumerate(jobs)
     }
 
 
@@ -55,16 +55,16 @@ class Subsample:
     def __init__(self, left: Mapping[int, Sequence[int]]) -> None:
         self._left = left
         """Of some sources, the pieces that did not fail."""
-        self._held: dict[tuple[int, int], Evidence] = {}
+        self._bundles: dict[tuple[int, int], Evidence] = {}
         self._digests: dict[int, str] = {}
 
     def __call__(self, shards: Shards, plan: Plan) -> Evidence:
         key = (id(shards), plan.n)
-        if key not in self._held:
-            self._held[key] = some_samples(
+        if key not in self._bundles:
+            self._bundles[key] = some_samples(
                 shards, plan.n, plan.resampling.seed, self._left.get(id(shards))
             )
-        return self._held[key]
+        return self._bundles[key]
 
     def digest(self, evidence: Sequence[Shards]) -> str:
         """Of all pieces of all seeds."""

@@ -36,8 +36,8 @@ class Resampling:
         if not 0 < self.level < 1:
             raise EvidenceError("level", f"{self.level}", "a share between 0 and 1, such as 0.95")
         if self.most_pooled < FEWEST_RESAMPLES:
-            came = f"{self.most_pooled}"
-            raise EvidenceError("most_pooled", came, f"at least {FEWEST_RESAMPLES} samples")
+            got = f"{self.most_pooled}"
+            raise EvidenceError("most_pooled", got, f"at least {FEWEST_RESAMPLES} samples")
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,16 @@ class MetricRequest:
         return _again, (self.metric.name, self.options)
 
     def _checked(self, name: str, hint: Any) -> Any:
-        given = self.options[name]
+        choice = self.options[name]
         try:
-            value = TypeAdapter(hint).validate_python(given)
+            value = TypeAdapter(hint).validate_python(choice)
         except ValidationError as error:
             raise EvidenceError(
-                f"{self.metric.name}.{name}", f"{given!r}", error.errors()[0]["msg"]
+                f"{self.metric.name}.{name}", f"{choice!r}", error.errors()[0]["msg"]
             ) from error
         if isinstance(value, list | tuple):
-            value, given = tuple(value), tuple(given)
-        return given if value == given else value  # 1 stays 1, and does not become 1.0
+            value, choice = tuple(value), tuple(choice)
+        return choice if value == choice else value  # 1 stays 1, and does not become 1.0
 
     def all_options(self) -> dict[str, Any]:
         """The options with the defaults filled in."""
@@ -84,20 +84,20 @@ def _again(name: str, options: dict[str, Any]) -> MetricRequest:
     return MetricRequest(find_metric(name), options)
 
 
-def expand(about: Metric, options: dict[str, Any]) -> Iterator[MetricRequest]:
+def expand(metric: Metric, options: dict[str, Any]) -> Iterator[MetricRequest]:
     """A spec may list several choices of an option: one request for each combination.
 
     The order is that of the metric's own options, however the spec was written.
     """
-    known = [name for name in about.options() if name in options]
+    known = [name for name in metric.options() if name in options]
     listed = {}
     for name in [*known, *sorted(set(options) - set(known))]:
         choices = options[name]
-        several = isinstance(choices, list) and name not in about.sweeps
+        several = isinstance(choices, list) and name not in metric.sweeps
         listed[name] = choices if several else [choices]
     for combination in itertools.product(*listed.values()):
         chosen = dict(zip(listed, combination, strict=True))
-        for name in about.sweeps:
+        for name in metric.sweeps:
             if name in chosen and not isinstance(chosen[name], list | tuple):
                 chosen[name] = (chosen[name],)
-        yield MetricRequest(about, chosen)
+        yield MetricRequest(metric, chosen)

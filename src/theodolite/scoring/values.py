@@ -37,11 +37,11 @@ class Values:
         return cls(rows, parts[0].defined, parts[0].undefined)
 
 
-def over_draws(draws: Sequence[np.ndarray], baseline: NullModel) -> np.ndarray:
+def over_draws(draws: Sequence[np.ndarray], null: NullModel) -> np.ndarray:
     """The mean over draws of a null. What a clean null must not be exceeded by is known only as
     well as it was drawn, so its resampled rows are those of one draw after the other."""
     mean = mean_of_defined(draws)
-    if baseline.clean and len(draws) > 1:
+    if null.clean and len(draws) > 1:
         for row in range(1, len(mean)):
             mean[row] = draws[row % len(draws)][row]
     return mean

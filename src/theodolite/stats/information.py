@@ -81,14 +81,14 @@ def ross_terms(
         return np.asarray(ross_columns(values[:, None], labels, k=k)[0])
     from theodolite.stats.information_kernels import ross_vector_terms  # noqa: PLC0415
 
-    out, kept, counts, numbered = _shared_labels(labels, k)
-    if len(kept):
-        found = np.empty(len(kept))
-        with one_thread_if(len(kept) ** 2 < SMALL):
+    out, rows, counts, numbered = _shared_labels(labels, k)
+    if len(rows):
+        terms = np.empty(len(rows))
+        with one_thread_if(len(rows) ** 2 < SMALL):
             ross_vector_terms(
-                np.ascontiguousarray(values[kept]), numbered, counts, k, _psi(len(kept)), found
+                np.ascontiguousarray(values[rows]), numbered, counts, k, _psi(len(rows)), terms
             )
-        out[kept] = found + digamma(len(kept))
+        out[rows] = terms + digamma(len(rows))
     return out
 
 
@@ -99,12 +99,12 @@ def ross_columns(
     k: int = NEIGHBOURS,
 ) -> Float[np.ndarray, "columns samples"]:
     """The terms of each column with one label for all: every column is sorted once."""
-    alone, kept, counts, numbered = _shared_labels(labels, k)
+    alone, rows, counts, numbered = _shared_labels(labels, k)
     out = np.tile(alone, (values.shape[1], 1))
-    if len(kept):
-        columns = Columns(np.asarray(values, np.float64)[kept])
-        found = _ross_columns(columns, numbered, counts, k)
-        out[:, kept] = found + digamma(len(kept))
+    if len(rows):
+        columns = Columns(np.asarray(values, np.float64)[rows])
+        terms = _ross_columns(columns, numbered, counts, k)
+        out[:, rows] = terms + digamma(len(rows))
     return out
 
 
@@ -116,15 +116,15 @@ def _ross_columns(
         return information_small.ross_column_terms(columns.values, labels, counts, k, _psi(n))
     from theodolite.stats.information_kernels import ross_column_terms  # noqa: PLC0415
 
-    found, psi = np.empty((n_columns, n)), _psi(n)
+    terms, psi = np.empty((n_columns, n)), _psi(n)
     each = (columns.ordered, columns.order, *columns.index())
 
     def of(some: slice) -> None:
         own = (part[some] for part in each)
-        ross_column_terms(*own, labels, counts, k, psi, found[some])
+        ross_column_terms(*own, labels, counts, k, psi, terms[some])
 
-    in_slices(n_columns, of, small=found.size < SMALL)
-    return found
+    in_slices(n_columns, of, small=terms.size < SMALL)
+    return terms
 
 
 def ross_many(
@@ -146,11 +146,11 @@ def ross_many(
     if len(shared) and len(flags) > 1:
         labels = np.ascontiguousarray(flags[:, shared].T, np.int64)
         counts = np.stack([len(flags) - there[shared], there[shared]], axis=1)
-        found = np.empty(labels.shape)
+        terms = np.empty(labels.shape)
         points = np.ascontiguousarray(vectors, np.float64)
         with one_thread_if(len(flags) ** 2 < SMALL):
-            ross_vector_many_terms(points, labels, counts, k, _psi(len(flags)), found)
-        out[shared] = found + digamma(len(flags))
+            ross_vector_many_terms(points, labels, counts, k, _psi(len(flags)), terms)
+        out[shared] = terms + digamma(len(flags))
     return out
 
 
@@ -160,9 +160,9 @@ def _shared_labels(
     """NaN for all; the samples whose label another has, how many have each, its number."""
     _checked_k(k)
     _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    kept = np.flatnonzero(counts[inverse] > 1) if len(labels) else np.zeros(0, np.int64)
-    _, numbered, counts = np.unique(labels[kept], return_inverse=True, return_counts=True)
-    return np.full(len(labels), np.nan), kept, counts, numbered.astype(np.int64)
+    rows = np.flatnonzero(counts[inverse] > 1) if len(labels) else np.zeros(0, np.int64)
+    _, numbered, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
+    return np.full(len(labels), np.nan), rows, counts, numbered.astype(np.int64)
 
 
 def ksg(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBOURS) -> float:
@@ -211,10 +211,10 @@ class Columns:
         along = np.broadcast_to(np.arange(columns.shape[1], dtype=np.int32), order.shape)
         np.put_along_axis(rank, order, along, axis=1)
         ordered = np.take_along_axis(columns, order, axis=1)
-        for name, made in (
+        for name, array in (
             ("values", columns), ("ordered", ordered), ("order", order), ("rank", rank),
         ):  # fmt: skip
-            object.__setattr__(self, name, made)
+            object.__setattr__(self, name, array)
 
     def index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """For each column: where in the order the values of equal steps begin; lowest; scale."""
@@ -314,9 +314,10 @@ def self_information(
     n = len(values)
     out = np.full(values.shape[1], digamma(n) - digamma(k + 1) if n > k else np.nan)
     for column in np.flatnonzero(has_ties(values)).tolist() if n > k else ():
-        one = values[:, [column]]
+        column_values = values[:, [column]]
         twice = [
-            noisy(one, keys, [f"{names[column]} {copy}"], seed=seed)[:, 0] for copy in ("a", "b")
+            noisy(column_values, keys, [f"{names[column]} {copy}"], seed=seed)[:, 0]
+            for copy in ("a", "b")
         ]
         out[column] = ksg(*twice, k=k)
     return out
@@ -353,8 +354,8 @@ def noisy(
     """Values with normal noise of 1e-10 of the largest (of 1 where all are 0)."""
     starts = np.array([zlib.crc32(name.encode()) for name in names], np.uint64)
     starts = mixed(starts ^ mixed(np.array([seed], np.uint64)))
-    drawn = mixed(mixed(np.asarray(keys).astype(np.uint64))[:, None] ^ starts[None, :])
-    uniform = ((drawn >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    bits = mixed(mixed(np.asarray(keys).astype(np.uint64))[:, None] ^ starts[None, :])
+    uniform = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     size = np.abs(values).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)
     return np.asarray(values + NOISE * size * ndtri(uniform))

@@ -248,13 +248,13 @@ def ksg_stratified_terms(columns, order, strata, n_strata, pairs, k, psi, out):
                 x_rank[at], y_rank[by_y[at]] = at, at
             for at in range(m):
                 y_sorted[at] = y[by_y[at]]
-            found = np.empty(m)
+            terms = np.empty(m)
             _one_pair(
                 x, y, (x_rank, x, *_table(x)), (y_rank, y_sorted, *_table(y_sorted)), by_y, k, psi,
-                found,
+                terms,
             )  # fmt: skip
             for at in range(m):
-                out[p, people[at]] = found[at]
+                out[p, people[at]] = terms[at]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -389,16 +389,16 @@ def ross_vector_many_terms(points, labels, counts, k, psi, out):
             n_near = min(n_near + 1, most)
         for label in range(labels.shape[0]):
             own = labels[label, i]
-            wanted = min(k, counts[label, own] - 1)
-            found, reach = 0, np.inf
+            near = min(k, counts[label, own] - 1)
+            matches, reach = 0, np.inf
             for at in range(n_near):
                 if labels[label, near_ones[at]] == own:
-                    found += 1
-                    if found == wanted:
+                    matches += 1
+                    if matches == near:
                         reach = away[near_ones[at]]
                         break
             m = 0
-            if found == wanted and reach > 0.0:  # of equal points there may be more
+            if matches == near and reach > 0.0:  # of equal points there may be more
                 reach = np.nextafter(reach, 0.0)
                 m = 1
                 for at in range(n_near):
@@ -406,12 +406,12 @@ def ross_vector_many_terms(points, labels, counts, k, psi, out):
                         break
                     m += 1
             else:
-                best = np.full(wanted, np.inf)
+                best = np.full(near, np.inf)
                 for j in range(n):
-                    if j != i and labels[label, j] == own and away[j] < best[wanted - 1]:
-                        _insert(best, away[j], wanted)
-                reach = np.nextafter(best[wanted - 1], 0.0)
+                    if j != i and labels[label, j] == own and away[j] < best[near - 1]:
+                        _insert(best, away[j], near)
+                reach = np.nextafter(best[near - 1], 0.0)
                 for j in range(n):
                     if away[j] <= reach:
                         m += 1
-            out[label, i] = psi[wanted] - psi[counts[label, own]] - psi[m]
+            out[label, i] = psi[near] - psi[counts[label, own]] - psi[m]

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 MOST_TERMS = 200_000
 """Pairs times samples: about a quarter of a second."""
-KERNELS = "_information_kernels"
+KERNELS = "information_kernels"
 
 
 def few(kernel: str, terms: int) -> bool:
@@ -25,11 +25,11 @@ def _compiled(kernel: str) -> bool:
     """Whether the loop is at hand, in this process or from an earlier one."""
     if f"{__package__}.{KERNELS}" in sys.modules:
         return True
-    kept = f"{KERNELS}.{kernel}-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
+    pattern = f"{KERNELS}.{kernel}-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
-        return any(Path(chosen).glob(f"*/{kept}"))
-    return any((Path(__file__).parent / "__pycache__").glob(kept))
+        return any(Path(chosen).glob(f"*/{pattern}"))
+    return any((Path(__file__).parent / "__pycache__").glob(pattern))
 
 
 def ksg_pair_terms(
@@ -51,14 +51,14 @@ def ksg_pair_terms(
             if len(own) > k:
                 x, y = values[a, own], values[b, own]
                 reach = _reach(np.stack([x, y], axis=1), k)
-                found = psi[len(own)] + psi[k] - psi[_within(x, reach)] - psi[_within(y, reach)]
-                terms[own] = found
+                own_terms = psi[len(own)] + psi[k] - psi[_within(x, reach)] - psi[_within(y, reach)]
+                terms[own] = own_terms
     return out
 
 
-def _groups(one: np.ndarray, other: np.ndarray) -> list[Int[np.ndarray, " some"]]:
+def _groups(first: np.ndarray, second: np.ndarray) -> list[Int[np.ndarray, " some"]]:
     """The samples that agree in both strata."""
-    both = one * (int(other.max()) + 1) + other
+    both = first * (int(second.max()) + 1) + second
     order = np.argsort(both, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(both[order])) + 1)
 

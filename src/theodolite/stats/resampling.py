@@ -23,8 +23,8 @@ def poisson_weights(
     >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
     True
     """
-    drawn = uniform(keys, (resamples,), seed).T
-    return np.asarray(np.searchsorted(_POISSON, drawn, side="right"), np.float64)
+    draws = uniform(keys, (resamples,), seed).T
+    return np.asarray(np.searchsorted(_POISSON, draws, side="right"), np.float64)
 
 
 def percentile_interval(

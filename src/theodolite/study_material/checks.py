@@ -82,23 +82,25 @@ def planned_checks(frames: Sequence[Frame | None], *, hidden: int, seed: int) ->
         if task == "frame" and framed:
             chosen[number] = framed.pop(0)
             free.remove(chosen[number])
-    found = []
+    checks = []
     for number, (task, kind) in enumerate(zip(tasks, kinds, strict=True)):
-        asked = f"q{random.integers(1, 5)}", int(random.choice(RATINGS))
+        instruction = f"q{random.integers(1, 5)}", int(random.choice(RATINGS))
         if number in chosen:
             frame = frames[chosen[number]]
             assert frame is not None  # noqa: S101  it was chosen for it
-            found.append(Checked(chosen[number], partial(framed_item, frame=frame, kind=kind)))
+            checks.append(Checked(chosen[number], partial(framed_item, frame=frame, kind=kind)))
             continue
         if not free:
             break
         spare = free.pop(0)
         if task == "pair":
-            found.append(Checked(spare, partial(identical_item, kind=kind)))
+            checks.append(Checked(spare, partial(identical_item, kind=kind)))
         else:
-            make = partial(instructed_item, question=asked[0], rating=asked[1], kind=kind)
-            found.append(Checked(spare, make))
-    return found
+            make = partial(
+                instructed_item, question=instruction[0], rating=instruction[1], kind=kind
+            )
+            checks.append(Checked(spare, make))
+    return checks
 
 
 def instructed_item(item: Item, *, question: str, rating: int, kind: Kind) -> Item:

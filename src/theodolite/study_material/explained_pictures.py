@@ -53,8 +53,8 @@ class Item:
 
     def key(self, seed: int) -> str:
         """A name that does not tell the technique."""
-        said = f"{seed} {self.kind} {self.picture_key} {self.technique}"
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        text = f"{seed} {self.kind} {self.picture_key} {self.technique}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,18 +136,18 @@ class _Writer:
             positive = item.positive or self.looks.legend == "unsigned"
             values = scaled_map(values, positive=positive)
         coloured = map_picture(values, size, self.looks.legend, self.looks.colours)
-        drawn = shown_from_drawing(coloured, longest=self.looks.longest)
-        file = keep_picture(self.folder, drawn.content, drawn.suffix)
+        drawing = shown_from_drawing(coloured, longest=self.looks.longest)
+        file = keep_picture(self.folder, drawing.content, drawing.suffix)
         return Explained(picture=name, predicted=answer.predicted, map=file)
 
     def _picture(self, picture: Image.Image) -> tuple[str, tuple[int, int]]:
         if id(picture) not in self._recent:
             encode = shown_from if self.looks.photographs else shown_from_drawing
-            shown = encode(picture, longest=self.looks.longest)
-            name = keep_picture(self.folder, shown.content, shown.suffix)
+            encoded = encode(picture, longest=self.looks.longest)
+            name = keep_picture(self.folder, encoded.content, encoded.suffix)
             if len(self._recent) >= RECENT:
                 self._recent.clear()
-            self._recent[id(picture)] = picture, name, shown.size  # it lives as long as its id
+            self._recent[id(picture)] = picture, name, encoded.size  # it lives as long as its id
         return self._recent[id(picture)][1:]
 
 

@@ -117,17 +117,17 @@ class Material(Record):
 
     @model_validator(mode="after")
     def _distinct(self) -> "Material":
-        keys = [one.key for one in self.instances]
+        keys = [instance.key for instance in self.instances]
         if len(set(keys)) < len(keys):
             twice = next(key for key in keys if keys.count(key) > 1)
             raise ValueError(f"the key {twice!r} occurs twice")
-        if not any(one.kind == "real" for one in self.instances):
+        if not any(instance.kind == "real" for instance in self.instances):
             raise ValueError("there is no real instance, only practice")
         return self
 
     def of(self, kind: Kind) -> Sequence[Instance]:
         """The instances of one kind, in their order."""
-        return [one for one in self.instances if one.kind == kind]
+        return [instance for instance in self.instances if instance.kind == kind]
 
 
 def read_material(folder: Path) -> Material:

@@ -43,8 +43,8 @@ def votes_needed(instances: int, votes: int, annotators: int, quota: int) -> Vot
     >>> print(votes_needed(instances=2200, votes=5, annotators=15, quota=734))
     11,000 votes, 733.3 of each of 15 raters; 10 more could be given
     """
-    given = {"instances": instances, "votes": votes, "annotators": annotators, "quota": quota}
-    for name, number in given.items():
+    numbers = {"instances": instances, "votes": votes, "annotators": annotators, "quota": quota}
+    for name, number in numbers.items():
         if number < 1:
             raise EvidenceError(name, f"{number}", "1 or more")
     if votes > annotators:

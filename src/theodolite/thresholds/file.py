@@ -21,17 +21,17 @@ MEANT = {
 """Words that others use for our keys."""
 
 
-def _word(given: Any) -> Any:
+def _word(value: Any) -> Any:
     """YAML reads a bare yes as true."""
-    return {True: "yes", False: "no"}[given] if isinstance(given, bool) else given
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
-def _no_word(given: Any) -> Any:
+def _no_word(value: Any) -> Any:
     """A bare yes would pass for 1."""
-    if isinstance(given, bool):
+    if isinstance(value, bool):
         message = "give a number"
         raise ValueError(message)
-    return given
+    return value
 
 
 Number = Annotated[float, BeforeValidator(_no_word), Field(allow_inf_nan=False)]
@@ -105,8 +105,8 @@ def read_thresholds(path: Path) -> Thresholds:
         raise EvidenceError(
             what, first_fault(error), "thresholds as documented", _hint(error.errors()[0])
         ) from error
-    for one in thresholds.scores:
-        _check(one)
+    for threshold in thresholds.scores:
+        _check(threshold)
     return thresholds
 
 
@@ -129,32 +129,35 @@ def _did_you_mean(word: str, known: list[str]) -> str:
     return f"Did you mean {meant!r}?" if meant else f"There is {', '.join(known)}."
 
 
-def choices(one: ScoreThreshold) -> list[dict[str, Any]]:
+def choices(threshold: ScoreThreshold) -> list[dict[str, Any]]:
     """The options as scores have them: a list of choices is taken choice by choice."""
-    about = find_metric(one.metric)
-    found = []
-    for request in expand(about, one.options):
-        swept = {name: v for name, v in request.options.items() if name in about.sweeps}
+    metric = find_metric(threshold.metric)
+    option_sets = []
+    for request in expand(metric, threshold.options):
+        swept = {name: v for name, v in request.options.items() if name in metric.sweeps}
         for combination in itertools.product(*swept.values()):
-            found.append(request.options | dict(zip(swept, combination, strict=True)))
-    return found
+            option_sets.append(request.options | dict(zip(swept, combination, strict=True)))
+    return option_sets
 
 
-def _check(one: ScoreThreshold) -> None:
+def _check(threshold: ScoreThreshold) -> None:
     """Refuse what no score could mean: an unknown name, the wrong side, a line out of reach."""
-    about = find_metric(one.metric)
-    choices(one)
-    what = f"threshold of {one.metric}"
-    sides = ("at_least", "at_most") if about.better == "higher" else ("at_most", "at_least")
-    if getattr(one, sides[1]) is not None:
-        raise EvidenceError(what, sides[1], f"{sides[0]}, because {about.better} is better")
-    low, high = about.bounds
-    if one.line is not None and not low <= one.line <= high:
+    metric = find_metric(threshold.metric)
+    choices(threshold)
+    what = f"threshold of {threshold.metric}"
+    sides = ("at_least", "at_most") if metric.better == "higher" else ("at_most", "at_least")
+    if getattr(threshold, sides[1]) is not None:
+        raise EvidenceError(what, sides[1], f"{sides[0]}, because {metric.better} is better")
+    low, high = metric.bounds
+    if threshold.line is not None and not low <= threshold.line <= high:
         raise EvidenceError(
-            what, f"{one.line:g}", f"a number from {low:g} to {high:g}", "Shares are not percent."
+            what,
+            f"{threshold.line:g}",
+            f"a number from {low:g} to {high:g}",
+            "Shares are not percent.",
         )
-    if one.beats_null and about.looks_for_a_fault:
+    if threshold.beats_null and metric.looks_for_a_fault:
         raise EvidenceError(
             what, "beats_null", "at_most",
-            f"Its null is free of the fault; or ask for the question {about.question!r}.",
+            f"Its null is free of the fault; or ask for the question {metric.question!r}.",
         )  # fmt: skip

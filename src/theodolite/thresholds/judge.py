@@ -51,14 +51,14 @@ def broken(
     failed_pieces: int = 0,
 ) -> list[str]:
     """One sentence for each threshold that is not met."""
-    found = judged(thresholds, scores, verdicts, failed_pieces=failed_pieces)
-    return [one.sentence for one in found if fails(one, thresholds)]
+    checks = judged(thresholds, scores, verdicts, failed_pieces=failed_pieces)
+    return [check.sentence for check in checks if fails(check, thresholds)]
 
 
-def fails(one: GateCheck, thresholds: Thresholds) -> bool:
+def fails(check: GateCheck, thresholds: Thresholds) -> bool:
     """Whether it stops a gate: not met; or not to be told, unless that is said to pass."""
-    return one.outcome == "not met" or (
-        one.outcome == "cannot tell" and (thresholds.undefined == "fail" or not one.may_pass)
+    return check.outcome == "not met" or (
+        check.outcome == "cannot tell" and (thresholds.undefined == "fail" or not check.may_pass)
     )
 
 
@@ -73,63 +73,65 @@ def judged(
 
     Where pieces of the evidence failed, none is met, unless the thresholds let that pass.
     """
-    answers = {one.question: one for one in verdicts}
-    found = [
+    answers = {v.question: v for v in verdicts}
+    checks = [
         _answer(question, least, answers.get(question))
         for question, least in thresholds.questions.items()
     ]
-    for one in thresholds.scores:
-        for options in choices(one):
-            fitting = [s for s in scores if s.metric == one.metric and _has(s, options)]
-            found += [_score(one, score, options) for score in fitting]
+    for threshold in thresholds.scores:
+        for options in choices(threshold):
+            fitting = [s for s in scores if s.metric == threshold.metric and _has(s, options)]
+            checks += [_score(threshold, score, options) for score in fitting]
             if not fitting:
-                found.append(_missing(one, options, scores))
+                checks.append(_missing(threshold, options, scores))
     if failed_pieces and thresholds.partial == "fail":
-        return [_of_a_part(one, failed_pieces) for one in found]
-    return found
+        return [_of_a_part(check, failed_pieces) for check in checks]
+    return checks
 
 
-def _of_a_part(one: GateCheck, failed: int) -> GateCheck:
-    outcome: Outcome = "cannot tell" if one.outcome == "met" else one.outcome
-    found = f"partial, {failed} pieces failed: {one.found}"
-    return replace(one, found=found, outcome=outcome, may_pass=False)
+def _of_a_part(check: GateCheck, failed: int) -> GateCheck:
+    outcome: Outcome = "cannot tell" if check.outcome == "met" else check.outcome
+    text = f"partial, {failed} pieces failed: {check.found}"
+    return replace(check, found=text, outcome=outcome, may_pass=False)
 
 
-def _answer(question: Question, least: Least, found: Verdict | None) -> GateCheck:
-    asked = f"at least {least!r}" if least == "partly" else f"{least!r}"
-    if found is None or found.answer == "not asked":
-        return GateCheck(question, asked, "not asked", "cannot tell")
-    if found.score is not None and (other := _other_version(found.score)):
+def _answer(question: Question, least: Least, answer: Verdict | None) -> GateCheck:
+    requirement = f"at least {least!r}" if least == "partly" else f"{least!r}"
+    if answer is None or answer.answer == "not asked":
+        return GateCheck(question, requirement, "not asked", "cannot tell")
+    if answer.score is not None and (other := _other_version(answer.score)):
         return GateCheck(
-            question, asked, f"{found.answer!r} by {other}", "cannot tell", may_pass=False
+            question, requirement, f"{answer.answer!r} by {other}", "cannot tell", may_pass=False
         )
-    outcome: Outcome = "met" if found.answer in ENOUGH[least] else "not met"
-    if found.answer == "cannot tell":
+    outcome: Outcome = "met" if answer.answer in ENOUGH[least] else "not met"
+    if answer.answer == "cannot tell":
         outcome = "cannot tell"
-    return GateCheck(question, asked, f"{found.answer!r} ({found.because.rstrip('.')})", outcome)
+    return GateCheck(
+        question, requirement, f"{answer.answer!r} ({answer.because.rstrip('.')})", outcome
+    )
 
 
-def _score(one: ScoreThreshold, score: Score, options: dict[str, Any]) -> GateCheck:
+def _score(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> GateCheck:
     telling = {name: v for name, v in score.options.items() if name in options} or score.options
-    named = _named(one.metric, telling)
+    label = _label(threshold.metric, telling)
     if other := _other_version(score):
-        return GateCheck(named, one.asks, other, "cannot tell", may_pass=False)
-    outcomes = [_reached(one, score)] if one.line is not None else []
-    found = f"{percent(score.value, score)}{interval_text(score)}"
-    if score.interval is None and one.line is not None and one.by == "surely":
-        found += " without an interval"
-    if one.beats_null:
+        return GateCheck(label, threshold.asks, other, "cannot tell", may_pass=False)
+    outcomes = [_reached(threshold, score)] if threshold.line is not None else []
+    text = f"{percent(score.value, score)}{interval_text(score)}"
+    if score.interval is None and threshold.line is not None and threshold.by == "surely":
+        text += " without an interval"
+    if threshold.beats_null:
         against = verdict(score)
-        found = against.because.rstrip(".")
+        text = against.because.rstrip(".")
         beaten = AGAINST_NULLS[against.answer]
         unsure = [n.name for n in score.nulls if n.difference is None or math.isnan(n.value)]
-        if beaten == "met" and unsure and one.by == "surely":
+        if beaten == "met" and unsure and threshold.by == "surely":
             beaten = "cannot tell"
-            found += f", but whether surely better than {unsure[0]} cannot be told"
+            text += f", but whether surely better than {unsure[0]} cannot be told"
         outcomes.append(beaten)
     # the worst counts: what is missed for sure before what cannot be told
     outcome = min(outcomes, key=("not met", "cannot tell", "met").index)
-    return GateCheck(named, one.asks, found, outcome)
+    return GateCheck(label, threshold.asks, text, outcome)
 
 
 def _other_version(score: Score) -> str:
@@ -140,29 +142,33 @@ def _other_version(score: Score) -> str:
     return f"version {score.version} of {score.metric}, which is at version {now} (score it again)"
 
 
-def _reached(one: ScoreThreshold, score: Score) -> Outcome:
+def _reached(threshold: ScoreThreshold, score: Score) -> Outcome:
     nearest = score.value
-    if one.by == "surely" and not math.isnan(nearest):
-        end = "low" if one.at_least is not None else "high"
+    if threshold.by == "surely" and not math.isnan(nearest):
+        end = "low" if threshold.at_least is not None else "high"
         nearest = math.nan if score.interval is None else getattr(score.interval, end)
     if math.isnan(nearest):
         return "cannot tell"
-    short = one.at_least is not None and nearest < one.at_least
-    beyond = one.at_most is not None and nearest > one.at_most
+    short = threshold.at_least is not None and nearest < threshold.at_least
+    beyond = threshold.at_most is not None and nearest > threshold.at_most
     return "not met" if short or beyond else "met"
 
 
-def _missing(one: ScoreThreshold, options: dict[str, Any], scores: Sequence[Score]) -> GateCheck:
-    found = "not asked"
-    if others := [s for s in scores if s.metric == one.metric]:
+def _missing(
+    threshold: ScoreThreshold, options: dict[str, Any], scores: Sequence[Score]
+) -> GateCheck:
+    text = "not asked"
+    if others := [s for s in scores if s.metric == threshold.metric]:
         known = [f"{name}={s.options.get(name)}" for s in others for name in options]
-        found = f"not asked so, but with {', '.join(dict.fromkeys(known))}"
-    return GateCheck(_named(one.metric, options), one.asks, found, "cannot tell", may_pass=False)
+        text = f"not asked so, but with {', '.join(dict.fromkeys(known))}"
+    return GateCheck(
+        _label(threshold.metric, options), threshold.asks, text, "cannot tell", may_pass=False
+    )
 
 
-def _named(metric: str, options: dict[str, Any]) -> str:
-    said = ", ".join(f"{name}={value}" for name, value in options.items())
-    return f"{metric} ({said})" if said else metric
+def _label(metric: str, options: dict[str, Any]) -> str:
+    options_text = ", ".join(f"{name}={value}" for name, value in options.items())
+    return f"{metric} ({options_text})" if options_text else metric
 
 
 def _has(score: Score, options: dict[str, Any]) -> bool:

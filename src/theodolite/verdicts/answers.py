@@ -18,7 +18,7 @@ from theodolite.results import Score, Verdict
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.verdicts.from_scores import verdicts
 from theodolite.verdicts.missing import MissingEvidence, missing
-from theodolite.verdicts.notes import doubts, drawn, fallbacks, few_clusters
+from theodolite.verdicts.notes import doubts, fallbacks, few_clusters, subsample_notes
 
 __all__ = [
     "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "requests_for",
@@ -57,14 +57,14 @@ class AuditAnswers:
     @property
     def missing(self) -> tuple[MissingEvidence, ...]:
         """For each question that was not asked, the nearest way to ask it."""
-        silent = [v.question for v in self.verdicts if v.answer == "not asked"]
-        return tuple(missing(question, self.unanswered) for question in silent)
+        questions = [v.question for v in self.verdicts if v.answer == "not asked"]
+        return tuple(missing(question, self.unanswered) for question in questions)
 
     def __str__(self) -> str:
         """The answers, then what was not asked and what that would need."""
-        asked = [v for v in self.verdicts if v.answer != "not asked"]
-        lines = [f"{v.question}: {v.answer}. {v.asks} {v.because}" for v in asked]
-        lines += [str(one) for one in self.missing]
+        answers = [v for v in self.verdicts if v.answer != "not asked"]
+        lines = [f"{v.question}: {v.answer}. {v.asks} {v.because}" for v in answers]
+        lines += [str(missing_evidence) for missing_evidence in self.missing]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
@@ -76,11 +76,11 @@ def answer(
     workers: Workers | None = None,
 ) -> AuditAnswers:
     """Scores from the bundles of each seed: those requested, or all that the evidence allows."""
-    held = [
+    shards = [
         {kind: InMemoryShards(bundle) for kind, bundle in by_kind(bundles).items()}
         for bundles in seeds
     ]
-    return answer_shards(held, requests, resampling, progress, workers)
+    return answer_shards(shards, requests, resampling, progress, workers)
 
 
 def answer_shards(
@@ -98,10 +98,10 @@ def answer_shards(
     if requests is None:
         requests, unanswered = requests_for(some)
         notes += fallbacks(requests)
-    asked = [_asked(request, seeds) for request in requests]
-    notes += drawn(asked, resampling)
-    found = evaluate_all(asked, resampling, workers, progress)
-    scores = tuple(score for one in found for score in one)
+    runs = [_metric_run(request, seeds) for request in requests]
+    notes += subsample_notes(runs, resampling)
+    groups = evaluate_all(runs, resampling, workers, progress)
+    scores = tuple(score for group in groups for score in group)
     seconds = time.monotonic() - started
     return AuditAnswers(scores, tuple(unanswered), tuple(requests), tuple(notes), seconds=seconds)
 
@@ -111,7 +111,9 @@ def _at_hand(shards: Shards) -> Evidence:
     return shards.whole if isinstance(shards, InMemoryShards) else shards.pieces()[0].evidence()
 
 
-def _asked(request: MetricRequest, seeds: Sequence[Mapping[type[Evidence], Shards]]) -> MetricRun:
+def _metric_run(
+    request: MetricRequest, seeds: Sequence[Mapping[type[Evidence], Shards]]
+) -> MetricRun:
     needs = request.metric.needs
     if needs not in seeds[0]:
         raise EvidenceError(request.metric.name, f"no {needs.kind} evidence", "some")
@@ -120,18 +122,18 @@ def _asked(request: MetricRequest, seeds: Sequence[Mapping[type[Evidence], Shard
 
 def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
     """Bundles by kind; concept evidence inside a location bundle serves if there is no other."""
-    found: dict[type[Evidence], Evidence] = {}
+    kinds: dict[type[Evidence], Evidence] = {}
     for bundle in bundles:
-        if type(bundle) in found:
+        if type(bundle) in kinds:
             raise EvidenceError(
                 "evidence", f"{bundle.kind} evidence twice", "one bundle of a kind",
-                "AuditAnswers them one after the other, and compare the runs.",
+                "Audit them one after the other, and compare the runs.",
             )  # fmt: skip
-        found[type(bundle)] = bundle
+        kinds[type(bundle)] = bundle
     for bundle in bundles:
         if isinstance(bundle, LocationEvidence | EmbeddingEvidence):
-            found.setdefault(ConceptEvidence, bundle.explained)
-    return found
+            kinds.setdefault(ConceptEvidence, bundle.explained)
+    return kinds
 
 
 def requests_for(
@@ -139,49 +141,49 @@ def requests_for(
 ) -> tuple[list[MetricRequest], list[MissingScore]]:
     """The scores that the evidence allows, each with the first options that it allows."""
     requests, unanswered = [], []
-    for entry in catalogue().values():
-        if entry.on_request:
+    for metric in catalogue().values():
+        if metric.on_request:
             continue
-        evidence = by_kind.get(entry.needs)
+        evidence = by_kind.get(metric.needs)
         if evidence is None:
-            unanswered.append(MissingScore(entry.name, (f"{entry.needs.kind} evidence",)))
+            unanswered.append(MissingScore(metric.name, (f"{metric.needs.kind} evidence",)))
             continue
-        needing, missing = _least_needing(entry, evidence)
-        if missing:
-            unanswered.append(MissingScore(entry.name, tuple(missing)))
+        needing, missing_arrays = _least_needing(metric, evidence)
+        if missing_arrays:
+            unanswered.append(MissingScore(metric.name, tuple(missing_arrays)))
             continue
-        options = _fitting(entry, evidence, needing)
+        options = _fitting(metric, evidence, needing)
         if options is None:
-            unanswered.append(MissingScore(entry.name, ("concepts that have a place",)))
+            unanswered.append(MissingScore(metric.name, ("concepts that have a place",)))
             continue
-        requests.append(MetricRequest(entry, options))
-        others = entry.choices("over")[1:] if entry.detail else ()
-        requests += [MetricRequest(entry, {**options, "over": other}) for other in others]
+        requests.append(MetricRequest(metric, options))
+        others = metric.choices("over")[1:] if metric.detail else ()
+        requests += [MetricRequest(metric, {**options, "over": other}) for other in others]
     return requests, unanswered
 
 
-def _least_needing(entry: Metric, evidence: Evidence) -> tuple[dict[str, str], list[str]]:
+def _least_needing(metric: Metric, evidence: Evidence) -> tuple[dict[str, str], list[str]]:
     """The options that lack least, the defaults first; and what they still lack."""
     best: dict[str, str] = {}
-    missing = entry.missing(evidence, {})
-    for option in entry.uses_if:
-        for choice in entry.choices(option):
-            lacks = entry.missing(evidence, {option: choice})
-            if len(lacks) < len(missing):
-                best, missing = {option: choice}, lacks
-    return best, missing
+    missing_arrays = metric.missing(evidence, {})
+    for option in metric.uses_if:
+        for choice in metric.choices(option):
+            lacks = metric.missing(evidence, {option: choice})
+            if len(lacks) < len(missing_arrays):
+                best, missing_arrays = {option: choice}, lacks
+    return best, missing_arrays
 
 
 def _fitting(
-    entry: Metric, evidence: Evidence, options: dict[str, str]
+    metric: Metric, evidence: Evidence, options: dict[str, str]
 ) -> dict[str, object] | None:
     """Explanations cannot name more concepts than there are (to be located)."""
     fitted: dict[str, object] = dict(options)
-    if "top" in entry.sweeps:
+    if "top" in metric.sweeps:
         n = len(getattr(evidence, "concepts", ()))
         if isinstance(evidence, LocationEvidence):
             n = int((evidence.part_of >= 0).sum())
-        fitted["top"] = tuple(top for top in entry.default("top") if top <= n)
+        fitted["top"] = tuple(top for top in metric.default("top") if top <= n)
         if not fitted["top"]:
             return None
     return fitted

@@ -22,59 +22,65 @@ def verdicts(
 
     What a question that was not asked would need is told from the scores that could not be had.
     """
-    found = []
+    answers = []
     for question, asks in QUESTIONS.items():
         chosen = next((s for s in headlines if s.question == question), None)
         if chosen is None:
-            deciding = [s for s in scores if _about(s).decides]
+            deciding = [s for s in scores if _metric_of(s).decides]
             chosen = _headline([s for s in deciding if s.question == question])
         if chosen is None:
             because = f"Needs {missing(question, unanswered).needs}."
-            found.append(Verdict(question, asks, "not asked", because))
+            answers.append(Verdict(question, asks, "not asked", because))
         elif chosen in headlines:
-            found.append(_unless_silent(verdict(chosen), scores))
+            answers.append(_unless_silent(verdict(chosen), scores))
         else:
-            found.append(_unless_silent(_worst(question, chosen, deciding), scores))
-    return tuple(found)
+            answers.append(_unless_silent(_worst(question, chosen, deciding), scores))
+    return tuple(answers)
 
 
-def _unless_silent(found: Verdict, scores: Sequence[Score]) -> Verdict:
+def _unless_silent(candidate: Verdict, scores: Sequence[Score]) -> Verdict:
     """Values that say nothing leak nothing: to be free of that fault is then no merit."""
-    score = found.score
-    if found.question != "leaks" or found.answer != "yes" or score is None:
-        return found
-    told = [s for s in scores if s.metric == "concept_prediction"]
+    score = candidate.score
+    if candidate.question != "leaks" or candidate.answer != "yes" or score is None:
+        return candidate
+    predictions = [s for s in scores if s.metric == "concept_prediction"]
     # the area needs no threshold that values could all lie below
-    told = [s for s in told if s.options.get("by") == "auc"] or told
-    if not told or not _about(score).looks_for_a_fault or any(map(_surely_tells, told)):
-        return found
+    predictions = [s for s in predictions if s.options.get("by") == "auc"] or predictions
+    if (
+        not predictions
+        or not _metric_of(score).looks_for_a_fault
+        or any(map(_surely_tells, predictions))
+    ):
+        return candidate
     because = (
-        f"{found.because.rstrip('.')}; but the values do not surely tell more about the concepts "
-        "than chance, so there may be nothing that could leak."
+        f"{candidate.because.rstrip('.')}; but the values do not surely tell more about the "
+        "concepts than chance, so there may be nothing that could leak."
     )
-    return replace(found, answer="cannot tell", because=because)
+    return replace(candidate, answer="cannot tell", because=because)
 
 
 def _surely_tells(score: Score) -> bool:
-    away = [null.difference for null in score.nulls]
-    return bool(away) and all(one is not None and one.low > 0 for one in away)
+    differences = [null.difference for null in score.nulls]
+    return bool(differences) and all(
+        difference is not None and difference.low > 0 for difference in differences
+    )
 
 
-def _about(score: Score) -> Metric:
+def _metric_of(score: Score) -> Metric:
     """The card of a stored score, which may come from a package that is not there."""
-    about = catalogue().get(score.metric)
-    if about is None:
+    metric = catalogue().get(score.metric)
+    if metric is None:
         raise EvidenceError(
             "scores", f"{score.metric!r}", "scores of the catalogue",
             "Install the package that brings it, or read the run with the version that wrote it.",
         )  # fmt: skip
-    return about
+    return metric
 
 
 def _worst(question: Question, first: Score, deciding: Sequence[Score]) -> Verdict:
     """A fault shown by any of the scores that look for it is a fault: the worst answer counts."""
-    looking = [s for s in deciding if s.question == question and _about(s).looks_for_a_fault]
-    if not _about(first).looks_for_a_fault:
+    looking = [s for s in deciding if s.question == question and _metric_of(s).looks_for_a_fault]
+    if not _metric_of(first).looks_for_a_fault:
         return verdict(first)
     names = dict.fromkeys(s.metric for s in looking)
     heads = [_headline([s for s in looking if s.metric == name]) for name in names]
@@ -88,6 +94,6 @@ def _headline(scores: Sequence[Score]) -> Score | None:
         return None
     # a score that means nothing here, such as probabilities of a single output, decides nothing
     first = next((s for s in scores if not math.isnan(s.value)), scores[0])
-    wanted = _about(first).headline
+    headline = _metric_of(first).headline
     of_first = [s for s in scores if s.metric == first.metric]
-    return max(of_first, key=lambda s: sum(s.options.get(k) == v for k, v in wanted.items()))
+    return max(of_first, key=lambda s: sum(s.options.get(k) == v for k, v in headline.items()))

@@ -90,36 +90,36 @@ exported study: RatingEvidence, see `theodolite evidence rating`
     """
     order = list(WAYS[question])
     near = [
-        (_lacks(entry, one), order.index(entry.needs.kind), entry, one)
-        for one in unanswered
-        if (entry := catalogue()[one.metric]).question == question and entry.decides
+        (_lacks(metric, score), order.index(metric.needs.kind), metric, score)
+        for score in unanswered
+        if (metric := catalogue()[score.metric]).question == question and metric.decides
     ]
     if not near:
         return _whole(question, order[0])
-    lacks, _, entry, one = min(near, key=lambda found: found[:2])
+    lacks, _, metric, score = min(near, key=lambda candidate: candidate[:2])
     if not lacks[0]:
-        return _some(question, entry, one)
-    return _whole(question, entry.needs.kind)
+        return _some(question, metric, score)
+    return _whole(question, metric.needs.kind)
 
 
-def _lacks(entry: Metric, one: MissingScoreLike) -> tuple[bool, int]:
+def _lacks(metric: Metric, score: MissingScoreLike) -> tuple[bool, int]:
     """Whether all evidence of its kind is missing, and how many arrays."""
-    return f"{entry.needs.kind} evidence" in one.needs, len(one.needs)
+    return f"{metric.needs.kind} evidence" in score.needs, len(score.needs)
 
 
 def _whole(question: Question, kind: str) -> MissingEvidence:
     return MissingEvidence(question, kind, (), f"{WAYS[question][kind]}: {_see(kind)}")
 
 
-def _some(question: Question, entry: Metric, one: MissingScoreLike) -> MissingEvidence:
-    kind = entry.needs.kind
-    arrays = tuple(name.rpartition(".")[2] for name in one.needs)
+def _some(question: Question, metric: Metric, score: MissingScoreLike) -> MissingEvidence:
+    kind = metric.needs.kind
+    arrays = tuple(name.rpartition(".")[2] for name in score.needs)
     if len(arrays) > MOST:
-        named = WAYS[question][kind]
+        words = WAYS[question][kind]
     else:
-        told = [f"`{a}` ({HOLDS[a]})" if a in HOLDS else a for a in arrays]
-        named = " and ".join(told)
-    return MissingEvidence(question, kind, arrays, f"{named}: {_see(kind)}")
+        descriptions = [f"`{a}` ({HOLDS[a]})" if a in HOLDS else a for a in arrays]
+        words = " and ".join(descriptions)
+    return MissingEvidence(question, kind, arrays, f"{words}: {_see(kind)}")
 
 
 def _see(kind: str) -> str:

@@ -14,16 +14,16 @@ from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling
 FEW_CLUSTERS = 10
 
 
-def drawn(asked: Sequence[MetricRun], resampling: Resampling) -> list[str]:
+def subsample_notes(runs: Sequence[MetricRun], resampling: Resampling) -> list[str]:
     """Scores that were estimated from some of the samples."""
     titles = [
-        one.request.metric.title
-        for one in asked
-        if not one.request.metric.streams and len(one.evidence[0]) > resampling.most_pooled
+        run.request.metric.title
+        for run in runs
+        if not run.request.metric.streams and len(run.evidence[0]) > resampling.most_pooled
     ]
     if not titles:
         return []
-    n = max(len(one.evidence[0]) for one in asked if not one.request.metric.streams)
+    n = max(len(run.evidence[0]) for run in runs if not run.request.metric.streams)
     return [
         f"{', '.join(dict.fromkeys(titles))}: estimated from {resampling.most_pooled:,} of {n:,} "
         "samples, drawn at random, because all are needed at once. Their intervals are those of "
@@ -36,10 +36,16 @@ def doubts(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
     explained = by_kind.get(SurrogateEvidence)
     if isinstance(explained, SurrogateEvidence):
         return surrogate_doubts(explained)
-    said = by_kind.get(ConceptEvidence)
-    if not isinstance(said, ConceptEvidence) or said.weights is None or said.predicted is None:
+    evidence = by_kind.get(ConceptEvidence)
+    if (
+        not isinstance(evidence, ConceptEvidence)
+        or evidence.weights is None
+        or evidence.predicted is None
+    ):
         return []
-    agree = float(np.mean((said.values @ said.weights).argmax(axis=1) == said.predicted))
+    agree = float(
+        np.mean((evidence.values @ evidence.weights).argmax(axis=1) == evidence.predicted)
+    )
     if agree >= 0.5:
         return []
     return [

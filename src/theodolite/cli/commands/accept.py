@@ -42,7 +42,7 @@ def accept_train(
     quiet: Quiet = False,
 ) -> None:
     """Learn a score from votes: arrays and a card with how well it does on what it has not seen."""
-    from theodolite.cli.progress import shown
+    from theodolite.cli.progress import show_progress
     from theodolite.errors import EvidenceError
     from theodolite.evidence.produced import WorkContext
     from theodolite.models.acceptance.score_file import save_scorer
@@ -51,19 +51,19 @@ def accept_train(
     from theodolite.run_folder.spec import read_spec
     from theodolite.runs.run import answer_made
 
-    checked = read_spec(spec)
+    run_spec = read_spec(spec)
     check_there(data)
-    pipeline, given = checked.pipeline, checked.dataset
-    if pipeline is None or given is None or pipeline.name != "acceptance":
+    pipeline, dataset = run_spec.pipeline, run_spec.dataset
+    if pipeline is None or dataset is None or pipeline.name != "acceptance":
         raise EvidenceError("spec", "another pipeline", "the pipeline 'acceptance'")
     new_folder(out)
     maker = build("pipelines", pipeline, data).first_only()
-    with shown(quiet=quiet) as progress:
-        votes = build("datasets", given, data)
-        workshop = WorkContext(checked.seeds, cache or default_cache(), progress)
-        learnt = maker.learn(votes, workshop)
-        scores = answer_made(checked, learnt.made.evidence, progress).scores
-    save_scorer(out, _learned(checked, maker, learnt, [*map(_held_out, scores)]))
+    with show_progress(quiet=quiet) as progress:
+        votes = build("datasets", dataset, data)
+        context = WorkContext(run_spec.seeds, cache or default_cache(), progress)
+        learnt = maker.learn(votes, context)
+        scores = answer_made(run_spec, learnt.produced.evidence, progress).scores
+    save_scorer(out, _learned(run_spec, maker, learnt, [*map(_held_out, scores)]))
     from theodolite.cli.tables import print_scores
 
     print_scores(scores)
@@ -91,7 +91,7 @@ def accept_score(
     from theodolite.pipelines.acceptance.scoring import (
         load_learned,
         numbers_of,
-        rated,
+        rate_explanations,
         read_explanations,
     )
 
@@ -99,11 +99,11 @@ def accept_score(
     unrated = read_explanations(explanations, numbers_of(learned.card))
     stands_in = StandsIn(classifier, classifier_weights, class_names)
     embedder = _embedder(learned.card, weights, stands_in, cache)
-    found = rated(learned, unrated.given, embedder)
-    places = learned.percentile(found)
+    ratings = rate_explanations(learned, unrated.explanations, embedder)
+    places = learned.percentile(ratings)
     rows = [
         {"id": name, "rating": float(value), "percentile": float(place)}
-        for name, value, place in zip(unrated.ids, found, places, strict=True)
+        for name, value, place in zip(unrated.ids, ratings, places, strict=True)
     ]
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
@@ -150,18 +150,22 @@ def accept_tune(
     explain, score = explained_and_rated(
         pictures, (backbone, backbone_weights), (method, seed), learned, embedder
     )
-    found = tune(explain, space_from(space), score, trials=trials, seed=seed)
+    tuning = tune(explain, space_from(space), score, trials=trials, seed=seed)
     if as_json:
-        told: dict[str, Any] = {"best": found.best, "value": found.value, "trials": found.trials}
-        typer.echo(json.dumps(told, indent=1))
+        content: dict[str, Any] = {
+            "best": tuning.best,
+            "value": tuning.value,
+            "trials": tuning.trials,
+        }
+        typer.echo(json.dumps(content, indent=1))
         return
-    heads = tuple(found.trials)
+    heads = tuple(tuning.trials)
     rows = [
-        tuple(_cell(value) for value in row) for row in zip(*found.trials.values(), strict=True)
+        tuple(_cell(value) for value in row) for row in zip(*tuning.trials.values(), strict=True)
     ]
     print_table(heads, rows)
-    said = ", ".join(f"{name}={_cell(value)}" for name, value in found.best.items())
-    typer.echo(f"best: {said}: {found.value:.4f}")
+    settings = ", ".join(f"{name}={_cell(value)}" for name, value in tuning.best.items())
+    typer.echo(f"best: {settings}: {tuning.value:.4f}")
 
 
 def _embedder(
@@ -175,8 +179,8 @@ def _embedder(
 
     if not needs_embedding(card):
         return None
-    workshop = WorkContext((0,), cache or default_cache())
-    made = embedder_for(card.embedding, weights, classifier, workshop)
+    context = WorkContext((0,), cache or default_cache())
+    embedder = embedder_for(card.embedding, weights, classifier, context)
     files = {*weights_digest(weights).values(), *classifier.digests().values()}
     other = sorted(name for name, digest in card.embedding_files.items() if digest not in files)
     if other:
@@ -185,7 +189,7 @@ def _embedder(
             "none, or another than the score was learnt with",
             "the same",
         )
-    return made
+    return embedder
 
 
 def _learned(
@@ -206,7 +210,7 @@ def _learned(
     groups = evidence.samples.clusters
     settings = asdict(model)
     features, straight = settings.pop("features"), settings.pop("straight")
-    says = next((n for n in learnt.made.notes if n.startswith("Embedding: ")), "")
+    says = next((n for n in learnt.produced.notes if n.startswith("Embedding: ")), "")
     card = ScoreCard(
         name=spec.name,
         kind=learnt.scorer.kind,
@@ -229,8 +233,8 @@ def _learned(
         takes=dict(learnt.takes),
         rendering=asdict(pipeline.rendering),
         settings=settings,
-        held_out=tuple(HeldOut.model_validate(one) for one in held_out),
-        inputs=dict(learnt.made.inputs),
+        held_out=tuple(HeldOut.model_validate(record) for record in held_out),
+        inputs=dict(learnt.produced.inputs),
         made_with=f"theodolite {__version__}",
     )
     predicted = np.asarray(evidence.predicted)
@@ -241,11 +245,11 @@ def _learned(
 
 
 def _held_out(score: "Score") -> dict[str, Any]:
-    found: dict[str, Any] = {"metric": score.metric, "options": score.options}
+    record: dict[str, Any] = {"metric": score.metric, "options": score.options}
     quoted = {"value": score.value}
     if score.interval is not None:
         quoted |= {name: getattr(score.interval, name) for name in ("low", "high", "level")}
-    return found | {name: None if isnan(value) else value for name, value in quoted.items()}
+    return record | {name: None if isnan(value) else value for name, value in quoted.items()}
 
 
 def _cell(value: Any) -> str:

@@ -79,42 +79,42 @@ def audit(
         read_all,
     )
     from theodolite.cli.interrupts import goes_on
-    from theodolite.cli.progress import shown
+    from theodolite.cli.progress import show_progress
     from theodolite.run_folder.folder import claimed
     from theodolite.scoring.evaluate import Resampling
     from theodolite.thresholds.judge import read_thresholds
 
     chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
-    wanted = None if thresholds is None else read_thresholds(thresholds)
-    asked = AuditArguments(Resampling(resamples, seed=seed), out, overwrite, command_line())
+    criteria = None if thresholds is None else read_thresholds(thresholds)
+    arguments = AuditArguments(Resampling(resamples, seed=seed), out, overwrite, command_line())
     network = _network(evidence, (model, weights, layer), (data, dataset, cache))
     with ExitStack() as stack:
         if out is not None:
             stack.enter_context(claimed(out))
-        given = None if network else read_all(evidence or [], asked)
-        if (network or (given and given.stored)) and (out is not None or pieces is not None):
+        source = None if network else read_all(evidence or [], arguments)
+        if (network or (source and source.stored)) and (out is not None or pieces is not None):
             stack.enter_context(goes_on())
-        with shown(quiet=quiet) as progress:
+        with show_progress(quiet=quiet) as progress:
             if network:
-                found = audit_network(network, asked, chosen, progress)
-            elif given and given.stored:
-                found = audit_pieces(given, asked, chosen, progress)
-            elif given:
-                found = audit_files(given, asked, progress)
-        _print(found, as_json=as_json)
-        _end(found, out, wanted, quiet=as_json)
+                answers = audit_network(network, arguments, chosen, progress)
+            elif source and source.stored:
+                answers = audit_pieces(source, arguments, chosen, progress)
+            elif source:
+                answers = audit_files(source, arguments, progress)
+        _print(answers, as_json=as_json)
+        _end(answers, out, criteria, quiet=as_json)
 
 
 def _network(
     evidence: list[str] | None,
-    about: tuple[str | None, Path | None, str | None],
+    network: tuple[str | None, Path | None, str | None],
     pictures: tuple[Path | None, str, Path | None],
 ) -> "NetworkArguments | None":
     """The network to look at, if one was named."""
     from theodolite.cli.audits import NetworkArguments
     from theodolite.errors import EvidenceError
 
-    (model, weights, layer), (data, dataset, cache) = about, pictures
+    (model, weights, layer), (data, dataset, cache) = network, pictures
     if model is None:
         for option, value in (("--weights", weights), ("--layer", layer), ("--data", data)):
             if value is not None:
@@ -130,48 +130,50 @@ def _network(
     return NetworkArguments(model, weights, layer, data, dataset, cache or default_cache())
 
 
-def _print(found: "AuditAnswers", *, as_json: bool) -> None:
+def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
     from theodolite.cli.tables import print_scores, print_verdicts
     from theodolite.run_folder.scores_file import scores_file
 
     if as_json:
-        content = scores_file(found.scores, found.verdicts, found.unanswered)
+        content = scores_file(answers.scores, answers.verdicts, answers.unanswered)
         typer.echo(content.model_dump_json(indent=1))
         return
-    print_scores(found.scores)
+    print_scores(answers.scores)
     typer.echo("")
-    print_verdicts(found.verdicts)
-    for one in found.missing:
-        typer.echo(str(one))
+    print_verdicts(answers.verdicts)
+    for missing_evidence in answers.missing:
+        typer.echo(str(missing_evidence))
     needing: dict[str, list[str]] = {}
-    for lacking in found.unanswered:
+    for lacking in answers.unanswered:
         if not lacking.needs[0].endswith(" evidence"):  # of a kind that came
             needing.setdefault(", ".join(lacking.needs), []).append(lacking.metric)
     for needs, metrics in needing.items():
         typer.echo(f"not scored, for lack of {needs}: {', '.join(metrics)}")
-    for note in found.notes:
+    for note in answers.notes:
         typer.echo(f"note: {note}")
 
 
 def _end(
-    found: "AuditAnswers", out: Path | None, wanted: "Thresholds | None", *, quiet: bool
+    answers: "AuditAnswers", out: Path | None, criteria: "Thresholds | None", *, quiet: bool
 ) -> None:
     """Report and seal; then say which thresholds are not met."""
     from theodolite.cli.finish import PARTIAL, finish
     from theodolite.errors import printable
     from theodolite.thresholds.judge import NOT_MET, fails, judged
 
-    code = PARTIAL if found.failed_pieces else 0
+    code = PARTIAL if answers.failed_pieces else 0
     if out is not None:
         try:
             finish(out, verdicts_too=False, quiet=quiet)
         except typer.Exit as partial:  # thresholds are looked at all the same
             code = partial.exit_code
-    if wanted is not None:
-        each = judged(wanted, found.scores, found.verdicts, failed_pieces=found.failed_pieces)
-        failing = [one for one in each if fails(one, wanted)]
-        for one in failing:
-            typer.echo(printable(f"{one.outcome}: {one.sentence}", 1000), err=True)
+    if criteria is not None:
+        checks = judged(
+            criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces
+        )
+        failing = [check for check in checks if fails(check, criteria)]
+        for check in failing:
+            typer.echo(printable(f"{check.outcome}: {check.sentence}", 1000), err=True)
         code = NOT_MET if failing else code
     if code:
         raise typer.Exit(code)

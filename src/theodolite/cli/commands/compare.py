@@ -25,11 +25,11 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Is one run better than another? Differences on the same samples, with paired intervals."""
-    from theodolite.cli.progress import shown
+    from theodolite.cli.progress import show_progress
     from theodolite.comparison.compare_runs import compare as compared
     from theodolite.comparison.runs import read_runs
 
-    with shown(quiet=quiet) as progress:
+    with show_progress(quiet=quiet) as progress:
         pairs = compared(read_runs(runs), resamples, progress)
     if as_json:
         typer.echo(json.dumps([_pair_json(pair) for pair in pairs], indent=1))
@@ -50,16 +50,20 @@ def _print_pair(pair: "Pair") -> None:
 
     typer.echo(printable(sentence(pair), 1000))
     rows = []
-    for one in pair.questions:
-        line = one.line
+    for verdict_pair in pair.questions:
+        line = verdict_pair.line
         values = [
             "–" if score is None else percent(score.value, score)
             for score in (line.first, line.second)
         ]
-        told = "" if line.difference is None else difference_text(line.difference, line.score)
-        answer = one.after if one.before == one.after else f"{one.before} → {one.after}"
-        said = "; ".join(part for part in (SAID[line.outcome], line.why) if part)
-        rows.append((one.asks, answer, *values, told, said))
+        difference = "" if line.difference is None else difference_text(line.difference, line.score)
+        answer = (
+            verdict_pair.after
+            if verdict_pair.before == verdict_pair.after
+            else f"{verdict_pair.before} → {verdict_pair.after}"
+        )
+        outcome = "; ".join(part for part in (SAID[line.outcome], line.why) if part)
+        rows.append((verdict_pair.asks, answer, *values, difference, outcome))
     heads = ("question", "answer", pair.first.name, pair.second.name, "difference", "")
     print_table(heads, rows, right=(2, 3))
 
@@ -73,20 +77,24 @@ def _pair_json(pair: "Pair") -> dict[str, Any]:
         "samples": pair.n,
         "left_out": list(pair.dropped),
         "questions": [
-            {"question": one.question, "before": one.before, "after": one.after}
-            | _line_json(one.line)
-            for one in pair.questions
+            {
+                "question": verdict_pair.question,
+                "before": verdict_pair.before,
+                "after": verdict_pair.after,
+            }
+            | _line_json(verdict_pair.line)
+            for verdict_pair in pair.questions
         ],
         "scores": [_line_json(line) for line in pair.lines],
-        "differs": [vars(one) for one in differs(pair.first, pair.second)],
+        "differs": [vars(difference) for difference in differs(pair.first, pair.second)],
     }
 
 
 def _line_json(line: "ComparisonRow") -> dict[str, Any]:
     from theodolite.run_folder.scores_file import written
 
-    found, score = line.difference, line.score
-    told: dict[str, Any] = {
+    difference, score = line.difference, line.score
+    content: dict[str, Any] = {
         "metric": score.metric,
         "version": score.version,
         "options": score.options,
@@ -94,17 +102,17 @@ def _line_json(line: "ComparisonRow") -> dict[str, Any]:
         "outcome": line.outcome,
         "why": line.why,
     }
-    if found is not None:
-        told |= {
-            "first": written(found.first),
-            "second": written(found.second),
-            "difference": written(found.value),
-            "intervals": [_interval_json(one) for one in found.intervals],
-            "p": written(found.p),
+    if difference is not None:
+        content |= {
+            "first": written(difference.first),
+            "second": written(difference.second),
+            "difference": written(difference.value),
+            "intervals": [_interval_json(interval) for interval in difference.intervals],
+            "p": written(difference.p),
             "p_corrected": written(line.p),
-            "samples": found.n,
+            "samples": difference.n,
         }
-    return told
+    return content
 
 
 def _interval_json(interval: "Interval") -> dict[str, Any]:
@@ -121,26 +129,26 @@ def leaderboard(
     quiet: Quiet = False,
 ) -> None:
     """Runs about the same samples in one table; those not surely different share their places."""
-    from theodolite.cli.progress import shown
+    from theodolite.cli.progress import show_progress
     from theodolite.comparison.leaderboard import leaderboard as standings
     from theodolite.errors import EvidenceError
     from theodolite.questions import QUESTIONS
 
     if by is not None and by not in QUESTIONS:
         raise EvidenceError("--by", repr(by), f"one of {', '.join(QUESTIONS)}")
-    with shown(quiet=quiet) as progress:
+    with show_progress(quiet=quiet) as progress:
         boards, left = standings(folder, by, progress)
     if as_json:
-        told = {
+        content = {
             "tables": [_board_json(board) for board in boards],
-            "left_out": [vars(one) for one in left],
+            "left_out": [vars(excluded_model) for excluded_model in left],
         }
-        typer.echo(json.dumps(told, indent=1))
+        typer.echo(json.dumps(content, indent=1))
     else:
         for board in boards:
             _print_board(board)
-        for one in left:
-            _print_left_out(one.name, one.why)
+        for excluded_model in left:
+            _print_left_out(excluded_model.name, excluded_model.why)
     if out is not None:
         from theodolite.report.pages.leaderboard import write_leaderboard
 
@@ -160,23 +168,23 @@ def _print_board(board: "Board") -> None:
     from theodolite.report.pages.leaderboard import sentences
     from theodolite.verdicts.rules import interval_text, percent
 
-    for said in sentences(board):
-        typer.echo(printable(said, 1000))
+    for text in sentences(board):
+        typer.echo(printable(text, 1000))
     rows = []
-    for one in board.standings:
+    for standing in board.standings:
         cells = []
         for question, key in board.columns.items():
-            score = one.run.headline(question)
+            score = standing.run.headline(question)
             if score is None:
                 cells.append("–")
                 continue
             other = "" if key_of(score) == key else " (another score)"
-            answer = one.run.verdicts[question].answer
+            answer = standing.run.verdicts[question].answer
             cells.append(f"{percent(score.value, score)}{interval_text(score)} {answer}{other}")
-        seal = "sealed" if one.run.sealed else "not sealed"
-        same = one.same_as and f"same evidence as {one.same_as}"
-        said = "; ".join(filter(None, (seal, one.note, same)))
-        rows.append((one.place, one.run.name, *cells, said))
+        seal = "sealed" if standing.run.sealed else "not sealed"
+        same = standing.same_as and f"same evidence as {standing.same_as}"
+        text = "; ".join(filter(None, (seal, standing.note, same)))
+        rows.append((standing.place, standing.run.name, *cells, text))
     print_table(("place", "run", *board.columns, ""), rows)
 
 
@@ -191,22 +199,22 @@ def _board_json(board: "Board") -> dict[str, Any]:
         "pairs_compared": board.pairs,
         "runs": [
             {
-                "run": one.run.name,
-                "title": one.run.title,
-                "place": [one.best_rank, one.worst_rank],
-                "note": one.note,
-                "noes": one.noes,
-                "same_evidence_as": one.same_as,
-                "sealed": one.run.sealed,
-                "started": one.run.record.started,
-                "answers": {q: verdict.answer for q, verdict in one.run.verdicts.items()},
+                "run": standing.run.name,
+                "title": standing.run.title,
+                "place": [standing.best_rank, standing.worst_rank],
+                "note": standing.note,
+                "noes": standing.noes,
+                "same_evidence_as": standing.same_as,
+                "sealed": standing.run.sealed,
+                "started": standing.run.record.started,
+                "answers": {q: verdict.answer for q, verdict in standing.run.verdicts.items()},
                 "scores": {
                     question: score_record(score).model_dump(mode="json", exclude={"detail"})
                     for question in board.columns
-                    for score in [one.run.headline(question)]
+                    for score in [standing.run.headline(question)]
                     if score is not None
                 },
             }
-            for one in board.standings
+            for standing in board.standings
         ],
     }

@@ -36,15 +36,15 @@ def data_check(
 
     check_there(folder)
     resolved = folder.resolve()
-    found: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
-    notes = [("note", note) for note in found.notes]
-    if not hasattr(found, "at_hand"):  # tables and features: all there is has been read
-        print_table(("", found.name), [*found.summary(), *notes])
+    dataset: Any = build("datasets", Named(name=name, root=resolved.name), resolved.parent)
+    notes = [("note", note) for note in dataset.notes]
+    if not hasattr(dataset, "at_hand"):  # tables and features: all there is has been read
+        print_table(("", dataset.name), [*dataset.summary(), *notes])
         return
-    at_hand = found.at_hand(np.arange(len(found)))
-    facts = [("pictures", f"{len(found):,} listed, {len(at_hand):,} at hand"), *found.summary()]
-    print_table(("", found.name), [*facts, *notes])
-    found.check_pictures(at_hand)
+    at_hand = dataset.at_hand(np.arange(len(dataset)))
+    facts = [("pictures", f"{len(dataset):,} listed, {len(at_hand):,} at hand"), *dataset.summary()]
+    print_table(("", dataset.name), [*facts, *notes])
+    dataset.check_pictures(at_hand)
 
 
 def data_example(
@@ -76,5 +76,5 @@ def data_store(
 
     with EvidenceWriter(address, rows) as writer:
         writer.add(load(evidence) if evidence.is_dir() else load_arrays(evidence))
-    found = stored(address)
-    typer.echo(f"wrote {len(found):,} samples in {len(found.cuts)} pieces: {address}")
+    shards = stored(address)
+    typer.echo(f"wrote {len(shards):,} samples in {len(shards.cuts)} pieces: {address}")

@@ -17,13 +17,16 @@ def evidence(
     from theodolite.evidence.files import KINDS
 
     if kind is None:
-        print_table(("kind", "holds"), [(name, summary(one)) for name, one in KINDS.items()])
+        print_table(
+            ("kind", "holds"),
+            [(name, summary(evidence_kind)) for name, evidence_kind in KINDS.items()],
+        )
         return
     if kind not in KINDS:
         raise EvidenceError("kind of evidence", repr(kind), f"one of {', '.join(KINDS)}")
     typer.echo(f"{KINDS[kind].__name__}: {summary(KINDS[kind])}\n")
     rows = [
-        (one.name, one.shape, "yes" if one.needed else "", one.holds)
-        for one in described(KINDS[kind])
+        (array.name, array.shape, "yes" if array.needed else "", array.holds)
+        for array in described(KINDS[kind])
     ]
     print_table(("array", "shape", "needed", "holds"), rows)

@@ -56,8 +56,8 @@ def explain(
     from theodolite.errors import EvidenceError
 
     if not (pictures and backbone and method and out):
-        given = {"PICTURE": pictures, "--backbone": backbone, "--method": method, "--out": out}
-        lacking = ", ".join(name for name, value in given.items() if not value)
+        options = {"PICTURE": pictures, "--backbone": backbone, "--method": method, "--out": out}
+        lacking = ", ".join(name for name, value in options.items() if not value)
         raise EvidenceError("explain", f"no {lacking}", "all of these", "Or ask for --list.")
     _check_methods(method)
     places = _places(pictures, method, out)
@@ -163,15 +163,15 @@ def _explained(
     opened = [read_picture(path) for path in pictures]
     name, weights, class_names = network
     classifier = load_classifier(name, weights, classes=_names(class_names))
-    numbers, targets, chances = _asked(classifier, opened, target)
+    numbers, targets, chances = _predict_targets(classifier, opened, target)
     rows = []
     for method in methods:
         run = explainer(method, classifier.network, layer=layer, grid=classifier.grid, seed=seed)
         for i, path in enumerate(pictures):
-            found = run(numbers[i : i + 1], targets[i : i + 1])[0]
+            relevance = run(numbers[i : i + 1], targets[i : i + 1])[0]
             place = places[path, method]
-            write_npy(place.with_name(place.name + ".npy"), found)
-            _draw(place.with_name(place.name + ".png"), opened[i], found)
+            write_npy(place.with_name(place.name + ".npy"), relevance)
+            _draw(place.with_name(place.name + ".png"), opened[i], relevance)
             rows.append(
                 {"picture": str(path), "method": method, "target": int(targets[i]),
                  "class": classifier.classes[targets[i]] if classifier.classes else "",
@@ -190,7 +190,7 @@ def _names(path: Path | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _asked(
+def _predict_targets(
     classifier: "Classifier", opened: "Sequence[Image.Image]", target: int | None
 ) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     """The pictures as the network wants them, the class of each, and its probability."""
@@ -206,10 +206,10 @@ def _asked(
     return numbers, targets, chances[np.arange(len(numbers)), targets]
 
 
-def _draw(path: Path, picture: "Image.Image", found: "np.ndarray") -> None:
+def _draw(path: Path, picture: "Image.Image", relevance: "np.ndarray") -> None:
     """The map over the picture. Colours go from the map's least to its largest value."""
     from theodolite.io.paths import all_or_nothing
     from theodolite.report.overlays import overlay
 
     with all_or_nothing(path) as stream:
-        overlay(picture, found, (), width=min(picture.width, 640)).save(stream, "PNG")
+        overlay(picture, relevance, (), width=min(picture.width, 640)).save(stream, "PNG")

@@ -24,7 +24,7 @@ def report(
     seal(folder)
     typer.echo(f"report: {path}")
     if figures is not None:
-        from theodolite.report.paper_figures import write_figures
+        from theodolite.report.figures.paper import write_figures
 
         for written in write_figures(folder, figures):
             typer.echo(f"figure: {written}")
@@ -43,14 +43,14 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Check that a run folder is what it was; exit code 5 if a byte was changed."""
-    from theodolite.cli.progress import shown
+    from theodolite.cli.progress import show_progress
     from theodolite.run_folder.seal import verify as check
     from theodolite.runs.recompute import recompute as again
     from theodolite.runs.recompute import share_of
 
     if recompute is not None:
         share = share_of(recompute)
-        with shown(quiet=quiet) as progress:
+        with show_progress(quiet=quiet) as progress:
             n = again(folder, progress, share, buckets=buckets)
         much = "all" if share == 1 else f"{100 * share:g} % of the"
         typer.echo(f"ok: {n} files unchanged, {much} scores or pieces the same when computed again")

@@ -34,48 +34,50 @@ def gate(
 
     if junit is not None and not overwrite:
         check_ours(junit, JUNIT)
-    asked = read_thresholds(thresholds)
+    criteria = read_thresholds(thresholds)
     finished = read_finished(run)
-    found = judged(asked, finished.scores, finished.verdicts, failed_pieces=finished.failed_pieces)
-    _print(found, asked, as_json=as_json)
+    checks = judged(
+        criteria, finished.scores, finished.verdicts, failed_pieces=finished.failed_pieces
+    )
+    _print(checks, criteria, as_json=as_json)
     if junit is not None:
-        _write_junit(junit, found, asked)
-    if any(fails(one, asked) for one in found):
+        _write_junit(junit, checks, criteria)
+    if any(fails(check, criteria) for check in checks):
         raise typer.Exit(NOT_MET)
 
 
-def _print(found: "Sequence[GateCheck]", asked: "Thresholds", *, as_json: bool) -> None:
+def _print(checks: "Sequence[GateCheck]", criteria: "Thresholds", *, as_json: bool) -> None:
     from theodolite.errors import printable
     from theodolite.thresholds.judge import fails
 
     if as_json:
-        rows = [{**vars(one), "passes": not fails(one, asked)} for one in found]
+        rows = [{**vars(check), "passes": not fails(check, criteria)} for check in checks]
         content = {"passes": all(row["passes"] for row in rows), "thresholds": rows}
         typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
         return
-    for one in found:
-        let = " (let pass)" if one.outcome == "cannot tell" and not fails(one, asked) else ""
-        typer.echo(printable(f"{one.outcome}{let}: {one.sentence}", 1000))
+    for check in checks:
+        let = " (let pass)" if check.outcome == "cannot tell" and not fails(check, criteria) else ""
+        typer.echo(printable(f"{check.outcome}{let}: {check.sentence}", 1000))
 
 
-def _write_junit(path: Path, found: "Sequence[GateCheck]", asked: "Thresholds") -> None:
+def _write_junit(path: Path, checks: "Sequence[GateCheck]", criteria: "Thresholds") -> None:
     from xml.etree import ElementTree
 
     from theodolite.errors import printable
     from theodolite.io.paths import all_or_nothing
     from theodolite.thresholds.judge import fails
 
-    failed = [one for one in found if fails(one, asked)]
+    failed = [check for check in checks if fails(check, criteria)]
     suite = ElementTree.Element(
-        "testsuite", name="theodolite", tests=str(len(found)), failures=str(len(failed))
+        "testsuite", name="theodolite", tests=str(len(checks)), failures=str(len(failed))
     )
-    for one in found:
-        name = printable(f"{one.of}: {one.asked}")
+    for check in checks:
+        name = printable(f"{check.of}: {check.asked}")
         case = ElementTree.SubElement(suite, "testcase", classname="theodolite", name=name)
-        if one in failed:
-            sentence = printable(one.sentence, 1000)
+        if check in failed:
+            sentence = printable(check.sentence, 1000)
             ElementTree.SubElement(case, "failure", message=sentence).text = sentence
-        elif one.outcome == "cannot tell":
-            ElementTree.SubElement(case, "skipped", message=printable(one.sentence, 1000))
+        elif check.outcome == "cannot tell":
+            ElementTree.SubElement(case, "skipped", message=printable(check.sentence, 1000))
     with all_or_nothing(path) as stream:
         stream.write(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))

@@ -19,7 +19,7 @@ def metrics(
 
     chosen = [find_metric(name)] if name else list(catalogue().values())
     if as_json:
-        typer.echo(json.dumps([card(one) for one in chosen], indent=1, default=str))
+        typer.echo(json.dumps([card(metric) for metric in chosen], indent=1, default=str))
         return
     if name:
         print_table(("", ""), [(key, str(value)) for key, value in card(chosen[0]).items()])

@@ -94,9 +94,9 @@ def dissect(
     from theodolite.runs.run import Places
 
     check_there(folder)
-    given = [folder.resolve(), *([weights.resolve()] if weights else [])]
-    data = Path(os.path.commonpath([path.parent for path in given]))
-    places = [path.relative_to(data).as_posix() for path in given]
+    paths = [folder.resolve(), *([weights.resolve()] if weights else [])]
+    data = Path(os.path.commonpath([path.parent for path in paths]))
+    places = [path.relative_to(data).as_posix() for path in paths]
     pipeline: dict[str, Any] = {
         "name": "dissection", "backbone": model, "layer": layer, "units": units, "length": length,
         "lengths": max(length, 10), "search": "exact" if exact else "beam", "quantile": quantile,
@@ -122,11 +122,11 @@ def _run(spec: "RunSpec", at: "Places", engine: "Engine", *, overwrite: bool, qu
     """Do a spec into its folder, then report and seal."""
     from theodolite.cli.finish import finish
     from theodolite.cli.interrupts import goes_on
-    from theodolite.cli.progress import shown
+    from theodolite.cli.progress import show_progress
     from theodolite.run_folder.folder import claimed
     from theodolite.runs.run import run
 
     with goes_on(), claimed(at.out):
-        with shown(quiet=quiet) as progress:
+        with show_progress(quiet=quiet) as progress:
             run(spec, at, progress, command_line(), engine, overwrite=overwrite)
         finish(at.out)

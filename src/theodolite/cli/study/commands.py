@@ -59,7 +59,7 @@ def study_init(
     typer.echo(
         plan_text(
             instances=len(real), votes=protocol.votes, quota=protocol.quota,
-            techniques=len({one.technique for one in real}),
+            techniques=len({instance.technique for instance in real}),
         )
     )  # fmt: skip
     typer.echo(f"\nstudy: {out}\nread:  {out / 'study.yaml'}\nthen:  theodolite study serve {out}")
@@ -77,14 +77,14 @@ def _material(
                 "--out", f"{out}", f"{source}", "Material becomes a study in place."
             )
         return read_material(source)
-    from theodolite.cli.progress import shown
+    from theodolite.cli.progress import show_progress
     from theodolite.cli.study.material import material_of_run, seed_of_run
     from theodolite.pipelines.study.twins import TwinSettings
 
     chosen = tuple(name.strip() for name in techniques.split(",")) if techniques else ()
-    wanted = TwinSettings(pictures=pictures, techniques=chosen, seed=seed_of_run(source))
-    with shown(quiet=quiet) as progress:
-        return material_of_run(source, data, out, wanted, progress)
+    settings = TwinSettings(pictures=pictures, techniques=chosen, seed=seed_of_run(source))
+    with show_progress(quiet=quiet) as progress:
+        return material_of_run(source, data, out, settings, progress)
 
 
 def study_serve(
@@ -101,12 +101,12 @@ def study_serve(
     ] = True,
 ) -> None:
     """Serve a study to people, on this machine; a proxy with TLS goes before it."""
-    _serve(folder, database, port, origin, workers, opened=opened, kept="all answers are kept")
+    _serve(folder, database, port, origin, workers, opened=opened, retention="all answers are kept")
 
 
 def _serve(
     folder: Path, database: str | None, port: int, origin: str | None, workers: int, *,
-    opened: bool, kept: str,
+    opened: bool, retention: str,
 ) -> None:  # fmt: skip
     from theodolite.study.lifecycle import become
     from theodolite.study.progress import progress
@@ -120,7 +120,7 @@ def _serve(
         seen = origin or f"http://127.0.0.1:{port}"
         typer.echo(f"study:  {seen}/s/{study.slug}")
         typer.echo(f"staff:  {seen}/admin   (accounts: theodolite study staff {folder} NAME)")
-        typer.echo(f"stop:   Ctrl-C; {kept}")
+        typer.echo(f"stop:   Ctrl-C; {retention}")
         remember_origin(folder, seen)
         settings = Settings(database_url=study.url, folder=folder, public_origin=seen)
         study.database.close()  # worker processes have connections of their own
@@ -148,8 +148,10 @@ def study_demo(
             material = demo_material(place, seed=0)
             title = "A study to try: drawn pictures"
             begin_study(place, material, Beginning(title=title, contact=CONTACT, slug="demo"))
-        kept = "all answers are kept" if folder else "answers are gone then; --folder keeps them"
-        _serve(place, None, port, None, 2, opened=True, kept=kept)
+        retention = (
+            "all answers are kept" if folder else "answers are gone then; --folder keeps them"
+        )
+        _serve(place, None, port, None, 2, opened=True, retention=retention)
     finally:
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)
@@ -237,12 +239,12 @@ def study_invite(
         in_words(),
         studied(folder, database, load=True) as study,
     ):
-        made = new_invitations(count)
+        invitations = new_invitations(count)
         # on the disk before they are valid: a digest whose code is lost lets nobody in
-        stream.write("".join(f"{code}\n" for code in made.codes).encode())
+        stream.write("".join(f"{code}\n" for code in invitations.codes).encode())
         stream.flush()
         number = study_id(study.database, study.slug)
         with study.database.owning() as connection:
-            rows = [{"code_sha256": digest, "study_id": number} for digest in made.digests]
+            rows = [{"code_sha256": digest, "study_id": number} for digest in invitations.digests]
             connection.execute(insert(tables.invite), rows)
     typer.echo(f"{count} codes: {out}")

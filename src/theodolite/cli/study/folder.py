@@ -49,13 +49,13 @@ def studied(folder: Path, url: str | None, *, load: bool = False) -> Iterator[St
     from theodolite.study.protocol import read_protocol
 
     slug = read_protocol(folder).slug
-    with at_hand(folder, url or os.environ.get("THEODOLITE_DATABASE")) as found:
-        database = Database(found)
+    with at_hand(folder, url or os.environ.get("THEODOLITE_DATABASE")) as database_url:
+        database = Database(database_url)
         try:
             if load:
-                migrate(found)
+                migrate(database_url)
                 load_study(database, folder, Keys.read(folder))
-            yield StudyFolder(slug, found, database)
+            yield StudyFolder(slug, database_url, database)
         finally:
             database.close()
 

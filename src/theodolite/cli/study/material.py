@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def material_of_run(
-    run: Path, data: Path, folder: Path, wanted: "TwinSettings", progress: "Progress"
+    run: Path, data: Path, folder: Path, settings: "TwinSettings", progress: "Progress"
 ) -> "Material":
     """The material of a study, from a finished run of saliency or of a post-hoc bottleneck.
 
@@ -18,7 +18,7 @@ def material_of_run(
         run: The run folder. It is checked against its seal first.
         data: The folder that the paths of the run's spec are in.
         folder: The study folder to write.
-        wanted: How much is asked. Give it the run's first seed (`seed_of_run`) to show the
+        settings: How much is asked. Give it the run's first seed (`seed_of_run`) to show the
             run's own pictures.
         progress: Told how far it is.
     """
@@ -51,14 +51,16 @@ def material_of_run(
         from theodolite.pipelines.study.material import material_from_saliency_run
 
         return material_from_saliency_run(
-            pipeline, pictures, folder, wanted, progress=progress, origin=origin
+            pipeline, pictures, folder, settings, progress=progress, origin=origin
         )
     if isinstance(pipeline, PosthocPipeline):
         from theodolite.io.arrays import read_safetensors
         from theodolite.pipelines.study.concepts import PosthocRun, material_from_posthoc_run
 
-        made = PosthocRun(pipeline, pictures, read_safetensors(run / "model.safetensors"))
-        return material_from_posthoc_run(made, folder, wanted, progress=progress, origin=origin)
+        posthoc_run = PosthocRun(pipeline, pictures, read_safetensors(run / "model.safetensors"))
+        return material_from_posthoc_run(
+            posthoc_run, folder, settings, progress=progress, origin=origin
+        )
     raise EvidenceError(
         f"run {spec.name!r}", f"the pipeline {spec.pipeline.name!r}", "saliency or posthoc_cbm",
         "Others: theodolite.study_material.explained_pictures.material_from_arrays, from Python.",

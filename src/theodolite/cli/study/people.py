@@ -20,9 +20,9 @@ def study_payments(
     from theodolite.study.payments import payments
 
     with new_private_file(out) as stream, in_words(), studied(folder, database) as study:
-        found = payments(study.database, study.slug, Keys.read(folder))
-        stream.write(csv_bytes(found))
-    typer.echo(f"{len(found['participant'])} people: {out}\nDelete it when they are paid.")
+        table = payments(study.database, study.slug, Keys.read(folder))
+        stream.write(csv_bytes(table))
+    typer.echo(f"{len(table['participant'])} people: {out}\nDelete it when they are paid.")
 
 
 def study_withdraw(

@@ -61,10 +61,10 @@ def study_export(
     from theodolite.study.export import export
 
     with in_words(), studied(folder, database) as study:
-        made = export(
+        manifest = export(
             study.database, study.slug, folder, out=out, csv=csv, public=public, reviewed=reviewed
         )
-    for line in made.summary().splitlines():
+    for line in manifest.summary().splitlines():
         typer.echo(printable(line, LONGEST))
     typer.echo(f"\nexport: {out}\ncheck:  theodolite study verify {out}")
 
@@ -79,19 +79,19 @@ def study_verify(
     if (folder / "manifest.json").is_file():
         from theodolite.study.export_checks import verify_export
 
-        found_in_files = verify_export(folder)
+        messages = verify_export(folder)
         # a study that is not over is no fault: everything else about it is proved
-        unfinished = [line for line in found_in_files if line.startswith("Fewer than ")]
-        faults = [line for line in found_in_files if line not in unfinished]
+        unfinished = [line for line in messages if line.startswith("Fewer than ")]
+        faults = [line for line in messages if line not in unfinished]
         for line in unfinished:
             typer.echo(f"Not complete yet. {printable(line, LONGEST)}")
     else:
         from theodolite.study.verify import verify
 
         with in_words(), studied(folder, database) as study:
-            found = verify(study.database, study.slug)
-        faults = list(found.problems)
-        for line in (*found.facts, *found.warnings):
+            verification = verify(study.database, study.slug)
+        faults = list(verification.problems)
+        for line in (*verification.facts, *verification.warnings):
             typer.echo(printable(line, LONGEST))
     for fault in faults:
         typer.echo(printable(fault, LONGEST), err=True)
@@ -132,16 +132,16 @@ def study_convert(
         write(folder, material, protocol, out)
         typer.echo(f"project: {out}")
         return
-    found = (
+    conversion = (
         read_potato(answers, folder, material, protocol)
         if answers.is_dir()
         else read_label_studio(answers, material, protocol)
     )
-    names = sorted({name for one in material.instances for name in one.pictures()})
-    _write(found, folder, names, out)
+    names = sorted({name for instance in material.instances for name in instance.pictures()})
+    _write(conversion, folder, names, out)
 
 
-def _write(found: "Converted", folder: Path, pictures: Sequence[str], out: Path) -> None:
+def _write(conversion: "Converted", folder: Path, pictures: Sequence[str], out: Path) -> None:
     from theodolite.io.paths import existing
     from theodolite.io.tables import write_parquet
     from theodolite.study_material.material import PICTURES, picture_path
@@ -150,8 +150,8 @@ def _write(found: "Converted", folder: Path, pictures: Sequence[str], out: Path)
     (out / PICTURES).mkdir(parents=True)
     for path in there:  # those that are named, and none that a link leads to elsewhere
         (out / PICTURES / path.name).write_bytes(path.read_bytes())
-    for name, columns in found.tables.items():
+    for name, columns in conversion.tables.items():
         write_parquet(out / f"{name}.parquet", columns)
-    for note in found.notes:
+    for note in conversion.notes:
         typer.echo(printable(note, LONGEST))
     typer.echo(f"votes: {out}")

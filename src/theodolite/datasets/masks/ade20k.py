@@ -14,7 +14,7 @@ from theodolite.datasets.masks.mask_data import (
     as_classes,
     as_layer,
     distinct,
-    sampled,
+    sample_grid,
 )
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import confined
@@ -31,8 +31,8 @@ def ade20k(root: Path) -> MaskData:
     A concept has the first of its names there. One that is an object anywhere is an object, else a
     part. The scene is the last word of the scene's path.
     """
-    found = sorted(path.relative_to(root).as_posix() for path in root.rglob("*_seg.png"))
-    stems = tuple(name.removesuffix("_seg.png") for name in found)
+    files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*_seg.png"))
+    stems = tuple(name.removesuffix("_seg.png") for name in files)
     if not stems:
         raise RefusedInput(f"ADE20K {root.name!r}", "no *_seg.png", "pictures with annotation")
     tables = tuple(confined(root, f"{stem}.json") for stem in stems)
@@ -96,7 +96,7 @@ def _layers(
     name = f"{stems[row]}_seg.png"
     while not layers or confined(root, name).is_file():
         pixels = np.asarray(read_picture(confined(root, name)))
-        red, green = np.moveaxis(sampled(pixels, grid)[..., :2].astype(np.int64), -1, 0)
+        red, green = np.moveaxis(sample_grid(pixels, grid)[..., :2].astype(np.int64), -1, 0)
         layers.append(as_layer(red // 10 * 256 + green, entry, f"label map {name!r}"))
         name = f"{stems[row]}_parts_{len(layers)}.png"
     return np.stack(layers)

@@ -20,7 +20,7 @@ from theodolite.datasets.masks.mask_data import (
     as_classes,
     as_layer,
     distinct,
-    sampled,
+    sample_grid,
 )
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import confined
@@ -64,8 +64,8 @@ def read_index(path: Path) -> tuple[list[str], list[Cells]]:
     """The pictures of an index, and what each category's cell has."""
     rows = list(read_csv(path, "index"))
     if not rows or "image" not in rows[0] or not set(rows[0]) - set(OWN_COLUMNS):
-        came = f"columns {list(rows[0])}" if rows else "no rows"
-        raise RefusedInput(f"index {path.name!r}", came, "image and a column per category")
+        got = f"columns {list(rows[0])}" if rows else "no rows"
+        raise RefusedInput(f"index {path.name!r}", got, "image and a column per category")
     cells = [
         {name: [t for t in text.split(";") if t] for name, text in row.items()
          if name not in OWN_COLUMNS}
@@ -85,7 +85,7 @@ def _files(texts: list[str]) -> list[str]:
 
 def _covering(texts: list[str], *, entry: dict[int, int], path: Path) -> tuple[int, ...]:
     """The concepts whose numbers are given, without label 0."""
-    numbers = [int(found[1]) for found in map(NUMBER.fullmatch, texts) if found]
+    numbers = [int(match[1]) for match in map(NUMBER.fullmatch, texts) if match]
     unknown = [number for number in numbers if number not in entry]
     if unknown:
         raise RefusedInput(f"index {path.name!r}", f"the number {unknown[0]}", "one of label.csv")
@@ -94,18 +94,18 @@ def _covering(texts: list[str], *, entry: dict[int, int], path: Path) -> tuple[i
 
 def _labels(path: Path) -> tuple[list[int], tuple[str, ...], tuple[str, ...]]:
     """Numbers, names and categories of the labels; label 0 means that there is none."""
-    found = {}
+    labels = {}
     for row in read_csv(path, "list of labels"):
         kinds = re.findall(r"([^;()]+)(?:\((\d{1,12})\))?", row.get("category", ""), re.ASCII)
         number = row.get("number", "")
-        if not kinds or not number.isdecimal() or not row.get("name") or int(number) in found:
+        if not kinds or not number.isdecimal() or not row.get("name") or int(number) in labels:
             needed = "a number that occurs once, a name and a category such as object(120)"
             raise RefusedInput(f"list of labels {path.name!r}", f"{list(row.values())}", needed)
-        found[int(number)] = row["name"], max(kinds, key=lambda kind: int(kind[1] or 0))[0]
-    found.pop(0, None)
-    numbers = list(found)
-    names = distinct([name for name, _ in found.values()], numbers)
-    return numbers, names, tuple(kind for _, kind in found.values())
+        labels[int(number)] = row["name"], max(kinds, key=lambda kind: int(kind[1] or 0))[0]
+    labels.pop(0, None)
+    numbers = list(labels)
+    names = distinct([name for name, _ in labels.values()], numbers)
+    return numbers, names, tuple(kind for _, kind in labels.values())
 
 
 def _layers(
@@ -118,6 +118,6 @@ def _layers(
     layers = []
     for name in files[row]:
         pixels = np.asarray(read_picture(confined(images, name)))
-        red, green = np.moveaxis(sampled(pixels, grid)[..., :2].astype(np.int64), -1, 0)
+        red, green = np.moveaxis(sample_grid(pixels, grid)[..., :2].astype(np.int64), -1, 0)
         layers.append(as_layer(red + 256 * green, entry, f"label map {name!r}"))
     return np.stack(layers) if layers else np.zeros((1, *grid), np.uint16)

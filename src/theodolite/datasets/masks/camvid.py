@@ -22,8 +22,8 @@ def camvid(root: Path) -> MaskData:
     numbers 0 to 10 as in ``CONCEPTS``, 11 where nobody said.
     """
     images, maps = root / "images", root / "labels"
-    found = (path for path in images.rglob("*") if path.suffix in (".jpg", ".png"))
-    pictures = sorted(path.relative_to(images).as_posix() for path in found)
+    paths = (path for path in images.rglob("*") if path.suffix in (".jpg", ".png"))
+    pictures = sorted(path.relative_to(images).as_posix() for path in paths)
     if not pictures:
         raise RefusedInput(f"CamVid {root.name!r}", "no pictures", "some in images/")
     files = tuple(str(Path(name).with_suffix(".png").as_posix()) for name in pictures)

@@ -52,8 +52,8 @@ class MaskData:
         if not 0 < k <= MOST_CONCEPTS:
             raise EvidenceError(f"concepts of {self.name}", f"{k}", f"1 to {MOST_CONCEPTS}")
         if len(self.categories) != k:
-            came = f"{len(self.categories)} categories"
-            raise EvidenceError(f"concepts of {self.name}", came, f"one for each of {k}")
+            got = f"{len(self.categories)} categories"
+            raise EvidenceError(f"concepts of {self.name}", got, f"one for each of {k}")
         if len(self.scenes) != n or not {c for row in self.scenes for c in row} <= set(range(k)):
             needed = f"numbers below {k} for each of {n} pictures"
             raise EvidenceError(f"scenes of {self.name}", f"{len(self.scenes)} rows", needed)
@@ -114,14 +114,14 @@ class MaskData:
         return {f"{path.parent.name}/{path.name}": sha256_of(path) for path in self.tables}
 
 
-def sampled(
+def sample_grid(
     image: Shaped[np.ndarray, "height width *channels"], grid: Grid
 ) -> Shaped[np.ndarray, "rows columns *channels"]:
     """The pixel under the middle of each cell of a grid that is stretched over the image.
 
     Row r takes pixel floor((r + 0.5) / rows * height), in whole numbers, so without rounding.
 
-    >>> sampled(np.arange(7)[None], (1, 3))
+    >>> sample_grid(np.arange(7)[None], (1, 3))
     array([[1, 3, 5]])
     """
     down, across = (
@@ -172,11 +172,11 @@ def as_layer(
     numbers: Int[np.ndarray, "rows columns"], entry: Mapping[int, int], what: str
 ) -> Layer:
     """The numbers of a label map as a layer; ``entry`` has all that may occur (0: no label)."""
-    found, where = np.unique(numbers, return_inverse=True)
-    unknown = [int(number) for number in found if int(number) not in entry]
+    unique_numbers, where = np.unique(numbers, return_inverse=True)
+    unknown = [int(number) for number in unique_numbers if int(number) not in entry]
     if unknown:
         raise RefusedInput(what, f"the numbers {unknown[:5]}", "those that the data set lists")
-    entries = np.array([entry[int(number)] for number in found], np.uint16)
+    entries = np.array([entry[int(number)] for number in unique_numbers], np.uint16)
     return np.asarray(entries[where.reshape(numbers.shape)])
 
 
@@ -190,7 +190,7 @@ def grey_numbers(path: Path, grid: Grid) -> Int[np.ndarray, "rows columns"]:
             "grey values that are the numbers",
             "Save it with one channel and no palette.",
         )
-    return sampled(pixels[..., 0], grid).astype(np.int64)
+    return sample_grid(pixels[..., 0], grid).astype(np.int64)
 
 
 def distinct(names: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:

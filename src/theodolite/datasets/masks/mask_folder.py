@@ -27,7 +27,7 @@ from theodolite.datasets.masks.mask_data import (
     as_layer,
     grey_numbers,
     layers_of_masks,
-    sampled,
+    sample_grid,
 )
 from theodolite.errors import EvidenceError
 from theodolite.io.paths import confined
@@ -95,24 +95,24 @@ def _placed(rows: Rows, pictures: list[str], table: str) -> Iterator[tuple[int, 
 
 def _categories(listed: Rows, columns: list[str], masks: Rows) -> dict[str, str]:
     """Each concept with its category, in the order in which the tables name them."""
-    found: dict[str, str] = {}
+    categories: dict[str, str] = {}
     for row in listed:
-        if not row["name"] or row["name"] in found:
+        if not row["name"] or row["name"] in categories:
             raise EvidenceError("concepts.csv", f"name {row['name']!r}", "one row per concept")
-        found[row["name"]] = row["category"] or "object"
-    first = dict(found)
+        categories[row["name"]] = row["category"] or "object"
+    first = dict(categories)
     for name in columns:
-        found.setdefault(name, "scene")
+        categories.setdefault(name, "scene")
     for row in masks:
         name, category = row["concept"], row.get("category", "")
-        found.setdefault(name, category or "object")
-        if not name or (category and name not in first and found[name] != category):
+        categories.setdefault(name, category or "object")
+        if not name or (category and name not in first and categories[name] != category):
             raise EvidenceError(
                 f"masks.csv, concept {name!r}",
-                f"category {category!r} after {found[name]!r}",
+                f"category {category!r} after {categories[name]!r}",
                 "a name, and one category for each",
             )
-    return found
+    return categories
 
 
 def _entries(listed: Rows, concepts: list[str]) -> dict[int, int]:
@@ -157,10 +157,10 @@ def _layers(
         as_layer(grey_numbers(confined(root, file), grid), entry, f"label map {file!r}")[None]
         for file in maps[row]
     ]
-    drawn = []
+    concept_masks = []
     for file, concept in masks[row]:
         grey = np.asarray(read_picture(confined(root, file))).max(axis=-1)
-        drawn.append((concept, sampled(grey, grid) > 0))
-    if drawn or not layers:
-        layers.append(layers_of_masks(drawn, grid))
+        concept_masks.append((concept, sample_grid(grey, grid) > 0))
+    if concept_masks or not layers:
+        layers.append(layers_of_masks(concept_masks, grid))
     return np.concatenate(layers)

@@ -99,8 +99,8 @@ class StoredMaps:
 def stored_maps(root: Path | None = None, address: str | None = None) -> StoredMaps:
     """Read what ``write_maps`` wrote: a folder (``root``), or an ``address`` in a bucket."""
     if (root is None) == (address is None):
-        came = "neither" if root is None else "both"
-        raise EvidenceError("root and address", came, "one of them")
+        got = "neither" if root is None else "both"
+        raise EvidenceError("root and address", got, "one of them")
     if address is not None and Store.at(address).local is not None:
         raise EvidenceError("address", repr(address), "one in a bucket", "Name a folder as `root`.")
     return open_maps(root if address is None else address)  # type: ignore[arg-type]
@@ -176,8 +176,8 @@ def checked_names(concepts: Any, categories: Any) -> tuple[tuple[str, ...], tupl
 
 def digest_of_shard(maps: np.ndarray, labels: np.ndarray) -> str:
     """Over the values, not over files: packed anew they are still the same."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in (maps, labels):
         little = part.astype(part.dtype.newbyteorder("<"), copy=False)
-        found.update(np.ascontiguousarray(little).data)
-    return found.hexdigest()
+        hasher.update(np.ascontiguousarray(little).data)
+    return hasher.hexdigest()

@@ -74,9 +74,13 @@ def write_maps(
 def _checked(batches: Iterable[tuple[Any, Any]], n_concepts: int) -> Iterator[Batch]:
     """The door: what is written is what can be dissected."""
     first: tuple[Any, ...] = ()
-    for number, (given, given_labels) in enumerate(batches):
-        maps = given.detach().cpu().numpy() if hasattr(given, "detach") else np.asarray(given)
-        labels = np.asarray(given_labels)
+    for number, (activations, label_maps) in enumerate(batches):
+        maps = (
+            activations.detach().cpu().numpy()
+            if hasattr(activations, "detach")
+            else np.asarray(activations)
+        )
+        labels = np.asarray(label_maps)
         where = f"batch {number}"
         if maps.ndim != 4 or maps.dtype not in (np.float16, np.float32):
             raise EvidenceError(
@@ -94,14 +98,14 @@ def _checked(batches: Iterable[tuple[Any, Any]], n_concepts: int) -> Iterator[Ba
                 "Half precision ends at 65,504: scale larger activations.",
             )  # fmt: skip
         if labels.size and not 0 <= labels.min() <= labels.max() <= n_concepts:
-            came = f"numbers from {labels.min()} to {labels.max()}"
-            raise EvidenceError(f"label maps of {where}", came, f"0 to {n_concepts}")
+            got = f"numbers from {labels.min()} to {labels.max()}"
+            raise EvidenceError(f"label maps of {where}", got, f"0 to {n_concepts}")
         shapes = (maps.dtype, maps.shape[1:], labels.shape[1:])
         first = first or shapes
         if shapes != first:
-            came = f"{maps.dtype} {maps.shape[1:]} and labels {labels.shape[1:]}"
+            got = f"{maps.dtype} {maps.shape[1:]} and labels {labels.shape[1:]}"
             needed = f"{first[0]} {first[1]} and labels {first[2]}, as in the first batch"
-            raise EvidenceError(where, came, needed)
+            raise EvidenceError(where, got, needed)
         yield maps, labels.astype(np.uint16)
 
 

@@ -85,18 +85,18 @@ def planted_units(
     often the more reliable the unit is.
     """
     random = np.random.default_rng(seed)
-    shown = np.arange(n_samples) % n_units
+    unit = np.arange(n_samples) % n_units
     rank = np.arange(n_units) / max(n_units - 1, 1)
-    shows = shown[:, None] == np.arange(n_units)
+    shows = unit[:, None] == np.arange(n_units)
     formula = np.where(shows, random.integers(50, 500, (n_samples, n_units)), 0)
-    found = random.random((n_samples, n_units)) < alignment * (0.6 + 0.4 * rank)
+    marks = random.random((n_samples, n_units)) < alignment * (0.6 + 0.4 * rank)
     other = random.permutation(n_samples)
     return UnitEvidence(
         unit_pixels=formula,
         formula_pixels=formula,
-        shared_pixels=np.where(found, formula, 0),
+        shared_pixels=np.where(marks, formula, 0),
         chance_unit_pixels=formula[other],
         chance_formula_pixels=formula,
         chance_shared_pixels=np.minimum(formula[other], formula) // 8,
-        right=random.random(n_samples) < 0.1 + 0.9 * rank[shown],
+        right=random.random(n_samples) < 0.1 + 0.9 * rank[unit],
     )

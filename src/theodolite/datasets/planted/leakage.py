@@ -38,17 +38,17 @@ def planted_leakage(  # noqa: PLR0913  each is a dial of its own
     own = random.normal(size=(n_samples, n_concepts))
     truth = np.sqrt(related) * common + np.sqrt(1 - related) * own > 0
     labels = (truth.sum(axis=1) > n_concepts / 2).astype(int)
-    said = truth ^ (random.random(truth.shape) < mistaken)
-    told = {
+    concept_predictions = truth ^ (random.random(truth.shape) < mistaken)
+    signals = {
         "label": 2.0 * labels[:, None] - 1,
         "concepts": random.normal(size=(n_samples, 1)),
     }
-    told["both"] = (told["label"] + told["concepts"]) / np.sqrt(2)
+    signals["both"] = (signals["label"] + signals["concepts"]) / np.sqrt(2)
     private = random.normal(size=truth.shape)
-    deviation = np.sqrt(1 - leakage**2) * private + leakage * told[smuggled]
+    deviation = np.sqrt(1 - leakage**2) * private + leakage * signals[smuggled]
     right = random.random(n_samples) < 0.9
     return ConceptEvidence(
-        values=0.25 + 0.5 * said + 0.05 * deviation,
+        values=0.25 + 0.5 * concept_predictions + 0.05 * deviation,
         truth=truth,
         labels=labels,
         predicted=np.where(right, labels, 1 - labels),
@@ -63,8 +63,8 @@ def planted_embeddings(
     With leakage, vectors that agree with the concept know the label better than the others.
     """
     random = np.random.default_rng(seed)
-    said = planted_leakage(n_samples, n_concepts, seed=seed)
-    truth, labels = np.asarray(said.truth), np.asarray(said.labels)
+    concept_evidence = planted_leakage(n_samples, n_concepts, seed=seed)
+    truth, labels = np.asarray(concept_evidence.truth), np.asarray(concept_evidence.labels)
 
     def vectors(*, stands_for: bool) -> np.ndarray:
         noise = 0.1 * random.normal(size=(n_samples, n_concepts, size))
@@ -76,7 +76,7 @@ def planted_embeddings(
 
     positive, negative = vectors(stands_for=True), vectors(stands_for=False)
     return EmbeddingEvidence(
-        explained=said,
+        explained=concept_evidence,
         vectors=np.where(truth[:, :, None], positive, negative),
         positive=positive,
         negative=negative,

@@ -64,11 +64,11 @@ class PlantedMaps:
 
     def __post_init__(self) -> None:
         if self.side < 1 or self.side_of_grid % self.side or self.side_of_grid < 8:
-            came = f"a grid of {self.side_of_grid} and maps of {self.side}"
-            raise EvidenceError("sides", came, "a grid of at least 8, a multiple of the maps' side")
+            got = f"a grid of {self.side_of_grid} and maps of {self.side}"
+            raise EvidenceError("sides", got, "a grid of at least 8, a multiple of the maps' side")
         if self.n_concepts < SHAPES or min(self.n_pictures, self.n_units, self.shard_rows) < 1:
-            came = f"{self.n_concepts} concepts, {self.n_units} units, {self.n_pictures} pictures"
-            raise EvidenceError("sizes", came, f"at least {SHAPES} concepts, and one of the others")
+            got = f"{self.n_concepts} concepts, {self.n_units} units, {self.n_pictures} pictures"
+            raise EvidenceError("sizes", got, f"at least {SHAPES} concepts, and one of the others")
 
     def __len__(self) -> int:
         return self.n_pictures
@@ -97,20 +97,20 @@ class PlantedMaps:
     def planted(self) -> tuple[tuple[int, ...], ...]:
         """The concepts that each unit follows."""
         n = self.n_concepts
-        ones = [(u % n, (u + n // 2) % n) for u in range(self.n_units)]
-        return tuple(one if u % 3 == 2 else one[:1] for u, one in enumerate(ones))
+        pairs = [(u % n, (u + n // 2) % n) for u in range(self.n_units)]
+        return tuple(pair if u % 3 == 2 else pair[:1] for u, pair in enumerate(pairs))
 
     @cached_property
     def _follows(self) -> Bool[np.ndarray, "concepts units"]:
-        found = np.zeros((self.n_concepts, self.n_units), bool)
+        follows = np.zeros((self.n_concepts, self.n_units), bool)
         for unit, concepts in enumerate(self.planted):
-            found[list(concepts), unit] = True
-        return found
+            follows[list(concepts), unit] = True
+        return follows
 
     def digest(self, number: int) -> str:
         """Of what decides a shard."""
-        about = json.dumps([asdict(self), number], sort_keys=True)
-        return hashlib.sha256(about.encode()).hexdigest()
+        text = json.dumps([asdict(self), number], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def shard(self, number: int) -> Batch:
         """Activations and label maps of some pictures."""

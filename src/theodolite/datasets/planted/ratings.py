@@ -26,8 +26,8 @@ def planted_ratings(
     random = np.random.default_rng(seed)
     quality = random.choice(np.arange(1.0, 6), size=n_samples, p=[0.05, 0.05, 0.1, 0.2, 0.6])
     others = random.integers(1, 6, size=(n_samples, n_raters)).astype(float)
-    kept = random.random((n_samples, n_raters)) < agreement
-    votes = np.where(kept, quality[:, None], others)
+    agrees = random.random((n_samples, n_raters)) < agreement
+    votes = np.where(agrees, quality[:, None], others)
     votes[:, 1:][random.random((n_samples, n_raters - 1)) < missing] = np.nan
     noise = random.normal(scale=2 * (1 - agreement) + 1e-3, size=n_samples)
     return RatingEvidence(

@@ -32,14 +32,14 @@ def label_studio_votes(
     """
     path = existing(Path(path), "export of Label Studio")
     votes: list[Vote] = []
-    shown: dict[str, ShownExplanation] = {}
+    explanations: dict[str, ShownExplanation] = {}
     left_out = 0
     for number, task in enumerate(tasks_in(path)):
         item = plain_name(task.get("id", f"task {number}"), f"id of task {number}")
         data = data_of(task)
         words = (plain_text(data.get(word, "")) for word in ("context", "text", "label"))
         context, text, label = words
-        shown[item] = ShownExplanation(context, text, label=label)
+        explanations[item] = ShownExplanation(context, text, label=label)
         for rater, annotation in annotations_of(task, path):
             for result in results_of(annotation):
                 rating = number_in(result, choices)
@@ -50,7 +50,12 @@ def label_studio_votes(
     if not votes:
         raise RefusedInput(f"export {path.name!r}", "no answers", f"some of type {list(KINDS)}")
     data_set = explanations_from(
-        votes, name=path.name, shown=shown, scale=scale, repeated="last", tables=(path,)
+        votes,
+        name=path.name,
+        explanations=explanations,
+        scale=scale,
+        repeated="last",
+        tables=(path,),
     )
     if not left_out:
         return data_set

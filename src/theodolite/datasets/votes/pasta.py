@@ -39,7 +39,7 @@ class _Entry:
     data: str
     image: int
     technique: int
-    shown: ShownExplanation
+    explanation: ShownExplanation
     votes: list[Mapping[str, Any]] = field(default_factory=list)
 
 
@@ -55,35 +55,33 @@ def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExp
         file: The file of annotations in it; those of the batches have other names.
     """
     path = confined(Path(root), file)
-    entries, without = _entries(path, Path(root))
-    techniques = sorted({entry.technique for entry in entries.values()})
-    pictures = {
-        key: i for i, key in enumerate(dict.fromkeys(_picture(e) for e in entries.values()))
-    }
-    found = list(entries.values())
-    raters = max((len(entry.votes) for entry in found), default=0)
+    by_id, without = _entries(path, Path(root))
+    techniques = sorted({entry.technique for entry in by_id.values()})
+    pictures = {key: i for i, key in enumerate(dict.fromkeys(_picture(e) for e in by_id.values()))}
+    entries = list(by_id.values())
+    raters = max((len(entry.votes) for entry in entries), default=0)
     if not raters:
         raise RefusedInput(f"file {path.name!r}", "no annotations", "some in `Annotation`")
-    about: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "scale": np.array(SCALE),
         "samples": Samples(
-            ids=np.array([entry.id for entry in found]),
-            clusters=np.array([pictures[_picture(entry)] for entry in found]),
+            ids=np.array([entry.id for entry in entries]),
+            clusters=np.array([pictures[_picture(entry)] for entry in entries]),
         ),
-        "technique": np.array([techniques.index(entry.technique) for entry in found]),
+        "technique": np.array([techniques.index(entry.technique) for entry in entries]),
         "techniques": Techniques(tuple(_technique(number) for number in techniques)),
         "raters": tuple(f"vote {i + 1}" for i in range(raters)),
     }
-    tables = {question: _table(found, question, raters) for question in QUESTIONS}
+    tables = {question: _table(entries, question, raters) for question in QUESTIONS}
     return VotedExplanations(
         name=f"PASTA {path.stem}",
         questions={
-            question: RatingEvidence(ratings=table, **about)
+            question: RatingEvidence(ratings=table, **arguments)
             for question, table in tables.items()
             if not np.isnan(table).all()
         },
-        shown=tuple(entry.shown for entry in found),
-        notes=_notes(found, without),
+        explanations=tuple(entry.explanation for entry in entries),
+        notes=_notes(entries, without),
         tables=(path,),
     )
 
@@ -113,41 +111,54 @@ def _entries(path: Path, root: Path) -> tuple[dict[str, _Entry], int]:
 
 
 def _entry(raw: Mapping[str, Any], where: str, root: Path) -> _Entry:
-    picture = _below(raw.get("img"), "imgs", where)
-    explanation = _below(raw.get("explication"), "expl", where)
-    of_picture = _PICTURE.fullmatch(PurePosixPath(picture).name)
-    said = _EXPLANATION.fullmatch(PurePosixPath(explanation).name)
-    if said is None or of_picture is None:
-        came = f"paths {picture!r} and {explanation!r}"
+    picture_file = _below(raw.get("img"), "imgs", where)
+    explanation_file = _below(raw.get("explication"), "expl", where)
+    of_picture = _PICTURE.fullmatch(PurePosixPath(picture_file).name)
+    of_explanation = _EXPLANATION.fullmatch(PurePosixPath(explanation_file).name)
+    if of_explanation is None or of_picture is None:
+        got = f"paths {picture_file!r} and {explanation_file!r}"
         needed = "imgs/{data}_{image}_{label}.png, expl/{data}_{image}_{technique}_{class}.png"
-        raise RefusedInput(where, came, needed)
-    if (said["data"], said["image"]) != (of_picture["data"], of_picture["image"]):
-        raise RefusedInput(where, f"{explanation!r} of {picture!r}", "one and the same picture")
+        raise RefusedInput(where, got, needed)
+    if (of_explanation["data"], of_explanation["image"]) != (
+        of_picture["data"],
+        of_picture["image"],
+    ):
+        raise RefusedInput(
+            where, f"{explanation_file!r} of {picture_file!r}", "one and the same picture"
+        )
     predicted, true = (plain_text(raw.get(k, ""), 300) for k in ("predictedclass", "GTclass"))
-    shown = _shown(root, picture, explanation, predicted, true or said["label"])
-    name = PurePosixPath(explanation).stem
-    return _Entry(name, said["data"], int(said["image"]), int(said["technique"]), shown)
+    explanation = _explanation(
+        root, picture_file, explanation_file, predicted, true or of_explanation["label"]
+    )
+    name = PurePosixPath(explanation_file).stem
+    return _Entry(
+        name,
+        of_explanation["data"],
+        int(of_explanation["image"]),
+        int(of_explanation["technique"]),
+        explanation,
+    )
 
 
-def _shown(
-    root: Path, picture: str, explanation: str, predicted: str, true: str
+def _explanation(
+    root: Path, picture_file: str, explanation_file: str, predicted: str, true: str
 ) -> ShownExplanation:
-    stem = f"activations/{PurePosixPath(explanation).with_suffix('')}"
+    stem = f"activations/{PurePosixPath(explanation_file).with_suffix('')}"
     values = _there(root, f"{stem}.json")
     return ShownExplanation(
         context=f"predicted: {predicted}; true class: {true}",
-        picture=_there(root, f"imgs/{picture}"),
-        map=_there(root, f"{stem}.npy") or _there(root, f"expl/{explanation}"),
+        picture=_there(root, f"imgs/{picture_file}"),
+        map=_there(root, f"{stem}.npy") or _there(root, f"expl/{explanation_file}"),
         concepts=None if values is None else _concepts(values),
         label=predicted,
     )
 
 
-def _below(given: Any, folder: str, where: str) -> str:
+def _below(path: Any, folder: str, where: str) -> str:
     """What follows the last folder of this name in a path that somebody else wrote."""
-    if not isinstance(given, str) or f"{folder}/" not in given:
-        raise RefusedInput(where, f"path {given!r}"[:200], f"one with {folder}/ in it")
-    return given.rpartition(f"{folder}/")[2]
+    if not isinstance(path, str) or f"{folder}/" not in path:
+        raise RefusedInput(where, f"path {path!r}"[:200], f"one with {folder}/ in it")
+    return path.rpartition(f"{folder}/")[2]
 
 
 def _there(root: Path, relative: str) -> Path | None:
@@ -193,8 +204,8 @@ def _technique(number: int) -> str:
 
 
 def _notes(entries: Sequence[_Entry], without: int) -> tuple[str, ...]:
-    pictures = sum(entry.shown.picture is not None for entry in entries)
-    maps = sum(entry.shown.map is not None for entry in entries)
+    pictures = sum(entry.explanation.picture is not None for entry in entries)
+    maps = sum(entry.explanation.map is not None for entry in entries)
     return (
         "Raters are not identified: vote 1 of two explanations is of two people. Only what does "
         "not change when an explanation's votes change places means something; agreement by pairs "

@@ -16,7 +16,7 @@ LINES, STATE = "annotated_instances.jsonl", "user_state.json"
 NO = (False, None, "", "false", "False", "0")
 FREE = ("", "slider", "number", "text_box", "textbox", "value", "free_response")
 """Names of a label that has a number as its value."""
-Said = tuple[str, str, Any, str]
+Annotation = tuple[str, str, Any, str]
 """Rater, item, answers by question, and the text that was shown."""
 
 
@@ -38,11 +38,11 @@ def potato_votes(
     path = Path(path)
     files = files_in(path)
     votes: list[Vote] = []
-    shown: dict[str, ShownExplanation] = {}
+    explanations: dict[str, ShownExplanation] = {}
     left_out = 0
     for file in files:
-        for rater, item, answers, text in said_in(file):
-            shown.setdefault(item, ShownExplanation(text=plain_text(text)))
+        for rater, item, answers, text in annotations_in(file):
+            explanations.setdefault(item, ShownExplanation(text=plain_text(text)))
             for question, answer in by_question(answers).items():
                 rating = number_in(answer, question, labels)
                 if rating is None:
@@ -52,7 +52,7 @@ def potato_votes(
     if not votes:
         raise RefusedInput(f"annotations {path.name!r}", "no numbers", "Likert items or sliders")
     data_set = explanations_from(
-        votes, name=path.name, shown=shown, scale=scale, repeated="last", tables=files
+        votes, name=path.name, explanations=explanations, scale=scale, repeated="last", tables=files
     )
     if not left_out:
         return data_set
@@ -64,31 +64,31 @@ def files_in(path: Path) -> tuple[Path, ...]:
     """The files of annotations: of a folder one for each rater."""
     if not path.is_dir():
         return (path,)
-    found = [
+    files = [
         next(file for name in (LINES, STATE) if (file := folder / name).is_file())
         for folder in sorted(path.iterdir())
         if folder.is_dir() and any((folder / name).is_file() for name in (LINES, STATE))
     ]
-    if not found:
+    if not files:
         raise RefusedInput(f"folder {path.name!r}", f"no {LINES} or {STATE}", "one per rater")
-    return tuple(found)
+    return tuple(files)
 
 
-def said_in(file: Path) -> Iterator[Said]:
+def annotations_in(file: Path) -> Iterator[Annotation]:
     """Who said what about what, in the order of the file."""
     if file.suffix == ".jsonl":
         for line in read_text(file, "annotations").splitlines():
             if line.strip():
-                said = _object(json_from(line.encode(), file.name), file)
-                rater = said.get("user_id", said.get("user", file.parent.name))
-                item = said.get("instance_id", said.get("id", ""))
-                text = str(said.get("displayed_text", ""))
-                yield *_names(rater, item), said.get("label_annotations", {}), text
+                record = _object(json_from(line.encode(), file.name), file)
+                rater = record.get("user_id", record.get("user", file.parent.name))
+                item = record.get("instance_id", record.get("id", ""))
+                text = str(record.get("displayed_text", ""))
+                yield *_names(rater, item), record.get("label_annotations", {}), text
     elif file.suffix == ".json":
         state = _object(read_json(file, "annotations"), file)
         answers = _object(state.get("instance_id_to_label_to_value", {}), file)
-        for item, said in answers.items():
-            yield *_names(state.get("user_id", file.parent.name), item), said, ""
+        for item, item_answers in answers.items():
+            yield *_names(state.get("user_id", file.parent.name), item), item_answers, ""
     else:
         for row in rows_of(file):
             left = dict(row)
@@ -111,12 +111,12 @@ def by_question(answers: Any) -> dict[str, Any]:
     """Answers by question: newer files have pairs of a label and its value instead."""
     if isinstance(answers, dict):
         return answers
-    found: dict[str, Any] = {}
+    labels_by_question: dict[str, Any] = {}
     for pair in answers if isinstance(answers, list) else ():
         if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], dict):
             schema, name = str(pair[0].get("schema", "")), str(pair[0].get("name", ""))
-            found.setdefault(schema, {})[name] = pair[1]
-    return found
+            labels_by_question.setdefault(schema, {})[name] = pair[1]
+    return labels_by_question
 
 
 def number_in(

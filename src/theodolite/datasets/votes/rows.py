@@ -42,12 +42,12 @@ def plain_text(text: object, limit: int = LONGEST) -> str:
     >>> plain_text("a\\x1b[31mcat\\n")
     'a[31mcat'
     """
-    kept = "".join(
+    clean_text = "".join(
         c
         for c in str(text)
         if c in "\n\t" or (unicodedata.category(c) not in {"Cc", "Cs"} and c not in _TURNS)
     ).strip()
-    return kept if len(kept) <= limit else kept[: limit - 1] + "…"
+    return clean_text if len(clean_text) <= limit else clean_text[: limit - 1] + "…"
 
 
 def plain_name(text: object, what: str) -> str:
@@ -77,7 +77,7 @@ def explanations_from(
     votes: Iterable[Vote],
     *,
     name: str,
-    shown: Mapping[str, ShownExplanation] | None = None,
+    explanations: Mapping[str, ShownExplanation] | None = None,
     scale: Sequence[float] | None = None,
     repeated: Repeated = "refused",
     tables: Sequence[Path] = (),
@@ -87,35 +87,37 @@ def explanations_from(
     Without ``scale`` it is made of all whole numbers from the lowest answer to the highest.
     ``repeated`` says what is done if a rater answers twice; ``last`` counts the last answer.
     """
-    found = list(votes)
+    all_votes = list(votes)
     items, raters, questions = (
-        list(dict.fromkeys(getattr(vote, name) for vote in found))
+        list(dict.fromkeys(getattr(vote, name) for vote in all_votes))
         for name in ("item", "rater", "question")
     )
     if len(items) * len(raters) * len(questions) > MOST_CELLS:
-        came = f"{len(items):,} explanations by {len(raters):,} raters"
-        raise EvidenceError("votes", came, f"at most {MOST_CELLS:,} cells")
+        got = f"{len(items):,} explanations by {len(raters):,} raters"
+        raise EvidenceError("votes", got, f"at most {MOST_CELLS:,} cells")
     if not items:
         raise EvidenceError("votes", "none", "at least one")
-    tables_by_question, replaced = _filled(found, items, raters, repeated)
+    tables_by_question, replaced = _filled(all_votes, items, raters, repeated)
     answered = {q: r for q, r in tables_by_question.items() if not np.isnan(r).all()}
     levels, notes = _levels(answered, scale)
     if replaced:
         notes.append(f"{replaced:,} votes were given again later; the last one counts.")
-    seen = {item: (shown or {}).get(item, ShownExplanation()) for item in items}
-    samples, together = _samples(found, items, seen)
+    explanation_of = {item: (explanations or {}).get(item, ShownExplanation()) for item in items}
+    samples, together = _samples(all_votes, items, explanation_of)
     notes += together
-    about: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "samples": samples,
         "raters": Raters(tuple(plain_name(rater, "rater") for rater in raters)),
-    } | _pointers(found, items, raters)
+    } | _pointers(all_votes, items, raters)
     return VotedExplanations(
         name=name,
         questions={
-            plain_name(question, "question"): RatingEvidence(ratings=table, scale=levels, **about)
+            plain_name(question, "question"): RatingEvidence(
+                ratings=table, scale=levels, **arguments
+            )
             for question, table in answered.items()
         },
-        shown=tuple(seen.values()),
+        explanations=tuple(explanation_of.values()),
         notes=tuple(notes),
         tables=tuple(tables),
     )
@@ -153,20 +155,20 @@ def _levels(
         return np.asarray(scale, np.float64), []
     if not answered:
         raise EvidenceError("votes", "no answer at all", "at least one")
-    given = np.unique(np.concatenate([table[~np.isnan(table)] for table in answered.values()]))
-    whole = bool((given == given.round()).all())
-    if len(given) < 2 or not whole or given[-1] - given[0] >= MOST_LEVELS:
-        came = f"answers {given.tolist()[:8]}"
-        raise EvidenceError("scale", came, "all possible answers", "Give `scale`, such as 1 to 5.")
+    answers = np.unique(np.concatenate([table[~np.isnan(table)] for table in answered.values()]))
+    whole = bool((answers == answers.round()).all())
+    if len(answers) < 2 or not whole or answers[-1] - answers[0] >= MOST_LEVELS:
+        got = f"answers {answers.tolist()[:8]}"
+        raise EvidenceError("scale", got, "all possible answers", "Give `scale`, such as 1 to 5.")
     note = (
-        f"All possible answers were not said: taken as {given[0]:g} to {given[-1]:g}, the lowest "
-        "and the highest that were given."
+        f"All possible answers were not said: taken as {answers[0]:g} to {answers[-1]:g}, the "
+        "lowest and the highest that were given."
     )
-    return np.arange(given[0], given[-1] + 1), [note]
+    return np.arange(answers[0], answers[-1] + 1), [note]
 
 
 def _samples(
-    votes: Sequence[Vote], items: Sequence[str], seen: Mapping[str, ShownExplanation]
+    votes: Sequence[Vote], items: Sequence[str], explanation_of: Mapping[str, ShownExplanation]
 ) -> tuple[Samples, list[str]]:
     """Explanations of one picture are one cluster, and so are those of one context without one."""
     ids = np.array([plain_name(item, "item") for item in items])
@@ -174,44 +176,44 @@ def _samples(
     of_item = [
         ("picture", picture[item])
         if picture[item]
-        else ("context", seen[item].context)
-        if seen[item].context
+        else ("context", explanation_of[item].context)
+        if explanation_of[item].context
         else ("item", item)
         for item in items
     ]
     alone = sum(kind == "item" for kind, _ in of_item)
-    said = []
+    notes = []
     if alone:
         of = "all" if alone == len(items) else f"{alone:,} of {len(items):,}"
-        said = [
+        notes = [
             f"Neither picture nor context is known of {of} explanations: which of them are of the "
             "same is not known, and each is taken by itself."
         ]
     if alone == len(items):
-        return Samples(ids=ids), said
+        return Samples(ids=ids), notes
     number = {name: i for i, name in enumerate(dict.fromkeys(of_item))}
-    return Samples(ids=ids, clusters=np.array([number[name] for name in of_item])), said
+    return Samples(ids=ids, clusters=np.array([number[name] for name in of_item])), notes
 
 
 def _pointers(votes: Sequence[Vote], items: Sequence[str], raters: Sequence[str]) -> dict[str, Any]:
-    about: dict[str, Any] = {}
+    pointers: dict[str, Any] = {}
     technique = _one_each(((v.item, v.technique) for v in votes), "technique")
     if any(technique.values()):
         names = list(dict.fromkeys(technique[item] or "unknown" for item in items))
-        about["technique"] = np.array([names.index(technique[i] or "unknown") for i in items])
-        about["techniques"] = Techniques(tuple(plain_name(n, "technique") for n in names))
+        pointers["technique"] = np.array([names.index(technique[i] or "unknown") for i in items])
+        pointers["techniques"] = Techniques(tuple(plain_name(n, "technique") for n in names))
     group = _one_each(((v.rater, v.group) for v in votes), "group")
     if any(group.values()):
         names = list(dict.fromkeys(group[rater] or "unknown" for rater in raters))
-        about["group"] = np.array([names.index(group[r] or "unknown") for r in raters])
-        about["groups"] = Groups(tuple(plain_name(n, "group") for n in names))
-    return about
+        pointers["group"] = np.array([names.index(group[r] or "unknown") for r in raters])
+        pointers["groups"] = Groups(tuple(plain_name(n, "group") for n in names))
+    return pointers
 
 
 def _one_each(pairs: Iterable[tuple[str, str]], what: str) -> dict[str, str]:
     """What is said of each; refused if two things are said."""
-    found: dict[str, str] = {}
-    for name, said in pairs:
-        if found.setdefault(name, said) != said:
-            raise EvidenceError(what, f"{found[name]!r} and {said!r} for {name!r}", "one of them")
-    return found
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        if values.setdefault(name, value) != value:
+            raise EvidenceError(what, f"{values[name]!r} and {value!r} for {name!r}", "one of them")
+    return values

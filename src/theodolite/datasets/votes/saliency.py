@@ -40,7 +40,7 @@ def saliency_ratings(
     if missing:
         raise RefusedInput(f"table {path.name!r}", f"no {missing}", "columns of that data set")
     votes: list[Vote] = []
-    shown: dict[str, ShownExplanation] = {}
+    explanations: dict[str, ShownExplanation] = {}
     for number, row in enumerate(rows, start=2):
         way = row.get("visualization_condition", "")
         word = f"{row['sentence_id']}/{row['word_position']}"
@@ -56,11 +56,15 @@ def saliency_ratings(
             )
         )
         context = f"sentence {row['sentence_id']}, word {row['word_position']}"
-        shown.setdefault(item, ShownExplanation(context=plain_name(context, "sentence")))
+        explanations.setdefault(item, ShownExplanation(context=plain_name(context, "sentence")))
     data_set = explanations_from(
-        votes, name=f"saliency of words, {part}", shown=shown, scale=SCALE, tables=(path,)
+        votes,
+        name=f"saliency of words, {part}",
+        explanations=explanations,
+        scale=SCALE,
+        tables=(path,),
     )
-    numbers, differ = _numbers(rows, [vote.item for vote in votes], list(shown))
+    numbers, differ = _numbers(rows, [vote.item for vote in votes], list(explanations))
     notes = [*data_set.notes, "The sentences themselves are not in the table, only their numbers."]
     if differ:
         notes.append(

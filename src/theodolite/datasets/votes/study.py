@@ -48,23 +48,28 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     explained = {row["instance"]: row for row in _rows(tables["instances"])}
     order = {key: i for i, key in enumerate(explained)}
     used.sort(key=lambda row: (order[row["instance"]], row["at_order"]))
-    found = explanations_from(
+    data_set = explanations_from(
         (vote for row in used for vote in _votes(row)),
         name=root.name,
-        shown={row["instance"]: _shown(explained[row["instance"]], root) for row in used},
+        explanations={
+            row["instance"]: _explanation(explained[row["instance"]], root) for row in used
+        },
         scale=[float(level) for level in SCALE],
         tables=[_file(root, name) for name in TABLES],
     )
-    without = len(explained) - len(found)
-    said = [
+    without = len(explained) - len(data_set)
+    remarks = [
         (len(rows) - len(counted), "votes were given beyond those that count."),
         (len(counted) - len(used), "votes of people who had met the picture before are left out."),
         (without, "explanations have no vote that counts and are left out."),
     ]
-    missing = sum(one.picture is None or (one.overlay and one.map is None) for one in found.shown)
-    said.append((missing, "explanations have no picture in the folder."))
-    notes = [f"{number:,} {text}" for number, text in said if number]
-    return replace(found, notes=(*found.notes, *notes))
+    missing = sum(
+        explanation.picture is None or (explanation.overlay and explanation.map is None)
+        for explanation in data_set.explanations
+    )
+    remarks.append((missing, "explanations have no picture in the folder."))
+    notes = [f"{number:,} {text}" for number, text in remarks if number]
+    return replace(data_set, notes=(*data_set.notes, *notes))
 
 
 def _file(root: Path, table: TableName) -> Path:
@@ -89,7 +94,7 @@ def _votes(row: Mapping[str, Any]) -> Iterator[Vote]:
         )
 
 
-def _shown(row: Mapping[str, Any], root: Path) -> ShownExplanation:
+def _explanation(row: Mapping[str, Any], root: Path) -> ShownExplanation:
     def file(name: str | None) -> Path | None:
         path = None if name is None else confined(root / PICTURES, name)
         return path if path is not None and path.is_file() else None

@@ -44,22 +44,24 @@ def vote_table(
     rows = rows_of(path)
     named = _columns(path, rows, columns or {})
     votes: list[Vote] = []
-    shown: dict[str, ShownExplanation] = {}
+    explanations: dict[str, ShownExplanation] = {}
     for number, row in enumerate(rows, start=2):
-        said = {ours: row[theirs] for ours, theirs in named.items()}
-        item = plain_name(_text(said["item"]), f"item in row {number}")
-        votes.append(_vote(item, said, number))
-        if item not in shown:
-            words = (plain_text(_text(said.get(w))) for w in ("context", "text", "label"))
+        values = {ours: row[theirs] for ours, theirs in named.items()}
+        item = plain_name(_text(values["item"]), f"item in row {number}")
+        votes.append(_vote(item, values, number))
+        if item not in explanations:
+            words = (plain_text(_text(values.get(w))) for w in ("context", "text", "label"))
             context, text, label = words
-            shown[item] = ShownExplanation(context, text, label=label)
-    found = explanations_from(votes, name=path.name, shown=shown, scale=scale, tables=(path,))
+            explanations[item] = ShownExplanation(context, text, label=label)
+    data_set = explanations_from(
+        votes, name=path.name, explanations=explanations, scale=scale, tables=(path,)
+    )
     other = [name for name in rows[0] if name not in named.values()]
     numbers = {
         plain_name(n, "column"): _numbers(rows, named["item"], n) for n in other if n.strip()
     }
     return replace(
-        found, numbers={n: column for n, column in numbers.items() if column is not None}
+        data_set, numbers={n: column for n, column in numbers.items() if column is not None}
     )
 
 
@@ -68,26 +70,26 @@ def _numbers(rows: Sequence[Mapping[str, Any]], item: str, name: str) -> np.ndar
 
     What differs among the votes on an explanation is not a trait of the explanation.
     """
-    found: dict[str, float] = {}
+    by_item: dict[str, float] = {}
     for row in rows:
         try:
             value = rating_from(row.get(name), name)
         except EvidenceError:
             return None
-        of = found.setdefault(plain_name(_text(row[item]), "item"), value)
+        of = by_item.setdefault(plain_name(_text(row[item]), "item"), value)
         if of != value and not (np.isnan(of) and np.isnan(value)):
             return None
-    column = np.array(list(found.values()))
+    column = np.array(list(by_item.values()))
     return None if np.isnan(column).all() else column
 
 
-def _vote(item: str, said: Mapping[str, Any], number: int) -> Vote:
-    rest = {name: _text(said.get(name)).strip() for name in ("technique", "picture", "group")}
+def _vote(item: str, values: Mapping[str, Any], number: int) -> Vote:
+    rest = {name: _text(values.get(name)).strip() for name in ("technique", "picture", "group")}
     return Vote(
         item,
-        plain_name(_text(said["rater"]), f"rater in row {number}"),
-        _text(said.get("question")).strip() or "rating",
-        rating_from(said["rating"], f"rating in row {number}"),
+        plain_name(_text(values["rater"]), f"rater in row {number}"),
+        _text(values.get("question")).strip() or "rating",
+        rating_from(values["rating"], f"rating in row {number}"),
         **rest,
     )
 
@@ -119,9 +121,9 @@ def _columns(
     missing = [named[name] for name in NEEDED if named[name] not in there]
     missing += [theirs for theirs in renamed.values() if theirs not in [*there, *missing]]
     if missing:
-        came = f"no {missing} among {there[:20]}" if rows else "no rows"
+        got = f"no {missing} among {there[:20]}" if rows else "no rows"
         raise RefusedInput(
-            f"table {path.name!r}", came, f"columns {[*NEEDED]}", "Say what they are: `columns`."
+            f"table {path.name!r}", got, f"columns {[*NEEDED]}", "Say what they are: `columns`."
         )
     return {ours: theirs for ours, theirs in named.items() if theirs in there}
 

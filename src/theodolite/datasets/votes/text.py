@@ -43,20 +43,20 @@ def text_acceptability(root: Path) -> VotedExplanations:
     """
     paths = [confined(Path(root), name) for name in FILES]
     ids: list[str] = []
-    shown: list[ShownExplanation] = []
+    explanations: list[ShownExplanation] = []
     votes: list[list[float]] = []
     numbers: list[list[float]] = []
     for path in paths:
         data = "snli" if "snli" in path.name else "csqa"
         for key, rows in _items(path):
-            accepted = [_accepted(row, path) for row in rows]
+            accepted_sets = [_accepted(row, path) for row in rows]
             for k in range(1, EXPLANATIONS + 1):
                 ids.append(f"{path.stem}/{key}/{k}")
                 text = plain_text(rows[0][f"Input.explanation_{k}"])
-                shown.append(
+                explanations.append(
                     ShownExplanation(_context(rows[0]), text, label=rows[0]["Input.gold_label"])
                 )
-                votes.append([float(k in said) for said in accepted])
+                votes.append([float(k in accepted_set) for accepted_set in accepted_sets])
                 greedy = rows[0][f"Input.source_sample_{k}"] == "greedy"
                 nll = _number(rows[0][f"Input.nll_{k}"], path)
                 numbers.append([nll, greedy, "test" in path.stem, data == "snli", k])
@@ -67,13 +67,13 @@ def text_acceptability(root: Path) -> VotedExplanations:
         raters=Raters(tuple(f"vote {i + 1}" for i in range(VOTES))),
         technique=columns[:, 1].astype(np.int64),
         techniques=Techniques(("sampled", "greedy")),
-        samples=Samples(ids=np.array(ids), clusters=_questions(shown)),
+        samples=Samples(ids=np.array(ids), clusters=_questions(explanations)),
     )
     names = ("nll", "greedy", "test", "snli", "place")
     return VotedExplanations(
         name="acceptability of explanations in words",
         questions={"acceptable": evidence},
-        shown=tuple(shown),
+        explanations=tuple(explanations),
         numbers=dict(zip(names, columns.T, strict=True)),
         notes=(ANONYMOUS,),
         tables=tuple(paths),
@@ -88,23 +88,23 @@ def text_quality(root: Path) -> VotedExplanations:
     """
     paths = [confined(Path(root), name) for name in FINE]
     tables: dict[str, list[list[float]]] = {question: [] for question in ASKED}
-    ids, shown, made = [], [], []
+    ids, explanations, item_techniques = [], [], []
     for path in paths:
         for key, rows in _items(path):
             ids.append(f"{path.stem}/{key}")
-            made.append(FINE[path.name])
+            item_techniques.append(FINE[path.name])
             text = plain_text(rows[0]["Input.explanation"])
-            shown.append(
+            explanations.append(
                 ShownExplanation(_context(rows[0]), text, label=rows[0]["Input.gold_label"])
             )
             for question, table in tables.items():
                 table.append([_fine(row.get(f"Answer.{question}", ""), path) for row in rows])
-    techniques = tuple(dict.fromkeys(made))
-    about: dict[str, Any] = {
+    techniques = tuple(dict.fromkeys(item_techniques))
+    arguments: dict[str, Any] = {
         "raters": tuple(f"vote {i + 1}" for i in range(VOTES)),
-        "technique": np.array([techniques.index(name) for name in made]),
+        "technique": np.array([techniques.index(name) for name in item_techniques]),
         "techniques": Techniques(techniques),
-        "samples": Samples(ids=np.array(ids), clusters=_questions(shown)),
+        "samples": Samples(ids=np.array(ids), clusters=_questions(explanations)),
     }
     two = {"grammar", "new_info", "supports_label", "acceptable"}
     return VotedExplanations(
@@ -113,11 +113,11 @@ def text_quality(root: Path) -> VotedExplanations:
             question: RatingEvidence(
                 ratings=np.array(table),
                 scale=np.array([-1.0, 1.0] if question in two else [-1.0, 0.0, 1.0]),
-                **about,
+                **arguments,
             )
             for question, table in tables.items()
         },
-        shown=tuple(shown),
+        explanations=tuple(explanations),
         notes=(ANONYMOUS,),
         tables=tuple(paths),
     )
@@ -130,21 +130,21 @@ def _items(path: Path) -> list[tuple[str, list[Row]]]:
     missing = [name for name in needed if not rows or name not in rows[0]]
     if missing:
         raise RefusedInput(f"table {path.name!r}", f"no {missing}", "columns of that data set")
-    found: dict[str, list[Row]] = {}
+    by_item: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["Input.id"], []).append(row)
-    odd = next((key for key, same in found.items() if len(same) != VOTES), None)
+        by_item.setdefault(row["Input.id"], []).append(row)
+    odd = next((key for key, same in by_item.items() if len(same) != VOTES), None)
     if odd is not None:
-        came = f"{len(found[odd])} rows of {odd!r}"
-        raise RefusedInput(f"table {path.name!r}", came, f"{VOTES} for each item")
-    return list(found.items())
+        got = f"{len(by_item[odd])} rows of {odd!r}"
+        raise RefusedInput(f"table {path.name!r}", got, f"{VOTES} for each item")
+    return list(by_item.items())
 
 
 def _accepted(row: Row, path: Path) -> set[int]:
-    said = [part for part in row["Answer.acceptable"].split("|") if part]
-    if not all(part in "12345" and len(part) == 1 for part in said):
+    parts = [part for part in row["Answer.acceptable"].split("|") if part]
+    if not all(part in "12345" and len(part) == 1 for part in parts):
         raise RefusedInput(f"table {path.name!r}", f"{row['Answer.acceptable']!r}", "such as '2|5'")
-    return {int(part) for part in said}
+    return {int(part) for part in parts}
 
 
 def _fine(text: str, path: Path) -> float:
@@ -165,13 +165,15 @@ def _number(text: str, path: Path) -> float:
 def _context(row: Row) -> str:
     """What was to be explained, in the order in which raters saw it."""
     if "Input.question" in row:
-        asked = f"{row['Input.question']} Choices: {row['Input.answer_choices']}."
-        return plain_text(f"{asked} Answer: {row['Input.gold_label']}")
-    asked = f"{row['Input.premise']} Hypothesis: {row['Input.hypothesis']}"
-    return plain_text(f"{asked} Label: {row['Input.gold_label']}")
+        prompt = f"{row['Input.question']} Choices: {row['Input.answer_choices']}."
+        return plain_text(f"{prompt} Answer: {row['Input.gold_label']}")
+    prompt = f"{row['Input.premise']} Hypothesis: {row['Input.hypothesis']}"
+    return plain_text(f"{prompt} Label: {row['Input.gold_label']}")
 
 
-def _questions(shown: Sequence[ShownExplanation]) -> np.ndarray:
+def _questions(explanations: Sequence[ShownExplanation]) -> np.ndarray:
     """Which question each explanation belongs to. Ids do not tell: files use the same ones."""
-    number = {context: i for i, context in enumerate(dict.fromkeys(s.context for s in shown))}
-    return np.array([number[one.context] for one in shown])
+    number = {
+        context: i for i, context in enumerate(dict.fromkeys(s.context for s in explanations))
+    }
+    return np.array([number[explanation.context] for explanation in explanations])

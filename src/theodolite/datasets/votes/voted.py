@@ -39,7 +39,7 @@ class VotedExplanations:
     name: str
     questions: Mapping[str, RatingEvidence]
     """By the question's name; the same explanations in the same order in each."""
-    shown: Sequence[ShownExplanation]
+    explanations: Sequence[ShownExplanation]
     numbers: Mapping[str, Float[np.ndarray, " explanations"]] = field(default_factory=dict)
     """Further numbers that are known of each explanation before anybody rates it."""
     notes: Sequence[str] = ()
@@ -51,13 +51,13 @@ class VotedExplanations:
     def __post_init__(self) -> None:
         if not self.questions:
             raise EvidenceError("questions", "none", "at least one")
-        lengths: dict[str, Any] = {name: len(asked) for name, asked in self.questions.items()}
-        lengths |= {"shown": len(self.shown)} | {n: len(v) for n, v in self.numbers.items()}
+        lengths: dict[str, Any] = {name: len(evidence) for name, evidence in self.questions.items()}
+        lengths |= {"shown": len(self.explanations)} | {n: len(v) for n, v in self.numbers.items()}
         if len(set(lengths.values())) > 1:
             raise EvidenceError("explanations", f"{lengths}", "the same number everywhere")
 
     def __len__(self) -> int:
-        return len(self.shown)
+        return len(self.explanations)
 
     def digests(self) -> dict[str, str]:
         """What was read, by file."""

@@ -58,11 +58,11 @@ needed concepts = 3, as in `values`. Check the order of rows and columns, and th
     classes: Classes = Classes()
 
     def check(self) -> None:
-        given = self.class_truth
-        if given is not None and (given.min() < 0 or given.max() > 1):
+        class_truth = self.class_truth
+        if class_truth is not None and (class_truth.min() < 0 or class_truth.max() > 1):
             raise EvidenceError(
                 "class_truth",
-                f"values from {given.min():g} to {given.max():g}",
+                f"values from {class_truth.min():g} to {class_truth.max():g}",
                 "0 to 1",
                 "Divide percentages by 100.",
             )

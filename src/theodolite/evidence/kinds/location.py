@@ -58,16 +58,16 @@ class LocationEvidence(Evidence):
         if self.points is None and self.boxes is None and self.masks is None:
             raise EvidenceError("places", "none", "`points`, `boxes` or `masks`")
         if self.sizes.min() < 1 or self.sizes.max() > LONGEST_SIDE:
-            came = self.sizes.min() if self.sizes.min() < 1 else self.sizes.max()
+            side = self.sizes.min() if self.sizes.min() < 1 else self.sizes.max()
             raise EvidenceError(
-                "sizes", f"{came}", f"rows and columns of pictures, 1 to {LONGEST_SIDE}"
+                "sizes", f"{side}", f"rows and columns of pictures, 1 to {LONGEST_SIDE}"
             )
         for name, places in (("points", self.points), ("boxes", self.boxes)):
             if places is None:
                 continue
             corners = places.reshape(len(self), -1, 2)
-            given = corners[~np.isnan(corners)]
-            if len(given) and given.max() <= 1 and self.sizes.min() >= 8:
+            coordinates = corners[~np.isnan(corners)]
+            if len(coordinates) and coordinates.max() <= 1 and self.sizes.min() >= 8:
                 raise EvidenceError(
                     name, "shares of the picture (0 to 1)", "pixels", "Multiply by `sizes`."
                 )

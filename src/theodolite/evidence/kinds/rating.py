@@ -52,12 +52,12 @@ class RatingEvidence(Evidence):
         scale = self.scale
         if len(scale) < 2 or (np.diff(scale) <= 0).any():
             raise EvidenceError("scale", f"{scale.tolist()[:8]}", "two or more rising answers")
-        given = self.ratings[~np.isnan(self.ratings)]
-        odd = given[~np.isin(given, scale)]
+        answers = self.ratings[~np.isnan(self.ratings)]
+        odd = answers[~np.isin(answers, scale)]
         if len(odd):
             raise EvidenceError(
                 "ratings", f"the answer {odd[0]:g}", f"answers of the scale {scale.tolist()}",
                 "Give all possible answers as `scale`.",
             )  # fmt: skip
-        if not len(given):
+        if not len(answers):
             raise EvidenceError("ratings", "no answer at all", "at least one")

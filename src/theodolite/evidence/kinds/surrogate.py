@@ -79,7 +79,7 @@ class SurrogateEvidence(Evidence):
         importances: Float[np.ndarray, "classes k"],
         vectors: Float[np.ndarray, "classes k dimensions"] | None = None,
         projections: Float[np.ndarray, "samples classes k"] | None = None,
-        **given: Any,
+        **arrays: Any,
     ) -> "SurrogateEvidence":
         """Evidence in which each class is explained by the same number of concepts of its own.
 
@@ -116,7 +116,7 @@ class SurrogateEvidence(Evidence):
             shape = list(values.shape)
             shape[at : at + 2] = [n_classes * k]
             flat[name] = values.reshape(shape)
-        return cls(importances=table, **flat, **given)
+        return cls(importances=table, **flat, **arrays)
 
     def check(self) -> None:
         if np.isnan(self.importances).all():

@@ -63,17 +63,17 @@ class UnitEvidence(Evidence):
             unit, formula, shared = (
                 getattr(self, f"{before}{name}_pixels") for name in ("unit", "formula", "shared")
             )
-            given = [part for part in (unit, formula, shared) if part is not None]
-            if len(given) not in (0, 3):
+            parts = [part for part in (unit, formula, shared) if part is not None]
+            if len(parts) not in (0, 3):
                 raise EvidenceError(
-                    f"{before}unit_pixels", f"{len(given)} of three arrays",
+                    f"{before}unit_pixels", f"{len(parts)} of three arrays",
                     f"{before}unit_pixels, {before}formula_pixels and {before}shared_pixels",
                 )  # fmt: skip
-            if given and (shared > np.minimum(unit, formula)).any():
+            if parts and (shared > np.minimum(unit, formula)).any():
                 raise EvidenceError(
                     f"{before}shared_pixels",
                     "more pixels than in either mask",
                     "the pixels in both",
                 )
-            if given and min(int(part.min(initial=0)) for part in given) < 0:
+            if parts and min(int(part.min(initial=0)) for part in parts) < 0:
                 raise EvidenceError(f"{before}pixels", "a negative number", "counts of pixels")

@@ -47,8 +47,8 @@ def _of_sample(
     there = (np.where(same, 0.0, leads) >= 0).all(axis=2) & right_way
     size = np.where(there, np.abs(moves), np.inf).reshape(-1, len(row))
     nearest = size.argmin(axis=0)
-    found = np.take_along_axis(moves.reshape(size.shape), nearest[None], axis=0)[0]
-    return np.where(np.isfinite(size.min(axis=0)), found, np.nan)
+    changes = np.take_along_axis(moves.reshape(size.shape), nearest[None], axis=0)[0]
+    return np.where(np.isfinite(size.min(axis=0)), changes, np.nan)
 
 
 def _roots(level: np.ndarray, slope: np.ndarray, bend: np.ndarray) -> np.ndarray:

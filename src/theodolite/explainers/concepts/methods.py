@@ -45,11 +45,11 @@ def concept_explainer(
         seed: Of all that is drawn. A sample's explanation does not depend on those beside it.
         options: For lime and shap, what their own call takes; for RISE ``n_masks`` and ``keep``.
     """
-    given = dict(options or {})
+    method_options = dict(options or {})
     others = _finite(background, "background")
     if not len(others):
         raise EvidenceError("background", "no samples", "at least one")
-    explain = _chosen(name, head, others, seed, given)
+    explain = _chosen(name, head, others, seed, method_options)
 
     def explained(values: Values, labels: Labels) -> Values:
         rows = _finite(values, "values")

@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.concept_head import ConceptHead
+from theodolite.io.optional import require
 
 Values = Float[np.ndarray, "samples concepts"]
 Labels = Int[np.ndarray, " samples"]
-INSTALL = "Install it: pip install 'theodolite[explain]'."
 
 
 def lime_values(
@@ -30,26 +30,22 @@ def lime_values(
     The concepts are cut at their quartiles, as lime does by itself: a weight is what it adds to
     the class's probability that the concept is in the quarter where it is.
     """
-    try:
-        from lime.lime_tabular import LimeTabularExplainer  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError("lime_cbm", "no lime", "it", INSTALL) from error
-
+    lime_tabular = require("lime.lime_tabular", "lime_cbm", "explain")
     chosen = {"num_samples": 1000, **options}
-    found = np.full(values.shape, np.nan)
+    weights = np.full(values.shape, np.nan)
     for row, (sample, label) in enumerate(zip(values, labels, strict=True)):
         with _same_start(seed), warnings.catch_warnings():
             # a concept that never varies has quartiles of no width
             warnings.filterwarnings("ignore", category=RuntimeWarning)
             # one for each sample: lime's random state moves on with every use
-            explainer = LimeTabularExplainer(background.copy(), random_state=seed)
-            made = explainer.explain_instance(
+            explainer = lime_tabular.LimeTabularExplainer(background.copy(), random_state=seed)
+            explanation = explainer.explain_instance(
                 sample.copy(), head.probabilities, labels=(int(label),),
                 num_features=values.shape[1], **chosen,
             )  # fmt: skip
-        for concept, weight in made.as_map()[int(label)]:
-            found[row, concept] = weight
-    return found
+        for concept, weight in explanation.as_map()[int(label)]:
+            weights[row, concept] = weight
+    return weights
 
 
 def shap_values(
@@ -65,16 +61,10 @@ def shap_values(
 
     All concepts are kept: shap alone would keep the ten strongest (``l1_reg``).
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import shap  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError("shap_cbm", "no shap", "it", INSTALL) from error
-
+    shap = require("shap", "shap_cbm", "explain")
     chosen = {"nsamples": "auto", "l1_reg": False, **options}
     n_means = int(chosen.pop("background_means", 10))
-    found = np.full(values.shape, np.nan)
+    attributions = np.full(values.shape, np.nan)
     with _same_start(seed):
         summary: Any = background.copy()
         if len(np.unique(background, axis=0)) > n_means:
@@ -87,8 +77,8 @@ def shap_values(
         explainer = shap.KernelExplainer(of_class, summary)
         for row in np.flatnonzero(labels == label):
             with _same_start(seed):
-                found[row] = explainer.shap_values(values[row].copy(), silent=True, **chosen)
-    return found
+                attributions[row] = explainer.shap_values(values[row].copy(), silent=True, **chosen)
+    return attributions
 
 
 def rise_values(
@@ -112,14 +102,14 @@ def rise_values(
             "options", f"{dict(options)}", "n_masks of 1 or more, and keep between 0 and 1"
         )
     masks = np.random.default_rng(seed).random((n_masks, values.shape[1])) < keep
-    kept = masks.sum(axis=0)
+    counts = masks.sum(axis=0)
     middle = background.mean(axis=0)
-    found = np.full(values.shape, np.nan)
+    attributions = np.full(values.shape, np.nan)
     for row, (sample, label) in enumerate(zip(values, labels, strict=True)):
         chance = head.probabilities(np.where(masks, sample, middle))[:, label]
         # a concept that no mask has kept was not tried
-        np.divide(chance @ masks, kept, out=found[row], where=kept > 0)
-    return found
+        np.divide(chance @ masks, counts, out=attributions[row], where=counts > 0)
+    return attributions
 
 
 @contextmanager

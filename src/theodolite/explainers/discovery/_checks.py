@@ -54,14 +54,14 @@ def _finite(embeddings: Rows, *, non_negative: bool) -> Rows:
     return values
 
 
-def fitted(found: np.ndarray | None, method: object) -> np.ndarray:
+def require_fitted(array: np.ndarray | None, method: object) -> np.ndarray:
     """What a fit has found."""
-    if found is None:
+    if array is None:
         raise EvidenceError(
             type(method).__name__, "settings that were not fitted", "a fitted one",
             "Use what `fit` returns.",
         )  # fmt: skip
-    return found
+    return array
 
 
 def unit_rows(rows: Rows) -> tuple[Rows, Float[np.ndarray, " rows"]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.explainers.discovery._missing import missing
+from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,7 +50,7 @@ class LastLayer:
     labels: Int[np.ndarray, " n"]
 
 
-def trained(
+def train_directions(
     embeddings: Float[np.ndarray, "n dimensions"],
     task: LastLayer,
     training: ConceptShapSettings,
@@ -59,10 +59,8 @@ def trained(
     seed: int,
 ) -> tuple[Float[np.ndarray, "concepts dimensions"], Decoder]:
     """Directions (of any length) and the decoder of their codes."""
-    try:
-        import torch  # noqa: PLC0415
-    except ImportError as error:
-        raise missing("ConceptShap", "torch", "theodolite[torch]") from error
+    require("torch", "ConceptShap", "torch")
+    import torch  # noqa: PLC0415
 
     def tensor(values: np.ndarray) -> "Tensor":
         return torch.tensor(values, dtype=torch.float32)
@@ -90,13 +88,13 @@ def trained(
             if training.beta > 0:
                 codes = codes * (cosines > training.beta)
             active = torch.relu(codes @ learnt[1] + learnt[2])
-            said = (active @ learnt[3] + learnt[4]) @ head.T + bias
+            logits = (active @ learnt[3] + learnt[4]) @ head.T + bias
             close = cosines.topk(min(NEAREST, len(part)), dim=0).values.mean()
             alike = (vectors @ vectors.T * others).sum() / others.sum().clamp_min(1)
-            loss = torch.nn.functional.cross_entropy(said, labels[part])
+            loss = torch.nn.functional.cross_entropy(logits, labels[part])
             loss = loss - NEAR * close + APART * alike
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-    found = [weights.detach().numpy().astype(np.float64) for weights in learnt]
-    return found[0], Decoder(found[1] / unit, found[2], found[3] * unit, found[4] * unit)
+    arrays = [weights.detach().numpy().astype(np.float64) for weights in learnt]
+    return arrays[0], Decoder(arrays[1] / unit, arrays[2], arrays[3] * unit, arrays[4] * unit)

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 
-def self_represented(
+def self_representation(
     rows: Float[np.ndarray, "n dimensions"], most: int, tolerance: float = 1e-6
 ) -> Float[np.ndarray, "n n"]:
     r"""Coefficients :math:`C` with a zero diagonal and :math:`x_i \approx \sum_j C_{ij} x_j`.
@@ -17,7 +17,7 @@ def self_represented(
 
     Example:
         >>> rows = np.array([[1.0, 0], [1.0, 0], [1.0, 0], [0, 1.0], [0, -1.0]])
-        >>> self_represented(rows, most=2)
+        >>> self_representation(rows, most=2)
         array([[ 0.,  1.,  1.,  0.,  0.],
                [ 1.,  0.,  1.,  0.,  0.],
                [ 1.,  1.,  0.,  0.,  0.],

@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery._concept_shap_training import (
     ConceptShapSettings,
     Decoder,
     LastLayer,
-    trained,
+    train_directions,
 )
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
@@ -65,7 +65,7 @@ class ConceptShap:
                 f"{self.labels.min()} to {self.labels.max()}",
                 f"0 to {len(self.head) - 1}: a row of the head each",
             )
-        directions, decoder = trained(
+        directions, decoder = train_directions(
             values,
             LastLayer(self.head, self.bias, self.labels),
             ConceptShapSettings(
@@ -92,4 +92,4 @@ class ConceptShap:
 
     def dictionary(self) -> Directions:
         """The directions, of length 1."""
-        return fitted(self.vectors, self)
+        return require_fitted(self.vectors, self)

@@ -7,7 +7,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
@@ -60,4 +60,4 @@ class KMeansConcepts:
 
     def dictionary(self) -> Directions:
         """The centres, of length 1."""
-        return fitted(self.vectors, self)
+        return require_fitted(self.vectors, self)

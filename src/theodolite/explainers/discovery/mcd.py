@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
-from theodolite.explainers.discovery._self_representation import self_represented
+from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._self_representation import self_representation
 from theodolite.explainers.discovery._spectral import spectral_groups
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
@@ -20,7 +20,7 @@ class SubspaceConcepts:
     r"""Each concept is a subspace; the dictionary is the union of their bases.
 
     Sparse subspace clustering: every embedding is written as a sum of few others
-    (`self_represented`), :math:`|C| + |C|^\top` says which belong together, spectral clustering
+    (`self_representation`), :math:`|C| + |C|^\top` says which belong together, spectral clustering
     makes ``n_concepts`` groups, and the principal components of each are the basis of its
     subspace. What lies beside all of them, the orthogonal complement, gets no code. Codes are
     the one decomposition on the union of the bases, by least squares. Vielhaben et al. 2023.
@@ -61,19 +61,21 @@ class SubspaceConcepts:
         values = to_fit(embeddings, self.n_concepts, fewest=self.n_concepts + 1)
         values = values[np.linalg.norm(values, axis=1) > 0]
         if len(values) > self.max_samples:
-            drawn = np.random.default_rng(seed).choice(len(values), self.max_samples, replace=False)
-            values = values[np.sort(drawn)]
+            sample_rows = np.random.default_rng(seed).choice(
+                len(values), self.max_samples, replace=False
+            )
+            values = values[np.sort(sample_rows)]
         groups = self._groups(values, seed)
         bases = [self._basis(values[groups == group]) for group in range(self.n_concepts)]
         owner = np.repeat(np.arange(self.n_concepts), [len(basis) for basis in bases])
         union = np.concatenate(bases)
-        kept = _independent(union)
-        if not len(kept):
+        rows = _independent(union)
+        if not len(rows):
             raise EvidenceError(
                 "embeddings", "groups that do not vary", "samples that span subspaces",
                 "Give more varied samples, or pass centred=False.",
             )  # fmt: skip
-        return replace(self, vectors=unit_rows(union[kept])[0], subspace=owner[kept])
+        return replace(self, vectors=unit_rows(union[rows])[0], subspace=owner[rows])
 
     def _groups(self, values: Embeddings, seed: int) -> Int[np.ndarray, " n"]:
         """The group of each sample, the largest group first."""
@@ -84,25 +86,25 @@ class SubspaceConcepts:
                 f"more than {self.n_concepts}",
                 "Ask for fewer concepts, or give more samples.",
             )
-        weights = np.abs(self_represented(unit_rows(values)[0], self.neighbours, self.noise))
-        found = spectral_groups(weights + weights.T, self.n_concepts, seed)
-        size = np.bincount(found, minlength=self.n_concepts)
+        weights = np.abs(self_representation(unit_rows(values)[0], self.neighbours, self.noise))
+        groups = spectral_groups(weights + weights.T, self.n_concepts, seed)
+        size = np.bincount(groups, minlength=self.n_concepts)
         rank = np.empty(self.n_concepts, np.int64)
         rank[np.argsort(-size, kind="stable")] = np.arange(self.n_concepts)
-        return np.asarray(rank[found])
+        return np.asarray(rank[groups])
 
     def _basis(self, members: Embeddings) -> Directions:
         if not len(members):
             return members
-        about = members - members.mean(axis=0) if self.centred else members
-        _, strengths, directions = np.linalg.svd(about, full_matrices=False)
-        size = max(about.shape) * np.finfo(np.float64).eps
+        deviations = members - members.mean(axis=0) if self.centred else members
+        _, strengths, directions = np.linalg.svd(deviations, full_matrices=False)
+        size = max(deviations.shape) * np.finfo(np.float64).eps
         there = int((strengths > np.linalg.norm(members) * size).sum())
-        wanted = self.dimensions
-        if wanted is None:
+        n_directions = self.dimensions
+        if n_directions is None:
             share = np.cumsum(strengths[:there] ** 2) / max((strengths**2).sum(), 1e-300)
-            wanted = min(int((share < self.explained).sum()) + 1, self.most)
-        return np.asarray(directions[: min(wanted, there)])
+            n_directions = min(int((share < self.explained).sum()) + 1, self.most)
+        return np.asarray(directions[: min(n_directions, there)])
 
     def encode(self, embeddings: Embeddings) -> Codes:
         """Coordinates on the union of the bases, by least squares."""
@@ -115,18 +117,18 @@ class SubspaceConcepts:
 
     def dictionary(self) -> Directions:
         """The bases of all subspaces; `subspace` tells which is whose."""
-        return fitted(self.vectors, self)
+        return require_fitted(self.vectors, self)
 
 
 def _independent(rows: Float[np.ndarray, "rows dimensions"]) -> Int[np.ndarray, " kept"]:
     """Rows that are no sums of earlier ones."""
-    kept: list[int] = []
+    indices: list[int] = []
     basis = np.zeros((0, rows.shape[1]))
     for i, row in enumerate(rows):
         beside = row - (basis @ row) @ basis
         beside = beside - (basis @ beside) @ basis  # once more: rounding of the first is not small
         length = np.linalg.norm(beside)
         if length > DEPENDENT:
-            kept.append(i)
+            indices.append(i)
             basis = np.concatenate([basis, beside[None] / length])
-    return np.array(kept, np.int64)
+    return np.array(indices, np.int64)

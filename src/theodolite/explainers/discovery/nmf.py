@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
@@ -49,7 +49,7 @@ class NmfConcepts:
 
     def dictionary(self) -> Directions:
         """The parts, of length 1."""
-        return fitted(self.vectors, self)
+        return require_fitted(self.vectors, self)
 
 
 def non_negative_parts(

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.explainers.discovery._checks import (
-    fitted,
     independent,
+    require_fitted,
     to_encode,
     to_fit,
     towards_the_mean,
@@ -58,8 +58,8 @@ class PcaConcepts:
 
     def decode(self, codes: Codes) -> Embeddings:
         """Sums of the directions, and the part of the mean beside them."""
-        return np.asarray(codes @ self.dictionary() + fitted(self.beside, self))
+        return np.asarray(codes @ self.dictionary() + require_fitted(self.beside, self))
 
     def dictionary(self) -> Directions:
         """Principal components, the strongest first."""
-        return fitted(self.vectors, self)
+        return require_fitted(self.vectors, self)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
+from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
 
@@ -28,8 +28,8 @@ class RandomConcepts:
     def fit(self, embeddings: Embeddings, *, seed: int) -> "RandomConcepts":
         """Draw the directions."""
         values = to_fit(embeddings, self.n_concepts, fewest=1)
-        drawn = np.random.default_rng(seed).normal(size=(self.n_concepts, values.shape[1]))
-        return replace(self, vectors=unit_rows(drawn)[0])
+        directions = np.random.default_rng(seed).normal(size=(self.n_concepts, values.shape[1]))
+        return replace(self, vectors=unit_rows(directions)[0])
 
     def encode(self, embeddings: Embeddings) -> Codes:
         """Projections on the directions."""
@@ -41,4 +41,4 @@ class RandomConcepts:
 
     def dictionary(self) -> Directions:
         """The directions, of length 1."""
-        return fitted(self.vectors, self)
+        return require_fitted(self.vectors, self)

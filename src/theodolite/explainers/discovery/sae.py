@@ -1,16 +1,14 @@
 """Many directions of which few are active at a time (a Top-K sparse autoencoder)."""
 
-import warnings
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 
 import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.discovery._checks import fitted, to_encode, to_fit, unit_rows
-from theodolite.explainers.discovery._missing import missing
+from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
+from theodolite.io.optional import require
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,19 +62,10 @@ class SparseAutoencoder:
         )
 
     def _trained(self, values: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
-        try:
-            import torch  # noqa: PLC0415
-            from torch.utils.data import DataLoader, TensorDataset  # noqa: PLC0415
-
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # it asks matplotlib for maps
-                sae = import_module("overcomplete.sae")
-        except ImportError as error:
-            raise missing(
-                "SparseAutoencoder",
-                (error.name or "overcomplete").partition(".")[0],
-                "theodolite[sae]",
-            ) from error
+        require("torch", "SparseAutoencoder", "sae")
+        sae = require("overcomplete.sae", "SparseAutoencoder", "sae")
+        import torch  # noqa: PLC0415
+        from torch.utils.data import DataLoader, TensorDataset  # noqa: PLC0415
 
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
@@ -101,7 +90,7 @@ class SparseAutoencoder:
     def encode(self, embeddings: Embeddings) -> Codes:
         """The largest codes of each embedding."""
         values = to_encode(embeddings, self.dictionary())
-        codes = values @ fitted(self.weights, self).T + fitted(self.bias, self)
+        codes = values @ require_fitted(self.weights, self).T + require_fitted(self.bias, self)
         codes = np.maximum(codes, 0.0)
         if self.active < codes.shape[1]:
             small = np.argpartition(-codes, self.active - 1, axis=1)[:, self.active :]
@@ -114,4 +103,4 @@ class SparseAutoencoder:
 
     def dictionary(self) -> Directions:
         """The directions, of length 1."""
-        return fitted(self.vectors, self)
+        return require_fitted(self.vectors, self)

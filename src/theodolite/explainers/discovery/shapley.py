@@ -42,12 +42,12 @@ def _exact(value: Value, n: int) -> np.ndarray:
     sets = (number[:, None] >> np.arange(n) & 1).astype(bool)
     worth = np.asarray(value(sets), np.float64)
     weight = np.array([factorial(s) * factorial(n - s - 1) / factorial(n) for s in range(n)])
-    found = []
+    importances = []
     for k in range(n):
         without = number[~sets[:, k]]
         gain = worth[without + 2**k] - worth[without]
-        found.append(weight[sets[without].sum(axis=1)] @ gain)
-    return np.stack(found, axis=-1)
+        importances.append(weight[sets[without].sum(axis=1)] @ gain)
+    return np.stack(importances, axis=-1)
 
 
 def _sampled(value: Value, n: int, samples: int, seed: int) -> np.ndarray:
@@ -89,14 +89,14 @@ def concept_completeness_value(
     """
 
     def value(sets: Bool[np.ndarray, "sets concepts"]) -> Float[np.ndarray, "sets classes"]:
-        found = []
+        recalls = []
         for chosen in sets:
-            said = np.asarray(outputs(decode(codes * chosen)))
-            right = said.argmax(axis=1) == labels
-            members = np.bincount(labels, minlength=said.shape[1])
-            hits = np.bincount(labels[right], minlength=said.shape[1])
+            scores = np.asarray(outputs(decode(codes * chosen)))
+            right = scores.argmax(axis=1) == labels
+            members = np.bincount(labels, minlength=scores.shape[1])
+            hits = np.bincount(labels[right], minlength=scores.shape[1])
             share = np.full(len(members), np.nan)
-            found.append(np.divide(hits, members, out=share, where=members > 0))
-        return np.stack(found)
+            recalls.append(np.divide(hits, members, out=share, where=members > 0))
+        return np.stack(recalls)
 
     return value

@@ -55,10 +55,10 @@ def sobol_importance(
     varying: np.ndarray | int = 0
     for start in range(0, len(values), block):
         faded = values[start : start + block, None, None, :] * masks
-        said = np.asarray(outputs(decode(faded.reshape(-1, values.shape[1]))), np.float64)
-        if not np.isfinite(said).all():
+        scores = np.asarray(outputs(decode(faded.reshape(-1, values.shape[1]))), np.float64)
+        if not np.isfinite(scores).all():
             raise EvidenceError("outputs", "NaN or infinity", "finite numbers for faded codes")
-        index = _jansen(said.reshape(*faded.shape[:3], -1))
+        index = _jansen(scores.reshape(*faded.shape[:3], -1))
         total = total + np.nansum(index, axis=0)
         varying = varying + (~np.isnan(index)).sum(axis=0)
     with np.errstate(invalid="ignore"):
@@ -78,12 +78,12 @@ def _masks(n_concepts: int, n_designs: int, seed: int) -> Float[np.ndarray, "tab
 
 
 def _jansen(
-    said: Float[np.ndarray, "samples tables designs classes"],
+    scores: Float[np.ndarray, "samples tables designs classes"],
 ) -> Float[np.ndarray, "samples concepts classes"]:
     """Jansen's total indices of each sample."""
-    first, changed = said[:, :1], said[:, 1:]
+    first, changed = scores[:, :1], scores[:, 1:]
     variance = first.var(axis=2, ddof=1)
-    size = np.abs(said).max(axis=(1, 2))[:, None]
+    size = np.abs(scores).max(axis=(1, 2))[:, None]
     apart = ((first - changed) ** 2).mean(axis=2) / 2
     index = np.full(apart.shape, np.nan)
     varies = np.broadcast_to(variance > (CONSTANT * size) ** 2, apart.shape)

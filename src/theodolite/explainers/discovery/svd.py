@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from theodolite.explainers.discovery._checks import (
-    fitted,
     independent,
+    require_fitted,
     to_encode,
     to_fit,
     towards_the_mean,
@@ -52,4 +52,4 @@ class SvdConcepts:
 
     def dictionary(self) -> Directions:
         """Singular vectors, the strongest first."""
-        return fitted(self.vectors, self)
+        return require_fitted(self.vectors, self)

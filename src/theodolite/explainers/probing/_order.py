@@ -29,7 +29,7 @@ def counts(percents: Sequence[float], pixels: int) -> Int[np.ndarray, " steps"]:
     >>> counts((1, 3, 12.5), 100)
     array([ 1,  3, 13])
     """
-    wanted = np.asarray(percents, np.float64)
-    if not (wanted.size and ((wanted > 0) & (wanted <= 100)).all()):
+    values = np.asarray(percents, np.float64)
+    if not (values.size and ((values > 0) & (values <= 100)).all()):
         raise EvidenceError("percents", f"{tuple(percents)}", "numbers above 0 and up to 100")
-    return np.maximum(np.floor(wanted * pixels / 100 + 0.5), 1).astype(np.int64)
+    return np.maximum(np.floor(values * pixels / 100 + 0.5), 1).astype(np.int64)

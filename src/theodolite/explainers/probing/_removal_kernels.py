@@ -70,8 +70,8 @@ def _weight(r, c, height, width, weights):
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 @no_type_check
-def _residual(given, at, mask, sums, weights, out):
-    """given - A at, on missing pixels; 0 elsewhere. `at` is 0 wherever no pixel is missing."""
+def _residual(rhs, at, mask, sums, weights, out):
+    """rhs - A at, on missing pixels; 0 elsewhere. `at` is 0 wherever no pixel is missing."""
     rows, columns = at.shape
     direct, diagonal = weights[0], weights[1]
     for r in range(1, rows - 1):
@@ -81,7 +81,7 @@ def _residual(given, at, mask, sums, weights, out):
             ) + diagonal * (
                 at[r - 1, c - 1] + at[r - 1, c + 1] + at[r + 1, c - 1] + at[r + 1, c + 1]
             )
-            out[r, c] = mask[r, c] * (given[r, c] + around) - sums[r, c] * at[r, c]
+            out[r, c] = mask[r, c] * (rhs[r, c] + around) - sums[r, c] * at[r, c]
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
@@ -121,14 +121,14 @@ def _prolong(coarse, fine):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _cycle(given, solved, left, starts, shapes, mask, sums, inverse, weights):
-    """One symmetric V-cycle from 0: about the solution for what is `given` on the finest level."""
+def _cycle(rhs, solved, left, starts, shapes, mask, sums, inverse, weights):
+    """One symmetric V-cycle from 0: about the solution for `rhs` on the finest level."""
     last = len(shapes) - 1
     factor = np.float32(DAMPING)
     for k in range(last + 1):
         lo, hi = starts[k], starts[k + 1]
         shape = (shapes[k, 0] + 2, shapes[k, 1] + 2)
-        g, s = given[lo:hi].reshape(shape), solved[lo:hi].reshape(shape)
+        g, s = rhs[lo:hi].reshape(shape), solved[lo:hi].reshape(shape)
         m, w = mask[lo:hi].reshape(shape), sums[lo:hi].reshape(shape)
         v = inverse[lo:hi].reshape(shape)
         rest = left[lo:hi].reshape(shape)
@@ -142,12 +142,12 @@ def _cycle(given, solved, left, starts, shapes, mask, sums, inverse, weights):
             _residual(g, s, m, w, weights, rest)
             below = (shapes[k + 1, 0] + 2, shapes[k + 1, 1] + 2)
             end = starts[k + 2]
-            _restrict(rest, given[hi:end].reshape(below), mask[hi:end].reshape(below))
+            _restrict(rest, rhs[hi:end].reshape(below), mask[hi:end].reshape(below))
     for k in range(last - 1, -1, -1):
         lo, hi = starts[k], starts[k + 1]
         shape = (shapes[k, 0] + 2, shapes[k, 1] + 2)
         below = (shapes[k + 1, 0] + 2, shapes[k + 1, 1] + 2)
-        g, s = given[lo:hi].reshape(shape), solved[lo:hi].reshape(shape)
+        g, s = rhs[lo:hi].reshape(shape), solved[lo:hi].reshape(shape)
         m, w = mask[lo:hi].reshape(shape), sums[lo:hi].reshape(shape)
         v = inverse[lo:hi].reshape(shape)
         rest = left[lo:hi].reshape(shape)
@@ -168,7 +168,7 @@ def _dot(a, b):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def filled(planes, missing, weights, tolerance, most):
+def fill_planes(planes, missing, weights, tolerance, most):
     """The planes with missing pixels solved for; each plane's values there are the first guess.
 
     Stops when a cycle would change no pixel by more than `tolerance`, or after `most` cycles for
@@ -177,7 +177,7 @@ def filled(planes, missing, weights, tolerance, most):
     channels, rows, columns = planes.shape
     starts, shapes, mask, sums, inverse = _levels(missing, weights)
     size, shape = starts[1], (rows + 2, columns + 2)
-    given, solved = np.zeros(starts[-1], np.float32), np.zeros(starts[-1], np.float32)
+    rhs, solved = np.zeros(starts[-1], np.float32), np.zeros(starts[-1], np.float32)
     left = np.zeros(starts[-1], np.float32)
     m, w = mask[:size].reshape(shape), sums[:size].reshape(shape)
     nothing = np.zeros(shape, np.float32)
@@ -185,7 +185,7 @@ def filled(planes, missing, weights, tolerance, most):
     cycles = 0
     for k in range(channels):
         at = np.zeros(shape, np.float32)
-        given[:] = 0
+        rhs[:] = 0
         border = np.zeros(shape, np.float32)
         for r in range(rows):
             for c in range(columns):
@@ -193,7 +193,7 @@ def filled(planes, missing, weights, tolerance, most):
                     at[r + 1, c + 1] = planes[k, r, c]
                 else:
                     border[r + 1, c + 1] = planes[k, r, c]
-        rest = given[:size].reshape(shape)
+        rest = rhs[:size].reshape(shape)
         right = np.zeros(shape, np.float32)
         _around(border, m, weights, right)
         _residual(right, at, m, w, weights, rest)
@@ -201,13 +201,13 @@ def filled(planes, missing, weights, tolerance, most):
         moved = np.zeros(shape, np.float32)
         before = 1.0
         for step in range(most):
-            _cycle(given, solved, left, starts, shapes, mask, sums, inverse, weights)
+            _cycle(rhs, solved, left, starts, shapes, mask, sums, inverse, weights)
             cycles += 1
             z = solved[:size]
             largest = np.float32(0)
             for i in range(size):
                 largest = max(largest, abs(z[i]))
-            size_now = _dot(given[:size], z)
+            size_now = _dot(rhs[:size], z)
             if largest <= tolerance or size_now <= 0:
                 flat = at.reshape(-1)
                 for i in range(size):
@@ -223,7 +223,7 @@ def filled(planes, missing, weights, tolerance, most):
             place, change = at.reshape(-1), moved.reshape(-1)
             for i in range(size):
                 place[i] += length * flat[i]
-                given[i] += length * change[i]
+                rhs[i] += length * change[i]
         for r in range(rows):
             for c in range(columns):
                 if missing[r, c]:

@@ -9,7 +9,13 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.explainers.probing._fillings import filling
 from theodolite.explainers.probing._order import counts, ranks
-from theodolite.explainers.probing.removal import Maps, Pictures, Probabilities, Removal, checked
+from theodolite.explainers.probing.removal import (
+    Maps,
+    Pictures,
+    Probabilities,
+    Removal,
+    picture_numbers,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +46,7 @@ def as_printed(
         raise EvidenceError("thresholds", f"{tuple(thresholds)}", "at least 2 percent each")
     values = np.empty((2, len(pictures), len(removal.ways), len(thresholds)))
     forwards = 0
-    for i, number in enumerate(checked(pictures, maps, None)):
+    for i, number in enumerate(picture_numbers(pictures, maps, None)):
         picture, seed = pictures[i], (removal.seed, int(number))
         clean = probabilities(picture[None])[0, targets[i]]
         forwards += 1

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing._removal_kernels import DIAGONAL, DIRECT, filled
+from theodolite.explainers.probing._removal_kernels import DIAGONAL, DIRECT, fill_planes
 
 WEIGHTS = {
     (r, c): DIAGONAL if r and c else DIRECT
@@ -19,7 +19,7 @@ MOST_CYCLES = 60
 """About twice as many as half a picture of 224 by 224 takes."""
 
 
-def imputed(
+def impute_pixels(
     picture: Float[np.ndarray, "3 rows columns"], removed: Bool[np.ndarray, "rows columns"]
 ) -> Float[np.ndarray, "3 rows columns"]:
     """Each removed pixel as the weighted mean of its eight neighbours, removed ones included.
@@ -34,11 +34,11 @@ def imputed(
     planes = np.where(removed, 0, picture - means).astype(np.float32)
     near = np.float32(max(TOLERANCE * float(left.max() - left.min()), np.finfo(np.float32).tiny))
     weights = np.array([DIRECT, DIAGONAL], np.float32)
-    found, _ = filled(planes, removed, weights, near, MOST_CYCLES)
-    return np.where(removed, found + means, picture).astype(picture.dtype)
+    solution, _ = fill_planes(planes, removed, weights, near, MOST_CYCLES)
+    return np.where(removed, solution + means, picture).astype(picture.dtype)
 
 
-def imputed_exactly(
+def impute_pixels_exactly(
     picture: Float[np.ndarray, "3 rows columns"], removed: Bool[np.ndarray, "rows columns"]
 ) -> Float[np.ndarray, "3 rows columns"]:
     """The same by a sparse factorisation in double precision: slower, and exact."""

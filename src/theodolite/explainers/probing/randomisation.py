@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def randomised(network: "torch.nn.Module", *, seed: int) -> "torch.nn.Module":
+def randomise_weights(network: "torch.nn.Module", *, seed: int) -> "torch.nn.Module":
     """A copy of a network with every weight drawn anew; the network itself stays as it is.
 
     Each tensor of weights is drawn from a normal distribution of its own mean and spread. A layer's
@@ -28,8 +28,8 @@ def randomised(network: "torch.nn.Module", *, seed: int) -> "torch.nn.Module":
         for weights in other.parameters():
             if weights.numel() > 1 and weights.is_floating_point():
                 spread, mean = torch.std_mean(weights.double())
-                drawn = torch.randn(weights.shape, generator=random, dtype=torch.float64)
-                weights.copy_(mean + spread * drawn.to(weights.device))
+                noise = torch.randn(weights.shape, generator=random, dtype=torch.float64)
+                weights.copy_(mean + spread * noise.to(weights.device))
     return other
 
 
@@ -41,12 +41,12 @@ def map_similarity(maps: Maps, others: Maps) -> Float[np.ndarray, " samples"]:
     """
     from scipy.stats import rankdata  # noqa: PLC0415
 
-    found = np.full(len(maps), np.nan)
+    similarities = np.full(len(maps), np.nan)
     for i, pair in enumerate(zip(maps, others, strict=True)):
         flat = np.abs(np.stack(pair).reshape(2, -1))
         if np.isfinite(flat).all() and (np.ptp(flat, axis=1) > 0).all():
             places = rankdata(flat, axis=1)
             places -= places.mean(axis=1, keepdims=True)
             lengths = np.linalg.norm(places, axis=1)
-            found[i] = np.clip(places[0] @ places[1] / (lengths[0] * lengths[1]), -1, 1)
-    return found
+            similarities[i] = np.clip(places[0] @ places[1] / (lengths[0] * lengths[1]), -1, 1)
+    return similarities

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.explainers.probing._fillings import Impute, filling
 from theodolite.explainers.probing._order import counts, ranks
-from theodolite.explainers.probing.imputation import imputed
+from theodolite.explainers.probing.imputation import impute_pixels
 
 WAYS = ("road", "black", "uniform", "gaussian")
 PERCENTS = tuple(range(1, 50, 2))
@@ -28,10 +28,11 @@ class Removal:
         black: The network's value of a black pixel, for each channel: ``(0 - mean) / spread``.
         seed: Of the noise and of the order of equally relevant pixels. Together with a picture's
             number it settles them, whatever the map: explainers are compared under the same noise.
-        ways: "road" fills in each pixel from its neighbours (:func:`.imputation.imputed`) and adds
-            Gaussian noise of 0.01; "black" makes it black; "uniform" replaces it by noise between
-            the channel's lowest and highest value in the picture; "gaussian" replaces it by noise
-            of the channel's mean and standard deviation in the picture. Nothing of the pixel stays.
+        ways: "road" fills in each pixel from its neighbours (:func:`.imputation.impute_pixels`) and
+            adds Gaussian noise of 0.01; "black" makes it black; "uniform" replaces it by noise
+            between the channel's lowest and highest value in the picture; "gaussian" replaces it by
+            noise of the channel's mean and standard deviation in the picture. Nothing of the pixel
+            stays.
         percents: How many of a hundred pixels are removed at each step, to the nearest pixel
             (halves up) and at least one.
         batch: How many pictures go through the network at once. On a processor few were
@@ -45,7 +46,7 @@ class Removal:
     ways: Sequence[str] = WAYS
     percents: Sequence[float] = PERCENTS
     batch: int = 4
-    impute: Impute = imputed
+    impute: Impute = impute_pixels
 
     def __post_init__(self) -> None:
         unknown = [way for way in self.ways if way not in WAYS]
@@ -99,19 +100,24 @@ def removal_curves(
         numbers: The pictures' numbers, if they are a part of more: the result is then the same as
             for all of them together. Else they are counted from 0.
     """
-    numbers = checked(pictures, maps, numbers)
+    numbers = picture_numbers(pictures, maps, numbers)
     n, ways, steps = len(pictures), len(removal.ways), len(removal.percents)
-    found = np.full((n, 1 + 2 * ways * steps), np.nan)
-    flat, owner = found.reshape(-1), np.repeat(targets, found.shape[1])
+    target_probabilities = np.full((n, 1 + 2 * ways * steps), np.nan)
+    flat, owner = (
+        target_probabilities.reshape(-1),
+        np.repeat(targets, target_probabilities.shape[1]),
+    )
     stream = _changed(pictures, maps, numbers, removal)
     at = 0
     while batch := list(islice(stream, removal.batch)):
-        said = probabilities(np.stack(batch))
-        flat[at : at + len(batch)] = said[np.arange(len(batch)), owner[at : at + len(batch)]]
+        class_probabilities = probabilities(np.stack(batch))
+        flat[at : at + len(batch)] = class_probabilities[
+            np.arange(len(batch)), owner[at : at + len(batch)]
+        ]
         at += len(batch)
-    curves = found[:, 1:].reshape(n, 2, ways, steps)
+    curves = target_probabilities[:, 1:].reshape(n, 2, ways, steps)
     percents = np.asarray(removal.percents, np.float64)
-    return RemovalCurves(found[:, 0], curves[:, 0], curves[:, 1], percents, at)
+    return RemovalCurves(target_probabilities[:, 0], curves[:, 0], curves[:, 1], percents, at)
 
 
 def _changed(
@@ -133,7 +139,7 @@ def _changed(
                     yield without(place < count)
 
 
-def checked(
+def picture_numbers(
     pictures: Pictures, maps: Maps, numbers: Int[np.ndarray, " samples"] | None
 ) -> Int[np.ndarray, " samples"]:
     """The pictures' numbers, if pictures and maps can be used."""

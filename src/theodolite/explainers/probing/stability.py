@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.probing.removal import Maps, Pictures, checked
+from theodolite.explainers.probing.removal import Maps, Pictures, picture_numbers
 
 NOISES = ("uniform", "gaussian")
 
@@ -75,7 +75,7 @@ def map_changes(
     under noise is explained all the same. ``numbers`` are the pictures' numbers if they are a part
     of more, so that parts give what the whole does.
     """
-    numbers = checked(pictures, maps, numbers)
+    numbers = picture_numbers(pictures, maps, numbers)
     shape = (len(pictures), len(shaking.noises), shaking.draws)
     changes = np.full(shape, np.nan)
     flat, each = changes.reshape(-1), shape[1] * shape[2]

@@ -24,8 +24,8 @@ def ablating(library: Any, place: Place, *, zero: bool) -> Any:
             activations: "torch.Tensor",
             num_channels_to_ablate: int,
         ) -> None:
-            one = activations[input_batch_index : input_batch_index + 1]
-            self.activations = one.repeat_interleave(num_channels_to_ablate, dim=0)
+            sample = activations[input_batch_index : input_batch_index + 1]
+            self.activations = sample.repeat_interleave(num_channels_to_ablate, dim=0)
 
         def __call__(self, _: Any) -> "torch.Tensor":
             output: torch.Tensor = self.activations

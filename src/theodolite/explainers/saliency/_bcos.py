@@ -5,36 +5,37 @@ from typing import Any
 import numpy as np
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, brought, fits
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, fits
+from theodolite.io.optional import require
 
 
 def check_bcos(network: Any) -> None:
     """Refuse a network that does not explain itself."""
     if callable(getattr(network, "explain", None)):
         return
-    brought("bcos", "bcos", "bcos")  # without it nobody can have such a network
+    require("bcos", "bcos", "bcos")  # without it nobody can have such a network
     raise EvidenceError(
         "bcos", f"a network without .explain() ({type(network).__name__})", "a B-cos network",
         "Build it with the package bcos; other networks have the post-hoc methods.",
     )  # fmt: skip
 
 
-def bcos(work: ExplanationRequest) -> Maps:
+def bcos(request: ExplanationRequest) -> Maps:
     """What each pixel contributes to the class's logit, over its six channels."""
     import torch  # noqa: PLC0415
 
-    network: Any = work.network
-    if work.pictures.numel() and (work.pictures.min() < 0 or work.pictures.max() > 1):
+    network: Any = request.network
+    if request.pictures.numel() and (request.pictures.min() < 0 or request.pictures.max() > 1):
         raise EvidenceError(
             "pictures", "values below 0 or above 1", "0 to 1: a B-cos network sees x and 1 - x",
             "Give the pictures as they are, without mean and spread.",
         )  # fmt: skip
-    six = torch.cat([work.pictures, 1 - work.pictures], dim=1)
+    six = torch.cat([request.pictures, 1 - request.pictures], dim=1)
     with torch.no_grad():
-        fits(network(six[:1]), work.targets)
+        fits(network(six[:1]), request.targets)
     maps = []
-    for number, target in enumerate(work.targets):
-        given = six[number : number + 1].clone().requires_grad_()
-        found = network.explain(given, idx=target)
-        maps.append(found["contribution_map"].detach().cpu().numpy())
+    for number, target in enumerate(request.targets):
+        picture = six[number : number + 1].clone().requires_grad_()
+        explanation = network.explain(picture, idx=target)
+        maps.append(explanation["contribution_map"].detach().cpu().numpy())
     return np.concatenate(maps).astype(np.float32)

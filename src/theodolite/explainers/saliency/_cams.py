@@ -14,10 +14,10 @@ from theodolite.explainers.saliency._places import Place, find_place
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
-    brought,
+    enlarge_maps,
     quietly,
-    stretched,
 )
+from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch
@@ -36,78 +36,86 @@ CLASSES = {
 }
 
 
-def cam(method: str, work: ExplanationRequest) -> Maps:
+def cam(method: str, request: ExplanationRequest) -> Maps:
     """One map per picture by the class of grad-cam that a method's name stands for."""
-    place = find_place(work)
-    step = work.options["batch"] if method not in {"ablation_cam", "score_cam"} else 1
+    place = find_place(request)
+    step = request.options["batch"] if method not in {"ablation_cam", "score_cam"} else 1
     parts = []
-    for start in range(0, len(work.pictures), step):
-        pictures = work.pictures[start : start + step]
-        parts.append(_maps(method, work, place, pictures, work.targets[start : start + step]))
+    for start in range(0, len(request.pictures), step):
+        pictures = request.pictures[start : start + step]
+        parts.append(_maps(method, request, place, pictures, request.targets[start : start + step]))
     return np.concatenate(parts)
 
 
 def _maps(
     method: str,
-    work: ExplanationRequest,
+    request: ExplanationRequest,
     place: Place,
     pictures: "torch.Tensor",
     targets: tuple[int, ...],
 ) -> Maps:
     import torch  # noqa: PLC0415
 
-    library = brought("pytorch_grad_cam", method)
-    wanted = [library.utils.model_targets.ClassifierOutputTarget(target) for target in targets]
+    library = require("pytorch_grad_cam", method, "explain")
+    class_targets = [
+        library.utils.model_targets.ClassifierOutputTarget(target) for target in targets
+    ]
     more: dict[str, Any] = {}
     if method == "ablation_cam":
-        layer = ablating(library, place, zero=work.options["ablated"] == "zero")
-        more = {"ablation_layer": layer, "batch_size": work.options["batch"]}
+        layer = ablating(library, place, zero=request.options["ablated"] == "zero")
+        more = {"ablation_layer": layer, "batch_size": request.options["batch"]}
     kind = getattr(library, CLASSES[method])
-    made = kind(work.network, [place.module], reshape_transform=place.maps, **more)
-    made.batch_size = work.options["batch"]
-    given = pictures.clone().requires_grad_()
+    explainer = kind(request.network, [place.module], reshape_transform=place.maps, **more)
+    explainer.batch_size = request.options["batch"]
+    inputs = pictures.clone().requires_grad_()
     try:
         with torch.enable_grad(), quietly():
-            if work.options["values"] == "library":
-                return np.asarray(made(given, wanted), np.float32)
-            raw = _raw(made, place, given, wanted, by_sum=work.options.get("side") == "sum")
+            if request.options["values"] == "library":
+                return np.asarray(explainer(inputs, class_targets), np.float32)
+            raw = _raw(
+                explainer, place, inputs, class_targets, by_sum=request.options.get("side") == "sum"
+            )
     finally:
-        made.activations_and_grads.release()
+        explainer.activations_and_grads.release()
         if more:  # a pass that was cut off has left the ablating layer in its place
-            put_back(work.network, more["ablation_layer"], place.module)
+            put_back(request.network, more["ablation_layer"], place.module)
     if method == "ablation_cam":
         # the library divides by the logit, which turns the map over where the logit is below 0
-        raw = raw * np.float32(np.sign(made.outputs[0, targets[0]].item()))
-    if work.options["values"] == "rectified":
+        raw = raw * np.float32(np.sign(explainer.outputs[0, targets[0]].item()))
+    if request.options["values"] == "rectified":
         raw = np.maximum(raw, 0)
-    return stretched(torch.from_numpy(raw), *pictures.shape[2:])
+    return enlarge_maps(torch.from_numpy(raw), *pictures.shape[2:])
 
 
 def _raw(
-    made: Any, place: Place, given: "torch.Tensor", wanted: list[Any], *, by_sum: bool
+    explainer: Any, place: Place, inputs: "torch.Tensor", class_targets: list[Any], *, by_sum: bool
 ) -> np.ndarray:
     """The map as the method defines it, at the size of the layer.
 
     A principal direction has no side of its own; ``by_sum`` takes the one on which the sum over
     channels of what was decomposed is larger.
     """
-    made.outputs = made.activations_and_grads(given)
+    explainer.outputs = explainer.activations_and_grads(inputs)
     gradients = None
-    if made.uses_gradients:
-        sum(target(row) for target, row in zip(wanted, made.outputs, strict=True)).backward()
-        gradients = made.activations_and_grads.gradients[0].numpy()
+    if explainer.uses_gradients:
+        sum(
+            target(row) for target, row in zip(class_targets, explainer.outputs, strict=True)
+        ).backward()
+        gradients = explainer.activations_and_grads.gradients[0].numpy()
         if place.leading and not gradients.any():
             raise EvidenceError(
                 "layer", f"{place.name!r}, whose patches the answer does not depend on",
                 "a layer before the last attention", "Name it, such as layer='blocks.11.norm1'.",
             )  # fmt: skip
-    activations = made.activations_and_grads.activations[0].numpy()
+    activations = explainer.activations_and_grads.activations[0].numpy()
     smooth = False
-    seen = given.detach()
-    found = made.get_cam_image(seen, place.module, wanted, activations, gradients, smooth)
+    seen = inputs.detach()
+    maps = explainer.get_cam_image(
+        seen, place.module, class_targets, activations, gradients, smooth
+    )
     if by_sum:
         parts = activations if gradients is None else gradients * activations
         total = parts.sum(axis=1)
         total -= total.mean(axis=(1, 2), keepdims=True)
-        found = np.where((found * total).sum(axis=(1, 2), keepdims=True) < 0, -found, found)
-    return np.asarray(found, np.float32)
+        maps = np.where((maps * total).sum(axis=(1, 2), keepdims=True) < 0, -maps, maps)
+    return np.asarray(maps, np.float32)

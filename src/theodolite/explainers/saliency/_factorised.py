@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.explainers.saliency._places import Place, find_place
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, brought, stretched
+from theodolite.explainers.saliency._work import (
+    ExplanationRequest,
+    Maps,
+    enlarge_maps,
+)
+from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch
 
 
-def deep_feature_factorization(work: ExplanationRequest) -> Maps:
+def deep_feature_factorization(request: ExplanationRequest) -> Maps:
     r"""One map per picture: :math:`\sum_k d_k H_k / \sum_p H_k(p)`.
 
     The layer's output is factorised for each picture alone, :math:`A \approx W H`, after each
@@ -21,24 +26,24 @@ def deep_feature_factorization(work: ExplanationRequest) -> Maps:
     """
     import torch  # noqa: PLC0415
 
-    place = find_place(work)
+    place = find_place(request)
     maps = []
-    for number, target in enumerate(work.targets):
-        picture = work.pictures[number : number + 1]
-        given = _output(work, place, picture)
-        where, parts = _concepts(place.maps(given)[0].cpu().numpy(), work.options["concepts"])
-        drop = _drops(work, place, picture, torch.from_numpy(parts), target)
+    for number, target in enumerate(request.targets):
+        picture = request.pictures[number : number + 1]
+        output = _output(request, place, picture)
+        where, parts = _concepts(place.maps(output)[0].cpu().numpy(), request.options["concepts"])
+        drop = _drops(request, place, picture, torch.from_numpy(parts), target)
         mass = where.sum(axis=(1, 2), keepdims=True)
         share = np.divide(where, mass, out=np.zeros_like(where), where=mass > 0)
         maps.append(np.tensordot(drop, share, axes=1))
-    found = torch.from_numpy(np.asarray(maps, np.float32))
-    return stretched(found, *work.pictures.shape[2:])
+    small_maps = torch.from_numpy(np.asarray(maps, np.float32))
+    return enlarge_maps(small_maps, *request.pictures.shape[2:])
 
 
 def _concepts(activations: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
     """Where each concept is, and the part of the layer's output that it makes up."""
     name = "pytorch_grad_cam.feature_factorization.deep_feature_factorization"
-    library = brought(name, "deep_feature_factorization")
+    library = require(name, "deep_feature_factorization", "explain")
     with warnings.catch_warnings():
         # 200 rounds are the library's choice; it keeps what was reached by then
         warnings.filterwarnings("ignore", message="Maximum number of iterations")
@@ -48,21 +53,23 @@ def _concepts(activations: np.ndarray, number: int) -> tuple[np.ndarray, np.ndar
     return where[0].astype(np.float64), parts.astype(np.float32)
 
 
-def _output(work: ExplanationRequest, place: Place, picture: "torch.Tensor") -> "torch.Tensor":
+def _output(request: ExplanationRequest, place: Place, picture: "torch.Tensor") -> "torch.Tensor":
     import torch  # noqa: PLC0415
 
-    kept: list[Any] = []
-    hook = place.module.register_forward_hook(lambda *given: kept.append(given[2].clone()))
+    outputs: list[Any] = []
+    hook = place.module.register_forward_hook(
+        lambda *arguments: outputs.append(arguments[2].clone())
+    )
     try:
         with torch.no_grad():
-            work.network(picture)
+            request.network(picture)
     finally:
         hook.remove()
-    return kept[0]  # type: ignore[no-any-return]
+    return outputs[0]  # type: ignore[no-any-return]
 
 
 def _drops(
-    work: ExplanationRequest,
+    request: ExplanationRequest,
     place: Place,
     picture: "torch.Tensor",
     parts: "torch.Tensor",
@@ -71,11 +78,13 @@ def _drops(
     """By how much the logit drops without each part."""
     import torch  # noqa: PLC0415
 
-    taken = place.laid_back(torch.cat([torch.zeros_like(parts[:1]), parts])).to(picture.device)
-    hook = place.module.register_forward_hook(lambda *given: given[2] - taken)
+    taken = place.to_output_layout(torch.cat([torch.zeros_like(parts[:1]), parts])).to(
+        picture.device
+    )
+    hook = place.module.register_forward_hook(lambda *arguments: arguments[2] - taken)
     try:
         with torch.no_grad():
-            logits = work.network(picture.expand(len(taken), -1, -1, -1))[:, target]
+            logits = request.network(picture.expand(len(taken), -1, -1, -1))[:, target]
     finally:
         hook.remove()
     return np.asarray((logits[0] - logits[1:]).cpu().numpy(), np.float64)

@@ -8,35 +8,37 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
-    brought,
-    checked,
+    check_network,
     quietly,
 )
+from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch
 
 
-def full_grad(work: ExplanationRequest) -> Maps:
+def full_grad(request: ExplanationRequest) -> Maps:
     """One map per picture, from 0 to 1: the library stretches each part and the sum."""
     import torch  # noqa: PLC0415
 
-    library = brought("pytorch_grad_cam", "full_grad")
-    checked(work)
-    _plain_norms(work)
-    order = _order(work)
-    step, parts = work.options["batch"], []
+    library = require("pytorch_grad_cam", "full_grad", "explain")
+    check_network(request)
+    _plain_norms(request)
+    order = _order(request)
+    step, parts = request.options["batch"], []
     target = library.utils.model_targets.ClassifierOutputTarget
-    for start in range(0, len(work.pictures), step):
-        made = library.FullGrad(work.network, [])
+    for start in range(0, len(request.pictures), step):
+        explainer = library.FullGrad(request.network, [])
         # the library pairs biases in the order of definition with gradients in that of use
-        made.bias_data = [made.bias_data[number] for number in order]
-        wanted = [target(one) for one in work.targets[start : start + step]]
+        explainer.bias_data = [explainer.bias_data[number] for number in order]
+        class_targets = [
+            target(class_index) for class_index in request.targets[start : start + step]
+        ]
         try:
             with torch.enable_grad(), quietly():
-                maps = made(work.pictures[start : start + step], wanted)
+                maps = explainer(request.pictures[start : start + step], class_targets)
         finally:
-            made.activations_and_grads.release()
+            explainer.activations_and_grads.release()
         parts.append(np.asarray(maps, np.float32))
     return np.concatenate(parts)
 
@@ -49,12 +51,12 @@ def _biased(network: "torch.nn.Module") -> list["torch.nn.Module"]:
     return [m for m in network.modules() if type(m) in kinds and m.bias is not None]
 
 
-def _order(work: ExplanationRequest) -> list[int]:
+def _order(request: ExplanationRequest) -> list[int]:
     """The numbers of the layers with a bias, in the order in which they are used."""
     import torch  # noqa: PLC0415
 
-    layers = _biased(work.network)
-    everything = [m for m in work.network.modules() if torch.is_tensor(getattr(m, "bias", None))]
+    layers = _biased(request.network)
+    everything = [m for m in request.network.modules() if torch.is_tensor(getattr(m, "bias", None))]
     if not layers or len(layers) < len(everything) / 2:
         raise EvidenceError(
             "full_grad", f"{len(layers)} convolutions and batch norms among {len(everything)} "
@@ -70,7 +72,7 @@ def _order(work: ExplanationRequest) -> list[int]:
     ]
     try:
         with torch.no_grad():
-            work.network(work.pictures[:1])
+            request.network(request.pictures[:1])
     finally:
         for hook in hooks:
             hook.remove()
@@ -81,17 +83,17 @@ def _order(work: ExplanationRequest) -> list[int]:
     return used
 
 
-def _plain_norms(work: ExplanationRequest) -> None:
+def _plain_norms(request: ExplanationRequest) -> None:
     """Take timm's batch norms apart: the library overlooks a norm that has its activation in it."""
     import torch  # noqa: PLC0415
 
     with torch.no_grad():
-        before = work.network(work.pictures[:1])
-        for module in list(work.network.modules()):
+        before = request.network(request.pictures[:1])
+        for module in list(request.network.modules()):
             for name, child in list(module.named_children()):
                 if isinstance(child, torch.nn.BatchNorm2d) and hasattr(child, "act"):
                     setattr(module, name, _apart(child))
-        if not torch.allclose(work.network(work.pictures[:1]), before, rtol=1e-4, atol=1e-5):
+        if not torch.allclose(request.network(request.pictures[:1]), before, rtol=1e-4, atol=1e-5):
             raise EvidenceError(
                 "full_grad", "batch norms that do more than a norm and an activation", "plain ones"
             )

@@ -8,91 +8,96 @@ from theodolite.errors import EvidenceError
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
-    brought,
     cells,
-    checked,
+    check_network,
     scorer,
     seeded,
 )
+from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch
 
 
-def saliency(work: ExplanationRequest) -> Maps:
+def saliency(request: ExplanationRequest) -> Maps:
     """How steep the logit is: the absolute gradient, its largest channel."""
     import torch  # noqa: PLC0415
 
-    checked(work)
-    method = brought("captum.attr", "saliency").Saliency(work.network)
-    step, parts = work.options["batch"], []
-    for start in range(0, len(work.pictures), step):
-        given = work.pictures[start : start + step].clone().requires_grad_()
+    check_network(request)
+    method = require("captum.attr", "saliency", "explain").Saliency(request.network)
+    step, parts = request.options["batch"], []
+    for start in range(0, len(request.pictures), step):
+        pictures = request.pictures[start : start + step].clone().requires_grad_()
         with torch.enable_grad():
-            found = method.attribute(given, target=list(work.targets[start : start + step]))
-        parts.append(_joined(found, work))
+            attributions = method.attribute(
+                pictures, target=list(request.targets[start : start + step])
+            )
+        parts.append(_joined(attributions, request))
     return np.concatenate(parts)
 
 
-def integrated_gradients(work: ExplanationRequest) -> Maps:
+def integrated_gradients(request: ExplanationRequest) -> Maps:
     """The gradient along the line from the baseline, times how far the picture is from it."""
     import torch  # noqa: PLC0415
 
-    checked(work)
-    method = brought("captum.attr", "integrated_gradients").IntegratedGradients(work.network)
+    check_network(request)
+    method = require("captum.attr", "integrated_gradients", "explain").IntegratedGradients(
+        request.network
+    )
     parts = []
-    for picture, target in _one_by_one(work):
+    for picture, target in _one_by_one(request):
         with torch.enable_grad():
-            found = method.attribute(
-                picture, baselines=float(work.options["baseline"]), target=target,
-                n_steps=work.options["steps"], internal_batch_size=work.options["batch"],
+            attributions = method.attribute(
+                picture, baselines=float(request.options["baseline"]), target=target,
+                n_steps=request.options["steps"], internal_batch_size=request.options["batch"],
             )  # fmt: skip
-        parts.append(_joined(found, work))
+        parts.append(_joined(attributions, request))
     return np.concatenate(parts)
 
 
-def gradient_shap(work: ExplanationRequest) -> Maps:
+def gradient_shap(request: ExplanationRequest) -> Maps:
     """Integrated gradients at random points of the line, from a picture with noise."""
     import torch  # noqa: PLC0415
 
-    checked(work)
-    method = brought("captum.attr", "gradient_shap").GradientShap(work.network)
+    check_network(request)
+    method = require("captum.attr", "gradient_shap", "explain").GradientShap(request.network)
     parts = []
-    for picture, target in _one_by_one(work):
-        baseline = torch.full_like(picture, float(work.options["baseline"]))
-        with torch.enable_grad(), seeded(work.seed):
-            found = method.attribute(
-                picture, baselines=baseline, target=target, n_samples=work.options["samples"],
-                stdevs=float(work.options["noise"]),
+    for picture, target in _one_by_one(request):
+        baseline = torch.full_like(picture, float(request.options["baseline"]))
+        with torch.enable_grad(), seeded(request.seed):
+            attributions = method.attribute(
+                picture, baselines=baseline, target=target, n_samples=request.options["samples"],
+                stdevs=float(request.options["noise"]),
             )  # fmt: skip
-        parts.append(_joined(found, work))
+        parts.append(_joined(attributions, request))
     return np.concatenate(parts)
 
 
-def occlusion(work: ExplanationRequest) -> Maps:
+def occlusion(request: ExplanationRequest) -> Maps:
     """By how much the score drops when a window is covered; the mean over windows at a pixel."""
     import torch  # noqa: PLC0415
 
-    checked(work)
-    method = brought("captum.attr", "occlusion").Occlusion(scorer(work))
-    window, stride = _windows(work)
+    check_network(request)
+    method = require("captum.attr", "occlusion", "explain").Occlusion(scorer(request))
+    window, stride = _windows(request)
     parts = []
-    for picture, target in _one_by_one(work):
+    for picture, target in _one_by_one(request):
         with torch.no_grad():
-            found = method.attribute(
+            attributions = method.attribute(
                 picture, sliding_window_shapes=(3, window, window), strides=(3, stride, stride),
-                baselines=float(work.options["baseline"]), target=target,
-                perturbations_per_eval=work.options["batch"],
+                baselines=float(request.options["baseline"]), target=target,
+                perturbations_per_eval=request.options["batch"],
             )  # fmt: skip
-        parts.append(found[:, 0].cpu().numpy())  # the channels are covered together: all alike
+        # the channels are covered together: all alike
+        parts.append(attributions[:, 0].cpu().numpy())
     return np.concatenate(parts).astype(np.float32)
 
 
-def _windows(work: ExplanationRequest) -> tuple[int, int]:
+def _windows(request: ExplanationRequest) -> tuple[int, int]:
     """How large a window is, and how far it moves: by default a seventh of a side, and half."""
-    shorter = min(work.pictures.shape[2:])
-    window = work.options["window"] or max(shorter // 7, 1)
-    stride = work.options["stride"] or max(window // 2, 1)
+    shorter = min(request.pictures.shape[2:])
+    window = request.options["window"] or max(shorter // 7, 1)
+    stride = request.options["stride"] or max(window // 2, 1)
     if not stride <= window <= shorter:
         raise EvidenceError(
             "occlusion", f"a window of {window} and a stride of {stride}",
@@ -101,35 +106,36 @@ def _windows(work: ExplanationRequest) -> tuple[int, int]:
     return window, stride
 
 
-def kernel_shap(work: ExplanationRequest) -> Maps:
+def kernel_shap(request: ExplanationRequest) -> Maps:
     """Shapley values of the cells of a grid, estimated by a weighted linear fit."""
     import torch  # noqa: PLC0415
 
-    checked(work)
-    method = brought("captum.attr", "kernel_shap").KernelShap(scorer(work))
-    rows, columns = work.pictures.shape[2:]
-    grid = torch.from_numpy(cells(rows, columns, work.options["cells"]))
+    check_network(request)
+    method = require("captum.attr", "kernel_shap", "explain").KernelShap(scorer(request))
+    rows, columns = request.pictures.shape[2:]
+    grid = torch.from_numpy(cells(rows, columns, request.options["cells"]))
     parts = []
-    for picture, target in _one_by_one(work):
-        with torch.no_grad(), seeded(work.seed):
-            found = method.attribute(
-                picture, baselines=float(work.options["baseline"]), target=target,
+    for picture, target in _one_by_one(request):
+        with torch.no_grad(), seeded(request.seed):
+            attributions = method.attribute(
+                picture, baselines=float(request.options["baseline"]), target=target,
                 feature_mask=grid[None, None].to(picture.device),
-                n_samples=work.options["samples"], perturbations_per_eval=work.options["batch"],
+                n_samples=request.options["samples"],
+                perturbations_per_eval=request.options["batch"],
             )  # fmt: skip
-        parts.append(found[:, 0].cpu().numpy())
+        parts.append(attributions[:, 0].cpu().numpy())
     return np.concatenate(parts).astype(np.float32)
 
 
-def _one_by_one(work: ExplanationRequest) -> "list[tuple[torch.Tensor, int]]":
+def _one_by_one(request: ExplanationRequest) -> "list[tuple[torch.Tensor, int]]":
     """Each picture alone, so that its map does not depend on the others."""
-    return [(work.pictures[i : i + 1], target) for i, target in enumerate(work.targets)]
+    return [(request.pictures[i : i + 1], target) for i, target in enumerate(request.targets)]
 
 
-def _joined(found: "torch.Tensor", work: ExplanationRequest) -> Maps:
+def _joined(attributions: "torch.Tensor", request: ExplanationRequest) -> Maps:
     """One number per pixel: the sum of its channels, or the one that is largest in size."""
-    values = found.detach().cpu().numpy()
-    if work.options["channels"] == "sum":
+    values = attributions.detach().cpu().numpy()
+    if request.options["channels"] == "sum":
         return np.asarray(values.sum(axis=1, dtype=np.float64), np.float32)
     largest = np.abs(values).argmax(axis=1)[:, None]
     return np.asarray(np.take_along_axis(values, largest, axis=1)[:, 0], np.float32)

@@ -7,13 +7,13 @@ import numpy as np
 from theodolite.explainers.saliency._work import (
     ExplanationRequest,
     Maps,
-    brought,
     cells,
-    checked,
+    check_network,
     quietly,
     scorer,
     seeded,
 )
+from theodolite.io.optional import require
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "quickshift": {"kernel_size": 4, "max_dist": 200, "ratio": 0.2},  # the library's own
@@ -22,51 +22,51 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def lime(work: ExplanationRequest) -> Maps:
+def lime(request: ExplanationRequest) -> Maps:
     """The weight of the segment that a pixel is in; or only the marks of the strongest."""
-    checked(work)
+    check_network(request)
     maps = [
-        _one(work, picture.cpu().numpy().transpose(1, 2, 0), target)
-        for picture, target in zip(work.pictures, work.targets, strict=True)
+        _explain_picture(request, picture.cpu().numpy().transpose(1, 2, 0), target)
+        for picture, target in zip(request.pictures, request.targets, strict=True)
     ]
     return np.stack(maps).astype(np.float32)
 
 
-def _one(work: ExplanationRequest, picture: np.ndarray, target: int) -> np.ndarray:
-    library = brought("lime.lime_image", "lime")
-    options = work.options
+def _explain_picture(request: ExplanationRequest, picture: np.ndarray, target: int) -> np.ndarray:
+    library = require("lime.lime_image", "lime", "explain")
+    options = request.options
     explainer = library.LimeImageExplainer(
-        kernel_width=options["kernel_width"], random_state=work.seed
+        kernel_width=options["kernel_width"], random_state=request.seed
     )
-    with seeded(work.seed), quietly():
-        found = explainer.explain_instance(
+    with seeded(request.seed), quietly():
+        explanation = explainer.explain_instance(
             picture.astype(np.float64),  # segments are filled with means: not of whole numbers
-            _classifier(work), labels=(target,), top_labels=None,
+            _classifier(request), labels=(target,), top_labels=None,
             num_features=options["num_features"], num_samples=options["num_samples"],
-            batch_size=options["batch"], random_seed=work.seed,
+            batch_size=options["batch"], random_seed=request.seed,
             hide_color=None if options["hidden"] == "mean" else 0,
             segmentation_fn=lambda _: _segments(picture, options),
         )  # fmt: skip
     if options["top"] is not None:
-        _, marks = found.get_image_and_mask(
+        _, marks = explanation.get_image_and_mask(
             target, positive_only=False, num_features=options["top"]
         )
         return np.asarray(marks)
-    weights = np.zeros(int(found.segments.max()) + 1)
-    for segment, weight in found.local_exp[target]:
+    weights = np.zeros(int(explanation.segments.max()) + 1)
+    for segment, weight in explanation.local_exp[target]:
         weights[segment] = weight
-    return np.asarray(weights[found.segments])
+    return np.asarray(weights[explanation.segments])
 
 
-def _classifier(work: ExplanationRequest) -> Any:
+def _classifier(request: ExplanationRequest) -> Any:
     import torch  # noqa: PLC0415
 
-    scores = scorer(work)
+    scores = scorer(request)
 
     def classify(pictures: np.ndarray) -> np.ndarray:
-        given = torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), np.float32))
+        batch = torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), np.float32))
         with torch.no_grad():
-            return np.asarray(scores(given.to(work.pictures.device)).cpu().numpy())
+            return np.asarray(scores(batch.to(request.pictures.device)).cpu().numpy())
 
     return classify
 
@@ -78,8 +78,8 @@ def _segments(picture: np.ndarray, options: Any) -> np.ndarray:
         return cells(picture.shape[0], picture.shape[1], options["cells"])
     # these look at colours, from 0 to 1; the network's own numbers may be anything
     low, high = picture.min(), picture.max()
-    shown = (picture - low) / (high - low if high > low else 1)
-    algorithm = getattr(brought("skimage.segmentation", "lime"), name)
-    drawn = np.asarray(algorithm(shown.astype(np.float64), **SETTINGS[name]))
-    _, numbers = np.unique(drawn, return_inverse=True)
+    colours = (picture - low) / (high - low if high > low else 1)
+    algorithm = getattr(require("skimage.segmentation", "lime", "explain"), name)
+    labels = np.asarray(algorithm(colours.astype(np.float64), **SETTINGS[name]))
+    _, numbers = np.unique(labels, return_inverse=True)
     return np.asarray(numbers.reshape(picture.shape[:2]))

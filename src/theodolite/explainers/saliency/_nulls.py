@@ -7,36 +7,36 @@ import numpy as np
 from theodolite.explainers.saliency._work import ExplanationRequest, Maps
 
 
-def random(work: ExplanationRequest) -> Maps:
+def random(request: ExplanationRequest) -> Maps:
     """Uniform noise, of the picture and the seed: another picture has other noise."""
-    rows, columns = work.pictures.shape[2:]
+    rows, columns = request.pictures.shape[2:]
     maps = [
-        np.random.default_rng([work.seed, zlib.crc32(picture.cpu().numpy().tobytes())]).random(
+        np.random.default_rng([request.seed, zlib.crc32(picture.cpu().numpy().tobytes())]).random(
             (rows, columns), dtype=np.float32
         )
-        for picture in work.pictures
+        for picture in request.pictures
     ]
     return np.stack(maps)
 
 
-def smooth_random(work: ExplanationRequest) -> Maps:
+def smooth_random(request: ExplanationRequest) -> Maps:
     """Broad random hills: noise that filling in from the neighbours does not undo."""
     from PIL import Image  # noqa: PLC0415
 
-    rows, columns = work.pictures.shape[2:]
-    cells = work.options["cells"]
+    rows, columns = request.pictures.shape[2:]
+    cells = request.options["cells"]
     maps = []
-    for picture in work.pictures:
-        own = np.random.default_rng([work.seed, 1, zlib.crc32(picture.cpu().numpy().tobytes())])
+    for picture in request.pictures:
+        own = np.random.default_rng([request.seed, 1, zlib.crc32(picture.cpu().numpy().tobytes())])
         coarse = Image.fromarray(own.random((cells, cells), dtype=np.float32))
         maps.append(np.asarray(coarse.resize((columns, rows), Image.Resampling.BILINEAR)))
     return np.stack(maps).astype(np.float32)
 
 
-def centre(work: ExplanationRequest) -> Maps:
+def centre(request: ExplanationRequest) -> Maps:
     """A bell in the middle: where photographers put things."""
-    rows, columns = work.pictures.shape[2:]
+    rows, columns = request.pictures.shape[2:]
     down, across = ((np.arange(size) + 0.5) / size - 0.5 for size in (rows, columns))
-    width = work.options["width"]
+    width = request.options["width"]
     bell = np.exp(-(down[:, None] ** 2 + across**2) / (2 * width**2))
-    return np.repeat(bell[None].astype(np.float32), len(work.pictures), axis=0)
+    return np.repeat(bell[None].astype(np.float32), len(request.pictures), axis=0)

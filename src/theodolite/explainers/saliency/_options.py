@@ -58,11 +58,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 from the picture."""
 
 
-def checked_options(method: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def checked_options(method: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
     """All options of a method: those given, the others by default."""
     known = OPTIONS[method]
     chosen = {name: default[0] if _words(default) else default for name, default in known.items()}
-    for name, value in (given or {}).items():
+    for name, value in (options or {}).items():
         if name not in known:
             listed = ", ".join(known) or "none at all"
             raise EvidenceError(f"options of {method}", repr(name), f"some of: {listed}")

@@ -28,35 +28,37 @@ class Place:
     """The axis of the channels."""
     grid: tuple[int, int]
 
-    def maps(self, given: "torch.Tensor") -> "torch.Tensor":
+    def maps(self, output: "torch.Tensor") -> "torch.Tensor":
         """(samples, channels, rows, columns), copied: later layers may write over the output."""
         if self.leading is not None:
-            given = given[:, self.leading :].reshape(len(given), *self.grid, -1)
-        return given.movedim(-1, 1).clone() if self.channels == -1 else given.clone()
+            output = output[:, self.leading :].reshape(len(output), *self.grid, -1)
+        return output.movedim(-1, 1).clone() if self.channels == -1 else output.clone()
 
-    def laid_back(self, maps: "torch.Tensor") -> "torch.Tensor":
+    def to_output_layout(self, maps: "torch.Tensor") -> "torch.Tensor":
         """Maps in the layout of the layer's output, with 0 at tokens that are not patches."""
         import torch  # noqa: PLC0415
 
-        given = maps.movedim(1, -1) if self.channels == -1 else maps
+        output = maps.movedim(1, -1) if self.channels == -1 else maps
         if self.leading is None:
-            return given
-        patches = given.flatten(1, 2)
+            return output
+        patches = output.flatten(1, 2)
         before = patches.new_zeros((len(patches), self.leading, patches.shape[2]))
         return torch.cat([before, patches], dim=1)
 
 
-def find_place(work: ExplanationRequest) -> Place:
+def find_place(request: ExplanationRequest) -> Place:
     """The layer that was named, else the last with places; found by one pass of one picture."""
-    rows, columns = work.pictures.shape[2:]
-    seen = _seen(work)
-    name = work.layer if work.layer is not None else _last(seen, rows / columns)
-    found = [(module, shape) for known, module, shape in seen if known == name]
-    if len(found) != 1:
+    rows, columns = request.pictures.shape[2:]
+    seen = _seen(request)
+    name = request.layer if request.layer is not None else _last(seen, rows / columns)
+    matches = [(module, shape) for known, module, shape in seen if known == name]
+    if len(matches) != 1:
         raise EvidenceError(
-            "layer", f"{name!r}, called {len(found)} times in one pass", "a layer that is used once"
+            "layer",
+            f"{name!r}, called {len(matches)} times in one pass",
+            "a layer that is used once",
         )
-    module, shape = found[0]
+    module, shape = matches[0]
     if len(shape) == 4:
         channels = _channel_axis(shape, rows / columns)
         return Place(name, module, None, channels, shape[1:3] if channels == -1 else shape[2:])
@@ -66,32 +68,32 @@ def find_place(work: ExplanationRequest) -> Place:
             "(samples, channels, rows, columns) or (samples, tokens, channels)",
             "Name a layer before the pooling.",
         )  # fmt: skip
-    leading, *grid = token_grid(shape[1], _grid(seen, shape[1], work))
+    leading, *grid = token_grid(shape[1], _grid(seen, shape[1], request))
     return Place(name, module, leading, -1, (grid[0], grid[1]))
 
 
-def _seen(work: ExplanationRequest) -> Seen:
+def _seen(request: ExplanationRequest) -> Seen:
     """Every layer that was called, in the order in which they ended, and its output's shape."""
     import torch  # noqa: PLC0415
 
-    if work.layer is not None:
-        _exists(work.network, work.layer)
+    if request.layer is not None:
+        _exists(request.network, request.layer)
     seen: Seen = []
 
     def note(name: str) -> Any:
-        def hook(module: "torch.nn.Module", _: Any, given: Any) -> None:
-            seen.append((name, module, tuple(given.shape) if torch.is_tensor(given) else ()))
+        def hook(module: "torch.nn.Module", _: Any, output: Any) -> None:
+            seen.append((name, module, tuple(output.shape) if torch.is_tensor(output) else ()))
 
         return hook
 
     hooks = [
         module.register_forward_hook(note(name))
-        for name, module in work.network.named_modules()
+        for name, module in request.network.named_modules()
         if name
     ]
     try:
         with torch.no_grad():
-            fits(work.network(work.pictures[:1]), work.targets)
+            fits(request.network(request.pictures[:1]), request.targets)
     finally:
         for hook in hooks:
             hook.remove()
@@ -144,7 +146,7 @@ def _channel_axis(shape: tuple[int, ...], aspect: float) -> int:
     return -1 if last and not first else 1
 
 
-def _grid(seen: Seen, tokens: int, work: ExplanationRequest) -> tuple[int, int] | None:
+def _grid(seen: Seen, tokens: int, request: ExplanationRequest) -> tuple[int, int] | None:
     """Rows and columns of the patches: those of the convolution that cut the picture up."""
     import torch  # noqa: PLC0415
 
@@ -155,13 +157,13 @@ def _grid(seen: Seen, tokens: int, work: ExplanationRequest) -> tuple[int, int] 
         and len(shape) == 4
         and 0 <= tokens - shape[2] * shape[3] <= MOST_LEADING
     ]
-    if work.grid is not None:
-        if cut and work.grid != cut[0]:
+    if request.grid is not None:
+        if cut and request.grid != cut[0]:
             raise EvidenceError(
-                "grid", f"{work.grid}", f"{cut[0]}, the patches that the picture is cut into"
+                "grid", f"{request.grid}", f"{cut[0]}, the patches that the picture is cut into"
             )
-        return work.grid
-    if not cut and work.pictures.shape[2] != work.pictures.shape[3]:
+        return request.grid
+    if not cut and request.pictures.shape[2] != request.pictures.shape[3]:
         raise EvidenceError(
             "grid", f"{tokens} tokens of a picture that is not a square", "the patches' layout",
             "Pass grid=(rows, columns) of the patches.",

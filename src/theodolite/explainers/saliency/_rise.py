@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theodolite.errors import EvidenceError
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, checked, scorer
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, check_network, scorer
 
 if TYPE_CHECKING:
     import torch
 
 
-def rise(work: ExplanationRequest) -> Maps:
+def rise(request: ExplanationRequest) -> Maps:
     r"""One map per picture: :math:`\frac{1}{N p} \sum_i f(x \odot M_i)\, M_i`.
 
     A mask :math:`M_i` is a coarse grid of cells, each kept with probability :math:`p`, stretched to
@@ -20,42 +20,46 @@ def rise(work: ExplanationRequest) -> Maps:
     """
     import torch  # noqa: PLC0415
 
-    if not work.options["keep"] < 1:
-        raise EvidenceError("option keep of rise", f"{work.options['keep']}", "between 0 and 1")
-    checked(work)
-    scores, step = scorer(work), work.options["batch"]
-    total, keep, base = work.options["masks"], work.options["keep"], work.options["baseline"]
-    maps = torch.zeros(work.pictures.shape[0], *work.pictures.shape[2:], dtype=torch.float64)
-    grids, shifts = _drawn(work)
+    if not request.options["keep"] < 1:
+        raise EvidenceError("option keep of rise", f"{request.options['keep']}", "between 0 and 1")
+    check_network(request)
+    scores, step = scorer(request), request.options["batch"]
+    total, keep, base = (
+        request.options["masks"],
+        request.options["keep"],
+        request.options["baseline"],
+    )
+    maps = torch.zeros(request.pictures.shape[0], *request.pictures.shape[2:], dtype=torch.float64)
+    grids, shifts = _draw_grids(request)
     with torch.no_grad():
         for start in range(0, total, step):
-            masks = _masks(grids[start : start + step], shifts[start : start + step], work)
-            masks = masks.to(work.pictures.device)
-            for number, target in enumerate(work.targets):
-                seen = base + (work.pictures[number] - base) * masks
+            masks = _masks(grids[start : start + step], shifts[start : start + step], request)
+            masks = masks.to(request.pictures.device)
+            for number, target in enumerate(request.targets):
+                seen = base + (request.pictures[number] - base) * masks
                 value = scores(seen)[:, target]
                 maps[number] += (value[:, None, None] * masks[:, 0]).sum(dim=0).cpu()
     return np.asarray((maps / (total * keep)).numpy(), np.float32)
 
 
-def _drawn(work: ExplanationRequest) -> tuple["torch.Tensor", "torch.Tensor"]:
+def _draw_grids(request: ExplanationRequest) -> tuple["torch.Tensor", "torch.Tensor"]:
     """All coarse masks and their shifts (as shares of a cell), however they are batched later."""
     import torch  # noqa: PLC0415
 
-    chance = torch.Generator().manual_seed(work.seed)
-    number, side = work.options["masks"], work.options["cells"]
-    kept = torch.rand(number, 1, side + 1, side + 1, generator=chance) < work.options["keep"]
-    return kept.float(), torch.rand(number, 2, generator=chance)
+    chance = torch.Generator().manual_seed(request.seed)
+    number, side = request.options["masks"], request.options["cells"]
+    grids = torch.rand(number, 1, side + 1, side + 1, generator=chance) < request.options["keep"]
+    return grids.float(), torch.rand(number, 2, generator=chance)
 
 
 def _masks(
-    grids: "torch.Tensor", shifts: "torch.Tensor", work: ExplanationRequest
+    grids: "torch.Tensor", shifts: "torch.Tensor", request: ExplanationRequest
 ) -> "torch.Tensor":
     """Soft masks at the picture's size."""
     import torch  # noqa: PLC0415
 
-    rows, columns = work.pictures.shape[2:]
-    side = work.options["cells"]
+    rows, columns = request.pictures.shape[2:]
+    side = request.options["cells"]
     cell = (-(-rows // side), -(-columns // side))
     large = torch.nn.functional.interpolate(
         grids, ((side + 1) * cell[0], (side + 1) * cell[1]), mode="bilinear", align_corners=False

@@ -6,7 +6,6 @@ import importlib
 import io
 import random
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -70,19 +69,6 @@ def _unhooked(copied: "torch.nn.Module") -> None:
             getattr(module, name).clear()
 
 
-def brought(module: str, method: str, extra: str = "explain") -> Any:
-    """A library's module, or what to install."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # deprecations inside other people's packages
-            return importlib.import_module(module)
-    except ImportError as error:
-        package = module.split(".")[0]
-        raise EvidenceError(
-            method, f"no {package}", "it", f"Install it: pip install 'theodolite[{extra}]'."
-        ) from error
-
-
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Libraries draw from the global generators: seed these, and leave them as they were."""
@@ -121,32 +107,32 @@ def fits(output: Any, targets: tuple[int, ...]) -> None:
     """Refuse a network that gives no row of class scores, and classes that it does not have."""
     shape = tuple(getattr(output, "shape", ()))
     if len(shape) != 2:
-        came = f"shape {shape}" if shape else type(output).__name__
-        raise EvidenceError("network", came, "one row of class scores per picture")
+        got = f"shape {shape}" if shape else type(output).__name__
+        raise EvidenceError("network", got, "one row of class scores per picture")
     wrong = [target for target in targets if not 0 <= target < shape[1]]
     if wrong:
         raise EvidenceError("targets", f"class {wrong[0]}", f"0 to {shape[1] - 1}")
 
 
-def checked(work: ExplanationRequest) -> None:
+def check_network(request: ExplanationRequest) -> None:
     """One pass of one picture, to refuse early what would fail late."""
     import torch  # noqa: PLC0415
 
     with torch.no_grad():
-        fits(work.network(work.pictures[:1]), work.targets)
+        fits(request.network(request.pictures[:1]), request.targets)
 
 
 Scores = Callable[["torch.Tensor"], "torch.Tensor"]
 
 
-def scorer(work: ExplanationRequest) -> Scores:
+def scorer(request: ExplanationRequest) -> Scores:
     """Pictures to class scores: probabilities or logits, as the method's options say."""
-    if work.options["score"] == "logit":
-        return lambda pictures: work.network(pictures)
-    return lambda pictures: work.network(pictures).softmax(dim=1)
+    if request.options["score"] == "logit":
+        return lambda pictures: request.network(pictures)
+    return lambda pictures: request.network(pictures).softmax(dim=1)
 
 
-def stretched(maps: "torch.Tensor", rows: int, columns: int) -> Maps:
+def enlarge_maps(maps: "torch.Tensor", rows: int, columns: int) -> Maps:
     """Maps at the size of the picture, bilinear."""
     import torch  # noqa: PLC0415
 

@@ -31,8 +31,9 @@ from theodolite.explainers.saliency._options import OPTIONS, checked_options
 from theodolite.explainers.saliency._other_table import OTHERS
 from theodolite.explainers.saliency._rise import rise
 from theodolite.explainers.saliency._shap import shap
-from theodolite.explainers.saliency._work import ExplanationRequest, Maps, brought, own_copy
+from theodolite.explainers.saliency._work import ExplanationRequest, Maps, own_copy
 from theodolite.explainers.saliency.technique import Technique
+from theodolite.io.optional import require
 
 if TYPE_CHECKING:
     import torch
@@ -96,12 +97,12 @@ class Explainer:
         first = next(self.network.parameters(), None)
         classes = tuple(int(target) for target in targets)
         with torch.inference_mode(mode=False):  # the caller may be in it, gradients cannot
-            given = torch.from_numpy(np.array(pictures, np.float32, order="C"))
-            given = given.to("cpu" if first is None else first.device)
-            work = ExplanationRequest(
-                self.network, given, classes, self.layer, self.grid, self.seed, self.options
+            batch = torch.from_numpy(np.array(pictures, np.float32, order="C"))
+            batch = batch.to("cpu" if first is None else first.device)
+            request = ExplanationRequest(
+                self.network, batch, classes, self.layer, self.grid, self.seed, self.options
             )
-            return FUNCTIONS[self.technique.name](work)
+            return FUNCTIONS[self.technique.name](request)
 
 
 def explainer(
@@ -130,7 +131,7 @@ def explainer(
         raise EvidenceError("method", repr(name), f"one of {', '.join(TECHNIQUES)}")
     technique, chosen = TECHNIQUES[name], checked_options(name, options)
     if technique.library in MODULES:
-        brought(MODULES[technique.library], name)
+        require(MODULES[technique.library], name, "explain")
     if name == "bcos":
         check_bcos(network)
     return Explainer(technique, own_copy(network), layer, grid, seed, MappingProxyType(chosen))

@@ -13,9 +13,9 @@ Ratings = Float[np.ndarray, "samples raters"]
 Scale = Float[np.ndarray, " levels"]
 
 
-def bundle(ratings: Ratings, scale: Scale, **given: Any) -> RatingEvidence:
+def bundle(ratings: Ratings, scale: Scale, **arrays: Any) -> RatingEvidence:
     """Ratings as evidence, for a score that is called as a function."""
-    return RatingEvidence(ratings=ratings, scale=scale, **given)
+    return RatingEvidence(ratings=ratings, scale=scale, **arrays)
 
 
 def quotient(part: Any, whole: Any) -> np.ndarray:
@@ -30,8 +30,8 @@ def nearest(values: Float[np.ndarray, "*n"], scale: Scale) -> Int[np.ndarray, "*
     [0, 2, 3, 4, -1]
     """
     middles = (scale[1:] + scale[:-1]) / 2
-    found = np.searchsorted(middles, values, side="right")
-    return np.asarray(np.where(np.isnan(values), -1, found))
+    positions = np.searchsorted(middles, values, side="right")
+    return np.asarray(np.where(np.isnan(values), -1, positions))
 
 
 def target(evidence: RatingEvidence, against: Aggregate, ties: Ties = "lowest") -> np.ndarray:

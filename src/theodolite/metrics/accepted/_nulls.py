@@ -22,8 +22,8 @@ def _with(evidence: RatingEvidence, **changed: Any) -> RatingEvidence:
 
 def _at_random(evidence: RatingEvidence, seed: int) -> RatingEvidence:
     ratings, scale = evidence.ratings, evidence.scale
-    drawn = uniform(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
-    answers = scale[(drawn * len(scale)).astype(np.int64)]
+    draws = uniform(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
+    answers = scale[(draws * len(scale)).astype(np.int64)]
     return _with(evidence, ratings=np.where(np.isnan(ratings), np.nan, answers))
 
 
@@ -44,8 +44,8 @@ def _dealt_out(
     ratings = evidence.ratings
     up_to = np.cumsum(sums["answers"], axis=1)
     up_to /= np.maximum(up_to[:, -1:], 1.0)
-    drawn = uniform(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
-    level = (drawn[:, :, None] >= up_to[None, :, :-1]).sum(axis=2)
+    draws = uniform(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
+    level = (draws[:, :, None] >= up_to[None, :, :-1]).sum(axis=2)
     return _with(evidence, ratings=np.where(np.isnan(ratings), np.nan, evidence.scale[level]))
 
 
@@ -106,6 +106,6 @@ OTHER_PREDICTION = NullModel(
 )
 
 
-def of_all(baseline: NullModel) -> NullModel:
+def of_all(null: NullModel) -> NullModel:
     """The same for a score that has all samples at once, and so needs no sums beforehand."""
-    return replace(baseline, sums=None, make=baseline.made)
+    return replace(null, sums=None, make=null.made)

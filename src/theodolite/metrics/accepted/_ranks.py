@@ -28,11 +28,11 @@ def spearman(
     both, pair = np.unique(of_x * (int(of_y.max()) + 1) + of_y, return_inverse=True)
     of_x, of_y = both // (int(of_y.max()) + 1), both % (int(of_y.max()) + 1)
     step = max(BLOCK // len(x), 1)
-    found = [np.empty(0)]
+    coefficients = [np.empty(0)]
     for at in range(0, len(weights), step):
         times = _summed(np.asarray(weights[at : at + step], np.float64), pair)
-        found.append(_correlated(_ranks(of_x, times), _ranks(of_y, times), times))
-    return np.concatenate(found)
+        coefficients.append(_correlated(_ranks(of_x, times), _ranks(of_y, times), times))
+    return np.concatenate(coefficients)
 
 
 def pearson(
@@ -40,12 +40,12 @@ def pearson(
 ) -> Float[np.ndarray, " rows"]:
     """Correlation, each sample counted so many times; NaN if a side never varies."""
     step = max(BLOCK // max(len(x), 1), 1)
-    found = [np.empty(0)]
+    coefficients = [np.empty(0)]
     for at in range(0, len(weights), step):
         times = np.asarray(weights[at : at + step], np.float64)
         wide_x, wide_y = (np.broadcast_to(side, times.shape) for side in (x, y))
-        found.append(_correlated(wide_x, wide_y, times))
-    return np.concatenate(found)
+        coefficients.append(_correlated(wide_x, wide_y, times))
+    return np.concatenate(coefficients)
 
 
 def _summed(times: Rows, group: Int[np.ndarray, " samples"]) -> Float[np.ndarray, "rows groups"]:
@@ -70,5 +70,7 @@ def _correlated(x: np.ndarray, y: np.ndarray, times: np.ndarray) -> np.ndarray:
     n = times.sum(axis=1)
     x, y = (side - quotient((times * side).sum(axis=1), n)[:, None] for side in (x, y))
     spread = np.sqrt((times * x**2).sum(axis=1) * (times * y**2).sum(axis=1))
-    found = quotient((times * x * y).sum(axis=1), np.where(varies[0] & varies[1], spread, 0.0))
-    return np.asarray(np.clip(found, -1.0, 1.0))
+    coefficients = quotient(
+        (times * x * y).sum(axis=1), np.where(varies[0] & varies[1], spread, 0.0)
+    )
+    return np.asarray(np.clip(coefficients, -1.0, 1.0))

@@ -12,7 +12,7 @@ from theodolite.metrics.accepted._nulls import RANDOM_VOTES
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 
 
-def acceptance(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray, ""]:
+def acceptance(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarray, ""]:
     r"""Mean vote, with the lowest answer of the scale as 0 and the highest as 1.
 
     .. math:: \frac{1}{n} \sum_i \frac{\bar r_i - s_1}{s_k - s_1}
@@ -24,7 +24,7 @@ def acceptance(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray
         >>> acceptance(np.array([[5.0, 4.0], [3.0, np.nan]]), np.arange(1.0, 6))
         array(0.6875)
     """
-    state: Acceptance = Acceptance.of(bundle(ratings, scale, **given))
+    state: Acceptance = Acceptance.of(bundle(ratings, scale, **arrays))
     return state.value()
 
 

@@ -74,10 +74,15 @@ def correlation_table(
     if endless:
         raise EvidenceError(f"score {endless[0]!r}", "an infinite value", "finite ones, or NaN")
     rows = [
-        _row((score, question, one), (np.asarray(x, float), np.asarray(y, float)), clusters, seed)
+        _row(
+            (score, question, statistic),
+            (np.asarray(x, float), np.asarray(y, float)),
+            clusters,
+            seed,
+        )
         for question, y in votes.items()
         for score, x in scores.items()
-        for one in method
+        for statistic in method
     ]
     adjusted = corrected(np.array([row.p for row in rows]), correction)
     return tuple(replace(row, corrected_p=float(p)) for row, p in zip(rows, adjusted, strict=True))
@@ -102,9 +107,9 @@ def _row(
         error, p = _independent(r, len(np.unique(clusters[known])), names[2])
     else:
         weights = poisson_weights(clusters[known], RESAMPLES, seed)
-        drawn = _correlated(x, y, weights, names[2])
-        drawn = np.arctanh(np.clip(drawn[~np.isnan(drawn)], -FULL, FULL))
-        error = float(drawn.std(ddof=1)) if len(drawn) > 1 else 0.0
+        replicates = _correlated(x, y, weights, names[2])
+        replicates = np.arctanh(np.clip(replicates[~np.isnan(replicates)], -FULL, FULL))
+        error = float(replicates.std(ddof=1)) if len(replicates) > 1 else 0.0
         p = 2 * float(ndtr(-abs(z) / error)) if error > 0 else NAN
     half = float(ndtri((1 + LEVEL) / 2)) * error if error > 0 else NAN
     low, high = float(np.tanh(z - half)), float(np.tanh(z + half))

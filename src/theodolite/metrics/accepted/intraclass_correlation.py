@@ -15,7 +15,7 @@ Form = Literal["ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"]
 
 
 def intraclass_correlation(
-    ratings: Ratings, scale: Scale, *, form: Form = "ICC1", **given: Any
+    ratings: Ratings, scale: Scale, *, form: Form = "ICC1", **arrays: Any
 ) -> Float[np.ndarray, ""]:
     r"""Intraclass correlation :cite:p:`shrout1979intraclass`, from analyses of variance.
 
@@ -41,7 +41,7 @@ def intraclass_correlation(
         >>> round(float(intraclass_correlation(votes, np.arange(1.0, 11), form="ICC2")), 6)
         0.289764
     """
-    return IntraclassCorrelation.of(bundle(ratings, scale, **given), form=form).value()
+    return IntraclassCorrelation.of(bundle(ratings, scale, **arrays), form=form).value()
 
 
 @metric(
@@ -82,14 +82,14 @@ class IntraclassCorrelation(Additive):
         cls, evidence: RatingEvidence, weights: Weights = None, *, form: Form = "ICC1"
     ) -> "IntraclassCorrelation":
         scale = evidence.scale
-        given = ~np.isnan(evidence.ratings)
+        has_vote = ~np.isnan(evidence.ratings)
         # counted from the middle of the scale, where squares are small
-        votes = np.where(given, evidence.ratings - (scale[0] + scale[-1]) / 2, 0.0)
-        k = given.sum(axis=1).astype(float)
+        votes = np.where(has_vote, evidence.ratings - (scale[0] + scale[-1]) / 2, 0.0)
+        k = has_vote.sum(axis=1).astype(float)
         sums, squares = votes.sum(axis=1), (votes**2).sum(axis=1)
         own = sums**2 / np.maximum(k, 1.0)
         rated = (k > 0).astype(float)
-        full = given.all(axis=1)[:, None]
+        full = has_vote.all(axis=1)[:, None]
         of_all = np.where(full, np.column_stack([rated, squares, own, votes]), 0.0)
         return cls(
             any_vote=total(np.stack([rated, k, k**2, sums, squares, own], axis=1), weights),

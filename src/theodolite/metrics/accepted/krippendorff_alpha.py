@@ -16,7 +16,7 @@ Level = Literal["ordinal", "interval", "nominal"]
 
 
 def krippendorff_alpha(
-    ratings: Ratings, scale: Scale, *, level: Level = "ordinal", **given: Any
+    ratings: Ratings, scale: Scale, *, level: Level = "ordinal", **arrays: Any
 ) -> Float[np.ndarray, ""]:
     r"""Krippendorff's alpha :cite:p:`krippendorff2018content`: one minus observed over expected.
 
@@ -31,7 +31,7 @@ def krippendorff_alpha(
         >>> round(float(krippendorff_alpha(votes, np.arange(1.0, 6), level="interval")), 6)
         0.882353
     """
-    return KrippendorffAlpha.of(bundle(ratings, scale, **given)).value(level=level)
+    return KrippendorffAlpha.of(bundle(ratings, scale, **arrays)).value(level=level)
 
 
 @metric(

@@ -13,7 +13,7 @@ from theodolite.metrics.accepted._nulls import DEALT_OUT
 from theodolite.metrics.base import Additive, Card, Weights, metric
 
 
-def pairwise_agreement(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray, ""]:
+def pairwise_agreement(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarray, ""]:
     r"""Mean over pairs of raters of their quadratic kappa on what both rated.
 
     .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} O_{ij}}{\sum_{ij} w_{ij} E_{ij}}, \qquad
@@ -32,7 +32,7 @@ def pairwise_agreement(ratings: Ratings, scale: Scale, **given: Any) -> Float[np
         >>> round(float(pairwise_agreement(votes, np.arange(1.0, 6))), 6)
         0.860073
     """
-    return PairwiseAgreement.of(bundle(ratings, scale, **given)).value()
+    return PairwiseAgreement.of(bundle(ratings, scale, **arrays)).value()
 
 
 @metric(
@@ -67,16 +67,16 @@ class PairwiseAgreement(Additive):
     @classmethod
     def of(cls, evidence: RatingEvidence, weights: Weights = None) -> "PairwiseAgreement":
         place = nearest(evidence.ratings, evidence.scale)
-        given, place = place >= 0, place.astype(float)
-        rows = np.ones((1, len(given))) if weights is None else weights
+        has_vote, place = place >= 0, place.astype(float)
+        rows = np.ones((1, len(has_vote))) if weights is None else weights
         sums = [np.zeros((len(rows), 0, SUMS))]
-        for rater in range(given.shape[1] - 1):
-            rated = np.flatnonzero(given[:, rater])  # few of all, where raters are many
+        for rater in range(has_vote.shape[1] - 1):
+            rated = np.flatnonzero(has_vote[:, rater])  # few of all, where raters are many
             own = place[rated, rater, None]
-            others, there = place[rated, rater + 1 :], given[rated, rater + 1 :]
+            others, there = place[rated, rater + 1 :], has_vote[rated, rater + 1 :]
             each = pair_sums(np.broadcast_to(own, others.shape), others, there)
-            found = rows[:, rated] @ each.reshape(len(rated), others.shape[1] * SUMS)
-            sums.append(found.reshape(len(rows), others.shape[1], SUMS))
+            weighted_sums = rows[:, rated] @ each.reshape(len(rated), others.shape[1] * SUMS)
+            sums.append(weighted_sums.reshape(len(rows), others.shape[1], SUMS))
         joined = np.concatenate(sums, axis=1)
         return cls(joined[0] if weights is None else joined)
 

@@ -19,7 +19,7 @@ def predicted_rating_agreement(
     predicted: Float[np.ndarray, " samples"],
     *,
     against: Aggregate = "mode",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Quadratic kappa of the nearest answer to the prediction with the votes.
 
@@ -41,7 +41,7 @@ def predicted_rating_agreement(
         >>> round(float(found), 6)
         0.888889
     """
-    evidence = bundle(ratings, scale, predicted=predicted, **given)
+    evidence = bundle(ratings, scale, predicted=predicted, **arrays)
     return PredictedRatingAgreement.of(evidence, against=against).value()
 
 
@@ -73,8 +73,8 @@ class PredictedRatingAgreement(QuadraticKappa):
     def of(
         cls, evidence: RatingEvidence, weights: Weights = None, *, against: Aggregate = "mode"
     ) -> "PredictedRatingAgreement":
-        said = nearest(np.asarray(evidence.predicted, np.float64), evidence.scale)
+        predicted = nearest(np.asarray(evidence.predicted, np.float64), evidence.scale)
         voted = nearest(target(evidence, against), evidence.scale)
-        both = (said >= 0) & (voted >= 0)
-        each = pair_sums(said.astype(float), voted.astype(float), both)
+        both = (predicted >= 0) & (voted >= 0)
+        each = pair_sums(predicted.astype(float), voted.astype(float), both)
         return cls.by(each, (~both).astype(float), weights)

@@ -22,7 +22,7 @@ def predicted_rating_correlation(
     *,
     against: Aggregate = "mode",
     rounded: Rounded = "no",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Spearman's correlation of predictions and votes.
 
@@ -42,7 +42,7 @@ def predicted_rating_correlation(
         >>> round(float(found), 6)
         0.882716
     """
-    evidence = bundle(ratings, scale, predicted=predicted, **given)
+    evidence = bundle(ratings, scale, predicted=predicted, **arrays)
     return PredictedRatingCorrelation.of(evidence, against=against, rounded=rounded).value()
 
 
@@ -86,12 +86,14 @@ class PredictedRatingCorrelation(Pooled):
         rounded: Rounded = "no",
     ) -> Float[np.ndarray, " rows"]:
         """The correlation for each row of weights."""
-        said, voted = np.asarray(evidence.predicted, np.float64), target(evidence, against)
+        predicted, voted = np.asarray(evidence.predicted, np.float64), target(evidence, against)
         rows = np.flatnonzero(_known(evidence))
-        said, voted = said[rows], voted[rows].round(9)
+        predicted, voted = predicted[rows], voted[rows].round(9)
         if rounded == "yes":
-            said, voted = (nearest(side, evidence.scale).astype(float) for side in (said, voted))
-        return spearman(said, voted, weights[:, rows])
+            predicted, voted = (
+                nearest(side, evidence.scale).astype(float) for side in (predicted, voted)
+            )
+        return spearman(predicted, voted, weights[:, rows])
 
 
 def _known(evidence: RatingEvidence) -> Bool[np.ndarray, " samples"]:

@@ -24,7 +24,7 @@ def predicted_rating_error(
     predicted: Float[np.ndarray, " samples"],
     *,
     against: Aggregate = "mode",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Mean squared difference of prediction and votes, on the scale and not rounded.
 
@@ -42,7 +42,7 @@ def predicted_rating_error(
         >>> round(float(found), 6)
         0.437513
     """
-    evidence = bundle(ratings, scale, predicted=predicted, **given)
+    evidence = bundle(ratings, scale, predicted=predicted, **arrays)
     state: PredictedRatingError = PredictedRatingError.of(evidence, against=against)
     return state.value()
 

@@ -16,7 +16,7 @@ Own = Literal["left out", "included"]
 
 
 def rater_agreement(
-    ratings: Ratings, scale: Scale, *, own: Own = "left out", ties: Ties = "lowest", **given: Any
+    ratings: Ratings, scale: Scale, *, own: Own = "left out", ties: Ties = "lowest", **arrays: Any
 ) -> Float[np.ndarray, ""]:
     r"""Quadratic kappa of each vote with the mode of the votes on the same explanation.
 
@@ -39,7 +39,7 @@ def rater_agreement(
         >>> round(float(rater_agreement(votes, np.arange(1.0, 6))), 6)
         0.888889
     """
-    state = RaterAgreement.of(bundle(ratings, scale, **given), own=own, ties=ties)
+    state = RaterAgreement.of(bundle(ratings, scale, **arrays), own=own, ties=ties)
     return state.value()
 
 
@@ -83,13 +83,13 @@ class RaterAgreement(QuadraticKappa):
         rows = np.arange(len(ratings))
         for rater in range(ratings.shape[1]):
             place = nearest(ratings[:, rater], scale)
-            given = place >= 0
+            has_vote = place >= 0
             others = counts
             if own == "left out":
                 others = counts.copy()
-                others[rows[given], place[given]] -= 1
+                others[rows[has_vote], place[has_vote]] -= 1
             mode = nearest(modes(others, scale, ties), scale)
-            both = given & (mode >= 0)
+            both = has_vote & (mode >= 0)
             each += pair_sums(place.astype(float), mode.astype(float), both)
-            alone += given & ~both
+            alone += has_vote & ~both
         return cls.by(each, alone, weights)

@@ -12,7 +12,7 @@ from theodolite.metrics.accepted._ranks import spearman
 from theodolite.metrics.base import Card, Pooled, metric, ratio
 
 
-def rater_correlation(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.ndarray, ""]:
+def rater_correlation(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarray, ""]:
     r"""Spearman's correlation of one rater with the mean of the others, the mean over raters.
 
     .. math:: \frac1R \sum_a \mathrm{corr}\bigl(\mathrm{rank}(r_a), \mathrm{rank}(\bar r_{-a})\bigr)
@@ -28,7 +28,7 @@ def rater_correlation(ratings: Ratings, scale: Scale, **given: Any) -> Float[np.
         >>> round(float(rater_correlation(votes, np.arange(1.0, 6))), 6)
         0.587814
     """
-    return RaterCorrelation.of(bundle(ratings, scale, **given)).value()
+    return RaterCorrelation.of(bundle(ratings, scale, **arrays)).value()
 
 
 @metric(
@@ -67,14 +67,14 @@ class RaterCorrelation(Pooled):
     ) -> Float[np.ndarray, " rows"]:
         """The mean over raters, for each row of weights."""
         ratings = evidence.ratings
-        given = ~np.isnan(ratings)
-        votes, sums = given.sum(axis=1), np.where(given, ratings, 0.0).sum(axis=1)
-        found, known = np.zeros(len(weights)), np.zeros(len(weights))
+        has_vote = ~np.isnan(ratings)
+        votes, sums = has_vote.sum(axis=1), np.where(has_vote, ratings, 0.0).sum(axis=1)
+        coefficient_sum, known = np.zeros(len(weights)), np.zeros(len(weights))
         for rater in range(ratings.shape[1]):
-            rows = np.flatnonzero(given[:, rater] & (votes > 1))
+            rows = np.flatnonzero(has_vote[:, rater] & (votes > 1))
             own = ratings[rows, rater]
             others = (sums[rows] - own) / (votes[rows] - 1)
             each = spearman(own, others.round(9), weights[:, rows])
-            found += np.nan_to_num(each)
+            coefficient_sum += np.nan_to_num(each)
             known += ~np.isnan(each)
-        return ratio(found, known)
+        return ratio(coefficient_sum, known)

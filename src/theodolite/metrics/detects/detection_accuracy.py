@@ -15,7 +15,7 @@ def detection_accuracy(
     unit_pixels: Int[np.ndarray, "samples units"],
     formula_pixels: Int[np.ndarray, "samples units"],
     shared_pixels: Int[np.ndarray, "samples units"],
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, " units"]:
     r"""Of the pictures that show the formula, the share in which the unit marks a pixel of it.
 
@@ -33,7 +33,7 @@ def detection_accuracy(
         unit_pixels=unit_pixels,
         formula_pixels=formula_pixels,
         shared_pixels=shared_pixels,
-        **given,
+        **arrays,
     )
     state: DetectionAccuracy = DetectionAccuracy.of(evidence)
     return state.value()

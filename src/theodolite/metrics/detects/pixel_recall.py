@@ -15,7 +15,7 @@ def pixel_recall(
     unit_pixels: Int[np.ndarray, "samples units"],
     formula_pixels: Int[np.ndarray, "samples units"],
     shared_pixels: Int[np.ndarray, "samples units"],
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, " units"]:
     r"""Share of the formula's pixels that the unit marks.
 
@@ -32,7 +32,7 @@ def pixel_recall(
         unit_pixels=unit_pixels,
         formula_pixels=formula_pixels,
         shared_pixels=shared_pixels,
-        **given,
+        **arrays,
     )
     state: PixelRecall = PixelRecall.of(evidence)
     return state.value()

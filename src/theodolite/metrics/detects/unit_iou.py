@@ -19,7 +19,7 @@ def unit_iou(
     shared_pixels: Int[np.ndarray, "samples units"],
     *,
     denominator: Denominator = "all",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, " units"]:
     r"""Intersection over union of a unit's mask and its formula's, over all pixels of all pictures.
 
@@ -38,7 +38,7 @@ def unit_iou(
         unit_pixels=unit_pixels,
         formula_pixels=formula_pixels,
         shared_pixels=shared_pixels,
-        **given,
+        **arrays,
     )
     state: UnitIoU = UnitIoU.of(evidence, denominator=denominator)
     return state.value()

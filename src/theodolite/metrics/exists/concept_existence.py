@@ -19,9 +19,9 @@ from theodolite.metrics.shared.ranking import (
     Order,
     Population,
     RankBy,
-    asked,
     checked_top,
     importance,
+    population_mask,
     ranked,
 )
 
@@ -32,7 +32,7 @@ def concept_existence(
     *,
     top: Sequence[int] = (1, 3, 5),
     rank_by: RankBy = "contribution",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, " top"]:
     r"""Share of the first :math:`l` named concepts that are in the sample (CEM).
 
@@ -43,7 +43,7 @@ def concept_existence(
     Where presence is unknown (``known``), the pair is left out of both counts; a sample with
     nothing known is undefined. Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
 
-    ``given`` takes the other arrays of ``ConceptEvidence`` (``weights``, ``predicted``, …).
+    ``arrays`` takes the other arrays of ``ConceptEvidence`` (``weights``, ``predicted``, …).
 
     Example:
         >>> values = np.array([[0.9, 0.2, 0.5], [0.1, 0.8, 0.3]])
@@ -51,7 +51,7 @@ def concept_existence(
         >>> concept_existence(values, truth, rank_by="value", top=(1, 2))
         array([1.  , 0.75])
     """
-    evidence = ConceptEvidence(values=values, truth=truth, **given)
+    evidence = ConceptEvidence(values=values, truth=truth, **arrays)
     state: ConceptExistence = ConceptExistence.of(evidence, top=top, rank_by=rank_by)
     return state.value()
 
@@ -107,5 +107,5 @@ class ConceptExistence(SampleMean):
         return PerSample(
             part=n_there / np.maximum(n_known, 1),
             whole=(n_known > 0).astype(float),
-            asked=asked(evidence, population),
+            asked=population_mask(evidence, population),
         )

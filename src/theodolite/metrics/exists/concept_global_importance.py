@@ -21,7 +21,7 @@ def concept_global_importance(
     *,
     form: Sequence[int] = (1, 2, 3),
     over: Over = "concepts",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, "form items"]:
     r"""Cosine between what the model makes of the concepts and what annotators say (CGIM 1-3).
 
@@ -46,7 +46,7 @@ def concept_global_importance(
                [1.    , 1.    ],
                [1.    , 1.    ]])
     """
-    evidence = ConceptEvidence(values=values, class_truth=class_truth, **given)
+    evidence = ConceptEvidence(values=values, class_truth=class_truth, **arrays)
     return ConceptGlobalImportance.of(evidence).value(form=form, over=over)
 
 
@@ -109,15 +109,15 @@ class ConceptGlobalImportance(Additive):
         if not form or not set(form) <= {1, 2, 3}:
             raise EvidenceError("form", f"{list(form)}", "some of 1, 2, 3")
         means = np.swapaxes(ratio(self.sums, self.counts[..., None]), -1, -2)
-        found = []
+        cosines = []
         for number in form:
             if number == 1:  # does not depend on the samples
                 single = _cosines(self.weights, self.class_truth, over)
-                found.append(np.broadcast_to(single, (*means.shape[:-2], len(single))))
+                cosines.append(np.broadcast_to(single, (*means.shape[:-2], len(single))))
             else:
                 matrix = means if number == 2 else self.weights * means
-                found.append(_cosines(matrix, self.class_truth, over))
-        return np.stack(found, axis=-2)
+                cosines.append(_cosines(matrix, self.class_truth, over))
+        return np.stack(cosines, axis=-2)
 
 
 def _cosines(
@@ -126,16 +126,16 @@ def _cosines(
     over: Over,
 ) -> Float[np.ndarray, "*resamples items"]:
     """Cosines of rows or of columns. A class without a mean (a NaN column) is left out of rows."""
-    kept, axis = ("j", -1) if over == "concepts" else ("k", -2)
+    subscript, axis = ("j", -1) if over == "concepts" else ("k", -2)
     undefined = np.isnan(matrix).any(axis=-2)
     if undefined.any():
         matrix = np.where(undefined[..., None, :], 0.0, matrix)
-    squares = np.einsum(f"...jk,...jk->...{kept}", matrix, matrix)
+    squares = np.einsum(f"...jk,...jk->...{subscript}", matrix, matrix)
     if not np.all((squares > 1e-200) & (squares < 1e200)):  # squares that overflow or vanish
         largest = np.abs(matrix).max(axis=axis, keepdims=True)
         matrix = matrix / np.where(largest > 0, largest, 1.0)
-        squares = np.einsum(f"...jk,...jk->...{kept}", matrix, matrix)
-    products = np.einsum(f"...jk,jk->...{kept}", matrix, truth)
+        squares = np.einsum(f"...jk,...jk->...{subscript}", matrix, matrix)
+    products = np.einsum(f"...jk,jk->...{subscript}", matrix, truth)
     if over == "concepts":
         others = np.einsum("...k,jk->...j", (~undefined).astype(float), truth**2)
     else:

@@ -54,8 +54,8 @@ def rank_correlation(network: Outputs, surrogate: Outputs, labels: Labels) -> Co
     del labels
     a, b = (_centred_ranks(outputs) for outputs in (network, surrogate))
     spread = np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
-    found = np.divide((a * b).sum(axis=1), spread, out=np.zeros(len(a)), where=spread > 0)
-    return np.clip(found, -1.0, 1.0), (spread > 0).astype(float)
+    coefficients = np.divide((a * b).sum(axis=1), spread, out=np.zeros(len(a)), where=spread > 0)
+    return np.clip(coefficients, -1.0, 1.0), (spread > 0).astype(float)
 
 
 def relative_error(network: Outputs, surrogate: Outputs, labels: Labels) -> Compared:
@@ -63,8 +63,8 @@ def relative_error(network: Outputs, surrogate: Outputs, labels: Labels) -> Comp
     if labels is None:
         raise EvidenceError("labels", "none", "the true class of each sample", "Pass `labels`.")
     rows = np.arange(len(network))
-    wanted = network[rows, labels]
-    off, size = np.abs(wanted - surrogate[rows, labels]), np.abs(wanted)
+    label_outputs = network[rows, labels]
+    off, size = np.abs(label_outputs - surrogate[rows, labels]), np.abs(label_outputs)
     return np.divide(off, size, out=np.zeros(len(off)), where=size > 0), (size > 0).astype(float)
 
 

@@ -25,11 +25,11 @@ def removal(evidence: SurrogateEvidence, way: Way, of: Of, most_steps: int) -> P
     chosen = needed(evidence, "labels") if of == "label" else outputs_of(evidence).argmax(axis=1)
     area, whole = np.zeros(len(evidence)), np.zeros(len(evidence))
     there, gives = members(evidence), np.asarray(vectors @ head.T, float)
-    for one in np.unique(chosen) if len(head) > 1 else ():  # one output has no probability
-        rows = np.flatnonzero(chosen == one)
-        concepts = np.flatnonzero(there[:, one])
+    for target in np.unique(chosen) if len(head) > 1 else ():  # one output has no probability
+        rows = np.flatnonzero(chosen == target)
+        concepts = np.flatnonzero(there[:, target])
         if len(concepts):
-            area[rows] = _areas(evidence, rows, (concepts, gives), int(one), (way, most_steps))
+            area[rows] = _areas(evidence, rows, (concepts, gives), int(target), (way, most_steps))
             whole[rows] = 1.0
     return PerSample(area, whole, np.ones(len(evidence), bool))
 
@@ -54,8 +54,8 @@ def _areas(
     counts = np.unique(np.round(np.linspace(0, k, min(k, most_steps) + 1)).astype(int))
     curve = np.empty((len(counts), len(rows)))
     for step, n in enumerate(counts):
-        kept = slice(n, None) if way == "deletion" else slice(0, n)
-        outputs = there[:, kept] @ gives[kept] + always
+        present = slice(n, None) if way == "deletion" else slice(0, n)
+        outputs = there[:, present] @ gives[present] + always
         curve[step] = scipy.special.softmax(outputs, axis=1)[:, of]
     from scipy.integrate import trapezoid  # noqa: PLC0415  a fifth of a second at every start
 

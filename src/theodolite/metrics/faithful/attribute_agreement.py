@@ -17,7 +17,7 @@ def attribute_agreement(
     *,
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Share of outputs that explanation and network put on the same side of 0.
 
@@ -35,7 +35,7 @@ def attribute_agreement(
         ... )
         array(1.)
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     state: AttributeAgreement = AttributeAgreement.of(
         evidence, surrogate=surrogate, projection=projection
     )

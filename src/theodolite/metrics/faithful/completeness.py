@@ -18,7 +18,7 @@ def completeness(
     learned: Float[np.ndarray, "samples classes"],
     *,
     chance: float | None = None,
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Accuracy above chance of the best predictor on the concepts, as a share of the network's.
 
@@ -38,7 +38,7 @@ def completeness(
         ... )
         array(1.)
     """
-    evidence = SurrogateEvidence(importances=importances, learned=learned, **given)
+    evidence = SurrogateEvidence(importances=importances, learned=learned, **arrays)
     return Completeness.of(evidence, chance=chance).value()
 
 

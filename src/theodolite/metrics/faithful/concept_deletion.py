@@ -16,7 +16,7 @@ def concept_deletion(
     *,
     of: Of = "predicted",
     most_steps: int = 20,
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Mean probability of a class while its concepts are taken away, the most important first.
 
@@ -40,7 +40,7 @@ def concept_deletion(
         ... ).round(4)
         np.float64(0.4976)
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     state: ConceptDeletion = ConceptDeletion.of(evidence, of=of, most_steps=most_steps)
     return state.value()
 

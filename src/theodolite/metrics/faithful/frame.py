@@ -63,8 +63,8 @@ def compared(
     projection: Projection = "given",
 ) -> PerSample:
     """What each sample gives to a measure."""
-    found = surrogate_outputs(evidence, surrogate, projection)
-    part, whole = compare(outputs_of(evidence), found, evidence.labels)
+    outputs = surrogate_outputs(evidence, surrogate, projection)
+    part, whole = compare(outputs_of(evidence), outputs, evidence.labels)
     return PerSample(part, whole, np.ones(len(evidence), bool))
 
 
@@ -72,21 +72,21 @@ def surrogate_outputs(
     evidence: SurrogateEvidence, surrogate: Surrogate = "linear", projection: Projection = "given"
 ) -> Outputs:
     """What the surrogate puts out."""
-    for option, given, known in (
+    for option, choice, known in (
         ("surrogate", surrogate, SURROGATES),
         ("projection", projection, PROJECTIONS),
     ):
-        if given not in known:
-            raise EvidenceError(option, repr(given), f"one of {sorted(known)}")
+        if choice not in known:
+            raise EvidenceError(option, repr(choice), f"one of {sorted(known)}")
     return SURROGATES[surrogate](evidence, PROJECTIONS[projection])
 
 
 def needed(evidence: SurrogateEvidence, name: str) -> np.ndarray:
     """An array that a choice of options needs."""
-    found = getattr(evidence, name)
-    if found is None:
+    values = getattr(evidence, name)
+    if values is None:
         raise EvidenceError(name, "none", f"`{name}`, for these options", "Pass it as well.")
-    return np.asarray(found)
+    return np.asarray(values)
 
 
 def members(evidence: SurrogateEvidence) -> Bool[np.ndarray, "concepts classes"]:
@@ -119,8 +119,8 @@ def _rebuilt(evidence: SurrogateEvidence, project: Projects) -> Outputs:
             "rebuilt", "no `head` and `vectors`", "both, to rebuild with",
             "Or pass what the network puts out for the rebuilt embeddings as `rebuilt`.",
         )  # fmt: skip
-    found = project(evidence, _rebuilding_loads(evidence)) + bias_of(evidence)
-    return np.asarray(found if evidence.constant is None else found + evidence.constant)
+    outputs = project(evidence, _rebuilding_loads(evidence)) + bias_of(evidence)
+    return np.asarray(outputs if evidence.constant is None else outputs + evidence.constant)
 
 
 def _rebuilding_loads(evidence: SurrogateEvidence) -> Loads:
@@ -141,7 +141,7 @@ def _stored(name: str) -> SurrogateOutputs:
     return answer
 
 
-def _given(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
+def _project_as_given(evidence: SurrogateEvidence, loads: Loads) -> Outputs:
     """Projections as the method made them; dot products if it gives none."""
     if evidence.projections is None:
         return _dot(evidence, loads)
@@ -183,4 +183,8 @@ SURROGATES: dict[str, SurrogateOutputs] = {
     "learned": _stored("learned"),
     "linearised": _stored("linearised"),
 }
-PROJECTIONS: dict[str, Projects] = {"given": _given, "dot": _dot, "coordinates": _coordinates}
+PROJECTIONS: dict[str, Projects] = {
+    "given": _project_as_given,
+    "dot": _dot,
+    "coordinates": _coordinates,
+}

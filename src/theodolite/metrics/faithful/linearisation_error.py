@@ -16,7 +16,7 @@ def linearisation_error(
     importances: Float[np.ndarray, "concepts classes"],
     rebuilt: Float[np.ndarray, "samples classes"],
     linearised: Float[np.ndarray, "samples classes"],
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Mean absolute difference between the rest of a network and its slope, at what concepts say.
 
@@ -36,7 +36,7 @@ def linearisation_error(
         array(0.25)
     """
     evidence = SurrogateEvidence(
-        importances=importances, rebuilt=rebuilt, linearised=linearised, **given
+        importances=importances, rebuilt=rebuilt, linearised=linearised, **arrays
     )
     state: LinearisationError = LinearisationError.of(evidence)
     return state.value()

@@ -67,10 +67,10 @@ class MaxSensitivity(SampleMean):
         tried = ~np.isnan(changes)
         largest = np.where(tried, changes, 0.0).max(axis=1)
         norms = np.asarray(evidence.norms, float) if form == "relative" else np.ones(len(evidence))
-        asked = tried.any(axis=1)
-        defined = asked & (norms > 0)
+        eligible = tried.any(axis=1)
+        defined = eligible & (norms > 0)
         shares = np.divide(largest, norms, out=np.zeros(len(evidence)), where=defined)
-        return PerSample(shares, defined.astype(float), asked)
+        return PerSample(shares, defined.astype(float), eligible)
 
 
 def _kind(evidence: SaliencyEvidence, noise: Noise) -> int:

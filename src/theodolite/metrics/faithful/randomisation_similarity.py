@@ -58,5 +58,9 @@ class RandomisationSimilarity(SampleMean):
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:
         """The likeness of each picture's two maps; undefined where one is the same everywhere."""
-        found = one_each(np.asarray(evidence.randomised_similarity, float))
-        return found if evidence.randomised is None else replace(found, asked=evidence.randomised)
+        per_sample = one_each(np.asarray(evidence.randomised_similarity, float))
+        return (
+            per_sample
+            if evidence.randomised is None
+            else replace(per_sample, asked=evidence.randomised)
+        )

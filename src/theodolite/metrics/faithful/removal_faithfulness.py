@@ -100,6 +100,8 @@ class RemovalFaithfulness(SampleMean):
         across: Across = "best",
     ) -> PerSample:
         """The harmonic mean of each picture."""
-        kept = sufficient(evidence, thresholds, removal, across)
-        lost = necessary(evidence, thresholds, removal, across)
-        return one_each(2 * kept * lost / (kept + lost))  # sufficiency is never 0
+        sufficiency = sufficient(evidence, thresholds, removal, across)
+        necessity = necessary(evidence, thresholds, removal, across)
+        return one_each(
+            2 * sufficiency * necessity / (sufficiency + necessity)
+        )  # sufficiency is never 0

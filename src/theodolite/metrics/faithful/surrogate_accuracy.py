@@ -19,7 +19,7 @@ def surrogate_accuracy(
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
     chance: float | None = None,
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Accuracy of the explanation above chance, as a share of the network's.
 
@@ -39,7 +39,7 @@ def surrogate_accuracy(
         ... )
         array(0.)
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     return SurrogateAccuracy.of(
         evidence, surrogate=surrogate, projection=projection, chance=chance
     ).value()

@@ -17,7 +17,7 @@ def surrogate_agreement(
     *,
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Share of samples for which explanation and network have the same highest output.
 
@@ -36,7 +36,7 @@ def surrogate_agreement(
         ... )
         array(0.5)
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     state: SurrogateAgreement = SurrogateAgreement.of(
         evidence, surrogate=surrogate, projection=projection
     )

@@ -17,7 +17,7 @@ def surrogate_distance(
     *,
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Share of the probability that an explanation puts elsewhere than the network (SURF).
 
@@ -36,7 +36,7 @@ def surrogate_distance(
         ... ).round(4)
         np.float64(0.1768)
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     state: SurrogateDistance = SurrogateDistance.of(
         evidence, surrogate=surrogate, projection=projection
     )

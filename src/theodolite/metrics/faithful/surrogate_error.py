@@ -17,7 +17,7 @@ def surrogate_error(
     *,
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Mean absolute difference between the outputs of a network and of its explanation (SURF).
 
@@ -38,7 +38,7 @@ def surrogate_error(
         ... )
         array(0.375)
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     state: SurrogateError = SurrogateError.of(evidence, surrogate=surrogate, projection=projection)
     return state.value()
 

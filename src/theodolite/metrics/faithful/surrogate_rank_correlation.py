@@ -17,7 +17,7 @@ def surrogate_rank_correlation(
     *,
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Mean over samples of Spearman's correlation between the outputs of network and explanation.
 
@@ -35,7 +35,7 @@ def surrogate_rank_correlation(
         ... )
         array(0.)
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     state: SurrogateRankCorrelation = SurrogateRankCorrelation.of(
         evidence, surrogate=surrogate, projection=projection
     )

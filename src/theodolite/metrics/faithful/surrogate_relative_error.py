@@ -17,7 +17,7 @@ def surrogate_relative_error(
     *,
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, ""]:
     r"""Mean over samples of :math:`|y_t - \hat y_t| / |y_t|` at the true class :math:`t`.
 
@@ -37,7 +37,7 @@ def surrogate_relative_error(
         ... )
         array(0.25)
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     state: SurrogateRelativeError = SurrogateRelativeError.of(
         evidence, surrogate=surrogate, projection=projection
     )

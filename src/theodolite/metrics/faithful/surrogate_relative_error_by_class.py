@@ -26,7 +26,7 @@ def surrogate_relative_error_by_class(
     *,
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
-    **given: Any,
+    **arrays: Any,
 ) -> Float[np.ndarray, " classes"]:
     r"""Mean error of a class's own output over the size of its mean, for each class.
 
@@ -47,7 +47,7 @@ def surrogate_relative_error_by_class(
         ... )
         array([0. , 0.5])
     """
-    evidence = SurrogateEvidence(importances=importances, **given)
+    evidence = SurrogateEvidence(importances=importances, **arrays)
     return SurrogateRelativeErrorByClass.of(
         evidence, surrogate=surrogate, projection=projection
     ).value()
@@ -92,11 +92,11 @@ class SurrogateRelativeErrorByClass(Additive):
         projection: Projection = "given",
     ) -> "SurrogateRelativeErrorByClass":
         network = outputs_of(evidence)
-        found = surrogate_outputs(evidence, surrogate, projection)
+        approximation = surrogate_outputs(evidence, surrogate, projection)
         own = np.zeros(network.shape)
         own[np.arange(len(own)), needed(evidence, "labels")] = 1.0
         return cls(
-            errors=total(own * np.abs(network - found), weights),
+            errors=total(own * np.abs(network - approximation), weights),
             outputs=total(own * network, weights),
         )
 

@@ -19,16 +19,16 @@ def surrogate_doubts(evidence: SurrogateEvidence) -> list[str]:
 def _outputs(some: SurrogateEvidence) -> list[str]:
     if some.outputs is None or not len(some):
         return []
-    given = np.asarray(some.outputs, float)
-    if given.shape[1] > 1 and given.min() >= 0 and np.abs(given.sum(axis=1) - 1).max() < 1e-3:
+    outputs = np.asarray(some.outputs, float)
+    if outputs.shape[1] > 1 and outputs.min() >= 0 and np.abs(outputs.sum(axis=1) - 1).max() < 1e-3:
         return [
             "The outputs are not negative and add up to 1: they look like probabilities. Scores "
             "want what comes before the softmax."
         ]
     if some.embeddings is None or some.head is None:
         return []
-    off = given - outputs_of(replace(some, outputs=None))
-    size = max(float(np.abs(given).max()), 1e-9)
+    off = outputs - outputs_of(replace(some, outputs=None))
+    size = max(float(np.abs(outputs).max()), 1e-9)
     if np.abs(off).max() <= 1e-2 * size:
         return []
     if np.ptp(off, axis=0).max() <= 1e-2 * size:

@@ -40,10 +40,10 @@ CLEAN = NullModel(
 
 
 def _vectors_of_the_concept(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
-    said = evidence.explained
-    truth, random = np.asarray(said.truth), np.random.default_rng(seed)
+    explained = evidence.explained
+    truth, random = np.asarray(explained.truth), np.random.default_rng(seed)
     return replace(
-        evidence, vectors=_dealt(np.asarray(evidence.vectors), truth, said.known, random)
+        evidence, vectors=_dealt(np.asarray(evidence.vectors), truth, explained.known, random)
     )
 
 
@@ -68,12 +68,16 @@ SHUFFLED_VECTORS = NullModel(
 def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
     """Whose vector is the aligned one is dealt out: both kinds then tell equally much."""
     random = np.random.default_rng(seed)
-    said = evidence.explained
-    truth = np.array(said.truth)
+    explained = evidence.explained
+    truth = np.array(explained.truth)
     for j in range(truth.shape[1]):
-        rows = np.arange(len(truth)) if said.known is None else np.flatnonzero(said.known[:, j])
+        rows = (
+            np.arange(len(truth))
+            if explained.known is None
+            else np.flatnonzero(explained.known[:, j])
+        )
         truth[rows, j] = truth[random.permutation(rows), j]
-    return replace(evidence, explained=replace(said, truth=truth))
+    return replace(evidence, explained=replace(explained, truth=truth))
 
 
 ALIGNED_AT_RANDOM = NullModel(

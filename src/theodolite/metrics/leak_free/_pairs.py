@@ -27,12 +27,12 @@ def all_pairs(n: int) -> Pairs:
 
 
 def per_concept(
-    found: Float[np.ndarray, "rows pairs"], pairs: Pairs, n: int
+    pair_scores: Float[np.ndarray, "rows pairs"], pairs: Pairs, n: int
 ) -> Float[np.ndarray, "rows concepts"]:
     """For each concept the mean over the others; NaN where there is no other."""
-    square = np.full((len(found), n, n), np.nan)
-    square[:, pairs[:, 0], pairs[:, 1]] = found
-    square[:, pairs[:, 1], pairs[:, 0]] = found
+    square = np.full((len(pair_scores), n, n), np.nan)
+    square[:, pairs[:, 0], pairs[:, 1]] = pair_scores
+    square[:, pairs[:, 1], pairs[:, 0]] = pair_scores
     defined = ~np.isnan(square)
     count = defined.sum(axis=2)
     total = np.where(defined, square, 0.0).sum(axis=2)
@@ -40,55 +40,55 @@ def per_concept(
 
 
 def value_pair_terms(
-    one: ConceptTerms, pairs: Pairs, *, k: int, given_truth: bool = False
+    inputs: ConceptTerms, pairs: Pairs, *, k: int, given_truth: bool = False
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
     """Terms of the information between the values of two concepts, a block of pairs at a time.
 
     With ``given_truth`` beyond what both true concepts say.
     """
-    if not one.discrete and one.known is None:
-        strata = np.ascontiguousarray(one.truth.T, np.int64) if given_truth else None
-        yield from pair_terms(Columns(one.values), pairs, k=k, strata=strata)
+    if not inputs.discrete and inputs.known is None:
+        strata = np.ascontiguousarray(inputs.truth.T, np.int64) if given_truth else None
+        yield from pair_terms(Columns(inputs.values), pairs, k=k, strata=strata)
         return
-    step = max(BLOCK_BYTES // (8 * max(len(one.values), 1)), 1)
+    step = max(BLOCK_BYTES // (8 * max(len(inputs.values), 1)), 1)
     for at in range(0, len(pairs), step):
         block = slice(at, min(at + step, len(pairs)))
-        found = [_terms_of_pair(one, i, j, k, given_truth) for i, j in pairs[block].tolist()]
-        yield block, np.stack(found)
+        terms = [_terms_of_pair(inputs, i, j, k, given_truth) for i, j in pairs[block].tolist()]
+        yield block, np.stack(terms)
 
 
 def _terms_of_pair(
-    one: ConceptTerms,
+    inputs: ConceptTerms,
     i: int,
     j: int,
     k: int,
     given_truth: bool,  # noqa: FBT001
 ) -> Float[np.ndarray, " samples"]:
-    terms = np.full(len(one.values), np.nan)
-    known = np.arange(len(one.values))[rows_known(one, i, j)]
+    terms = np.full(len(inputs.values), np.nan)
+    known = np.arange(len(inputs.values))[rows_known(inputs, i, j)]
     group = np.zeros(len(known))
     if given_truth:
-        group = 2 * one.truth[known, i] + one.truth[known, j]
+        group = 2 * inputs.truth[known, i] + inputs.truth[known, j]
     for g in np.unique(group):
         rows = known[group == g]
-        a, b = one.values[rows, i], one.values[rows, j]
-        if one.discrete:
+        a, b = inputs.values[rows, i], inputs.values[rows, j]
+        if inputs.discrete:
             terms[rows] = plug_in_terms(a.astype(int), b.astype(int))
         else:
             terms[rows] = ksg_terms(a, b, k=k)
     return terms
 
 
-def true_counts(one: ConceptTerms) -> Float[np.ndarray, "2 2 concepts concepts"]:
+def true_counts(inputs: ConceptTerms) -> Float[np.ndarray, "2 2 concepts concepts"]:
     """How many samples have each of the four combinations of two true concepts, from products."""
-    known = np.ones(one.truth.shape) if one.known is None else one.known.astype(float)
-    there = one.truth * known
+    known = np.ones(inputs.truth.shape) if inputs.known is None else inputs.known.astype(float)
+    there = inputs.truth * known
     sides = (known - there, there)
     return np.stack([np.stack([a.T @ b for b in sides]) for a in sides])
 
 
 def true_pair_terms(
-    one: ConceptTerms, counts: Float[np.ndarray, "2 2 concepts concepts"], pairs: Pairs
+    inputs: ConceptTerms, counts: Float[np.ndarray, "2 2 concepts concepts"], pairs: Pairs
 ) -> Float[np.ndarray, "pairs samples"]:
     """log p(c_i, c_j) / p(c_i) p(c_j) of every sample, from the counts of all pairs."""
     i, j = pairs.T
@@ -98,9 +98,9 @@ def true_pair_terms(
     logs = np.zeros(joint.shape)
     np.log(np.divide(joint * n, expected, out=np.ones(joint.shape), where=joint > 0), out=logs)
     cells = np.ascontiguousarray(logs.reshape(4, -1).T)
-    terms = _terms_of_cells(np.ascontiguousarray(one.truth.T, np.uint8), pairs, cells)
-    if one.known is not None:
-        terms[~(one.known[:, i] & one.known[:, j]).T] = np.nan
+    terms = _terms_of_cells(np.ascontiguousarray(inputs.truth.T, np.uint8), pairs, cells)
+    if inputs.known is not None:
+        terms[~(inputs.known[:, i] & inputs.known[:, j]).T] = np.nan
     return np.asarray(terms)
 
 

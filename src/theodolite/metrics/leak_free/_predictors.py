@@ -20,8 +20,8 @@ class Size:
 def split(n: int, seed: int) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
     """A random fifth to test on."""
     order = np.random.default_rng(seed).permutation(n)
-    held = max(n // 5, 1)
-    return np.sort(order[held:]), np.sort(order[:held])
+    n_test = max(n // 5, 1)
+    return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
 def fitted(
@@ -51,10 +51,10 @@ def fitted(
         n_iter_no_change=10 if size.stops_early else size.epochs + 1,
     )
     # one target is a plain classification, two or more are given as columns
-    wanted = targets[:, both] if both.sum() > 1 else targets[:, both][:, 0]
+    learnable_targets = targets[:, both] if both.sum() > 1 else targets[:, both][:, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # as many epochs as the definition says
-        network.fit(inputs, wanted.astype(int))
+        network.fit(inputs, learnable_targets.astype(int))
     return Predictor(network, both, targets[:1])
 
 
@@ -67,8 +67,10 @@ class Predictor:
     def __call__(
         self, inputs: Float[np.ndarray, "samples inputs"]
     ) -> Float[np.ndarray, "samples concepts"]:
-        found = np.repeat(self._seen.astype(float), len(inputs), axis=0)
+        probabilities = np.repeat(self._seen.astype(float), len(inputs), axis=0)
         if self._network is not None:
-            said = self._network.predict_proba(inputs)  # type: ignore[attr-defined]
-            found[:, self._learnt] = said if self._learnt.sum() > 1 else said[:, 1:]
-        return found
+            predicted = self._network.predict_proba(inputs)  # type: ignore[attr-defined]
+            probabilities[:, self._learnt] = (
+                predicted if self._learnt.sum() > 1 else predicted[:, 1:]
+            )
+        return probabilities

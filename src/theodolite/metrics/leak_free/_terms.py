@@ -28,11 +28,18 @@ def weighted_means(
     n = defined.sum(axis=1)
     plain = np.where(defined, flat, 0.0).sum(axis=1) / np.maximum(n, 1)
     kind = np.float64 if weights.shape[0] * flat.size <= EXACT else np.float32
-    given = weights.astype(kind, copy=False)
+    cast_weights = weights.astype(kind, copy=False)
     away = np.where(defined, flat - plain[:, None], 0.0).astype(kind)
-    counted = given.sum(axis=1)[:, None] if defined.all() else given @ defined.T.astype(kind)
+    counted = (
+        cast_weights.sum(axis=1)[:, None]
+        if defined.all()
+        else cast_weights @ defined.T.astype(kind)
+    )
     moved = np.divide(
-        given @ away.T, counted, out=np.zeros((len(given), len(flat))), where=counted > 0
+        cast_weights @ away.T,
+        counted,
+        out=np.zeros((len(cast_weights), len(flat))),
+        where=counted > 0,
     )
     moved[(weights == 1).all(axis=1)] = 0.0  # as they are: to the last digit
     means = np.where((n > 0) & (counted > 0), plain + wider * moved, np.nan)
@@ -44,9 +51,9 @@ def share(
 ) -> Float[np.ndarray, "*n"]:
     """A part of a whole between 0 and ``most``; NaN where the whole is empty."""
     part, whole = np.broadcast_arrays(part, whole)
-    found = np.full(part.shape, np.nan)
-    np.divide(part, whole, out=found, where=whole > 1e-12)
-    return np.asarray(np.clip(found, 0.0, most))
+    shares = np.full(part.shape, np.nan)
+    np.divide(part, whole, out=shares, where=whole > 1e-12)
+    return np.asarray(np.clip(shares, 0.0, most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +67,7 @@ class ConceptTerms:
     known: Bool[np.ndarray, "samples concepts"] | None
 
 
-def said(evidence: ConceptEvidence, tie_seed: int) -> ConceptTerms:
+def estimator_inputs(evidence: ConceptEvidence, tie_seed: int) -> ConceptTerms:
     """Values with ties broken, or rounded if they are whole numbers."""
     values = np.asarray(evidence.values, np.float64)
     discrete = is_discrete(values)
@@ -73,11 +80,11 @@ def said(evidence: ConceptEvidence, tie_seed: int) -> ConceptTerms:
     )
 
 
-def rows_known(one: ConceptTerms, *concepts: int) -> Int[np.ndarray, " rows"] | slice:
+def rows_known(inputs: ConceptTerms, *concepts: int) -> Int[np.ndarray, " rows"] | slice:
     """The samples in which the truth of these concepts is known."""
-    if one.known is None:
+    if inputs.known is None:
         return slice(None)
-    return np.flatnonzero(one.known[:, list(concepts)].all(axis=1))
+    return np.flatnonzero(inputs.known[:, list(concepts)].all(axis=1))
 
 
 def rows_all_known(evidence: ConceptEvidence) -> Int[np.ndarray, " rows"]:

@@ -34,19 +34,21 @@ def told_apart(evidence: EmbeddingEvidence, which: Which = "vectors") -> np.ndar
 
     Equal vectors are at distance 0, and would all count as one another's neighbours.
     """
-    given = np.asarray(getattr(evidence, which), np.float64)
-    keys, size = np.asarray(evidence.samples.index), given.shape[2]
-    out = given
+    vectors = np.asarray(getattr(evidence, which), np.float64)
+    keys, size = np.asarray(evidence.samples.index), vectors.shape[2]
+    out = vectors
     for j, name in enumerate(evidence.concepts.names):
-        if len(np.unique(given[:, j], axis=0)) < len(given):
-            out = given.copy() if out is given else out
+        if len(np.unique(vectors[:, j], axis=0)) < len(vectors):
+            out = vectors.copy() if out is vectors else out
             names = [f"{name} {which} {d}" for d in range(size)]
-            out[:, j] = noisy(given[:, j], keys, names, seed=0)
+            out[:, j] = noisy(vectors[:, j], keys, names, seed=0)
     return np.asarray(out)
 
 
 def truth_of(evidence: EmbeddingEvidence) -> tuple[np.ndarray, np.ndarray]:
     """True concepts, and where they are known."""
-    said = evidence.explained
-    truth = np.asarray(said.truth)
-    return truth, np.ones(truth.shape, bool) if said.known is None else np.asarray(said.known)
+    explained = evidence.explained
+    truth = np.asarray(explained.truth)
+    return truth, np.ones(truth.shape, bool) if explained.known is None else np.asarray(
+        explained.known
+    )

@@ -82,21 +82,24 @@ class ConceptPrediction(Pooled):
         known = np.ones(truth.shape, bool) if evidence.known is None else evidence.known.T
         if threshold is None:
             threshold = 0.5 if values.min(initial=0) >= 0 and values.max(initial=1) <= 1 else 0.0
-        said = values > threshold
+        predicted = values > threshold
 
         def mean(terms: np.ndarray) -> np.ndarray:
             return weighted_means(np.where(known, terms, np.nan), weights)
 
-        def of(one: By) -> np.ndarray:
-            if one == "accuracy":
-                return mean((said == truth).astype(float))
-            if one == "auc":
+        def of(score: By) -> np.ndarray:
+            if score == "accuracy":
+                return mean((predicted == truth).astype(float))
+            if score == "auc":
                 return np.asarray(np.clip(mean(_areas(values, truth, known)), 0.0, 1.0))
-            both, either = mean((said & truth).astype(float)), mean(said.astype(float) + truth)
+            both, either = (
+                mean((predicted & truth).astype(float)),
+                mean(predicted.astype(float) + truth),
+            )
             f1 = np.full(both.shape, np.nan)
             return np.asarray(np.divide(2 * both, either, out=f1, where=either > 0))
 
-        return np.stack([of(one) for one in by], axis=1)
+        return np.stack([of(score) for score in by], axis=1)
 
 
 def _areas(

@@ -8,7 +8,13 @@ from jaxtyping import Bool, Float, Int
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._terms import WIDER, rows_known, said, share, weighted_means
+from theodolite.metrics.leak_free._terms import (
+    WIDER,
+    estimator_inputs,
+    rows_known,
+    share,
+    weighted_means,
+)
 from theodolite.stats.information import plug_in_terms, ross_columns
 
 
@@ -77,23 +83,23 @@ class ConceptTaskLeakage(Pooled):
         tie_seed: int = 0,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
-        one, labels = said(evidence, tie_seed), np.asarray(evidence.labels)
-        shape = (one.values.shape[1], len(labels))
+        inputs, labels = estimator_inputs(evidence, tie_seed), np.asarray(evidence.labels)
+        shape = (inputs.values.shape[1], len(labels))
         learnt, true, entropy = (
             np.full(shape, np.nan),
             np.full(shape, np.nan),
             np.full(shape, np.nan),
         )
-        if not one.discrete and one.known is None:
-            learnt = ross_columns(one.values, labels, k=k)
+        if not inputs.discrete and inputs.known is None:
+            learnt = ross_columns(inputs.values, labels, k=k)
         for j in range(shape[0]):
-            rows = rows_known(one, j)
-            if one.discrete:
-                learnt[j, rows] = plug_in_terms(one.values[rows, j].astype(int), labels[rows])
-            elif one.known is not None:
-                learnt[j, rows] = ross_columns(one.values[rows, j : j + 1], labels[rows], k=k)[0]
-            true[j, rows] = plug_in_terms(one.truth[rows, j], labels[rows])
+            rows = rows_known(inputs, j)
+            if inputs.discrete:
+                learnt[j, rows] = plug_in_terms(inputs.values[rows, j].astype(int), labels[rows])
+            elif inputs.known is not None:
+                learnt[j, rows] = ross_columns(inputs.values[rows, j : j + 1], labels[rows], k=k)[0]
+            true[j, rows] = plug_in_terms(inputs.truth[rows, j], labels[rows])
             entropy[j, rows] = plug_in_terms(labels[rows], labels[rows])
-        wider = 1.0 if one.discrete else WIDER
+        wider = 1.0 if inputs.discrete else WIDER
         learnt_mean = np.maximum(weighted_means(learnt, weights, wider=wider), 0.0)
         return share(learnt_mean - weighted_means(true, weights), weighted_means(entropy, weights))

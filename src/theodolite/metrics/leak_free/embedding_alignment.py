@@ -43,9 +43,9 @@ def embedding_alignment(
         >>> embedding_alignment(aligned, unaligned, truth, labels).round(1)
         array([2.])
     """
-    said = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
+    explained = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
     evidence = EmbeddingEvidence(
-        explained=said, vectors=positive, positive=positive, negative=negative
+        explained=explained, vectors=positive, positive=positive, negative=negative
     )
     return EmbeddingAlignment.of(evidence, form=form, k=k).value()
 
@@ -87,7 +87,7 @@ class EmbeddingAlignment(Pooled):
         labels = np.asarray(evidence.explained.labels)
         truth, known = truth_of(evidence)
         positive, negative = told_apart(evidence, "positive"), told_apart(evidence, "negative")
-        found = []
+        scores = []
         for j in range(truth.shape[1]):
             active = np.flatnonzero(known[:, j] & truth[:, j])
             inactive = np.flatnonzero(known[:, j] & ~truth[:, j])
@@ -102,5 +102,5 @@ class EmbeddingAlignment(Pooled):
                 for rows in (aligned, other):
                     part = vectors[rows, j : j + 1]
                     terms.append(task_information(part, labels[rows], weights[:, rows], k=k)[:, 0])
-            found.append(terms[0] - terms[1] + terms[2] - terms[3])
-        return np.asarray(np.clip(np.stack(found, axis=1), -2.0, 2.0))
+            scores.append(terms[0] - terms[1] + terms[2] - terms[3])
+        return np.asarray(np.clip(np.stack(scores, axis=1), -2.0, 2.0))

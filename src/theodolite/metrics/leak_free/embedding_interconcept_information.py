@@ -38,8 +38,8 @@ def embedding_interconcept_information(
         >>> round(float(embedding_interconcept_information(both, truth)), 2)
         1.02
     """
-    said = ConceptEvidence(values=truth.astype(float), truth=truth)
-    evidence = EmbeddingEvidence(explained=said, vectors=vectors)
+    explained = ConceptEvidence(values=truth.astype(float), truth=truth)
+    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
     return EmbeddingInterconceptInformation.of(evidence, form=form, k=k).value()
 
 
@@ -84,16 +84,18 @@ class EmbeddingInterconceptInformation(Pooled):
         n = truth.shape[1]
         entropy = np.stack([plug_in_terms(truth[:, j], truth[:, j]) for j in range(n)])
         whole = weighted_means(entropy, weights)
-        found = []
+        shares = []
         for i in range(n):
             others = [j for j in range(n) if (j < i if form == "paper" else j != i)]
             if not others:
                 continue
             terms = ross_many(vectors[:, i], truth[:, others], k=k)
-            found.append(share(weighted_means(terms, weights, wider=WIDER), whole[:, others], MOST))
-        if not found:
+            shares.append(
+                share(weighted_means(terms, weights, wider=WIDER), whole[:, others], MOST)
+            )
+        if not shares:
             return np.full(len(weights), np.nan)
-        each = np.concatenate(found, axis=1)
+        each = np.concatenate(shares, axis=1)
         defined = ~np.isnan(each)
         total = np.where(defined, each, 0.0).sum(axis=1)
         return ratio(total, defined.sum(axis=1).astype(float))

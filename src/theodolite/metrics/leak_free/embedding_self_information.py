@@ -33,8 +33,8 @@ def embedding_self_information(
         >>> embedding_self_information(vectors, truth).round(2)
         array([1.02])
     """
-    said = ConceptEvidence(values=truth.astype(float), truth=truth)
-    evidence = EmbeddingEvidence(explained=said, vectors=vectors)
+    explained = ConceptEvidence(values=truth.astype(float), truth=truth)
+    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
     return EmbeddingSelfInformation.of(evidence, k=k).value()
 
 

@@ -32,8 +32,8 @@ def embedding_task_information(
         >>> embedding_task_information(vectors, truth, truth[:, 0].astype(int)).round(2)
         array([1.02])
     """
-    said = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
-    evidence = EmbeddingEvidence(explained=said, vectors=vectors)
+    explained = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
+    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
     return EmbeddingTaskInformation.of(evidence, k=k).value()
 
 

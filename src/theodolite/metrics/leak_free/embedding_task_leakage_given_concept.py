@@ -35,8 +35,8 @@ def embedding_task_leakage_given_concept(
         >>> embedding_task_leakage_given_concept(vectors, truth, labels).round(2)
         array([1.])
     """
-    said = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
-    evidence = EmbeddingEvidence(explained=said, vectors=vectors)
+    explained = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
+    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
     return EmbeddingTaskLeakageGivenConcept.of(evidence, k=k).value()
 
 

@@ -18,8 +18,8 @@ from theodolite.metrics.leak_free._pairs import (
 from theodolite.metrics.leak_free._terms import (
     WIDER,
     ConceptTerms,
+    estimator_inputs,
     rows_known,
-    said,
     weighted_means,
 )
 from theodolite.stats.information import plug_in_entropy, self_information
@@ -99,26 +99,33 @@ class InterconceptLeakage(Pooled):
         k: int = 3,
         tie_seed: int = 0,
     ) -> Float[np.ndarray, "rows items"]:
-        one = said(evidence, tie_seed)
-        pairs = all_pairs(one.values.shape[1])
+        inputs = estimator_inputs(evidence, tie_seed)
+        pairs = all_pairs(inputs.values.shape[1])
         of_truth = np.array(
-            [plug_in_entropy(one.truth[rows_known(one, j), j]) for j in range(one.values.shape[1])]
+            [
+                plug_in_entropy(inputs.truth[rows_known(inputs, j), j])
+                for j in range(inputs.values.shape[1])
+            ]
         )
         of_values = np.where(of_truth > 0, of_truth, np.nan)
         if normaliser == "reference":
-            of_values = _entropies(one, evidence, k, tie_seed)
-        wider = 1.0 if one.discrete else WIDER
-        counts = true_counts(one)
-        found = np.full((len(weights), len(pairs)), np.nan)
-        for block, learnt in value_pair_terms(one, pairs, k=k):
-            true = true_pair_terms(one, counts, pairs[block])
+            of_values = _entropies(inputs, evidence, k, tie_seed)
+        wider = 1.0 if inputs.discrete else WIDER
+        counts = true_counts(inputs)
+        pair_scores = np.full((len(weights), len(pairs)), np.nan)
+        for block, learnt in value_pair_terms(inputs, pairs, k=k):
+            true = true_pair_terms(inputs, counts, pairs[block])
             whole = _together(of_values, pairs[block])
             # a column and itself would tell a little more than what is called its entropy
-            told = np.clip(weighted_means(learnt, weights, wider=wider) / whole, 0.0, 1.0)
-            known = weighted_means(true, weights) / _together(of_truth, pairs[block])
-            found[:, block] = told - known
-        found = np.clip(found, 0.0, 1.0)
-        return found if over == "pairs" else per_concept(found, pairs, one.values.shape[1])
+            learnt_share = np.clip(weighted_means(learnt, weights, wider=wider) / whole, 0.0, 1.0)
+            true_share = weighted_means(true, weights) / _together(of_truth, pairs[block])
+            pair_scores[:, block] = learnt_share - true_share
+        pair_scores = np.clip(pair_scores, 0.0, 1.0)
+        return (
+            pair_scores
+            if over == "pairs"
+            else per_concept(pair_scores, pairs, inputs.values.shape[1])
+        )
 
 
 def _together(entropies: Float[np.ndarray, " concepts"], pairs: np.ndarray) -> np.ndarray:
@@ -128,19 +135,19 @@ def _together(entropies: Float[np.ndarray, " concepts"], pairs: np.ndarray) -> n
 
 
 def _entropies(
-    one: ConceptTerms, evidence: ConceptEvidence, k: int, tie_seed: int
+    inputs: ConceptTerms, evidence: ConceptEvidence, k: int, tie_seed: int
 ) -> Float[np.ndarray, " concepts"]:
     """Entropies of the values by the published convention; NaN where it gives nothing above 0."""
-    found = []
-    for j in range(one.values.shape[1]):
-        rows = rows_known(one, j)
-        if one.discrete:
-            found.append(plug_in_entropy(one.values[rows, j].astype(int)))
+    entropies = []
+    for j in range(inputs.values.shape[1]):
+        rows = rows_known(inputs, j)
+        if inputs.discrete:
+            entropies.append(plug_in_entropy(inputs.values[rows, j].astype(int)))
             continue
         keys = np.asarray(evidence.samples.index)[rows]
-        given = np.asarray(evidence.values, np.float64)[rows, j : j + 1]
+        values = np.asarray(evidence.values, np.float64)[rows, j : j + 1]
         entropy = self_information(
-            given, keys, evidence.concepts.names[j : j + 1], k=k, seed=tie_seed
+            values, keys, evidence.concepts.names[j : j + 1], k=k, seed=tie_seed
         )
-        found.append(float(entropy[0]) if entropy[0] > 0 else float("nan"))
-    return np.array(found)
+        entropies.append(float(entropy[0]) if entropy[0] > 0 else float("nan"))
+    return np.array(entropies)

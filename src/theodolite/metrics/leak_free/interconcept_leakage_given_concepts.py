@@ -9,7 +9,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._pairs import all_pairs, per_concept, value_pair_terms
-from theodolite.metrics.leak_free._terms import WIDER, said, weighted_means
+from theodolite.metrics.leak_free._terms import WIDER, estimator_inputs, weighted_means
 
 Over = Literal["concepts", "pairs"]
 
@@ -81,12 +81,12 @@ class InterconceptLeakageGivenConcepts(Pooled):
         k: int = 3,
         tie_seed: int = 0,
     ) -> Float[np.ndarray, "rows items"]:
-        one = said(evidence, tie_seed)
-        n = one.values.shape[1]
+        inputs = estimator_inputs(evidence, tie_seed)
+        n = inputs.values.shape[1]
         pairs = all_pairs(n)
-        wider = 1.0 if one.discrete else WIDER
-        found = np.full((len(weights), len(pairs)), np.nan)
-        for block, terms in value_pair_terms(one, pairs, k=k, given_truth=True):
-            found[:, block] = weighted_means(terms, weights, wider=wider)
-        found = 1 - np.exp(-2 * np.maximum(found, 0.0))
-        return found if over == "pairs" else per_concept(found, pairs, n)
+        wider = 1.0 if inputs.discrete else WIDER
+        pair_scores = np.full((len(weights), len(pairs)), np.nan)
+        for block, terms in value_pair_terms(inputs, pairs, k=k, given_truth=True):
+            pair_scores[:, block] = weighted_means(terms, weights, wider=wider)
+        pair_scores = 1 - np.exp(-2 * np.maximum(pair_scores, 0.0))
+        return pair_scores if over == "pairs" else per_concept(pair_scores, pairs, n)

@@ -112,17 +112,17 @@ def _integrated(
     """Terms whose mean is the integral over beta of the mean area, without constant concepts."""
     step = np.diff(BETAS)
     heights = (np.append(step, 0) + np.insert(step, 0, 0)) / 2  # trapezia
-    asked = [j for j in range(truth.shape[1]) if truth[:, j].any() and not truth[:, j].all()]
-    terms = np.full(len(truth), np.nan) if not asked else np.zeros(len(truth))
-    for j in asked:
+    targets = [j for j in range(truth.shape[1]) if truth[:, j].any() and not truth[:, j].all()]
+    terms = np.full(len(truth), np.nan) if not targets else np.zeros(len(truth))
+    for j in targets:
         before: dict[bytes, np.ndarray] = {}
         for beta, height in zip(BETAS, heights, strict=True):
             if form == "defined":
-                kept = ~(np.abs(related[:, j]) > beta)
+                mask = ~(np.abs(related[:, j]) > beta)
             else:
-                kept = related[:, j] > beta
-            key = kept.tobytes()
+                mask = related[:, j] > beta
+            key = mask.tobytes()
             if key not in before:
-                before[key] = auc_terms(network(values * kept)[:, j], truth[:, j])
-            terms += height * before[key] / len(asked)
+                before[key] = auc_terms(network(values * mask)[:, j], truth[:, j])
+            terms += height * before[key] / len(targets)
     return terms

@@ -125,17 +125,17 @@ def _areas(
     for i in range(k):
         inputs = sources[:, i : i + 1]
         if form == "joint":
-            said = fitted(inputs[train], truth[train], size=JOINT, seed=seed)(inputs[test])
+            predicted = fitted(inputs[train], truth[train], size=JOINT, seed=seed)(inputs[test])
         else:
             alone = [
                 fitted(inputs[train], truth[train, j : j + 1], size=PAIRWISE, seed=seed)
                 for j in range(k)
             ]
-            said = np.concatenate([network(inputs[test]) for network in alone], axis=1)
+            predicted = np.concatenate([network(inputs[test]) for network in alone], axis=1)
         terms = np.empty((k, len(test)))
         for j in range(k):
-            found = auc_terms(said[:, j], truth[test, j])
-            if np.isnan(found).all():
-                found = ((said[:, j] > 0.5) == truth[test, j]).astype(float)
-            terms[j] = found
+            target_terms = auc_terms(predicted[:, j], truth[test, j])
+            if np.isnan(target_terms).all():
+                target_terms = ((predicted[:, j] > 0.5) == truth[test, j]).astype(float)
+            terms[j] = target_terms
         yield terms

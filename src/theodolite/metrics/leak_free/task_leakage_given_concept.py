@@ -8,7 +8,13 @@ from jaxtyping import Bool, Float, Int
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._terms import WIDER, rows_known, said, share, weighted_means
+from theodolite.metrics.leak_free._terms import (
+    WIDER,
+    estimator_inputs,
+    rows_known,
+    share,
+    weighted_means,
+)
 from theodolite.stats.information import plug_in_terms, ross_columns
 
 
@@ -77,21 +83,23 @@ class TaskLeakageGivenConcept(Pooled):
         tie_seed: int = 0,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
-        one, labels = said(evidence, tie_seed), np.asarray(evidence.labels)
-        learnt = np.full((one.values.shape[1], len(labels)), np.nan)
+        inputs, labels = estimator_inputs(evidence, tie_seed), np.asarray(evidence.labels)
+        learnt = np.full((inputs.values.shape[1], len(labels)), np.nan)
         left_open = learnt.copy()
         for j in range(len(learnt)):
-            sure = np.arange(len(labels))[rows_known(one, j)]
+            sure = np.arange(len(labels))[rows_known(inputs, j)]
             for there in (False, True):
-                rows = sure[one.truth[sure, j] == there]
-                if one.discrete:
-                    learnt[j, rows] = plug_in_terms(one.values[rows, j].astype(int), labels[rows])
+                rows = sure[inputs.truth[sure, j] == there]
+                if inputs.discrete:
+                    learnt[j, rows] = plug_in_terms(
+                        inputs.values[rows, j].astype(int), labels[rows]
+                    )
                 else:
-                    learnt[j, rows] = ross_columns(one.values[rows, j : j + 1], labels[rows], k=k)[
-                        0
-                    ]
+                    learnt[j, rows] = ross_columns(
+                        inputs.values[rows, j : j + 1], labels[rows], k=k
+                    )[0]
                 left_open[j, rows] = plug_in_terms(labels[rows], labels[rows])
-        wider = 1.0 if one.discrete else WIDER
+        wider = 1.0 if inputs.discrete else WIDER
         return share(
             weighted_means(learnt, weights, wider=wider), weighted_means(left_open, weights)
         )

@@ -24,9 +24,9 @@ from theodolite.metrics.shared.ranking import (
     Order,
     Population,
     RankBy,
-    asked,
     checked_top,
     importance,
+    population_mask,
     ranked,
 )
 
@@ -141,7 +141,9 @@ class ConceptLocation(SampleMean):
         n_counted = np.broadcast_to(
             counted.cumsum(axis=1)[:, None, lengths - 1].astype(float), n_inside.shape
         )
-        return averaged(n_inside, n_counted, average, asked(evidence.explained, population))
+        return averaged(
+            n_inside, n_counted, average, population_mask(evidence.explained, population)
+        )
 
 
 def named_concepts(

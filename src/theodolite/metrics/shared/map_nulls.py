@@ -15,7 +15,7 @@ def _in_the_order_of(name: str) -> Callable[[SaliencyEvidence, int], SaliencyEvi
 
     def make(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
         del seed
-        most, least = (np.asarray(getattr(evidence, f"chance_{one}")) for one in ORDERS)
+        most, least = (np.asarray(getattr(evidence, f"chance_{order}")) for order in ORDERS)
         if name in evidence.chances.names:
             at = evidence.chances.names.index(name)
             return replace(evidence, most_first=most[:, at], least_first=least[:, at])

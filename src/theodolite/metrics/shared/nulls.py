@@ -30,8 +30,8 @@ def _shuffled_concepts(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
 
 
 def _some_annotation(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
-    given = {name: getattr(evidence, name) for name in _ANNOTATION if evidence.has(name)}
-    return pool_of(np.asarray(evidence.samples.index), given)
+    annotation = {name: getattr(evidence, name) for name in _ANNOTATION if evidence.has(name)}
+    return pool_of(np.asarray(evidence.samples.index), annotation)
 
 
 def _shuffled_samples(
@@ -141,17 +141,17 @@ def _shuffled_maps(evidence: LocationEvidence, seed: int) -> LocationEvidence:
 
 def _random_points(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     assert evidence.points is not None  # noqa: S101
-    drawn = uniform(np.asarray(evidence.samples.index), evidence.points.shape[1:], seed)
-    points = drawn * evidence.sizes[:, None, None, :]
+    draws = uniform(np.asarray(evidence.samples.index), evidence.points.shape[1:], seed)
+    points = draws * evidence.sizes[:, None, None, :]
     return replace(evidence, points=np.where(np.isnan(evidence.points), np.nan, points))
 
 
 def _random_peaks(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     n, k, *grid = evidence.maps.shape
     grid = [max(side, 7) for side in grid]  # a point anywhere, also where maps are a single cell
-    drawn = uniform(np.asarray(evidence.samples.index), (k, 1), seed)
+    draws = uniform(np.asarray(evidence.samples.index), (k, 1), seed)
     maps = np.zeros((n, k, grid[0] * grid[1]), np.float32)
-    np.put_along_axis(maps, (drawn * maps.shape[2]).astype(np.int64), 1.0, axis=2)
+    np.put_along_axis(maps, (draws * maps.shape[2]).astype(np.int64), 1.0, axis=2)
     return replace(evidence, maps=maps.reshape(n, k, *grid))
 
 

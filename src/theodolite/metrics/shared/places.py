@@ -64,12 +64,12 @@ def averaged(
     hits: Float[np.ndarray, "samples *n"],
     counted: Float[np.ndarray, "samples *n"],
     average: Average,
-    asked: Bool[np.ndarray, " samples"],
+    population_mask: Bool[np.ndarray, " samples"],
 ) -> PerSample:
     """Every picture weighs the same, or every pair of picture and concept does."""
     if average == "pairs":
-        return PerSample(hits, counted, asked)
-    return PerSample(hits / np.maximum(counted, 1), (counted > 0).astype(float), asked)
+        return PerSample(hits, counted, population_mask)
+    return PerSample(hits / np.maximum(counted, 1), (counted > 0).astype(float), population_mask)
 
 
 def peaks(

@@ -51,7 +51,9 @@ def ranked(scores: Float[np.ndarray, "samples concepts"], n: int) -> Int[np.ndar
     return np.argsort(-scores, axis=1, kind="stable")[:, :n]
 
 
-def asked(evidence: ConceptEvidence, population: Population) -> Bool[np.ndarray, " samples"]:
+def population_mask(
+    evidence: ConceptEvidence, population: Population
+) -> Bool[np.ndarray, " samples"]:
     """Which samples the question is put to."""
     if population == "all":
         return np.ones(len(evidence), bool)

@@ -23,8 +23,8 @@ def sufficient(
     across: Across,
 ) -> Float[np.ndarray, " samples"]:
     """How little the answer changes without the least relevant pixels, 1 if not at all."""
-    kept = np.exp(-_mean_changes(evidence, "least_first", thresholds, removal))
-    return _one_of(kept, across)
+    sufficiency = np.exp(-_mean_changes(evidence, "least_first", thresholds, removal))
+    return _one_of(sufficiency, across)
 
 
 def necessary(
@@ -34,8 +34,8 @@ def necessary(
     across: Across,
 ) -> Float[np.ndarray, " samples"]:
     """How much the answer changes without the most relevant pixels, 0 if not at all."""
-    lost = 1 - np.exp(-_mean_changes(evidence, "most_first", thresholds, removal))
-    return _one_of(lost, across)
+    necessity = 1 - np.exp(-_mean_changes(evidence, "most_first", thresholds, removal))
+    return _one_of(necessity, across)
 
 
 def one_each(values: Float[np.ndarray, " samples"]) -> PerSample:
@@ -60,8 +60,8 @@ def _mean_changes(
     Steps are nested: those of a low threshold are the first ones of a higher, so one running sum
     serves them all.
     """
-    given = np.asarray(getattr(evidence, curve))[:, _way(evidence, removal)]
-    moved = np.abs(np.asarray(evidence.clean)[:, None] - given)
+    probabilities = np.asarray(getattr(evidence, curve))[:, _way(evidence, removal)]
+    moved = np.abs(np.asarray(evidence.clean)[:, None] - probabilities)
     running = np.cumsum(moved, axis=1)
     n = np.searchsorted(np.asarray(evidence.percents), np.asarray(thresholds), side="left")
     n = np.unique(n)  # thresholds with the same steps, such as those beyond the last, count once

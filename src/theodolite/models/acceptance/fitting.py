@@ -13,7 +13,7 @@ from theodolite.models.acceptance.scorer import (
     Layers,
     Scorer,
     Trees,
-    bent,
+    clip_features,
     likeness,
 )
 from theodolite.models.acceptance.settings import GRADIENT, ScorerSettings
@@ -98,7 +98,7 @@ def _kernel(known: Known, settings: ScorerSettings, seed: int) -> Kernel:
     n = features.shape[1] - straight
     if n < 1:
         raise EvidenceError("features", "only straight ones", "at least one that is bent")
-    inputs, gamma = bent(scaled[:, :n]), settings.width / n
+    inputs, gamma = clip_features(scaled[:, :n]), settings.width / n
     some = np.random.default_rng([seed, 5]).permutation(len(inputs))[: settings.landmarks]
     landmarks = inputs[np.sort(some)]
     values, vectors = np.linalg.eigh(likeness(landmarks, landmarks, gamma))
@@ -135,16 +135,16 @@ def _svm(features: Features, ratings: Ratings, settings: ScorerSettings) -> Kern
 
     centre, spread = standard(features)
     gamma = settings.width / features.shape[1]
-    found = SVR(gamma=gamma, C=1 / (settings.penalty or 1.0)).fit(
-        bent((features - centre) / spread), ratings
+    model = SVR(gamma=gamma, C=1 / (settings.penalty or 1.0)).fit(
+        clip_features((features - centre) / spread), ratings
     )
     return Kernel(
         centre=centre,
         spread=spread,
-        landmarks=np.asarray(found.support_vectors_),
-        weights=np.asarray(found.dual_coef_[0]),
+        landmarks=np.asarray(model.support_vectors_),
+        weights=np.asarray(model.dual_coef_[0]),
         straight=np.zeros(0),
-        bias=np.array(float(found.intercept_[0])),
+        bias=np.array(float(model.intercept_[0])),
         gamma=np.array(gamma),
     )
 
@@ -152,7 +152,7 @@ def _svm(features: Features, ratings: Ratings, settings: ScorerSettings) -> Kern
 def _boosting(features: Features, ratings: Ratings, settings: ScorerSettings, seed: int) -> Trees:
     from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415
 
-    found = HistGradientBoostingRegressor(
+    model = HistGradientBoostingRegressor(
         max_iter=settings.rounds,
         learning_rate=0.05,
         max_leaf_nodes=15,
@@ -160,8 +160,8 @@ def _boosting(features: Features, ratings: Ratings, settings: ScorerSettings, se
         early_stopping=False,
         random_state=seed,
     ).fit(features, ratings)
-    trees = [rounds[0].nodes for rounds in found._predictors]
-    return _flat(trees, found._baseline_prediction, features.shape[1])
+    trees = [rounds[0].nodes for rounds in model._predictors]
+    return _flat(trees, model._baseline_prediction, features.shape[1])
 
 
 def _flat(trees: list[Any], base: Any, width: int) -> Trees:

@@ -44,16 +44,16 @@ def handcrafted(
         augmented: Three sets of explanations of changed pictures.
         seed: How the explanations are parted for the classifiers.
     """
-    if len(augmented) != SETS or any(one.shape[1:] != values.shape for one in augmented):
+    if len(augmented) != SETS or any(array.shape[1:] != values.shape for array in augmented):
         raise EvidenceError(
-            "augmented", f"{[one.shape for one in augmented]}",
+            "augmented", f"{[array.shape for array in augmented]}",
             f"{SETS} arrays of shape (augmentations, {', '.join(map(str, values.shape))})",
         )  # fmt: skip
     if len(labels) != len(values) or len(values) < 2:
         raise EvidenceError("labels", f"{len(labels)}", f"{len(values)}, two or more")
     flat = np.asarray(values, np.float64).reshape(len(values), -1)
     shared = [*complexity(flat), *discrimination(flat, labels, seed=seed)]
-    own = np.stack([variance(one) for one in augmented], axis=1)
+    own = np.stack([variance(array) for array in augmented], axis=1)
     return np.hstack([own, np.tile(shared, (len(values), 1))])
 
 
@@ -106,12 +106,12 @@ def discrimination(
     )
     return [
         _accuracy(
-            make_pipeline(PCA(kept, svd_solver="full"), one),
+            make_pipeline(PCA(n_components, svd_solver="full"), classifier),
             flat,
             labels,
             (n, seed),
         )
-        for one, kept in classifiers
+        for classifier, n_components in classifiers
     ]
 
 
@@ -126,5 +126,5 @@ def _accuracy(
         warnings.filterwarnings("ignore", category=ConvergenceWarning)
         warnings.filterwarnings("ignore", "Variables are collinear")
         warnings.filterwarnings("ignore", "The covariance matrix of class")
-        said = cross_val_predict(classifier, flat, labels, cv=parts)
-    return float(np.mean(said == labels))
+        predictions = cross_val_predict(classifier, flat, labels, cv=parts)
+    return float(np.mean(predictions == labels))

@@ -68,8 +68,8 @@ def rank_loss(predicted: "Tensor", target: "Tensor") -> "Tensor":
     n = len(predicted)
     if n < 2:
         return predicted.sum() * 0
-    said, apart = predicted.detach(), target[:, None] - target[None]
-    wrong = ((said[:, None] - said[None]) * apart < 0) * -apart
+    values, apart = predicted.detach(), target[:, None] - target[None]
+    wrong = ((values[:, None] - values[None]) * apart < 0) * -apart
     # within a given order the loss is linear in the predictions: no gradient through all pairs
     slopes = wrong.sum(dim=1) - wrong.sum(dim=0)
     return (predicted * slopes).sum() / (n * (n - 1))  # each pair is there twice

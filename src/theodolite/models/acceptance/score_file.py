@@ -97,8 +97,8 @@ class LearnedScore:
         """What people would say, on their scale."""
         low, high = self.card.scale[0], self.card.scale[-1]
         if features.shape[1] != self.scorer.width:
-            came = f"{features.shape[1]} features"
-            raise RefusedInput("learned score", came, f"{self.scorer.width}, as it was learnt from")
+            got = f"{features.shape[1]} features"
+            raise RefusedInput("learned score", got, f"{self.scorer.width}, as it was learnt from")
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that somebody else wrote
             outputs = self.scorer.outputs(features)
         if not np.isfinite(outputs).all():
@@ -150,9 +150,9 @@ def load_scorer(folder: Path) -> LearnedScore:
 def card_text(card: ScoreCard) -> str:
     """The card for people."""
     rows = [
-        f"| {_cell(one.metric)} | {_cell(_options(one))} | {_number(one.value)} | "
-        f"{_number(one.low)} to {_number(one.high)} |"
-        for one in card.held_out
+        f"| {_cell(estimate.metric)} | {_cell(_options(estimate))} | {_number(estimate.value)} | "
+        f"{_number(estimate.low)} to {_number(estimate.high)} |"
+        for estimate in card.held_out
     ]
     scale = ", ".join(f"{answer:g}" for answer in card.scale)
     lines = [
@@ -180,7 +180,7 @@ def card_text(card: ScoreCard) -> str:
         "",
         "## Limits",
         "",
-        *(f"- {_cell(one)}" for one in card.limits),
+        *(f"- {_cell(limit)}" for limit in card.limits),
         "",
     ]
     return "\n".join(lines)
@@ -212,8 +212,8 @@ def _parts(folds: int | None) -> str:
     return f", in {folds} parts" if folds else ", about a seventh of them or less"
 
 
-def _options(one: HeldOut) -> str:
-    return ", ".join(f"{name}={value}" for name, value in one.options.items())
+def _options(estimate: HeldOut) -> str:
+    return ", ".join(f"{name}={value}" for name, value in estimate.options.items())
 
 
 def _cell(text: str) -> str:

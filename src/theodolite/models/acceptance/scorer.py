@@ -64,20 +64,20 @@ class Layers:
         return len(self.centre)
 
     def outputs(self, features: Features) -> Outputs:
-        found = (features - self.centre) / self.spread
+        activations = (features - self.centre) / self.spread
         last = len(self.weights) - 1
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            found = found @ weight.T + bias
+            activations = activations @ weight.T + bias
             if number < last or self.rectified:
-                found = np.maximum(found, 0)
-        return np.asarray(found[:, 0], np.float64)
+                activations = np.maximum(activations, 0)
+        return np.asarray(activations[:, 0], np.float64)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        found = {"centre": self.centre, "spread": self.spread}
-        found |= {"rectified": np.array(int(self.rectified))}
+        arrays = {"centre": self.centre, "spread": self.spread}
+        arrays |= {"rectified": np.array(int(self.rectified))}
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            found |= {f"weight {number}": weight, f"bias {number}": bias}
-        return found
+            arrays |= {f"weight {number}": weight, f"bias {number}": bias}
+        return arrays
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,12 +104,12 @@ class Kernel:
 
     def outputs(self, features: Features) -> Outputs:
         n = self.landmarks.shape[1]
-        found = np.empty(len(features))
+        outputs = np.empty(len(features))
         for start in range(0, len(features), ROWS):
             part = (features[start : start + ROWS] - self.centre) / self.spread
-            near = likeness(bent(part[:, :n]), self.landmarks, float(self.gamma))
-            found[start : start + ROWS] = near @ self.weights + part[:, n:] @ self.straight
-        return found + float(self.bias)
+            near = likeness(clip_features(part[:, :n]), self.landmarks, float(self.gamma))
+            outputs[start : start + ROWS] = near @ self.weights + part[:, n:] @ self.straight
+        return outputs + float(self.bias)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: getattr(self, name) for name in KERNEL}
@@ -136,18 +136,18 @@ class Trees:
         return self.features
 
     def outputs(self, features: Features) -> Outputs:
-        found = np.full(len(features), float(self.base))
+        outputs = np.full(len(features), float(self.base))
         rows = np.arange(len(features))
         for root in self.roots:
             at = np.full(len(features), root)
             inner = self.feature[at] >= 0
             while inner.any():
-                asked = np.maximum(self.feature[at], 0)
-                left = features[rows, asked] <= self.threshold[at]
+                feature = np.maximum(self.feature[at], 0)
+                left = features[rows, feature] <= self.threshold[at]
                 at = np.where(inner, np.where(left, self.below[at], self.above[at]), at)
                 inner = self.feature[at] >= 0
-            found += self.value[at]
-        return found
+            outputs += self.value[at]
+        return outputs
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: np.asarray(getattr(self, name)) for name in TREES}
@@ -156,15 +156,17 @@ class Trees:
 def scorer_from(kind: str, arrays: Arrays) -> Scorer:
     """A score from its arrays, which somebody else may have written."""
     try:
-        return _made(kind, {name: _plain(kind, name, array) for name, array in arrays.items()})
+        return _build_scorer(
+            kind, {name: _checked_array(kind, name, array) for name, array in arrays.items()}
+        )
     except RefusedInput:
         raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        came = printable(f"arrays {sorted(arrays)}", 300)
-        raise RefusedInput("learned score", came, f"those of {printable(kind, 40)}") from error
+        got = printable(f"arrays {sorted(arrays)}", 300)
+        raise RefusedInput("learned score", got, f"those of {printable(kind, 40)}") from error
 
 
-def _plain(kind: str, name: str, array: np.ndarray) -> np.ndarray:
+def _checked_array(kind: str, name: str, array: np.ndarray) -> np.ndarray:
     """An array in the form that it was written in; refused if it has another."""
     axes = dict(AXES[kind])
     if kind == "layers":
@@ -178,7 +180,7 @@ def _plain(kind: str, name: str, array: np.ndarray) -> np.ndarray:
     return array.astype(np.int64 if name in WHOLE else np.float64)
 
 
-def _made(kind: str, arrays: Arrays) -> Scorer:
+def _build_scorer(kind: str, arrays: Arrays) -> Scorer:
     if kind == "layers":
         n = sum(name.startswith("weight ") for name in arrays)
         return _checked_layers(
@@ -191,53 +193,53 @@ def _made(kind: str, arrays: Arrays) -> Scorer:
             )
         )
     if kind == "kernel":
-        kernel = Kernel(**_named(arrays, KERNEL))
+        kernel = Kernel(**_select_arrays(arrays, KERNEL))
         n, wide = kernel.landmarks.shape
         right = len(kernel.weights) == n and len(kernel.centre) == wide + len(kernel.straight)
         if not right or len(kernel.spread) != len(kernel.centre) or kernel.gamma <= 0:
             raise ValueError(kind)
         return kernel
     if kind == "trees":
-        named = _named(arrays, TREES)
-        return _checked_trees(Trees(features=int(named.pop("width")), **named))
+        tree_arrays = _select_arrays(arrays, TREES)
+        return _checked_trees(Trees(features=int(tree_arrays.pop("width")), **tree_arrays))
     raise KeyError(kind)
 
 
-def _named(arrays: Arrays, names: Sequence[str]) -> dict[str, Any]:
+def _select_arrays(arrays: Arrays, names: Sequence[str]) -> dict[str, Any]:
     return {name: arrays[name] for name in names}
 
 
-def _checked_layers(made: Layers) -> Layers:
-    sizes = [len(made.centre), *(len(weight) for weight in made.weights)]
-    into = [weight.shape[1] for weight in made.weights]
-    right = bool(made.weights) and into == sizes[:-1] and sizes[-1] == 1
-    right = right and [len(bias) for bias in made.biases] == sizes[1:]
-    if not right or len(made.spread) != sizes[0]:
+def _checked_layers(layers: Layers) -> Layers:
+    sizes = [len(layers.centre), *(len(weight) for weight in layers.weights)]
+    into = [weight.shape[1] for weight in layers.weights]
+    right = bool(layers.weights) and into == sizes[:-1] and sizes[-1] == 1
+    right = right and [len(bias) for bias in layers.biases] == sizes[1:]
+    if not right or len(layers.spread) != sizes[0]:
         raise ValueError("layers")
-    return made
+    return layers
 
 
-def _checked_trees(made: Trees) -> Trees:
+def _checked_trees(trees: Trees) -> Trees:
     """Children come after their parents, so that every walk ends."""
-    n = len(made.feature)
-    inner = np.flatnonzero(made.feature >= 0)
-    down = np.stack([made.below, made.above])
-    sizes = {len(getattr(made, name)) for name in ("threshold", "below", "above", "value")}
+    n = len(trees.feature)
+    inner = np.flatnonzero(trees.feature >= 0)
+    down = np.stack([trees.below, trees.above])
+    sizes = {len(getattr(trees, name)) for name in ("threshold", "below", "above", "value")}
     right = sizes == {n} and (down[:, inner] > inner).all() and (down < n).all()
-    right = right and (made.feature < made.features).all()
-    if not right or not ((made.roots >= 0) & (made.roots < n)).all():
+    right = right and (trees.feature < trees.features).all()
+    if not right or not ((trees.roots >= 0) & (trees.roots < n)).all():
         raise ValueError("trees")
-    return made
+    return trees
 
 
-def bent(standard: Features) -> Features:
+def clip_features(standard: Features) -> Features:
     """Standardised features, cut off far out."""
     return np.asarray(np.clip(standard, -FARTHEST, FARTHEST))
 
 
 def likeness(
-    one: Float[np.ndarray, "n features"], other: Float[np.ndarray, "m features"], gamma: float
+    first: Float[np.ndarray, "n features"], second: Float[np.ndarray, "m features"], gamma: float
 ) -> Float[np.ndarray, "n m"]:
     """exp(-gamma · squared distance)."""
-    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
+    squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1) - 2 * first @ second.T
     return np.asarray(np.exp(-gamma * np.maximum(squares, 0)))

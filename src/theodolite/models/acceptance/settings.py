@@ -58,9 +58,9 @@ class ScorerSettings:
     @property
     def steps(self) -> "Steps":
         """How it is trained, with what was published for all that is not given."""
-        said = PUBLISHED[self.variant]
-        given = {name: getattr(self, name) for name in said.__dataclass_fields__}
-        return Steps(**{k: getattr(said, k) if v is None else v for k, v in given.items()})
+        defaults = PUBLISHED[self.variant]
+        options = {name: getattr(self, name) for name in defaults.__dataclass_fields__}
+        return Steps(**{k: getattr(defaults, k) if v is None else v for k, v in options.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,9 +84,9 @@ def _by_group(keys: Int[np.ndarray, " samples"], random: np.random.Generator) ->
     n = len(names)
     if n < 3:
         raise EvidenceError("groups", f"{n}", "three or more, for three parts")
-    one = min(max(round(SHARES[0] * n), 1), n - 2)
-    two = min(max(round(sum(SHARES) * n), one + 1), n - 1)
-    return Split(*(np.isin(keys, part) for part in np.split(names, [one, two])))
+    train_end = min(max(round(SHARES[0] * n), 1), n - 2)
+    validation_end = min(max(round(sum(SHARES) * n), train_end + 1), n - 1)
+    return Split(*(np.isin(keys, part) for part in np.split(names, [train_end, validation_end])))
 
 
 def _chosen(

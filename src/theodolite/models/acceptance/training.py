@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 from theodolite.models.acceptance.losses import loss
 from theodolite.models.acceptance.scorer import Features, Layers
 from theodolite.models.acceptance.settings import ScorerSettings
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     import torch
 
 Ratings = Float[np.ndarray, " explanations"]
-INSTALL = "Install it: pip install 'theodolite[torch]'."
 
 
 def train_layers(
@@ -38,10 +38,9 @@ def train_layers(
         levels: How many answers there were, for the agreement that picks the epoch.
         seed: Of weights and order.
     """
-    try:
-        import torch  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError("training", "no torch", "it", INSTALL) from error
+    require("torch", "training", "torch")
+    import torch  # noqa: PLC0415
+
     from theodolite.models.bottlenecks.schedules import one_thread_if  # noqa: PLC0415
 
     if not (0 < validation.sum() < len(validation)):
@@ -50,7 +49,7 @@ def train_layers(
     scaled = ((features - centre) / spread).astype(np.float32)
     random = np.random.default_rng([seed, 3])
     sizes = (features.shape[1], *(settings.hidden if settings.scorer == "mlp" else ()), 1)
-    parameters = [torch.from_numpy(one).requires_grad_() for one in _begin(sizes, random)]
+    parameters = [torch.from_numpy(array).requires_grad_() for array in _begin(sizes, random)]
     known = torch.from_numpy(scaled[~validation])
     target = torch.from_numpy(ratings[~validation].astype(np.float32))
     judge = (torch.from_numpy(scaled[validation]), ratings[validation], levels)
@@ -83,13 +82,13 @@ def _course(
         order = torch.from_numpy(random.permutation(len(features)))
         for start in range(0, len(order), steps.batch):
             rows = order[start : start + steps.batch]
-            said = _forward(parameters, features[rows], rectified=rectified)
-            wrong = loss(said, target[rows], steps.weights, settings.variant)
+            predictions = _forward(parameters, features[rows], rectified=rectified)
+            wrong = loss(predictions, target[rows], steps.weights, settings.variant)
             adam.step(torch.autograd.grad(wrong, parameters))
         if (epoch + 1) % settings.every == 0 or epoch + 1 == steps.epochs:
             with torch.no_grad():
-                said = _forward(parameters, judge[0], rectified=rectified)
-            worth = _worth(said.numpy().astype(np.float64), judge[1], judge[2], settings)
+                predictions = _forward(parameters, judge[0], rectified=rectified)
+            worth = _worth(predictions.numpy().astype(np.float64), judge[1], judge[2], settings)
             if worth > reached:
                 best, reached = [p.detach().numpy().copy() for p in parameters], worth
     return best
@@ -119,22 +118,22 @@ class Adam:
 def _forward(
     parameters: "list[torch.Tensor]", features: "torch.Tensor", *, rectified: bool
 ) -> "torch.Tensor":
-    found = features
+    activations = features
     for number in range(0, len(parameters), 2):
-        found = found @ parameters[number].T + parameters[number + 1]
+        activations = activations @ parameters[number].T + parameters[number + 1]
         if number + 2 < len(parameters) or rectified:
-            found = found.clamp_min(0)
-    return found[:, 0]
+            activations = activations.clamp_min(0)
+    return activations[:, 0]
 
 
 def _begin(sizes: tuple[int, ...], random: np.random.Generator) -> list[np.ndarray]:
     """Uniform within one over the root of the inputs, as torch's own layers begin."""
-    found = []
+    parameters = []
     for inputs, outputs in pairwise(sizes):
         bound = 1 / np.sqrt(inputs)
         for shape in ((outputs, inputs), (outputs,)):
-            found.append(random.uniform(-bound, bound, shape).astype(np.float32))
-    return found
+            parameters.append(random.uniform(-bound, bound, shape).astype(np.float32))
+    return parameters
 
 
 def _scale(features: Features, settings: ScorerSettings) -> tuple[np.ndarray, np.ndarray]:
@@ -149,22 +148,23 @@ def standard(features: Features) -> tuple[np.ndarray, np.ndarray]:
     return features.mean(axis=0), np.where(spread > 1e-12, spread, 1.0)
 
 
-def _worth(said: Ratings, truth: Ratings, levels: int, settings: ScorerSettings) -> float:
+def _worth(predictions: Ratings, truth: Ratings, levels: int, settings: ScorerSettings) -> float:
     """How well the validation part is predicted; undefined counts as worst."""
     if settings.chosen_by == "agreement":
-        return quadratic_kappa(said, truth, levels)
+        return quadratic_kappa(predictions, truth, levels)
     from scipy.stats import rankdata  # noqa: PLC0415
 
-    ranks = np.stack([rankdata(said), rankdata(truth)])
+    ranks = np.stack([rankdata(predictions), rankdata(truth)])
     if (np.ptp(ranks, axis=1) == 0).any():
         return -np.inf
     return float(np.corrcoef(ranks)[0, 1])
 
 
-def quadratic_kappa(said: Ratings, truth: Ratings, levels: int) -> float:
+def quadratic_kappa(predictions: Ratings, truth: Ratings, levels: int) -> float:
     """Agreement of ratings from 0 to 1, each taken to the nearest answer, halves going up."""
     bins = [
-        np.floor(np.clip(one, 0, 1) * (levels - 1) + 0.5).astype(np.int64) for one in (said, truth)
+        np.floor(np.clip(ratings, 0, 1) * (levels - 1) + 0.5).astype(np.int64)
+        for ratings in (predictions, truth)
     ]
     apart = ((bins[0] - bins[1]) ** 2).mean()
     by_chance = sum(

@@ -63,26 +63,26 @@ def words(text: str) -> list[str]:
 
 def of_text(text: str) -> Counts:
     """What an explanation is like by itself."""
-    found = words(text)
-    n = len(found)
+    tokens = words(text)
+    n = len(tokens)
     some = max(n, 1)
 
     def any_of(listed: frozenset[str]) -> float:
-        return float(not listed.isdisjoint(found))
+        return float(not listed.isdisjoint(tokens))
 
     return {
         "words": float(n),
         "log of words": float(np.log1p(n)),
         "letters": float(len(text)),
-        "letters a word": sum(map(len, found)) / some,
-        "different words": len(set(found)) / some,
+        "letters a word": sum(map(len, tokens)) / some,
+        "different words": len(set(tokens)) / some,
         "commas": float(text.count(",")),
         "other stops": float(sum(text.count(mark) for mark in ";:()")),
         "questions": float(text.count("?")),
         "digits": float(any(letter.isdigit() for letter in text)),
         "ends": float(text.rstrip()[-1:] in (".", "!", "?")),
         "begins large": float(text[:1].isupper()),
-        "negations": float(sum(word in NEGATIONS for word in found)),
+        "negations": float(sum(word in NEGATIONS for word in tokens)),
         "reasons": any_of(REASONS),
         "doubts": any_of(DOUBTS),
     }
@@ -90,15 +90,18 @@ def of_text(text: str) -> Counts:
 
 def of_both(text: str, context: str, label: str) -> Counts:
     """What an explanation has in common with what it explains."""
-    said, asked = _telling(text), _telling(context)
-    answer, spoken = words(label), words(text)
-    common = len(said & asked)
+    text_terms, context_terms = _telling(text), _telling(context)
+    label_tokens, text_tokens = words(label), words(text)
+    common = len(text_terms & context_terms)
     return {
-        "taken from the context": common / max(len(said), 1),
-        "context taken up": common / max(len(asked), 1),
-        "new words": float(len(said) - common),
-        "label named": float(bool(answer) and f" {' '.join(answer)} " in f" {' '.join(spoken)} "),
-        "label words named": len(set(answer) & set(spoken)) / max(len(set(answer)), 1),
+        "taken from the context": common / max(len(text_terms), 1),
+        "context taken up": common / max(len(context_terms), 1),
+        "new words": float(len(text_terms) - common),
+        "label named": float(
+            bool(label_tokens) and f" {' '.join(label_tokens)} " in f" {' '.join(text_tokens)} "
+        ),
+        "label words named": len(set(label_tokens) & set(text_tokens))
+        / max(len(set(label_tokens)), 1),
         "words of the context": float(len(words(context))),
     }
 

@@ -49,16 +49,16 @@ class Checkpoint:
         self, state: TrainingState, network: nn.Module, optimiser: torch.optim.Optimizer
     ) -> None:
         """Write all of it, or nothing. A training that has ended needs its best weights only."""
-        about = {
+        header = {
             "identity": self.identity, "epochs": state.epochs, "waited": state.waited,
             "best_loss": state.best_loss.hex(), "finished": state.finished,
         }  # fmt: skip
-        arrays = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
+        arrays = {"about": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         arrays |= {f"best/{name}": _array(t) for name, t in state.best.items()}
         if not state.finished:
             arrays |= {f"weights/{n}": _array(t) for n, t in network.state_dict().items()}
-            for number, kept in optimiser.state_dict()["state"].items():
-                arrays |= {f"optimiser/{number}/{key}": _array(t) for key, t in kept.items()}
+            for number, tensors in optimiser.state_dict()["state"].items():
+                arrays |= {f"optimiser/{number}/{key}": _array(t) for key, t in tensors.items()}
         write_safetensors(self.path, arrays)
         self.written = time.monotonic()
 
@@ -72,29 +72,29 @@ class Checkpoint:
                 f"checkpoint {self.path.name!r}", "a file of something else", "one of a training",
                 "Name another file: this one would be overwritten.",
             )  # fmt: skip
-        about = json.loads(arrays.pop("about").tobytes())
-        if about["identity"] != self.identity:
+        header = json.loads(arrays.pop("about").tobytes())
+        if header["identity"] != self.identity:
             return TrainingState()
         tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
         state = TrainingState(
-            epochs=about["epochs"],
-            waited=about["waited"],
-            best_loss=float.fromhex(about["best_loss"]),
+            epochs=header["epochs"],
+            waited=header["waited"],
+            best_loss=float.fromhex(header["best_loss"]),
             best=_below("best", tensors),
-            finished=about["finished"],
+            finished=header["finished"],
         )
         if not state.finished:
             network.load_state_dict(_below("weights", tensors))
             groups = optimiser.state_dict()["param_groups"]
             parameters = [p for group in optimiser.param_groups for p in group["params"]]
-            kept: dict[int, dict[str, Tensor]] = {}
+            optimiser_state: dict[int, dict[str, Tensor]] = {}
             for name, tensor in _below("optimiser", tensors).items():
                 number, key = name.split("/")
                 like = parameters[int(number)]
                 if tensor.shape == like.shape:  # in memory as the parameter is, or steps go wrong
                     tensor = torch.empty_like(like, device="cpu").copy_(tensor).detach()
-                kept.setdefault(int(number), {})[key] = tensor
-            optimiser.load_state_dict({"state": kept, "param_groups": groups})
+                optimiser_state.setdefault(int(number), {})[key] = tensor
+            optimiser.load_state_dict({"state": optimiser_state, "param_groups": groups})
         return state
 
 

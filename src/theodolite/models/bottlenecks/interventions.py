@@ -29,7 +29,7 @@ generator. It must not look at the truth of concepts that are not known."""
 
 def at_random(
     trained: TrainedBottleneck,
-    said: ConceptValues,
+    predictions: ConceptValues,
     known: Mask,
     truth: Mask,
     rng: np.random.Generator,
@@ -40,13 +40,13 @@ def at_random(
 
 def most_uncertain(
     trained: TrainedBottleneck,
-    said: ConceptValues,
+    predictions: ConceptValues,
     known: Mask,
     truth: Mask,
     rng: np.random.Generator,
 ) -> Urgency:
     """The concept whose predicted probability is nearest to one half."""
-    return -np.abs(said.probabilities.astype(float) - 0.5)
+    return -np.abs(predictions.probabilities.astype(float) - 0.5)
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,16 @@ class Cooperative:
     def __call__(
         self,
         trained: TrainedBottleneck,
-        said: ConceptValues,
+        predictions: ConceptValues,
         known: Mask,
         truth: Mask,
         rng: np.random.Generator,
     ) -> Urgency:
         """The score of each concept."""
-        p = said.probabilities.astype(float)
+        p = predictions.probabilities.astype(float)
         urgency = self.uncertainty * (entr(p) + entr(1 - p))
         if self.importance:
-            urgency += self.importance * _expected_change(trained, said, known, truth)
+            urgency += self.importance * _expected_change(trained, predictions, known, truth)
         if self.cost:
             if len(self.costs) != p.shape[1]:
                 raise EvidenceError("costs", f"{len(self.costs)}", f"{p.shape[1]}, one a concept")
@@ -91,21 +91,21 @@ class Cooperative:
 
 
 def _expected_change(
-    trained: TrainedBottleneck, said: ConceptValues, known: Mask, truth: Mask
+    trained: TrainedBottleneck, predictions: ConceptValues, known: Mask, truth: Mask
 ) -> Urgency:
     """How much the probability of the predicted class changes when a concept is told."""
-    now = softmax(trained.intervened(said, known, truth).astype(float), axis=1)
+    now = softmax(trained.intervene(predictions, known, truth).astype(float), axis=1)
     chosen = now.argmax(axis=1)
     change = np.zeros(known.shape)
     for concept in range(known.shape[1]):
         open_ = np.flatnonzero(~known[:, concept])
         if not len(open_):
             continue
-        part, mask, told = said.rows(open_), known[open_], truth[open_]
+        part, mask, hypothesis = predictions.rows(open_), known[open_], truth[open_]
         mask[:, concept] = True
         for value in (False, True):
-            told[:, concept] = value
-            then = softmax(trained.intervened(part, mask, told).astype(float), axis=1)
+            hypothesis[:, concept] = value
+            then = softmax(trained.intervene(part, mask, hypothesis).astype(float), axis=1)
             p = part.probabilities[:, concept].astype(float)
             rows = np.arange(len(open_)), chosen[open_]
             moved = np.abs(then[rows] - now[open_, chosen[open_]])
@@ -123,7 +123,7 @@ POLICIES: dict[PolicyName, Policy] = {
 
 def intervention_order(
     trained: TrainedBottleneck,
-    said: ConceptValues,
+    predictions: ConceptValues,
     truth: Mask,
     *,
     policy: PolicyName | Policy,
@@ -139,7 +139,7 @@ def intervention_order(
     order = np.zeros(truth.shape, np.int64)
     rows = np.arange(len(truth))
     for step in range(truth.shape[1]):
-        urgency = np.where(known, -np.inf, decide(trained, said, known, truth, rng))
+        urgency = np.where(known, -np.inf, decide(trained, predictions, known, truth, rng))
         order[:, step] = urgency.argmax(axis=1)
         known[rows, order[:, step]] = True
     return order
@@ -147,7 +147,7 @@ def intervention_order(
 
 def intervention_curve(
     trained: TrainedBottleneck,
-    said: ConceptValues,
+    predictions: ConceptValues,
     truth: Mask,
     labels: Int[np.ndarray, " samples"],
     *,
@@ -158,13 +158,13 @@ def intervention_curve(
 
     The last column is the same for every policy.
     """
-    order = intervention_order(trained, said, truth, policy=policy, seed=seed)
+    order = intervention_order(trained, predictions, truth, policy=policy, seed=seed)
     known = np.zeros(truth.shape, bool)
     right = np.zeros((len(truth), truth.shape[1] + 1), bool)
-    right[:, 0] = said.predicted == labels
+    right[:, 0] = predictions.predicted == labels
     for step in range(truth.shape[1]):
         known[np.arange(len(truth)), order[:, step]] = True
-        right[:, step + 1] = trained.intervened(said, known, truth).argmax(axis=1) == labels
+        right[:, step + 1] = trained.intervene(predictions, known, truth).argmax(axis=1) == labels
     return right
 
 

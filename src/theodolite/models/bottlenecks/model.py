@@ -96,9 +96,9 @@ class ConceptEmbedding(nn.Module):
         logits = (both * self.scoring).sum(dim=2) + self.scoring_bias
         probabilities = torch.sigmoid(logits)
         if self.training and truth is not None and self.intervention_rate > 0:
-            drawn = torch.rand(logits.shape, generator=self.generator, device=logits.device)
-            told = drawn < self.intervention_rate
-            probabilities = torch.where(told, truth.to(logits.dtype), probabilities)
+            draws = torch.rand(logits.shape, generator=self.generator, device=logits.device)
+            mask = draws < self.intervention_rate
+            probabilities = torch.where(mask, truth.to(logits.dtype), probabilities)
         positive, negative = both[..., : self.size], both[..., self.size :]
         share = probabilities.unsqueeze(2)
         weighted = share * positive + (1 - share) * negative

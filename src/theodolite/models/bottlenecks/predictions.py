@@ -61,7 +61,7 @@ def of_pyc(
     if scores.shape[-1] == 1:
         middle = scores if kind == "logits" else scores - 0.5
         scores = np.concatenate([-middle, middle], axis=-1)
-    found = _predictions(np.concatenate(columns, axis=-1), scores, truth, labels)
+    predictions = _predictions(np.concatenate(columns, axis=-1), scores, truth, labels)
     if embeddings:
         vectors = {
             concept: block
@@ -71,8 +71,8 @@ def of_pyc(
                 strict=True,
             )
         }  # fmt: skip
-        found["vectors"] = np.stack([vectors[concept] for concept in concepts], axis=1)
-    return found
+        predictions["vectors"] = np.stack([vectors[concept] for concept in concepts], axis=1)
+    return predictions
 
 
 def _of(output: Any, name: str) -> tuple[str, np.ndarray]:
@@ -124,18 +124,18 @@ def read_cem(
 def _activations(folder: Path, run: str, epoch: int | None, part: str) -> Mapping[str, np.ndarray]:
     acts = folder / "test_embedding_acts"
     start = "test_model_output_on_epoch_"
-    epochs = [f.stem.removeprefix(start) for f in (acts / run).glob(f"{start}*.npy")]
-    found = sorted(int(number) for number in epochs if number.isdecimal())
-    if not found or (epoch is not None and epoch not in found):
+    numbers = [f.stem.removeprefix(start) for f in (acts / run).glob(f"{start}*.npy")]
+    epochs = sorted(int(number) for number in numbers if number.isdecimal())
+    if not epochs or (epoch is not None and epoch not in epochs):
         pickles = sorted(f.name for f in folder.glob("*") if f.suffix in PICKLES)
         if pickles:
             raise _pickled(pickles[0])
         runs = sorted(f.name for f in acts.glob("*") if f.is_dir())
         raise RefusedInput(
-            f"activations of {run!r}", f"epochs {found}, runs {runs}", "activations of a run",
+            f"activations of {run!r}", f"epochs {epochs}, runs {runs}", "activations of a run",
             "Run the experiments with --activation_freq, and name the run.",
         )  # fmt: skip
-    which = f"on_epoch_{found[-1] if epoch is None else epoch}.npy"
+    which = f"on_epoch_{epochs[-1] if epoch is None else epoch}.npy"
     return {
         "c_sem": read_npy(acts / run / f"test_embedding_semantics_{which}"),
         "c_pred": read_npy(acts / run / f"test_embedding_vectors_{which}"),
@@ -161,10 +161,10 @@ def _of_cem(arrays: Mapping[str, np.ndarray], size: int) -> Predictions:
         )  # fmt: skip
     embedded = bottleneck.shape[1] != k
     values = arrays["c_sem"] if embedded else bottleneck
-    found = _predictions(values, scores, truth.astype(bool), labels.astype(np.int64))
+    predictions = _predictions(values, scores, truth.astype(bool), labels.astype(np.int64))
     if embedded:
-        found["vectors"] = bottleneck.reshape(n, k, size)
-    return found
+        predictions["vectors"] = bottleneck.reshape(n, k, size)
+    return predictions
 
 
 def _predictions(

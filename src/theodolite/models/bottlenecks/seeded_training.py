@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 from theodolite.models.bottlenecks.checkpoint import Checkpoint, TrainingState
 from theodolite.models.bottlenecks.schedules import (
     interrupts_kept,
@@ -18,13 +19,9 @@ from theodolite.models.bottlenecks.schedules import (
 )
 from theodolite.models.bottlenecks.settings import Optimiser
 
-try:
-    from lightning.fabric.plugins.environments.lightning import LightningEnvironment
-    from lightning.pytorch import Callback, LightningModule, Trainer
-except ImportError as error:
-    raise EvidenceError(
-        "training", "no Lightning", "it", "Install it: pip install 'theodolite[torch]'."
-    ) from error
+require("lightning", "training", "torch")
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment  # noqa: E402
+from lightning.pytorch import Callback, LightningModule, Trainer  # noqa: E402
 
 Batch = tuple[Tensor, ...]
 Loss = Callable[[Batch], Tensor]

@@ -43,8 +43,8 @@ class ConceptValues:
 
     def rows(self, which: Shaped[np.ndarray, " _"]) -> "ConceptValues":
         """What it says of some of the samples."""
-        given: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{n: a[which] for n, a in given.items() if a is not None})
+        arrays: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{n: a[which] for n, a in arrays.items() if a is not None})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,18 +80,18 @@ class TrainedBottleneck:
 
         scratch = replace(settings, encoder_weights="")
         network = build(scratch, input_shape, n_concepts, n_classes, seed=0).eval()
-        given = {n.removeprefix("network."): a for n, a in arrays.items() if "." in n}
-        wanted = network.state_dict()
+        weights = {n.removeprefix("network."): a for n, a in arrays.items() if "." in n}
+        state = network.state_dict()
         wrong = sorted(
-            n for n in wanted.keys() | given.keys()
-            if n not in wanted or n not in given or wanted[n].shape != given[n].shape
+            n for n in state.keys() | weights.keys()
+            if n not in state or n not in weights or state[n].shape != weights[n].shape
         )  # fmt: skip
         if wrong:
             raise RefusedInput(
                 "bottleneck", f"{len(wrong)} arrays that do not fit ({wrong[0]} first)",
-                f"the {len(wanted)} arrays of a bottleneck with these settings",
+                f"the {len(state)} arrays of a bottleneck with these settings",
             )  # fmt: skip
-        network.load_state_dict({n: torch.from_numpy(a.copy()) for n, a in given.items()})
+        network.load_state_dict({n: torch.from_numpy(a.copy()) for n, a in weights.items()})
         absent, present = intervention_values(settings, n_concepts)
         return TrainedBottleneck(
             settings=settings,
@@ -105,35 +105,41 @@ class TrainedBottleneck:
         import torch  # noqa: PLC0415
 
         device = _device(self.network)
-        spoken = []
+        outputs = []
         self.network.eval()
         with torch.inference_mode():
             for rows in _slices(len(inputs), batch):
-                given = torch.from_numpy(np.array(as_inputs(inputs[rows])))
-                spoken.append(self.network(given.to(device))._asdict())
-        said = {
-            name: np.concatenate([part[name].cpu().numpy() for part in spoken])
-            for name, first in spoken[0].items()
+                tensor = torch.from_numpy(np.array(as_inputs(inputs[rows])))
+                outputs.append(self.network(tensor.to(device))._asdict())
+        arrays = {
+            name: np.concatenate([output[name].cpu().numpy() for output in outputs])
+            for name, first in outputs[0].items()
             if first is not None
         }
-        return ConceptValues(probabilities=_sigmoid(said["logits"]), **said)
+        return ConceptValues(probabilities=_sigmoid(arrays["logits"]), **arrays)
 
     def answer(self, bottleneck: Concepts | Vectors) -> Scores:
         """The class scores that the head alone gives for concept values, or vectors of a CEM."""
         return answers(self.network.head, bottleneck)
 
-    def intervened(
+    def intervene(
         self,
-        said: ConceptValues,
+        predictions: ConceptValues,
         mask: Bool[np.ndarray, "samples concepts"],
         truth: Bool[np.ndarray, "samples concepts"],
     ) -> Scores:
         """The class scores after the concepts under the mask are set to their truth."""
-        if said.positive is None or said.negative is None or said.weighted is None:
-            told = np.where(truth, self.present, self.absent).astype(said.values.dtype)
-            return self.answer(np.where(mask, told, said.values))
-        chosen = np.where(truth[..., None], said.positive, said.negative)
-        return self.answer(np.where(mask[..., None], chosen, said.weighted))
+        if (
+            predictions.positive is None
+            or predictions.negative is None
+            or predictions.weighted is None
+        ):
+            corrections = np.where(truth, self.present, self.absent).astype(
+                predictions.values.dtype
+            )
+            return self.answer(np.where(mask, corrections, predictions.values))
+        chosen = np.where(truth[..., None], predictions.positive, predictions.negative)
+        return self.answer(np.where(mask[..., None], chosen, predictions.weighted))
 
 
 def as_inputs(inputs: np.ndarray) -> np.ndarray:
@@ -149,8 +155,8 @@ def answers(head: "torch.nn.Module", rows: Shaped[np.ndarray, "samples *shape"])
     head.eval()
     with torch.inference_mode():
         for part in _slices(len(rows), HEAD_ROWS):
-            given = np.asarray(rows[part], np.float32).reshape(len(rows[part]), -1)
-            parts.append(head(torch.from_numpy(given).to(device)).cpu().numpy())
+            flat = np.asarray(rows[part], np.float32).reshape(len(rows[part]), -1)
+            parts.append(head(torch.from_numpy(flat).to(device)).cpu().numpy())
     return np.concatenate(parts)
 
 

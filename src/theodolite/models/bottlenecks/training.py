@@ -128,11 +128,11 @@ def _fit_head(
     seed: int,
     progress: Progress,
 ) -> None:
-    given = [(r, d.labels.astype(np.int64)) for r, d in zip(rows, data, strict=True)]
+    pairs = [(r, d.labels.astype(np.int64)) for r, d in zip(rows, data, strict=True)]
     fit(
         head,
         lambda batch: cross_entropy(head(batch[0]), batch[1]),
-        (given[0], given[1]),
+        (pairs[0], pairs[1]),
         _schedule(settings, seed, head=True),
         progress=lambda done, total: progress("head", done, total),
     )
@@ -152,10 +152,10 @@ def _loss(
 
     def joint(batch: Batch) -> Tensor:
         inputs, truth, labels = batch
-        spoken = network(inputs, truth)
-        loss = cross_entropy(spoken.scores, labels)
+        output = network(inputs, truth)
+        loss = cross_entropy(output.scores, labels)
         if settings.concept_weight > 0:
-            loss = loss + settings.concept_weight * concepts(spoken.logits, truth)
+            loss = loss + settings.concept_weight * concepts(output.logits, truth)
         return loss
 
     def alone(batch: Batch) -> Tensor:
@@ -178,12 +178,12 @@ def _schedule(settings: BottleneckSettings, seed: int, *, head: bool = False) ->
 
 
 def _check(train: LabelledFeatures, validation: LabelledFeatures, n_classes: int) -> None:
-    for what, came, needed in (
+    for what, got, needed in (
         ("inputs", validation.input_shape, train.input_shape),
         ("concepts", validation.truth.shape[1], train.truth.shape[1]),
     ):
-        if came != needed:
-            raise EvidenceError(f"validation {what}", f"{came}", f"{needed}, as in training")
+        if got != needed:
+            raise EvidenceError(f"validation {what}", f"{got}", f"{needed}, as in training")
     for labels in (train.labels, validation.labels):
         if labels.min() < 0 or labels.max() >= n_classes:
             raise EvidenceError(

@@ -101,8 +101,8 @@ class Dropout(nn.Module):
         """Some of it set to 0 in training, and the rest scaled up."""
         if not self.training or self.rate == 0:
             return x
-        drawn = torch.rand(x.shape, generator=self.generator, device=x.device)
-        return x * drawn.ge_(self.rate).mul_(1 / (1 - self.rate))
+        draws = torch.rand(x.shape, generator=self.generator, device=x.device)
+        return x * draws.ge_(self.rate).mul_(1 / (1 - self.rate))
 
 
 def _mlp(
@@ -136,16 +136,16 @@ def _resnet18(channels: int, n_out: int, weights: Path | None) -> nn.Module:
 
     network: nn.Module = timm.create_model("resnet18", in_chans=channels, num_classes=n_out)
     if weights is not None:
-        wanted = {n: t for n, t in network.state_dict().items() if not n.startswith("fc.")}
-        given = {n: torch.from_numpy(a.copy()) for n, a in read_safetensors(weights).items()}
-        first = given.get("conv1.weight")
+        state = {n: t for n, t in network.state_dict().items() if not n.startswith("fc.")}
+        tensors = {n: torch.from_numpy(a.copy()) for n, a in read_safetensors(weights).items()}
+        first = tensors.get("conv1.weight")
         if channels == 1 and first is not None and first.shape[1] == 3:
-            given["conv1.weight"] = first.mean(dim=1, keepdim=True)
-        wrong = [n for n, t in wanted.items() if n not in given or given[n].shape != t.shape]
+            tensors["conv1.weight"] = first.mean(dim=1, keepdim=True)
+        wrong = [n for n, t in state.items() if n not in tensors or tensors[n].shape != t.shape]
         if wrong:
             raise RefusedInput(
                 f"weights {weights.name!r}", f"{len(wrong)} tensors that do not fit "
                 f"({wrong[0]} first)", "the tensors of a resnet18",
             )  # fmt: skip
-        network.load_state_dict({n: given[n] for n in wanted}, strict=False)
+        network.load_state_dict({n: tensors[n] for n in state}, strict=False)
     return network

@@ -7,13 +7,13 @@ import torch
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.checkpoints import read_weights
+from theodolite.io.optional import require
 from theodolite.io.text import read_json
 from theodolite.models.backbones import _load
 from theodolite.models.features import Preprocessing
 from theodolite.models.image_text.towers import Towers
 from theodolite.models.places import last_places
 
-INSTALL = "Install it: pip install 'theodolite[clip]'."
 HUB, HERE = "hf-hub:", "local-dir:"
 CONFIG = "open_clip_config.json"
 WORDS = {"clean", "language", "reduction_mask", "strip_sep_token"}
@@ -31,17 +31,15 @@ def open_clip_towers(model: str, source: str) -> Towers:
 
     Weights from the hub are read by our own reader too, which takes nothing but tensors.
     """
-    try:
-        import open_clip  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError("open_clip", "no open_clip", "it", INSTALL) from error
-
+    open_clip = require("open_clip", "open_clip", "clip")
     place, file, tag = _where(model, source)
     known = open_clip.list_models()
     if ":" not in place and place not in known:
         raise EvidenceError("open_clip", repr(model), f"a model of it, such as {known[:5]}")
     at_hand = place.startswith(HERE)
-    _plain_words(read_json(Path(source) / CONFIG) if at_hand else open_clip.get_model_config(place))
+    _check_tokenizer(
+        read_json(Path(source) / CONFIG) if at_hand else open_clip.get_model_config(place)
+    )
     with torch.random.fork_rng(devices=[]):  # it fills the network with random numbers first
         network = open_clip.create_model(
             place, pretrained=tag, load_weights=False, pretrained_text=False
@@ -52,8 +50,8 @@ def open_clip_towers(model: str, source: str) -> Towers:
 
 
 def _as_towers(name: str, network: Any, tokens: Any) -> Towers:
-    about = network.visual.preprocess_cfg
-    size = about["size"]
+    config = network.visual.preprocess_cfg
+    size = config["size"]
     rows, columns = (size, size) if isinstance(size, int) else size
     grid = getattr(network.visual, "grid_size", None)
     bias = getattr(network, "logit_bias", None)
@@ -66,7 +64,7 @@ def _as_towers(name: str, network: Any, tokens: Any) -> Towers:
         scale=float(network.logit_scale.detach().exp()),
         bias=0.0 if bias is None else float(bias.detach()),
         dimensions=dimensions,
-        preprocessing=Preprocessing((rows, columns), tuple(about["mean"]), tuple(about["std"])),
+        preprocessing=Preprocessing((rows, columns), tuple(config["mean"]), tuple(config["std"])),
         layer=last_places(network.visual),
         sigmoid=bias is not None,
         grid=tuple(grid) if grid is not None else None,
@@ -95,13 +93,13 @@ def _where(model: str, source: str) -> tuple[str, Path | None, str | None]:
     return model, None, source or None
 
 
-def _plain_words(about: Any) -> None:
-    inner = about.get("model_cfg", about) if isinstance(about, dict) else {}
+def _check_tokenizer(config: Any) -> None:
+    inner = config.get("model_cfg", config) if isinstance(config, dict) else {}
     text = inner.get("text_cfg") if isinstance(inner, dict) else None
-    wanted = text.get("tokenizer_kwargs", {}) if isinstance(text, dict) else None
-    if not isinstance(wanted, dict) or not wanted.keys() <= WORDS:
+    tokenizer_options = text.get("tokenizer_kwargs", {}) if isinstance(text, dict) else None
+    if not isinstance(tokenizer_options, dict) or not tokenizer_options.keys() <= WORDS:
         raise RefusedInput(
-            f"configuration {CONFIG!r}", f"a tokenizer with {wanted}",
+            f"configuration {CONFIG!r}", f"a tokenizer with {tokenizer_options}",
             f"a text_cfg with no tokenizer_kwargs but {', '.join(sorted(WORDS))}",
         )  # fmt: skip
 
@@ -118,10 +116,10 @@ def _fill(network: torch.nn.Module, file: Path) -> None:
     from open_clip.convert import convert_state_dict  # noqa: PLC0415
 
     tensors = {name: torch.from_numpy(a.copy()) for name, a in read_weights(file).items()}
-    wanted = network.state_dict()
-    found = {
+    state = network.state_dict()
+    weights = {
         # scale and bias are a number in some files and a list of one in others
-        name: t.reshape(wanted[name].shape) if name.startswith("logit_") and name in wanted else t
+        name: t.reshape(state[name].shape) if name.startswith("logit_") and name in state else t
         for name, t in convert_state_dict(network, tensors).items()
     }
-    _load(network, {name: t.numpy() for name, t in found.items()}, file.name)
+    _load(network, {name: t.numpy() for name, t in weights.items()}, file.name)

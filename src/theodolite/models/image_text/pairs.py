@@ -68,12 +68,12 @@ class StandIn:
 
     def pictures(self, pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures dimensions"]:
         """Means of the class names' vectors, weighted by probability: no longer than 1."""
-        found = np.zeros((len(pictures), self.dimensions), np.float32)
+        vectors = np.zeros((len(pictures), self.dimensions), np.float32)
         for start in range(0, len(pictures), BATCH):
             some = pictures[start : start + BATCH]
-            batch = np.stack([self.classifier.preprocessing(one) for one in some])
-            found[start : start + BATCH] = self.classifier.probabilities(batch) @ self.names
-        return found
+            batch = np.stack([self.classifier.preprocessing(picture) for picture in some])
+            vectors[start : start + BATCH] = self.classifier.probabilities(batch) @ self.names
+        return vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class TwoTowers:
         with torch.inference_mode():
             for start in range(0, len(pictures), BATCH):
                 some = pictures[start : start + BATCH]
-                batch = np.stack([self.towers.preprocessing(one) for one in some])
+                batch = np.stack([self.towers.preprocessing(picture) for picture in some])
                 parts.append(self.towers.pictures(torch.from_numpy(batch)).float().numpy())
         return self._scaled(parts)
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from PIL import Image
 
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.optional import require
 from theodolite.io.paths import size_within
 from theodolite.io.text import read_text
 
@@ -18,7 +19,6 @@ MAX_TOKENS = 256
 BATCH = 32
 ELSEWHERE = b"\x0a\x08location"
 """How a tensor of an .onnx file begins to say in which other file its numbers are."""
-INSTALL = "Install it: pip install 'theodolite[embed]'."
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +40,13 @@ class MiniLM:
         Sentences of like length go together, and a sentence's vector does not depend on those
         that go with it.
         """
-        encoded = [one.ids for one in self.tokens.encode_batch(list(sentences))]
-        found = np.zeros((len(encoded), self.dimensions), np.float32)
+        encoded = [encoding.ids for encoding in self.tokens.encode_batch(list(sentences))]
+        vectors = np.zeros((len(encoded), self.dimensions), np.float32)
         order = sorted(range(len(encoded)), key=lambda row: len(encoded[row]))
         for start in range(0, len(order), BATCH):
             rows = order[start : start + BATCH]
-            found[rows] = self._of_batch([encoded[row] for row in rows])
-        return found
+            vectors[rows] = self._of_batch([encoded[row] for row in rows])
+        return vectors
 
     def pictures(self, pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures dimensions"]:
         """Not possible: the network has never seen a picture."""
@@ -58,12 +58,12 @@ class MiniLM:
     def _of_batch(self, encoded: list[list[int]]) -> Float[np.ndarray, "sentences dimensions"]:
         longest = max(len(ids) for ids in encoded)
         ids = np.zeros((len(encoded), longest), np.int64)
-        for row, one in enumerate(encoded):
-            ids[row, : len(one)] = one
-        mask = (np.arange(longest) < [[len(one)] for one in encoded]).astype(np.int64)
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        wanted = [one.name for one in self.session.get_inputs()]
-        vectors = self.session.run(None, {name: given[name] for name in wanted})[0]
+        for row, token_ids in enumerate(encoded):
+            ids[row, : len(token_ids)] = token_ids
+        mask = (np.arange(longest) < [[len(token_ids)] for token_ids in encoded]).astype(np.int64)
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        names = [argument.name for argument in self.session.get_inputs()]
+        vectors = self.session.run(None, {name: inputs[name] for name in names})[0]
         summed = (vectors * mask[:, :, None]).sum(axis=1)
         return np.asarray(summed / np.linalg.norm(summed, axis=1, keepdims=True))
 
@@ -74,11 +74,7 @@ def load_minilm(folder: Path) -> MiniLM:
     An .onnx file lists the steps of a network and its numbers. One that points to numbers in other
     files is refused, and no steps but onnxruntime's own are known.
     """
-    try:
-        from tokenizers import Tokenizer  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError("minilm", "no tokenizers", "it", INSTALL) from error
-
+    Tokenizer = require("tokenizers", "minilm", "embed").Tokenizer  # noqa: N806
     files = sorted(folder.glob("*.onnx")) if folder.is_dir() else []
     if len(files) != 1:
         raise RefusedInput(
@@ -97,11 +93,7 @@ def load_minilm(folder: Path) -> MiniLM:
 
 
 def _session(file: Path) -> Any:
-    try:
-        import onnxruntime  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError("minilm", "no onnxruntime", "it", INSTALL) from error
-
+    onnxruntime = require("onnxruntime", "minilm", "embed")
     size_within(file, MAX_BYTES, "network")
     content, what = file.read_bytes(), f"network {file.name!r}"
     if ELSEWHERE in content:
@@ -115,7 +107,7 @@ def _session(file: Path) -> Any:
     except Exception as error:  # the library's errors have no common class
         reason = " ".join(str(error).split())[:150]
         raise RefusedInput(what, f"a file that does not load ({reason})", "an ONNX file") from error
-    inputs = {one.name for one in session.get_inputs()}
+    inputs = {argument.name for argument in session.get_inputs()}
     shape = session.get_outputs()[0].shape
     if not inputs <= {"input_ids", "attention_mask", "token_type_ids"} or len(shape) != 3:
         raise RefusedInput(

@@ -5,13 +5,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 from theodolite.models.classifier import Classifier
 from theodolite.models.image_text.transformers_towers import (
-    INSTALL,
     SAFE,
-    opened,
-    wanted_pictures,
+    load_preprocessing,
+    load_pretrained,
 )
 from theodolite.models.places import last_places
 
@@ -31,17 +30,15 @@ class Logits(nn.Module):
 
 def transformers_classifier(source: str) -> Classifier:
     """The classifier of a folder, or of a name on the user's hub."""
-    try:
-        from transformers import AutoModelForImageClassification  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError("transformers", "no transformers", "it", INSTALL) from error
-
+    transformers = require("transformers", "transformers", "clip")
     here = {"local_files_only": True} if Path(source).is_dir() else {}
-    network: Any = opened(AutoModelForImageClassification, source, **SAFE, **here).eval()
-    about = network.config
-    side, patch = getattr(about, "image_size", None), getattr(about, "patch_size", None)
-    names = tuple(str(about.id2label[k]) for k in range(about.num_labels))
-    numbered = names == tuple(f"LABEL_{k}" for k in range(about.num_labels))
+    network: Any = load_pretrained(
+        transformers.AutoModelForImageClassification, source, **SAFE, **here
+    ).eval()
+    config = network.config
+    side, patch = getattr(config, "image_size", None), getattr(config, "patch_size", None)
+    names = tuple(str(config.id2label[k]) for k in range(config.num_labels))
+    numbered = names == tuple(f"LABEL_{k}" for k in range(config.num_labels))
     wrapped = Logits(network).eval()
     layer = last_places(wrapped)
     grid = None
@@ -50,7 +47,7 @@ def transformers_classifier(source: str) -> Classifier:
     return Classifier(
         f"transformers:{source}",
         wrapped,
-        wanted_pictures(source, side if isinstance(side, int) else None, here),
+        load_preprocessing(source, side if isinstance(side, int) else None, here),
         layer,
         () if numbered else names,
         grid,

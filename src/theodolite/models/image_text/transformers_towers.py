@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 from theodolite.models.features import Preprocessing
 from theodolite.models.image_text.towers import Towers
 from theodolite.models.places import last_places
 
-INSTALL = "Install it: pip install 'theodolite[clip]'."
 SAFE = {"use_safetensors": True, "trust_remote_code": False}
 
 
@@ -35,16 +35,12 @@ def transformers_towers(source: str) -> Towers:
 
     Only .safetensors are read, and no code that comes with a model is run.
     """
-    try:
-        import transformers  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError("transformers", "no transformers", "it", INSTALL) from error
-
+    transformers = require("transformers", "transformers", "clip")
     here = {"local_files_only": True} if Path(source).is_dir() else {}
-    network: Any = opened(transformers.AutoModel, source, **SAFE, **here).eval()
+    network: Any = load_pretrained(transformers.AutoModel, source, **SAFE, **here).eval()
     if network.config.model_type not in ("clip", "siglip"):
         raise EvidenceError("transformers_clip", network.config.model_type, "clip or siglip")
-    tokens = opened(transformers.AutoTokenizer, source, trust_remote_code=False, **here)
+    tokens = load_pretrained(transformers.AutoTokenizer, source, trust_remote_code=False, **here)
     bias = getattr(network, "logit_bias", None)
     texts = _sentences(network, tokens, filled=bias is not None)
     vision = network.config.vision_config
@@ -61,7 +57,7 @@ def transformers_towers(source: str) -> Towers:
         scale=float(network.logit_scale.detach().exp()),
         bias=0.0 if bias is None else float(bias.detach()),
         dimensions=dimensions,
-        preprocessing=wanted_pictures(source, vision.image_size, here),
+        preprocessing=load_preprocessing(source, vision.image_size, here),
         layer=last_places(pictures),
         sigmoid=bias is not None,
         grid=(side, side),
@@ -73,24 +69,24 @@ def _sentences(network: Any, tokens: Any, *, filled: bool) -> Callable[[Sequence
     longest = network.config.text_config.max_position_embeddings
 
     def texts(sentences: Sequence[str]) -> Tensor:
-        given = tokens(
+        encoding = tokens(
             list(sentences), return_tensors="pt", truncation=True, max_length=longest,
             padding="max_length" if filled else True,
         )  # fmt: skip
-        mask = {} if filled else {"attention_mask": given["attention_mask"]}
-        found = network.get_text_features(input_ids=given["input_ids"], **mask)
+        mask = {} if filled else {"attention_mask": encoding["attention_mask"]}
+        features = network.get_text_features(input_ids=encoding["input_ids"], **mask)
         # transformers 4 gives the vectors, 5 gives them among other things
-        vectors: Tensor = getattr(found, "pooler_output", found)
+        vectors: Tensor = getattr(features, "pooler_output", features)
         return vectors
 
     return texts
 
 
-def opened(kind: Any, source: str, **options: Any) -> Any:
+def load_pretrained(kind: Any, source: str, **options: Any) -> Any:
     """What transformers reads from a folder or the hub, or why it does not."""
     from transformers.utils import logging  # noqa: PLC0415
 
-    shown = logging.is_progress_bar_enabled()
+    bar_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         return kind.from_pretrained(source, **options)
@@ -101,16 +97,18 @@ def opened(kind: Any, source: str, **options: Any) -> Any:
             "a folder or a name on the hub with config.json and .safetensors",
         ) from error  # fmt: skip
     finally:
-        if shown:
+        if bar_enabled:
             logging.enable_progress_bar()
 
 
-def wanted_pictures(source: str, size: int | None, here: dict[str, Any]) -> Preprocessing:
+def load_preprocessing(source: str, size: int | None, here: dict[str, Any]) -> Preprocessing:
     """How the model's own processor prepares pictures, but for its cropping: we stretch."""
     from transformers import AutoImageProcessor  # noqa: PLC0415
 
-    about = opened(AutoImageProcessor, source, trust_remote_code=False, **here)
-    given = dict(getattr(about, "crop_size", None) or about.size)
-    edge = int(size or given.get("shortest_edge") or given["height"])
-    rows, columns = (edge, edge) if size else (given.get("height", edge), given.get("width", edge))
-    return Preprocessing((int(rows), int(columns)), tuple(about.image_mean), tuple(about.image_std))
+    processor = load_pretrained(AutoImageProcessor, source, trust_remote_code=False, **here)
+    sides = dict(getattr(processor, "crop_size", None) or processor.size)
+    edge = int(size or sides.get("shortest_edge") or sides["height"])
+    rows, columns = (edge, edge) if size else (sides.get("height", edge), sides.get("width", edge))
+    return Preprocessing(
+        (int(rows), int(columns)), tuple(processor.image_mean), tuple(processor.image_std)
+    )

@@ -27,8 +27,8 @@ class ZeroShot(nn.Module):
 
     def forward(self, batch: Tensor) -> Tensor:
         """A logit for each picture and sentence."""
-        found = nn.functional.normalize(self.pictures(batch), dim=-1)
-        return self.scale * (found @ self.sentences.T) + self.bias
+        vectors = nn.functional.normalize(self.pictures(batch), dim=-1)
+        return self.scale * (vectors @ self.sentences.T) + self.bias
 
 
 def zero_shot(towers: Towers, classes: Sequence[str], prompt: str = PROMPT) -> Classifier:

@@ -40,9 +40,9 @@ class Embedder:
         def some(start: int, stop: int) -> np.ndarray:
             return self.embedding.texts(different[start:stop])
 
-        found = self._kept("sentences", different, some, SENTENCES)
+        vectors = self._vectors("sentences", different, some, SENTENCES)
         place = {sentence: row for row, sentence in enumerate(different)}
-        return found[[place[sentence] for sentence in sentences]]
+        return vectors[[place[sentence] for sentence in sentences]]
 
     def pictures(
         self, names: Sequence[str], make: Callable[[int], Image.Image]
@@ -52,9 +52,9 @@ class Embedder:
         def some(start: int, stop: int) -> np.ndarray:
             return self.embedding.pictures([make(row) for row in range(start, stop)])
 
-        return self._kept("pictures", names, some, PICTURES)
+        return self._vectors("pictures", names, some, PICTURES)
 
-    def _kept(
+    def _vectors(
         self, what: str, names: Sequence[str], some: Callable[[int, int], np.ndarray], size: int
     ) -> Float[np.ndarray, "n dimensions"]:
         parts = []
@@ -69,20 +69,20 @@ class Embedder:
     def _part(self, what: str, names: Sequence[str], make: Callable[[], np.ndarray]) -> np.ndarray:
         if self.cache is None:
             return make()
-        told = json.dumps([what, self.embedding.name, self.digest, list(names)])
-        key = hashlib.sha256(told.encode()).hexdigest()
+        identity = json.dumps([what, self.embedding.name, self.digest, list(names)])
+        key = hashlib.sha256(identity.encode()).hexdigest()
         path = self.cache.resolve() / "embeddings" / f"{key}.npy"
         shape = (len(names), self.embedding.dimensions)
         try:
             if path.is_file():
-                kept = read_npy(path)
-                if kept.shape == shape and np.isfinite(kept).all():
-                    return kept
+                vectors = read_npy(path)
+                if vectors.shape == shape and np.isfinite(vectors).all():
+                    return vectors
         except RefusedInput:
             pass  # a file that was cut off is made again
-        made = make().astype(np.float32)
-        write_npy(path, made)
-        return made
+        vectors = make().astype(np.float32)
+        write_npy(path, vectors)
+        return vectors
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ class StandsIn:
         """The names in the file."""
         if self.class_names is None:
             return ()
-        found = read_json(self.class_names, "class names")
-        if not isinstance(found, list) or not all(isinstance(n, str) and n for n in found):
+        names = read_json(self.class_names, "class names")
+        if not isinstance(names, list) or not all(isinstance(n, str) and n for n in names):
             raise RefusedInput(f"class names {self.class_names.name!r}", "other content",
                                "a JSON list of names, in the order of the logits")  # fmt: skip
-        return tuple(found)
+        return tuple(names)
 
     def digests(self) -> dict[str, str]:
         """What it was read from, by file."""
@@ -116,10 +116,10 @@ class StandsIn:
 
 
 def embedder_for(
-    name: str, weights: Path | None, classifier: StandsIn, workshop: WorkContext
+    name: str, weights: Path | None, classifier: StandsIn, context: WorkContext
 ) -> Embedder:
     """An embedding by name; ``classifier`` is for the offline stand-in."""
     stands_in = classifier.load()
-    told = [classifier.name, *weights_digest(weights).values(), *classifier.digests().values()]
+    identity = [classifier.name, *weights_digest(weights).values(), *classifier.digests().values()]
     loaded = load_embedding(name, weights=weights, classifier=stands_in)
-    return Embedder(loaded, " ".join(told), workshop.cache, workshop.progress)
+    return Embedder(loaded, " ".join(identity), context.cache, context.progress)

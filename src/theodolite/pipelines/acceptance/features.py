@@ -44,7 +44,7 @@ LEAST_SHARE = 0.01
 class Explanations:
     """Explanations to be scored, rated or not."""
 
-    shown: Sequence[ShownExplanation]
+    items: Sequence[ShownExplanation]
     techniques: Sequence[str]
     """The technique of each; empty if it is not known."""
     clusters: Int[np.ndarray, " explanations"]
@@ -52,17 +52,17 @@ class Explanations:
     numbers: Mapping[str, Float[np.ndarray, " explanations"]]
 
     def __len__(self) -> int:
-        return len(self.shown)
+        return len(self.items)
 
     def beside(self, blocks: Sequence[str], rendering: Rendering) -> dict[str, Sequence[str]]:
         """What is said of each explanation, as far as the blocks take it."""
         names = {name for block in blocks for name in BESIDE.get(block, ())}
-        said: dict[str, Sequence[str]] = {
-            name: [getattr(one, name) for one in self.shown] for name in sorted(names)
+        columns: dict[str, Sequence[str]] = {
+            name: [getattr(item, name) for item in self.items] for name in sorted(names)
         }
         if rendering.distances or rendering.values_of:
-            said["technique"] = self.techniques
-        return said
+            columns["technique"] = self.techniques
+        return columns
 
 
 class ExplanationFeatures:
@@ -70,38 +70,40 @@ class ExplanationFeatures:
 
     def __init__(
         self,
-        given: Explanations,
+        explanations: Explanations,
         embedder: Embedder | None,
         rendering: Rendering,
         labels: Sequence[str],
     ) -> None:
-        self.given, self.embedder, self.rendering = given, embedder, rendering
+        self.explanations, self.embedder, self.rendering = explanations, embedder, rendering
         self.labels = tuple(labels)
-        self._made: dict[str, np.ndarray] = {}
+        self._blocks: dict[str, np.ndarray] = {}
 
     def matrix(self, names: Sequence[str]) -> Float[np.ndarray, "explanations features"]:
         """The blocks beside each other."""
         blocks = [self.block(name) for name in names]
-        return np.hstack([np.zeros((len(self.given), 0)), *blocks])
+        return np.hstack([np.zeros((len(self.explanations), 0)), *blocks])
 
     def block(self, name: str) -> Float[np.ndarray, "explanations features"]:
         """One of ``BLOCKS``, or a number that came with the explanations."""
-        if name not in self._made:
-            self._made[name] = np.asarray(self._make(name), np.float64)
-        return self._made[name]
+        if name not in self._blocks:
+            self._blocks[name] = np.asarray(self._make(name), np.float64)
+        return self._blocks[name]
 
     def _make(self, name: str) -> np.ndarray:
-        given = self.given
+        explanations = self.explanations
         if name not in BLOCKS:
-            if name not in given.numbers:
-                known = [*BLOCKS, *given.numbers]
+            if name not in explanations.numbers:
+                known = [*BLOCKS, *explanations.numbers]
                 raise EvidenceError("features", repr(name), f"some of {known}")
-            return np.asarray(given.numbers[name], np.float64)[:, None]
+            return np.asarray(explanations.numbers[name], np.float64)[:, None]
         makers: dict[str, Callable[[], np.ndarray]] = {
             "embedding": lambda: vectors_of(
-                given.shown, given.techniques, self.rendering, self._embedder(name)
+                explanations.items, explanations.techniques, self.rendering, self._embedder(name)
             ),
-            "context": lambda: self._embedder(name).texts([one.context for one in given.shown]),
+            "context": lambda: self._embedder(name).texts(
+                [item.context for item in explanations.items]
+            ),
             "product": lambda: self.block("embedding") * self.block("context"),
             "difference": lambda: np.abs(self.block("embedding") - self.block("context")),
             "likeness": self._likeness,
@@ -120,29 +122,37 @@ class ExplanationFeatures:
         return self.embedder
 
     def _texts(self) -> list[str]:
-        pairs = zip(self.given.shown, self.given.techniques, strict=True)
-        return [spoken_text(one, technique, self.rendering) for one, technique in pairs]
+        pairs = zip(self.explanations.items, self.explanations.techniques, strict=True)
+        return [spoken_text(item, technique, self.rendering) for item, technique in pairs]
 
     def _words(self) -> np.ndarray:
-        shown = self.given.shown
-        contexts, labels = [one.context for one in shown], [one.label for one in shown]
+        items = self.explanations.items
+        contexts, labels = [item.context for item in items], [item.label for item in items]
         return word_features(self._texts(), contexts, labels)[1]
 
     def _likeness(self) -> np.ndarray:
-        labels = self._embedder("likeness").texts([one.label for one in self.given.shown])
-        one, two, three = (
+        labels = self._embedder("likeness").texts([item.label for item in self.explanations.items])
+        explanation, context, label = (
             _unit(v) for v in (self.block("embedding"), self.block("context"), labels)
         )
-        return np.stack([(one * two).sum(1), (one * three).sum(1), (two * three).sum(1)], axis=1)
+        return np.stack(
+            [
+                (explanation * context).sum(1),
+                (explanation * label).sum(1),
+                (context * label).sum(1),
+            ],
+            axis=1,
+        )
 
     def _label(self) -> np.ndarray:
         return np.array(
-            [[one.label == label for label in self.labels] for one in self.given.shown], np.float64
-        ).reshape(len(self.given), len(self.labels))
+            [[item.label == label for label in self.labels] for item in self.explanations.items],
+            np.float64,
+        ).reshape(len(self.explanations), len(self.labels))
 
     def _siblings(self) -> np.ndarray:
         """Zero for an explanation that has none."""
-        group = np.unique(self.given.clusters, return_inverse=True)[1]
+        group = np.unique(self.explanations.clusters, return_inverse=True)[1]
         sizes = np.bincount(group)[group][:, None]
 
         def mean(values: np.ndarray) -> np.ndarray:
@@ -158,10 +168,10 @@ class ExplanationFeatures:
         return np.hstack([own - mean(own) / sizes, alike])
 
 
-def common_labels(shown: Sequence[ShownExplanation]) -> tuple[str, ...]:
+def common_labels(explanations: Sequence[ShownExplanation]) -> tuple[str, ...]:
     """Labels that are worth a feature each: at most 26, the commonest first."""
-    counts = Counter(one.label for one in shown if one.label)
-    enough = [(-n, label) for label, n in counts.items() if n >= LEAST_SHARE * len(shown)]
+    counts = Counter(explanation.label for explanation in explanations if explanation.label)
+    enough = [(-n, label) for label, n in counts.items() if n >= LEAST_SHARE * len(explanations)]
     return tuple(label for _, label in sorted(enough)[:MOST_LABELS])
 
 

@@ -114,31 +114,31 @@ class SplitSettings:
 
 def predictions(
     model: AcceptanceModel,
-    described: ExplanationFeatures,
+    features: ExplanationFeatures,
     rated: RatedExplanations,
     splits: Sequence[Split],
     seed: int,
 ) -> Predictions:
     """What scores expect that have not seen the explanation; NaN where none is so."""
-    features = described.matrix(model.blocks)
-    found = np.full(len(features), np.nan)
+    matrix = features.matrix(model.blocks)
+    outputs = np.full(len(matrix), np.nan)
     for part in splits:
-        scorer = fitted(model, described, rated, part, seed)
-        found[part.test] = scorer.outputs(features[part.test])
-    return rated.on_scale(found)
+        scorer = fit_score(model, features, rated, part, seed)
+        outputs[part.test] = scorer.outputs(matrix[part.test])
+    return rated.on_scale(outputs)
 
 
-def fitted(
+def fit_score(
     model: AcceptanceModel,
-    described: ExplanationFeatures,
+    features: ExplanationFeatures,
     rated: RatedExplanations,
     part: Split,
     seed: int,
 ) -> Scorer:
     """One score, from the explanations of a split that are not for testing and were rated."""
-    features = described.matrix(model.blocks)
+    matrix = features.matrix(model.blocks)
     use = (part.train | part.validation) & ~np.isnan(rated.targets)
-    straight = described.matrix(model.straight).shape[1]
-    known = Known(features[use], rated.targets[use], straight, rated.levels)
+    straight = features.matrix(model.straight).shape[1]
+    known = Known(matrix[use], rated.targets[use], straight, rated.levels)
     validation = part.validation[use] if model.scorer in GRADIENT else None
     return fit_scorer(known, model, validation=validation, seed=seed)

@@ -27,15 +27,15 @@ from theodolite.pipelines.acceptance.models import (
     AcceptanceModel,
     RatedExplanations,
     SplitSettings,
-    fitted,
+    fit_score,
     predictions,
 )
 from theodolite.pipelines.acceptance.rendering import Rendering
 from theodolite.pipelines.acceptance.tables import (
     explanations_of,
     mean_known,
-    named,
     table_of,
+    votes_name,
     with_numbers,
     words_of,
 )
@@ -53,7 +53,7 @@ DEFAULT = {
 class Learnt:
     """A score that was fitted to all ratings, and evidence on how well such scores do."""
 
-    made: Produced
+    produced: Produced
     scorer: Scorer
     model: AcceptanceModel
     labels: tuple[str, ...]
@@ -97,46 +97,53 @@ class AcceptancePipeline:
     """Of the votes, for the card of the learned score."""
     notes: tuple[str, ...] = ()
 
-    def make(self, data: VotedExplanations, workshop: WorkContext) -> Produced:
+    def make(self, data: VotedExplanations, context: WorkContext) -> Produced:
         """Learn all scores, and let each foretell votes on what it has not seen."""
-        return self.learn(data, workshop).made
+        return self.learn(data, context).produced
 
-    def learn(self, data: VotedExplanations, workshop: WorkContext) -> Learnt:
+    def learn(self, data: VotedExplanations, context: WorkContext) -> Learnt:
         """The same, with the first score itself."""
         self._check()
-        asked = self._asked(data)
-        rated = RatedExplanations.of(asked, self.aggregate, self.ties)
-        described = self._described(data, asked, workshop)
-        parting = SplitSettings(self.apart, self.parts)
-        found = self._predicted(described, rated, parting, workshop)
+        evidence = self._rating_evidence(data)
+        rated = RatedExplanations.of(evidence, self.aggregate, self.ties)
+        features = self._features(data, evidence, context)
+        split_settings = SplitSettings(self.apart, self.parts)
+        predictions_by_model = self._predict(features, rated, split_settings, context)
         first, *others = [
             ComparedModel(
                 name,
-                self._about(name),
-                [[replace(asked, predicted=one)] for one in found[name]],
+                self._describe(name),
+                [
+                    [replace(evidence, predicted=predicted)]
+                    for predicted in predictions_by_model[name]
+                ],
             )
             for name in self.models
         ]
-        seed, model = workshop.seeds[0], self.models[first.name]
-        scorer = fitted(model, described, rated, parting.whole(rated, seed), seed)
-        made = Produced(
+        seed, model = context.seeds[0], self.models[first.name]
+        scorer = fit_score(model, features, rated, split_settings.whole(rated, seed), seed)
+        produced = Produced(
             evidence=first.evidence,
             about={
                 **first.about,
                 "name": first.name,
-                "votes": named(data, self.question or next(iter(data.questions))),
+                "votes": votes_name(data, self.question or next(iter(data.questions))),
             },
             compared=[*others, *self._other_votes(data)],
-            notes=(*data.notes, *self._said(asked, described), *self.notes),
-            facts=self._facts(asked, described, found[first.name][0]),
+            notes=(*data.notes, *self._notes(evidence, features), *self.notes),
+            facts=self._facts(evidence, features, predictions_by_model[first.name][0]),
             inputs=data.digests() | self.digests(),
             model=scorer.arrays(),
-            tables={"predictions": table_of(asked, rated, found) | words_of(data)},
+            tables={
+                "predictions": table_of(evidence, rated, predictions_by_model) | words_of(data)
+            },
         )
-        one = replace(asked, predicted=mean_known(found[first.name]))
+        with_predictions = replace(evidence, predicted=mean_known(predictions_by_model[first.name]))
         name = self.question or next(iter(data.questions))
-        takes = _taken(described.given.beside(model.blocks, self.rendering))
-        return Learnt(made, scorer, model, described.labels, data.name, name, one, takes)
+        takes = _takes(features.explanations.beside(model.blocks, self.rendering))
+        return Learnt(
+            produced, scorer, model, features.labels, data.name, name, with_predictions, takes
+        )
 
     def first_only(self) -> "AcceptancePipeline":
         """Without the scores that are only compared with the one that is kept."""
@@ -149,31 +156,33 @@ class AcceptancePipeline:
         """How many parts are tested one after the other; 0: one part only."""
         return (0 if self.apart == "both" else 5) if self.folds is None else self.folds
 
-    def _predicted(
+    def _predict(
         self,
-        described: ExplanationFeatures,
+        features: ExplanationFeatures,
         rated: RatedExplanations,
-        parting: SplitSettings,
-        workshop: WorkContext,
+        split_settings: SplitSettings,
+        context: WorkContext,
     ) -> dict[str, list[np.ndarray]]:
         """By score and seed."""
         main = next(iter(self.models))
         seeds = {
-            name: workshop.seeds if name == main else workshop.seeds[: self.repeats]
+            name: context.seeds if name == main else context.seeds[: self.repeats]
             for name in self.models
         }
         total = sum(map(len, seeds.values()))
-        found: dict[str, list[np.ndarray]] = {name: [] for name in self.models}
+        predictions_by_model: dict[str, list[np.ndarray]] = {name: [] for name in self.models}
         for name, model in self.models.items():
             for seed in seeds[name]:
-                workshop.progress("learned scores", sum(map(len, found.values())), total)
-                splits = parting.splits(rated, seed)
-                found[name].append(predictions(model, described, rated, splits, seed))
-        workshop.progress("learned scores", total, total)
-        return found
+                context.progress(
+                    "learned scores", sum(map(len, predictions_by_model.values())), total
+                )
+                splits = split_settings.splits(rated, seed)
+                predictions_by_model[name].append(predictions(model, features, rated, splits, seed))
+        context.progress("learned scores", total, total)
+        return predictions_by_model
 
-    def described(
-        self, given: Explanations, labels: tuple[str, ...], workshop: WorkContext
+    def features_of(
+        self, explanations: Explanations, labels: tuple[str, ...], context: WorkContext
     ) -> ExplanationFeatures:
         """Features of explanations; the embedding is loaded if a score needs it."""
         needed = {block for model in self.models.values() for block in model.blocks}
@@ -183,9 +192,9 @@ class AcceptancePipeline:
                 self.embedding,
                 self.weights,
                 self._stands_in(),
-                workshop,
+                context,
             )
-        return ExplanationFeatures(given, embedder, self.rendering, labels)
+        return ExplanationFeatures(explanations, embedder, self.rendering, labels)
 
     def digests(self) -> dict[str, str]:
         """Of the weights that vectors are made with."""
@@ -194,12 +203,14 @@ class AcceptancePipeline:
     def _stands_in(self) -> StandsIn:
         return StandsIn(self.classifier, self.classifier_weights, self.class_names)
 
-    def _described(
-        self, data: VotedExplanations, asked: RatingEvidence, workshop: WorkContext
+    def _features(
+        self, data: VotedExplanations, evidence: RatingEvidence, context: WorkContext
     ) -> ExplanationFeatures:
-        return self.described(explanations_of(data, asked), common_labels(data.shown), workshop)
+        return self.features_of(
+            explanations_of(data, evidence), common_labels(data.explanations), context
+        )
 
-    def _asked(self, data: VotedExplanations) -> RatingEvidence:
+    def _rating_evidence(self, data: VotedExplanations) -> RatingEvidence:
         name = self.question or next(iter(data.questions))
         if name not in data.questions:
             raise EvidenceError("question", repr(name), f"one of {list(data.questions)}")
@@ -213,7 +224,7 @@ class AcceptancePipeline:
         return [
             ComparedModel(
                 f"votes-{number}",
-                {"kind": "votes", "votes": named(of, name)},
+                {"kind": "votes", "votes": votes_name(of, name)},
                 [[with_numbers(of, of.questions[name])]],
             )
             for number, (of, name) in enumerate(votes, start=1)
@@ -232,42 +243,44 @@ class AcceptancePipeline:
         if self.repeats < 1:
             raise EvidenceError("repeats", f"{self.repeats}", "at least 1")
 
-    def _about(self, name: str) -> dict[str, float | int | str]:
+    def _describe(self, name: str) -> dict[str, float | int | str]:
         model = self.models[name]
-        about: dict[str, float | int | str] = {
+        description: dict[str, float | int | str] = {
             "kind": "learned score",
             "scorer": model.scorer,
             "features": " + ".join(model.blocks),
         }
-        return about | ({"variant": model.variant} if model.scorer in ("linear", "mlp") else {})
+        return description | (
+            {"variant": model.variant} if model.scorer in ("linear", "mlp") else {}
+        )
 
     def _facts(
-        self, asked: RatingEvidence, described: ExplanationFeatures, predicted: np.ndarray
+        self, evidence: RatingEvidence, features: ExplanationFeatures, predicted: np.ndarray
     ) -> tuple[tuple[str, float | int | str], ...]:
         first = next(iter(self.models))
-        groups = asked.samples.clusters
+        groups = evidence.samples.clusters
         return (
-            ("explanations", len(asked)),
+            ("explanations", len(evidence)),
             ("pictures or questions", "not known" if groups is None else len(np.unique(groups))),
-            ("votes", int((~np.isnan(asked.ratings)).sum())),
+            ("votes", int((~np.isnan(evidence.ratings)).sum())),
             ("explanations in the test", int((~np.isnan(predicted)).sum())),
             ("learned score that is kept", first),
-            ("features", described.matrix(self.models[first].blocks).shape[1]),
+            ("features", features.matrix(self.models[first].blocks).shape[1]),
             ("embedding", self.embedding or "none"),
         )
 
-    def _said(self, asked: RatingEvidence, described: ExplanationFeatures) -> list[str]:
-        known = asked.samples.clusters is not None
+    def _notes(self, evidence: RatingEvidence, features: ExplanationFeatures) -> list[str]:
+        known = evidence.samples.clusters is not None
         notes = [f"Scores are tested on {tested_on(self.apart, known=known)}."]
-        if described.embedder is not None:
-            notes.append(f"Embedding: {described.embedder.embedding.says}")
+        if features.embedder is not None:
+            notes.append(f"Embedding: {features.embedder.embedding.says}")
         return notes
 
 
-def _taken(said: Mapping[str, Sequence[str]]) -> dict[str, Literal["always", "sometimes"]]:
+def _takes(columns: Mapping[str, Sequence[str]]) -> dict[str, Literal["always", "sometimes"]]:
     """Of what is said of explanations, what was said of all of them, and what of some."""
     return {
         name: "always" if all(values) else "sometimes"
-        for name, values in said.items()
+        for name, values in columns.items()
         if any(values)
     }

@@ -19,7 +19,7 @@ from theodolite.explainers.rendering import (
     heatmap,
     masked_picture,
     sentence,
-    weighted,
+    weighted_embedding,
 )
 from theodolite.io.arrays import read_npy
 from theodolite.io.paths import sha256_of
@@ -63,7 +63,7 @@ class Rendering:
 
 
 def vectors_of(
-    shown: Sequence[ShownExplanation],
+    explanations: Sequence[ShownExplanation],
     techniques: Sequence[str],
     rendering: Rendering,
     embedder: Embedder,
@@ -72,43 +72,53 @@ def vectors_of(
 
     Among explanations in words an empty one is one; elsewhere it is something that is missing.
     """
-    found = np.zeros((len(shown), embedder.embedding.dimensions), np.float32)
-    only_words = not any(one.map or one.picture or one.concepts is not None for one in shown)
-    spoken_of = only_words and any(one.text for one in shown)
-    kinds = ["text" if spoken_of else _kind(one, at, rendering) for at, one in enumerate(shown)]
+    vectors = np.zeros((len(explanations), embedder.embedding.dimensions), np.float32)
+    only_words = not any(
+        explanation.map or explanation.picture or explanation.concepts is not None
+        for explanation in explanations
+    )
+    spoken_of = only_words and any(explanation.text for explanation in explanations)
+    kinds = [
+        "text" if spoken_of else _kind(explanation, at, rendering)
+        for at, explanation in enumerate(explanations)
+    ]
     spoken = [row for row, kind in enumerate(kinds) if kind == "text"]
     if spoken:
-        said = [spoken_text(shown[row], techniques[row], rendering) for row in spoken]
-        found[spoken] = embedder.texts(said)
+        texts = [spoken_text(explanations[row], techniques[row], rendering) for row in spoken]
+        vectors[spoken] = embedder.texts(texts)
     summed = [row for row, kind in enumerate(kinds) if kind == "weighted"]
     for row in summed:
-        found[row] = weighted(shown[row].concepts or {}, embedder.texts)
+        vectors[row] = weighted_embedding(explanations[row].concepts or {}, embedder.texts)
     seen = [row for row, kind in enumerate(kinds) if kind == "picture"]
     if seen:
-        shows = [rendering.of(techniques[row]) for row in seen]
-        names = [_name(shown[row], how) for row, how in zip(seen, shows, strict=True)]
-        found[seen] = embedder.pictures(names, lambda at: _picture(shown[seen[at]], shows[at]))
-    return found
+        renderings = [rendering.of(techniques[row]) for row in seen]
+        names = [_name(explanations[row], how) for row, how in zip(seen, renderings, strict=True)]
+        vectors[seen] = embedder.pictures(
+            names, lambda at: _picture(explanations[seen[at]], renderings[at])
+        )
+    return vectors
 
 
-def spoken_text(shown: ShownExplanation, technique: str, rendering: Rendering) -> str:
+def spoken_text(explanation: ShownExplanation, technique: str, rendering: Rendering) -> str:
     """An explanation in words, or the concepts that matter most; empty for a map."""
-    if shown.text or shown.concepts is None:
-        return shown.text
+    if explanation.text or explanation.concepts is None:
+        return explanation.text
     return sentence(
-        shown.concepts,
+        explanation.concepts,
         rendering.n,
         variant=rendering.sentences,
         distances=technique in rendering.distances,
     )
 
 
-def _kind(shown: ShownExplanation, row: int, rendering: Rendering) -> str:
-    if shown.text:
+def _kind(explanation: ShownExplanation, row: int, rendering: Rendering) -> str:
+    if explanation.text:
         return "text"
-    if shown.concepts is not None:
+    if explanation.concepts is not None:
         return "text" if rendering.concepts == "sentence" else "weighted"
-    if shown.map is not None and (shown.picture is not None or shown.map.suffix != ".npy"):
+    if explanation.map is not None and (
+        explanation.picture is not None or explanation.map.suffix != ".npy"
+    ):
         return "picture"
     raise EvidenceError(
         f"explanation {row}", "nothing to show", "a text, concepts, or a map and its picture",
@@ -116,37 +126,39 @@ def _kind(shown: ShownExplanation, row: int, rendering: Rendering) -> str:
     )  # fmt: skip
 
 
-def _name(shown: ShownExplanation, rendering: Rendering) -> str:
+def _name(explanation: ShownExplanation, rendering: Rendering) -> str:
     """All that decides the picture."""
-    files = [sha256_of(path) for path in (shown.picture, shown.map) if path is not None]
-    overlay = ["overlay"] if shown.overlay else []
-    told = json.dumps([files, asdict(rendering), *overlay], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
+    files = [sha256_of(path) for path in (explanation.picture, explanation.map) if path is not None]
+    overlay = ["overlay"] if explanation.overlay else []
+    identity = json.dumps([files, asdict(rendering), *overlay], sort_keys=True)
+    return hashlib.sha256(identity.encode()).hexdigest()
 
 
-def _picture(shown: ShownExplanation, rendering: Rendering) -> Image.Image:
-    assert shown.map is not None  # noqa: S101  looked at before
-    if shown.map.suffix != ".npy":
-        rendered = read_picture(shown.map)
-        if not shown.overlay or shown.picture is None:
+def _picture(explanation: ShownExplanation, rendering: Rendering) -> Image.Image:
+    assert explanation.map is not None  # noqa: S101  looked at before
+    if explanation.map.suffix != ".npy":
+        rendered = read_picture(explanation.map)
+        if not explanation.overlay or explanation.picture is None:
             return rendered
-        below = read_picture(shown.picture)
+        below = read_picture(explanation.picture)
         return Image.blend(below, rendered.resize(below.size), OVERLAY)
-    assert shown.picture is not None  # noqa: S101
-    return drawn(read_picture(shown.picture), map_in(shown.map), rendering)
+    assert explanation.picture is not None  # noqa: S101
+    return draw_map(read_picture(explanation.picture), map_in(explanation.map), rendering)
 
 
 def map_in(path: Path) -> Float[np.ndarray, "rows columns"]:
     """A map from a file. Of several channels the last is the map, as B-cos stores it."""
-    found = read_npy(path)
-    if found.ndim == 3:
-        found = found[..., -1]
-    if found.ndim != 2 or found.dtype.kind not in "fiub" or not found.size:
-        raise RefusedInput(f"map {path.name!r}", f"{found.dtype} {found.shape}", "rows by columns")
-    return found.astype(np.float64)
+    relevance = read_npy(path)
+    if relevance.ndim == 3:
+        relevance = relevance[..., -1]
+    if relevance.ndim != 2 or relevance.dtype.kind not in "fiub" or not relevance.size:
+        raise RefusedInput(
+            f"map {path.name!r}", f"{relevance.dtype} {relevance.shape}", "rows by columns"
+        )
+    return relevance.astype(np.float64)
 
 
-def drawn(
+def draw_map(
     picture: Image.Image, relevance: Float[np.ndarray, "rows columns"], rendering: Rendering
 ) -> Image.Image:
     """A picture with its map, in the size of the map."""
@@ -155,11 +167,11 @@ def drawn(
     pixels = np.asarray(resized, np.float64) / 255
     if rendering.maps == "masked picture":
         return Image.fromarray(masked_picture(pixels, relevance))
-    values = _published(relevance) if rendering.values == "paper" else rendering.values
+    values = _published_values(relevance) if rendering.values == "paper" else rendering.values
     return Image.fromarray(heatmap(pixels, relevance, values=values))
 
 
-def _published(relevance: np.ndarray) -> Values:
+def _published_values(relevance: np.ndarray) -> Values:
     if relevance.min() >= 0:
         return "as they are"
     return "paper lime" if np.isin(relevance, (-1, 0, 1)).all() else "paper shap"

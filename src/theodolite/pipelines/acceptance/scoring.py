@@ -32,7 +32,7 @@ class UnratedExplanations:
     """Explanations from a file or folder, with their names."""
 
     ids: tuple[str, ...]
-    given: Explanations
+    explanations: Explanations
 
 
 def load_learned(folder: Path) -> LearnedScore:
@@ -57,12 +57,12 @@ def rendering_of(card: ScoreCard) -> Rendering:
     try:
         return TypeAdapter(Rendering).validate_python(card.rendering)
     except (ValidationError, EvidenceError) as error:
-        came = printable(f"rendering {card.rendering}", 200)
-        raise RefusedInput("card", came, "a known one") from error
+        got = printable(f"rendering {card.rendering}", 200)
+        raise RefusedInput("card", got, "a known one") from error
 
 
-def rated(
-    learned: LearnedScore, given: Explanations, embedder: Embedder | None
+def rate_explanations(
+    learned: LearnedScore, explanations: Explanations, embedder: Embedder | None
 ) -> Float[np.ndarray, " explanations"]:
     """What people would say of each explanation, on their scale."""
     card = learned.card
@@ -71,15 +71,15 @@ def rated(
             "embedding", repr(embedder.embedding.name), f"{card.embedding!r}, as the score's"
         )
     rendering, blocks = rendering_of(card), (*card.features, *card.straight)
-    _check_said(card, given.beside(blocks, rendering))
+    _check_columns(card, explanations.beside(blocks, rendering))
     return learned.ratings(
-        ExplanationFeatures(given, embedder, rendering, card.labels).matrix(blocks)
+        ExplanationFeatures(explanations, embedder, rendering, card.labels).matrix(blocks)
     )
 
 
-def _check_said(card: ScoreCard, said: Mapping[str, Sequence[str]]) -> None:
+def _check_columns(card: ScoreCard, columns: Mapping[str, Sequence[str]]) -> None:
     """What raters were told of each explanation must be told to the score."""
-    for name, values in said.items():
+    for name, values in columns.items():
         without = [row for row, value in enumerate(values) if not value]
         enough = {"always": 0, "sometimes": len(values) - 1}.get(card.takes.get(name, ""))
         if enough is not None and len(without) > enough:
@@ -111,22 +111,24 @@ def read_explanations(path: Path, numbers: Sequence[str] | None = None) -> Unrat
 
 
 def _from_rows(
-    rows: Sequence[Mapping[str, Any]], name: str, wanted: Sequence[str] | None
+    rows: Sequence[Mapping[str, Any]], name: str, number_columns: Sequence[str] | None
 ) -> UnratedExplanations:
     if not rows or not all(isinstance(r, dict) and r.get("text") is not None for r in rows):
         raise RefusedInput(f"table {name!r}", "a row without 'text'", "an explanation in each row")
-    said = [[_text(row, key) for key in ("context", "text", "label")] for row in rows]
-    shown = [ShownExplanation(context, text, label=label) for context, text, label in said]
+    texts = [[_text(row, key) for key in ("context", "text", "label")] for row in rows]
+    explanations = [ShownExplanation(context, text, label=label) for context, text, label in texts]
     known = [key for key in rows[0] if key not in TEXTS]
-    if wanted is None:
-        numbers = {key: found for key in known if (found := _all_numbers(rows, key)) is not None}
+    if number_columns is None:
+        numbers = {key: values for key in known if (values := _all_numbers(rows, key)) is not None}
     else:
-        numbers = {key: _numbers(rows, key, name) for key in wanted if key in known}
+        numbers = {key: _numbers(rows, key, name) for key in number_columns if key in known}
     ids = tuple(_text(row, "id") or str(number) for number, row in enumerate(rows))
     techniques = [_text(row, "technique") for row in rows]
-    together = [one.context or f"\0{number}" for number, one in enumerate(shown)]
+    together = [
+        explanation.context or f"\0{number}" for number, explanation in enumerate(explanations)
+    ]
     clusters = np.unique(together, return_inverse=True)[1]
-    return UnratedExplanations(ids, Explanations(shown, techniques, clusters, numbers))
+    return UnratedExplanations(ids, Explanations(explanations, techniques, clusters, numbers))
 
 
 def _text(row: Mapping[str, Any], key: str) -> str:
@@ -136,47 +138,47 @@ def _text(row: Mapping[str, Any], key: str) -> str:
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> np.ndarray:
-    found = _all_numbers(rows, key)
-    if found is None:
+    values = _all_numbers(rows, key)
+    if values is None:
         raise RefusedInput(
             f"table {name!r}", f"column {printable(key, 60)!r}", "a finite number in each row"
         )
-    return found
+    return values
 
 
 def _all_numbers(rows: Sequence[Mapping[str, Any]], key: str) -> np.ndarray | None:
     try:
-        found = np.array([float(row[key]) for row in rows])
+        values = np.array([float(row[key]) for row in rows])
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return found if np.isfinite(found).all() else None
+    return values if np.isfinite(values).all() else None
 
 
 def _from_folder(path: Path) -> UnratedExplanations:
-    maps = sorted((path / "maps").glob("*.npy"))
-    spoken = sorted((path / "concepts").glob("*.json"))
-    shown = [
-        ShownExplanation(map=confined(path, f"maps/{one.name}"), picture=_picture(path, one.stem))
-        for one in maps
+    map_files = sorted((path / "maps").glob("*.npy"))
+    concept_files = sorted((path / "concepts").glob("*.json"))
+    explanations = [
+        ShownExplanation(map=confined(path, f"maps/{file.name}"), picture=_picture(path, file.stem))
+        for file in map_files
     ]
-    shown += [
-        ShownExplanation(concepts=_concepts(confined(path, f"concepts/{one.name}")))
-        for one in spoken
+    explanations += [
+        ShownExplanation(concepts=_concepts(confined(path, f"concepts/{file.name}")))
+        for file in concept_files
     ]
-    ids = tuple(one.stem for one in (*maps, *spoken))
+    ids = tuple(file.stem for file in (*map_files, *concept_files))
     if not ids:
         raise RefusedInput(
             f"folder {path.name!r}", "no maps/*.npy and no concepts/*.json", "some explanations"
         )
     clusters = np.unique(ids, return_inverse=True)[1]
-    return UnratedExplanations(ids, Explanations(shown, [""] * len(ids), clusters, {}))
+    return UnratedExplanations(ids, Explanations(explanations, [""] * len(ids), clusters, {}))
 
 
 def _picture(folder: Path, stem: str) -> Path:
     for ending in PICTURES:
-        found = confined(folder, f"pictures/{stem}{ending}")
-        if found.is_file():
-            return found
+        file = confined(folder, f"pictures/{stem}{ending}")
+        if file.is_file():
+            return file
     raise RefusedInput(f"map {stem!r}", "no picture of that name", f"pictures/{stem}.png")
 
 

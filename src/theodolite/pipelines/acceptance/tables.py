@@ -13,57 +13,67 @@ from theodolite.pipelines.acceptance.features import Explanations
 from theodolite.pipelines.acceptance.models import RatedExplanations
 
 
-def named(data: VotedExplanations, question: str) -> str:
+def votes_name(data: VotedExplanations, question: str) -> str:
     """A set of votes; its question is named where there are several."""
     return f"{data.name}: {question}" if len(data.questions) > 1 else data.name
 
 
-def with_numbers(data: VotedExplanations, asked: RatingEvidence) -> RatingEvidence:
+def with_numbers(data: VotedExplanations, evidence: RatingEvidence) -> RatingEvidence:
     """Votes with what else is known of the explanations, to be held against them."""
     if not data.numbers:
-        return asked
+        return evidence
     columns = np.stack([np.asarray(column, float) for column in data.numbers.values()], axis=1)
     varied = [i for i in range(columns.shape[1]) if len(np.unique(columns[:, i])) > 1]
     if not varied:
-        return asked
+        return evidence
     names = list(data.numbers)
     return replace(
-        asked, measured=columns[:, varied], measures=Measures(tuple(names[i] for i in varied))
+        evidence, measured=columns[:, varied], measures=Measures(tuple(names[i] for i in varied))
     )
 
 
 def words_of(data: VotedExplanations) -> dict[str, list[object]]:
     """What was explained and how, where it was in words."""
-    if not any(one.text for one in data.shown):
+    if not any(explanation.text for explanation in data.explanations):
         return {}
     return {
-        "context": [one.context for one in data.shown],
-        "text": [one.text for one in data.shown],
+        "context": [explanation.context for explanation in data.explanations],
+        "text": [explanation.text for explanation in data.explanations],
     }
 
 
-def explanations_of(data: VotedExplanations, asked: RatingEvidence) -> Explanations:
+def explanations_of(data: VotedExplanations, evidence: RatingEvidence) -> Explanations:
     """What was rated, without the ratings."""
-    names = asked.techniques.names
-    of_each = [""] * len(data) if asked.technique is None else [names[i] for i in asked.technique]
-    clusters = asked.samples.clusters
+    names = evidence.techniques.names
+    of_each = (
+        [""] * len(data) if evidence.technique is None else [names[i] for i in evidence.technique]
+    )
+    clusters = evidence.samples.clusters
     return Explanations(
-        data.shown, of_each, np.arange(len(data)) if clusters is None else clusters, data.numbers
+        data.explanations,
+        of_each,
+        np.arange(len(data)) if clusters is None else clusters,
+        data.numbers,
     )
 
 
 def table_of(
-    asked: RatingEvidence, rated: RatedExplanations, found: Mapping[str, list[np.ndarray]]
+    evidence: RatingEvidence,
+    rated: RatedExplanations,
+    predictions_by_model: Mapping[str, list[np.ndarray]],
 ) -> dict[str, list[object]]:
     """Each explanation with what people said and what each score expects, with the first seed."""
     columns: dict[str, list[object]] = {
-        "explanation": [asked.samples.name(row) for row in range(len(asked))],
-        "rating": _plain(rated.low + rated.targets * (rated.high - rated.low)),
+        "explanation": [evidence.samples.name(row) for row in range(len(evidence))],
+        "rating": _nan_to_none(rated.low + rated.targets * (rated.high - rated.low)),
     }
-    return columns | {f"predicted by {name}": _plain(seeds[0]) for name, seeds in found.items()}
+    return columns | {
+        f"predicted by {name}": _nan_to_none(seeds[0])
+        for name, seeds in predictions_by_model.items()
+    }
 
 
-def _plain(values: np.ndarray) -> list[object]:
+def _nan_to_none(values: np.ndarray) -> list[object]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 

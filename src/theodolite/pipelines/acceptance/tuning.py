@@ -78,10 +78,10 @@ def tune(
     tried: dict[str, list[Any]] = {name: [] for name in (*space, "value")}
 
     def value_of(trial: Any) -> float:
-        chosen = {name: _suggested(trial, name, within) for name, within in space.items()}
+        chosen = {name: _suggest(trial, name, within) for name, within in space.items()}
         value = float(score(explain(chosen)))
-        for name, one in (*chosen.items(), ("value", value)):
-            tried[name].append(one)
+        for name, cell in (*chosen.items(), ("value", value)):
+            tried[name].append(cell)
         return value
 
     with _quiet(optuna):
@@ -96,46 +96,48 @@ def tune(
     return TuningResult({name: tried[name][at] for name in space}, float(values[at]), tried)
 
 
-def space_from(given: Sequence[str]) -> dict[str, Range | tuple[Setting, ...]]:
+def space_from(arguments: Sequence[str]) -> dict[str, Range | tuple[Setting, ...]]:
     """Settings as they are typed: ``width=0.05:0.5``, ``samples=100:1000``, ``kind=a,b``.
 
     Numbers without a point are whole; ``:log`` after the ends spreads them by size.
     """
     space: dict[str, Range | tuple[Setting, ...]] = {}
-    for one in given:
-        name, _, said = one.partition("=")
-        if not name or not said:
-            raise EvidenceError("space", repr(one), "name=low:high or name=choice,choice")
-        space[name] = _range(said) if ":" in said else tuple(map(_plain, said.split(",")))
+    for argument in arguments:
+        name, _, text = argument.partition("=")
+        if not name or not text:
+            raise EvidenceError("space", repr(argument), "name=low:high or name=choice,choice")
+        space[name] = (
+            _parse_range(text) if ":" in text else tuple(map(_parse_value, text.split(",")))
+        )
     return space
 
 
-def _range(said: str) -> Range:
-    low, high, *rest = said.split(":")
-    ends = [_plain(low), _plain(high)]
+def _parse_range(text: str) -> Range:
+    low, high, *rest = text.split(":")
+    ends = [_parse_value(low), _parse_value(high)]
     if any(isinstance(end, str) for end in ends) or rest not in ([], ["log"]):
-        raise EvidenceError("space", repr(said), "low:high or low:high:log")
+        raise EvidenceError("space", repr(text), "low:high or low:high:log")
     whole = all(isinstance(end, int) for end in ends)
     return Range(float(ends[0]), float(ends[1]), whole=whole, log=bool(rest))
 
 
-def _plain(said: str) -> int | float | str:
+def _parse_value(text: str) -> int | float | str:
     for kind in (int, float):
         try:
-            return kind(said)
+            return kind(text)
         except ValueError:
             continue
-    return said
+    return text
 
 
-def _suggested(trial: Any, name: str, within: Range | Sequence[Setting]) -> Setting:
+def _suggest(trial: Any, name: str, within: Range | Sequence[Setting]) -> Setting:
     if not isinstance(within, Range):
-        found: Setting = trial.suggest_categorical(name, list(within))
+        setting: Setting = trial.suggest_categorical(name, list(within))
     elif within.whole:
-        found = int(trial.suggest_int(name, int(within.low), int(within.high), log=within.log))
+        setting = int(trial.suggest_int(name, int(within.low), int(within.high), log=within.log))
     else:
-        found = float(trial.suggest_float(name, within.low, within.high, log=within.log))
-    return found
+        setting = float(trial.suggest_float(name, within.low, within.high, log=within.log))
+    return setting
 
 
 @contextmanager

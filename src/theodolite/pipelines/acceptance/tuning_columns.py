@@ -11,7 +11,7 @@ from theodolite.io.pictures import read_picture
 from theodolite.models.acceptance.score_file import LearnedScore
 from theodolite.models.backbones import load_backbone
 from theodolite.pipelines.acceptance.embedding import Embedder
-from theodolite.pipelines.acceptance.rendering import drawn
+from theodolite.pipelines.acceptance.rendering import draw_map
 from theodolite.pipelines.acceptance.scoring import rendering_of
 from theodolite.pipelines.acceptance.tuning import Settings
 
@@ -41,11 +41,11 @@ def explained_and_rated(
     blocks = (*learned.card.features, *learned.card.straight)
     if blocks != ("embedding",):
         raise EvidenceError("learned score", f"features {blocks}", "the embedding alone")
-    opened = [read_picture(path) for path in pictures]
-    if not opened:
+    images = [read_picture(path) for path in pictures]
+    if not images:
         raise EvidenceError("pictures", "none", "at least one")
     backbone = load_backbone(*network)
-    batch = np.stack([backbone.preprocessing(picture) for picture in opened])
+    batch = np.stack([backbone.preprocessing(image) for image in images])
     with torch.inference_mode():
         targets = backbone.network(torch.from_numpy(batch)).argmax(dim=1).numpy()
     rendering = rendering_of(learned.card)
@@ -55,11 +55,11 @@ def explained_and_rated(
         return np.asarray(run(batch, targets))
 
     def rate(maps: Maps) -> float:
-        shown = [
-            drawn(picture, np.asarray(one, np.float64), rendering)
-            for picture, one in zip(opened, maps, strict=True)
+        drawings = [
+            draw_map(image, np.asarray(relevance, np.float64), rendering)
+            for image, relevance in zip(images, maps, strict=True)
         ]
-        vectors = np.asarray(embedder.embedding.pictures(shown), np.float64)
+        vectors = np.asarray(embedder.embedding.pictures(drawings), np.float64)
         return float(learned.ratings(vectors).mean())
 
     return explain, rate

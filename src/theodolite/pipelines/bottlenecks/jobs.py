@@ -36,7 +36,7 @@ class StoredData:
         return {name: read_npy(self.folder / f"{name}.npy", mapped=True) for name in names}
 
 
-def stored(data: BottleneckData, cache: Path) -> StoredData:
+def store_arrays(data: BottleneckData, cache: Path) -> StoredData:
     """Write the arrays once, under the name of what they are."""
     digest = hashlib.sha256()
     arrays = {name: np.ascontiguousarray(getattr(data, name)) for name in ARRAYS}
@@ -67,8 +67,8 @@ class Job:
     @property
     def checkpoint(self) -> Path:
         """Where its training is kept, under the name of all that it depends on."""
-        about = [self.data.digest, asdict(self.settings), self.fold, self.folds, self.seed]
-        key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+        identity = [self.data.digest, asdict(self.settings), self.fold, self.folds, self.seed]
+        key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         return self.cache / "bottlenecks" / f"{key}.safetensors"
 
 
@@ -85,7 +85,7 @@ class ModelOutputs:
     negative: Float[np.ndarray, "samples concepts size"] | None
 
 
-def done(jobs: Sequence[Job], workers: int) -> Iterator[ModelOutputs]:
+def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[ModelOutputs]:
     """The answers in the order of the jobs, from as many processes as asked for."""
     workers = min(workers or os.cpu_count() or 1, len(jobs))
     if workers <= 1:
@@ -112,13 +112,13 @@ def do(job: Job) -> ModelOutputs:
     from theodolite.models.bottlenecks.interventions import intervention_curve, reference_head  # noqa: PLC0415
     from theodolite.models.bottlenecks.training import fit_bottleneck  # noqa: PLC0415
 
-    given: dict[str, Any] = {n: np.asarray(a) for n, a in job.data.arrays().items()}
+    arrays: dict[str, Any] = {n: np.asarray(a) for n, a in job.data.arrays().items()}
     n_classes = job.data.n_classes
     data = BottleneckData(
         name="stored",
-        concepts=Concepts.numbered(given["truth"].shape[1]),
+        concepts=Concepts.numbered(arrays["truth"].shape[1]),
         classes=Classes.numbered(n_classes),
-        **given,
+        **arrays,
     ).folded(job.fold, job.folds)
     train, validation = (
         LabelledFeatures(data.inputs[rows], data.truth[rows], data.labels[rows])
@@ -129,18 +129,18 @@ def do(job: Job) -> ModelOutputs:
         checkpoint=job.checkpoint,
     )  # fmt: skip
     head = reference_head(job.settings, train, validation, n_classes=n_classes, seed=job.seed)
-    said = trained.say(data.inputs[data.test])
+    outputs = trained.say(data.inputs[data.test])
     truth, labels = data.truth[data.test], data.labels[data.test]
     curves = [
-        intervention_curve(trained, said, truth, labels, policy=policy, seed=job.seed)
+        intervention_curve(trained, outputs, truth, labels, policy=policy, seed=job.seed)
         for policy in job.policies
     ]
     return ModelOutputs(
-        values=said.values,
-        predicted=said.predicted,
+        values=outputs.values,
+        predicted=outputs.predicted,
         right_after=np.stack(curves, axis=1),
         right_reference=np.asarray(head.predicted(truth) == labels),
-        weighted=said.weighted,
-        positive=said.positive,
-        negative=said.negative,
+        weighted=outputs.weighted,
+        positive=outputs.positive,
+        negative=outputs.negative,
     )

@@ -17,8 +17,14 @@ from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.models.bottlenecks.settings import BottleneckSettings
-from theodolite.pipelines.bottlenecks.jobs import Job, ModelOutputs, PolicyName, done, stored
-from theodolite.pipelines.parallel import counted
+from theodolite.pipelines.bottlenecks.jobs import (
+    Job,
+    ModelOutputs,
+    PolicyName,
+    run_jobs,
+    store_arrays,
+)
+from theodolite.pipelines.parallel import with_progress
 
 Plain = float | int | str
 
@@ -28,7 +34,7 @@ class _Model:
     name: str
     form: str
     settings: BottleneckSettings
-    about: dict[str, Plain]
+    description: dict[str, Plain]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +52,12 @@ class BottleneckPipeline:
     workers: int = 0
     """Trainings at a time: as many as there are cores if 0."""
 
-    def make(self, data: BottleneckData | BottleneckFamily, workshop: WorkContext) -> Produced:
+    def make(self, data: BottleneckData | BottleneckFamily, context: WorkContext) -> Produced:
         """Train every model for every seed, and ask each about the test samples."""
         forms = data.members if isinstance(data, BottleneckFamily) else {"complete": data}
         models = list(self._models(forms))
-        files = {name: stored(form, workshop.cache) for name, form in forms.items()}
-        seeds = list(workshop.seeds)
+        files = {name: store_arrays(form, context.cache) for name, form in forms.items()}
+        seeds = list(context.seeds)
         jobs = [
             Job(
                 data=files[model.form],
@@ -60,29 +66,34 @@ class BottleneckPipeline:
                 folds=self.folds,
                 seed=seed,
                 policies=tuple(self.policies),
-                cache=workshop.cache,
+                cache=context.cache,
             )
             for model in models
             for number, seed in enumerate(seeds)
         ]
-        answers = list(counted(done(jobs, self.workers), "models", len(jobs), workshop))
+        all_outputs = list(
+            with_progress(run_jobs(jobs, self.workers), "models", len(jobs), context)
+        )
         evidence = {
             model.name: [
-                _bundles(forms[model.form], one, self.policies)
-                for one in answers[at * len(seeds) : (at + 1) * len(seeds)]
+                _bundles(forms[model.form], outputs, self.policies)
+                for outputs in all_outputs[at * len(seeds) : (at + 1) * len(seeds)]
             ]
             for at, model in enumerate(models)
         }
         main, *others = models
         first = forms[main.form]
-        said = [_concepts(bundles) for bundles in evidence[main.name]]
+        concept_evidence = [_concepts(bundles) for bundles in evidence[main.name]]
         return Produced(
             evidence=evidence[main.name],
-            compared=[ComparedModel(m.name, m.about, evidence[m.name]) for m in others],
-            about=main.about,
+            compared=[ComparedModel(m.name, m.description, evidence[m.name]) for m in others],
+            about=main.description,
             notes=tuple(dict.fromkeys(note for form in forms.values() for note in form.notes)),
             facts=(
-                ("test accuracy", float(np.mean([np.mean(s.predicted == s.labels) for s in said]))),
+                (
+                    "test accuracy",
+                    float(np.mean([np.mean(s.predicted == s.labels) for s in concept_evidence])),
+                ),
                 ("test samples", len(first.test)),
                 ("trained models", len(jobs)),
                 ("model of the verdicts", main.name),
@@ -95,24 +106,24 @@ class BottleneckPipeline:
     def _models(self, forms: Mapping[str, BottleneckData]) -> Iterator[_Model]:
         known = {f.name for f in fields(BottleneckSettings)}
         seen: set[str] = set()
-        for given in self.models:
-            unknown = sorted((set(given) | set(self.common)) - known - {"data"})
+        for options in self.models:
+            unknown = sorted((set(options) | set(self.common)) - known - {"data"})
             if unknown:
                 raise EvidenceError("models", f"unknown {unknown}", f"some of {sorted(known)}")
-            listed = {k: v if isinstance(v, list) else [v] for k, v in given.items()}
+            listed = {k: v if isinstance(v, list) else [v] for k, v in options.items()}
             for choice in itertools.product(*listed.values()):
                 chosen = self.common | dict(zip(listed, choice, strict=True))
                 form = str(chosen.pop("data", next(iter(forms))))
                 if form not in forms:
                     raise EvidenceError("data", repr(form), f"one of {sorted(forms)}")
-                model = _named(form, BottleneckSettings(**chosen))
+                model = _make_model(form, BottleneckSettings(**chosen))
                 if model.name in seen:
                     raise EvidenceError("models", f"{model.name!r} twice", "each once")
                 seen.add(model.name)
                 yield model
 
 
-def _named(form: str, settings: BottleneckSettings) -> _Model:
+def _make_model(form: str, settings: BottleneckSettings) -> _Model:
     cem = settings.kind == "cem"
     parts = [form, "cem" if cem else settings.encoding]
     if settings.training != "joint" and settings.encoding != "hard":
@@ -122,7 +133,7 @@ def _named(form: str, settings: BottleneckSettings) -> _Model:
     if cem:
         parts.append(f"{settings.intervention_rate:g}")
     name = "-".join(parts)
-    about: dict[str, Plain] = {
+    description: dict[str, Plain] = {
         "name": name,
         "data": form,
         "kind": settings.kind,
@@ -132,41 +143,41 @@ def _named(form: str, settings: BottleneckSettings) -> _Model:
         "intervention_rate": settings.intervention_rate,
         "head": settings.head,
     }
-    return _Model(name, form, settings, about)
+    return _Model(name, form, settings, description)
 
 
 def _bundles(
-    data: BottleneckData, answers: ModelOutputs, policies: Sequence[PolicyName]
+    data: BottleneckData, outputs: ModelOutputs, policies: Sequence[PolicyName]
 ) -> list[Evidence]:
     rows = data.test
-    said = ConceptEvidence(
-        values=answers.values,
+    concept_evidence = ConceptEvidence(
+        values=outputs.values,
         truth=data.truth[rows],
         labels=data.labels[rows],
-        predicted=answers.predicted,
+        predicted=outputs.predicted,
         concepts=data.concepts,
         classes=data.classes,
         samples=Samples(index=rows, clusters=None if data.groups is None else data.groups[rows]),
     )
     corrected = InterventionEvidence(
-        right_after=answers.right_after,
-        right_reference=answers.right_reference,
+        right_after=outputs.right_after,
+        right_reference=outputs.right_reference,
         policies=Policies(tuple(policies)),
-        samples=said.samples,
+        samples=concept_evidence.samples,
     )
-    if answers.weighted is None:
-        return [said, corrected]
+    if outputs.weighted is None:
+        return [concept_evidence, corrected]
     vectors = EmbeddingEvidence(
-        explained=said,
-        vectors=answers.weighted,
-        positive=answers.positive,
-        negative=answers.negative,
+        explained=concept_evidence,
+        vectors=outputs.weighted,
+        positive=outputs.positive,
+        negative=outputs.negative,
     )
     return [vectors, corrected]
 
 
 def _concepts(bundles: Sequence[Evidence]) -> ConceptEvidence:
     first = bundles[0]
-    said = first.explained if isinstance(first, EmbeddingEvidence) else first
-    assert isinstance(said, ConceptEvidence)  # noqa: S101  made so above
-    return said
+    evidence = first.explained if isinstance(first, EmbeddingEvidence) else first
+    assert isinstance(evidence, ConceptEvidence)  # noqa: S101  made so above
+    return evidence

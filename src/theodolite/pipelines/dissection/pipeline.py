@@ -62,44 +62,46 @@ class DissectionPipeline:
     cards: int = 6
     """Units shown with pictures: so many of the best, and as many drawn at random."""
 
-    def make(self, data: Any, workshop: WorkContext) -> Produced:
+    def make(self, data: Any, context: WorkContext) -> Produced:
         """Capture, pack, threshold, mark, search, count; then the same for masks at random."""
         self._check()
         data, rows = _at_hand(data)
         backbone = load_backbone(self.backbone, self.weights)
-        maps = feature_maps(data, rows, backbone, self.layer, workshop)
-        atoms = self._pack(data, workshop)
+        maps = feature_maps(data, rows, backbone, self.layer, context)
+        atoms = self._pack(data, context)
         limits, peak = self._thresholds(maps)
-        seed = workshop.seeds[0]
+        seed = context.seeds[0]
 
         def read(first: int, last: int) -> Maps:
             return maps.part(first, last)[:, : len(limits)]
 
-        units = mark(read, atoms, limits, chunk=maps.step, progress=workshop.progress)
-        found = search(atoms, units, self._beam(self.lengths))
+        units = mark(read, atoms, limits, chunk=maps.step, progress=context.progress)
+        formula_search = search(atoms, units, self._beam(self.lengths))
         proved = optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH))
-        formulas = best_formulas(found, self.length)
+        formulas = best_formulas(formula_search, self.length)
         if self.search == "exact":
             formulas = list(proved.formulas)
         evidence = unit_evidence(
             read, atoms, limits, (units, formulas), partial(self._explain, atoms), seed=seed,
-            chunk=maps.step, progress=workshop.progress,
+            chunk=maps.step, progress=context.progress,
         )  # fmt: skip
         right = rightly_classified(maps, data.labels, seed)
         evidence = replace(
             evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
         )
-        about = DissectionResult(data, atoms, units, read, limits, peak)
-        cards, pictures = unit_cards(about, found, formulas, self._shown(evidence, seed))
-        tables = unit_tables(atoms, units, found, proved, formulas, evidence)
+        dissection = DissectionResult(data, atoms, units, read, limits, peak)
+        cards, pictures = unit_cards(
+            dissection, formula_search, formulas, self._units_to_show(evidence, seed)
+        )
+        tables = unit_tables(atoms, units, formula_search, proved, formulas, evidence)
         if right is not None:
-            variants = _variants(found, formulas)
+            variants = _variants(formula_search, formulas)
             tables["correlations"] = correlations(atoms, units, variants, peak > limits, right)
         return Produced(
             evidence=[[evidence]],
             tables=tables,
             notes=(*data.notes, *_notes(right, self)),
-            facts=_facts(atoms, found, proved, right),
+            facts=_facts(atoms, formula_search, proved, right),
             inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
             pictures=pictures,
             cards=cards,
@@ -114,14 +116,14 @@ class DissectionPipeline:
         if self.search == "exact" and self.length != EXACT_LENGTH:
             raise EvidenceError("length", f"{self.length}", f"{EXACT_LENGTH} if exact")
         if not 0 < self.quantile < 1 or not 1 <= self.grid <= 256:
-            came = f"{self.quantile} and {self.grid}"
-            raise EvidenceError("quantile and grid", came, "between 0 and 1; 1 to 256")
+            got = f"{self.quantile} and {self.grid}"
+            raise EvidenceError("quantile and grid", got, "between 0 and 1; 1 to 256")
 
-    def _pack(self, data: MaskData, workshop: WorkContext) -> Atoms:
+    def _pack(self, data: MaskData, context: WorkContext) -> Atoms:
         grid = (self.grid, self.grid)
         packed = pack(
             (data.layers(row, grid) for row in range(len(data))), data.scenes, data.concepts,
-            data.categories, grid=grid, progress=workshop.progress,
+            data.categories, grid=grid, progress=context.progress,
         )  # fmt: skip
         return packed.without_rare(self.min_pictures)
 
@@ -151,7 +153,7 @@ class DissectionPipeline:
             return list(optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH)).formulas)
         return best_formulas(search(atoms, units, self._beam(self.length)))
 
-    def _shown(self, evidence: UnitEvidence, seed: int) -> list[tuple[int, str]]:
+    def _units_to_show(self, evidence: UnitEvidence, seed: int) -> list[tuple[int, str]]:
         """Units for the cards: the best, and some drawn at random, so that nobody is fooled."""
         shared = evidence.shared_pixels.sum(axis=0)
         either = evidence.unit_pixels.sum(axis=0) + evidence.formula_pixels.sum(axis=0) - shared
@@ -163,15 +165,21 @@ class DissectionPipeline:
 
 
 def _variants(
-    found: FormulaSearch, formulas: Sequence[Formula | None]
+    formula_search: FormulaSearch, formulas: Sequence[Formula | None]
 ) -> dict[str, Sequence[Formula | None]]:
     """The ways to choose formulas that the paper compares."""
-    units = range(len(found.searched))
+    units = range(len(formula_search.searched))
     return {
-        "one concept": best_formulas(found, 1),
+        "one concept": best_formulas(formula_search, 1),
         "as scored": formulas,
-        "chosen by detection": [one.formula if one else None for one in map(found.selected, units)],
-        "stopped by detection": [one.formula if one else None for one in map(found.stopped, units)],
+        "chosen by detection": [
+            unit_formula.formula if unit_formula else None
+            for unit_formula in map(formula_search.selected, units)
+        ],
+        "stopped by detection": [
+            unit_formula.formula if unit_formula else None
+            for unit_formula in map(formula_search.stopped, units)
+        ],
     }
 
 
@@ -206,14 +214,14 @@ def _notes(right: Bool[np.ndarray, " n"] | None, settings: DissectionPipeline) -
 
 
 def _facts(
-    atoms: Atoms, found: FormulaSearch, proved: Any, right: Bool[np.ndarray, " n"] | None
+    atoms: Atoms, formula_search: FormulaSearch, proved: Any, right: Bool[np.ndarray, " n"] | None
 ) -> list[tuple[str, float | int | str]]:
     facts: list[tuple[str, float | int | str]] = [
         ("pictures", len(atoms)),
-        ("units", len(found.searched)),
+        ("units", len(formula_search.searched)),
         ("concepts", len(atoms.concepts)),
-        ("units that mark nothing", int((found.unit_pixels == 0).sum())),
-        ("units without any overlap", int((found.searched == 0).sum())),
+        ("units that mark nothing", int((formula_search.unit_pixels == 0).sum())),
+        ("units without any overlap", int((formula_search.searched == 0).sum())),
         ("units whose best formula the beam misses", proved.missed),
     ]
     if right is not None:

@@ -36,31 +36,31 @@ class StoredDissectionPipeline:
     search: Literal["beam", "exact"] = "beam"
     """``exact``: units are scored with the best of all formulas of up to three concepts."""
 
-    def make(self, data: Any, workshop: WorkContext) -> Produced:
+    def make(self, data: Any, context: WorkContext) -> Produced:
         """Threshold, mark, search, count; and the same for masks at random."""
         self._check(data)
         # other workers say themselves how far they are
-        progress = workshop.progress if isinstance(workshop.workers, SerialWorkers) else silent
-        found = dissect_shards(
-            data, workshop.workers, quantile=self.quantile, thresholds=self.thresholds,
+        progress = context.progress if isinstance(context.workers, SerialWorkers) else silent
+        dissection = dissect_shards(
+            data, context.workers, quantile=self.quantile, thresholds=self.thresholds,
             beam=Beam(self.beam, self.length), exact=self.search == "exact",
-            min_pictures=self.min_pictures, seed=workshop.seeds[0], progress=progress,
+            min_pictures=self.min_pictures, seed=context.seeds[0], progress=progress,
         )  # fmt: skip
-        parts = list(found.evidence(progress))
+        parts = list(dissection.evidence(progress))
         if not parts:
             raise EvidenceError("counts", "no shard that could be counted", "at least one")
         evidence = UnitEvidence.joined(parts)
-        alone = [found.searched.best(u, 1) for u in range(len(found.limits))]
-        formulas, concepts = found.found.formulas, found.atoms.concepts
+        alone = [dissection.searched.best(u, 1) for u in range(len(dissection.limits))]
+        formulas, concepts = dissection.search.formulas, dissection.atoms.concepts
         return Produced(
             evidence=[[evidence]],
             tables={
                 "units": scored_units(concepts, formulas, evidence, alone)
-                | {"threshold": found.limits.tolist()},
-                "single_concepts": single_concepts(found.atoms, found.units),
+                | {"threshold": dissection.limits.tolist()},
+                "single_concepts": single_concepts(dissection.atoms, dissection.units),
             },
-            notes=(*data.notes, *self._notes(data, found, parts)),
-            facts=_facts(found, evidence),
+            notes=(*data.notes, *self._notes(data, dissection, parts)),
+            facts=_facts(dissection, evidence),
             inputs=data.digests(),
         )
 
@@ -78,7 +78,7 @@ class StoredDissectionPipeline:
             raise EvidenceError("quantile", f"{self.quantile}", "between 0 and 1, such as 0.995")
 
     def _notes(
-        self, data: StoredMaps, found: ShardedDissection, parts: Sequence[UnitEvidence]
+        self, data: StoredMaps, dissection: ShardedDissection, parts: Sequence[UnitEvidence]
     ) -> list[str]:
         notes = [
             f"A unit is active where its map, upsampled, exceeds the {self.quantile:g} quantile of "
@@ -94,12 +94,14 @@ class StoredDissectionPipeline:
                 f"{failed} of {data.n_shards} shards failed: {len(data) - n:,} of {len(data):,} "
                 "pictures are left out."
             )
-        if found.found.failed:
-            notes.append(f"The search failed for {found.found.failed} units: they have no formula.")
-        if found.chance.failed:
+        if dissection.search.failed:
             notes.append(
-                f"The search by chance failed for {found.chance.failed} units: nothing is found "
-                "for them by chance."
+                f"The search failed for {dissection.search.failed} units: they have no formula."
+            )
+        if dissection.chance.failed:
+            notes.append(
+                f"The search by chance failed for {dissection.chance.failed} units: nothing is "
+                "found for them by chance."
             )
         if any(len(part) == 1 for part in parts):
             notes.append(
@@ -109,13 +111,15 @@ class StoredDissectionPipeline:
         return notes
 
 
-def _facts(found: ShardedDissection, evidence: UnitEvidence) -> list[tuple[str, float | int | str]]:
-    searched, proved = found.searched, found.found.proved
+def _facts(
+    dissection: ShardedDissection, evidence: UnitEvidence
+) -> list[tuple[str, float | int | str]]:
+    searched, proved = dissection.searched, dissection.search.proved
     facts: list[tuple[str, float | int | str]] = [
         ("pictures", len(evidence)),
-        ("shards", len(found.marks.numbers)),
-        ("units", len(found.limits)),
-        ("concepts", len(found.atoms.concepts)),
+        ("shards", len(dissection.marks.numbers)),
+        ("units", len(dissection.limits)),
+        ("concepts", len(dissection.atoms.concepts)),
         ("units that mark nothing", int(np.sum(searched.unit_pixels == 0))),
         ("units without any overlap", int(np.sum(searched.searched == 0))),
     ]

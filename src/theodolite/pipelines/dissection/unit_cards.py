@@ -9,7 +9,7 @@ from jaxtyping import Float
 from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.counts import literal_scores
-from theodolite.dissection.drawing import masked
+from theodolite.dissection.drawing import draw_mask
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.quantiles import Maps
 from theodolite.dissection.search import FormulaSearch, UnitFormula
@@ -34,56 +34,62 @@ class DissectionResult:
 
 
 def unit_cards(
-    about: DissectionResult,
-    found: FormulaSearch,
+    dissection: DissectionResult,
+    formula_search: FormulaSearch,
     formulas: Sequence[Formula | None],
-    shown: Sequence[tuple[int, str]],
+    selection: Sequence[tuple[int, str]],
 ) -> tuple[list[UnitCard], dict[str, bytes]]:
     """A card for each unit to be shown, with why; and the pictures, by file."""
     cards, pictures = [], {}
-    for u, why in shown:
+    for u, why in selection:
         formula = formulas[u]
         if formula is None:
             continue
-        drawn = _drawn(about, u)
-        pictures.update(drawn)
-        literals = literal_scores(about.atoms, about.units, u, formula) if len(formula) > 1 else []
-        names = about.atoms.concepts
+        drawings = _draw_unit(dissection, u)
+        pictures.update(drawings)
+        literals = (
+            literal_scores(dissection.atoms, dissection.units, u, formula)
+            if len(formula) > 1
+            else []
+        )
+        names = dissection.atoms.concepts
         cards.append(
             UnitCard(
                 unit=f"unit {u}",
                 why=why,
                 formula=formula.text(names),
-                alone=_said(found.best(u, 1), names),
-                stopped=_said(found.stopped(u), names),
+                alone=_formula_text(formula_search.best(u, 1), names),
+                stopped=_formula_text(formula_search.stopped(u), names),
                 literals=tuple(
                     (
-                        f"{'' if one.meant else 'NOT '}{names[one.concept]}",
-                        one.iou,
-                        one.detection_accuracy,
+                        f"{'' if literal.meant else 'NOT '}{names[literal.concept]}",
+                        literal.iou,
+                        literal.detection_accuracy,
                     )
-                    for one in literals
+                    for literal in literals
                 ),
-                files=tuple(drawn),
+                files=tuple(drawings),
             )
         )
     return cards, pictures
 
 
-def _drawn(about: DissectionResult, unit: int) -> dict[str, bytes]:
-    rows = np.argsort(-about.peak[:, unit], kind="stable")[:PICTURES_EACH]
-    found = {}
+def _draw_unit(dissection: DissectionResult, unit: int) -> dict[str, bytes]:
+    rows = np.argsort(-dissection.peak[:, unit], kind="stable")[:PICTURES_EACH]
+    drawings = {}
     for number, row in enumerate(rows.tolist()):
-        activation = about.read(row, row + 1)[0, unit]
-        picture = masked(about.data.picture(row), activation, float(about.limits[unit]))
-        found[f"pictures/unit-{unit:05d}-{number}.jpg"] = jpeg_bytes(picture, longest=200)
-    return found
+        activation = dissection.read(row, row + 1)[0, unit]
+        picture = draw_mask(
+            dissection.data.picture(row), activation, float(dissection.limits[unit])
+        )
+        drawings[f"pictures/unit-{unit:05d}-{number}.jpg"] = jpeg_bytes(picture, longest=200)
+    return drawings
 
 
-def _said(one: UnitFormula | None, names: Sequence[str]) -> str:
-    if one is None:
+def _formula_text(unit_formula: UnitFormula | None, names: Sequence[str]) -> str:
+    if unit_formula is None:
         return "nothing"
     return (
-        f"{one.formula.text(names)}: overlap {100 * one.iou:.1f} %, "
-        f"detected {100 * one.detection_accuracy:.1f} %"
+        f"{unit_formula.formula.text(names)}: overlap {100 * unit_formula.iou:.1f} %, "
+        f"detected {100 * unit_formula.detection_accuracy:.1f} %"
     )

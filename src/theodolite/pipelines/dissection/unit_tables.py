@@ -18,24 +18,25 @@ Table = Mapping[str, Sequence[Any]]
 def unit_tables(
     atoms: Atoms,
     units: UnitMasks,
-    found: FormulaSearch,
+    formula_search: FormulaSearch,
     proved: Optimum,
     formulas: Sequence[Formula | None],
     evidence: UnitEvidence,
 ) -> dict[str, Table]:
     """All tables that go into the run folder."""
-    n = len(found.searched)
+    n = len(formula_search.searched)
     by_length = [
-        [found.best(u, length) for u in range(n)] for length in range(1, found.beam.lengths + 1)
+        [formula_search.best(u, length) for u in range(n)]
+        for length in range(1, formula_search.beam.lengths + 1)
     ]
-    stopped = [found.stopped(u) for u in range(n)]
-    selected = [found.selected(u) for u in range(n)]
+    stopped = [formula_search.stopped(u) for u in range(n)]
+    selected = [formula_search.selected(u) for u in range(n)]
     return {
         "single_concepts": single_concepts(atoms, units),
         "units": _units(atoms, proved, formulas, evidence, (by_length, stopped, selected)),
         "lengths": _lengths(by_length),
         "higher": _higher(by_length),
-        "chosen_lengths": _chosen(stopped, selected, found.beam.lengths),
+        "chosen_lengths": _chosen_lengths(stopped, selected, formula_search.beam.lengths),
     }
 
 
@@ -72,7 +73,7 @@ def scored_units(
         part.sum(axis=0)
         for part in (evidence.shared_pixels, evidence.unit_pixels, evidence.formula_pixels)
     )
-    met, shown = (
+    met, present = (
         (part > 0).sum(axis=0) for part in (evidence.shared_pixels, evidence.formula_pixels)
     )
     return {
@@ -80,15 +81,19 @@ def scored_units(
         "formula": [None if f is None else f.text(concepts) for f in formulas],
         "length": [0 if f is None else len(f) for f in formulas],
         "iou": [_share(a, b) for a, b in zip(shared, unit + area - shared, strict=True)],
-        "detection_accuracy": [_share(a, b) for a, b in zip(met, shown, strict=True)],
+        "detection_accuracy": [_share(a, b) for a, b in zip(met, present, strict=True)],
         "pixel_recall": [_share(a, b) for a, b in zip(shared, area, strict=True)],
         "unit_pixels": unit.tolist(),
         "formula_pixels": area.tolist(),
         "shared_pixels": shared.tolist(),
-        "alone": [None if one is None else one.formula.text(concepts) for one in alone],
-        "alone_iou": [None if one is None else one.iou for one in alone],
+        "alone": [
+            None if unit_formula is None else unit_formula.formula.text(concepts)
+            for unit_formula in alone
+        ],
+        "alone_iou": [None if unit_formula is None else unit_formula.iou for unit_formula in alone],
         "alone_detection_accuracy": [
-            None if one is None else one.detection_accuracy for one in alone
+            None if unit_formula is None else unit_formula.detection_accuracy
+            for unit_formula in alone
         ],
     }
 
@@ -104,23 +109,25 @@ def _units(
 ) -> Table:
     by_length, stopped, selected = searched
 
-    def text(one: UnitFormula | None) -> str | None:
-        return None if one is None else one.formula.text(atoms.concepts)
+    def text(unit_formula: UnitFormula | None) -> str | None:
+        return None if unit_formula is None else unit_formula.formula.text(atoms.concepts)
 
     return scored_units(atoms.concepts, formulas, evidence, by_length[0]) | {
-        "three": [text(one) for one in by_length[2]],
+        "three": [text(unit_formula) for unit_formula in by_length[2]],
         "three_detection_accuracy": [
-            None if one is None else one.detection_accuracy for one in by_length[2]
+            None if unit_formula is None else unit_formula.detection_accuracy
+            for unit_formula in by_length[2]
         ],
-        "stopped": [text(one) for one in stopped],
-        "selected": [text(one) for one in selected],
+        "stopped": [text(unit_formula) for unit_formula in stopped],
+        "selected": [text(unit_formula) for unit_formula in selected],
         "best_of_three": [None if f is None else f.text(atoms.concepts) for f in proved.formulas],
         "best_of_three_iou": proved.iou.tolist(),
         "beam_of_three_iou": proved.beam_iou.tolist(),
         "specialised": [
-            s is not None and one is not None and three is not None and len(s.formula) == 1
-            and three.formula != one.formula and one.detection_accuracy > three.detection_accuracy
-            for s, one, three in zip(
+            s is not None and single is not None and three is not None and len(s.formula) == 1
+            and three.formula != single.formula
+            and single.detection_accuracy > three.detection_accuracy
+            for s, single, three in zip(
                 stopped, by_length[0], by_length[2], strict=True
             )
         ],
@@ -133,8 +140,13 @@ def _share(part: Any, whole: Any) -> float | None:
 
 def _lengths(by_length: Sequence[Sequence[UnitFormula | None]]) -> Table:
     """Mean and spread over units for each length (the paper's Figure 2)."""
-    iou = [[one.iou for one in row if one is not None] for row in by_length]
-    detected = [[one.detection_accuracy for one in row if one is not None] for row in by_length]
+    iou = [
+        [unit_formula.iou for unit_formula in row if unit_formula is not None] for row in by_length
+    ]
+    detected = [
+        [unit_formula.detection_accuracy for unit_formula in row if unit_formula is not None]
+        for row in by_length
+    ]
     return {
         "length": list(range(1, len(by_length) + 1)),
         "iou": [_mean(row) for row in iou],
@@ -159,22 +171,22 @@ def _higher(by_length: Sequence[Sequence[UnitFormula | None]]) -> Table:
     pairs = [(a, b) for a, b in zip(by_length[0], third, strict=True) if a and b]
     table: dict[str, list[Any]] = {"score": [], "higher_for": [], "share": []}
     for name in ("iou", "detection_accuracy"):
-        one, three = (np.array([getattr(pair[i], name) for pair in pairs]) for i in (0, 1))
-        for label, more in (("one concept", one > three), ("formula of three", three > one),
-                            ("equal", one == three)):  # fmt: skip
+        single, three = (np.array([getattr(pair[i], name) for pair in pairs]) for i in (0, 1))
+        for label, more in (("one concept", single > three), ("formula of three", three > single),
+                            ("equal", single == three)):  # fmt: skip
             table["score"].append({"iou": "overlap (IoU)"}.get(name, "detection accuracy"))
             table["higher_for"].append(label)
             table["share"].append(float(np.mean(more)) if len(pairs) else None)
     return table
 
 
-def _chosen(
+def _chosen_lengths(
     stopped: Sequence[UnitFormula | None], selected: Sequence[UnitFormula | None], longest: int
 ) -> Table:
     """How long the formulas of the two variants are (the paper's Figure 4)."""
     table: dict[str, list[Any]] = {"variant": [], "length": [], "units": []}
     for name, chosen in (("chosen by detection", selected), ("stopped by detection", stopped)):
-        lengths = [len(one.formula) for one in chosen if one is not None]
+        lengths = [len(unit_formula.formula) for unit_formula in chosen if unit_formula is not None]
         counts = np.bincount(lengths, minlength=longest + 1)
         for length in range(1, longest + 1):
             table["variant"].append(name)

@@ -11,14 +11,14 @@ from theodolite.evidence.produced import ComparedModel, WorkContext
 from theodolite.evidence.surrogate_settings import SETTINGS, outputs_of
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
 from theodolite.pipelines.faithfulness.explanations import TrainingSettings, learned_outputs
-from theodolite.pipelines.parallel import counted, in_parallel
+from theodolite.pipelines.parallel import in_parallel, with_progress
 
 
 def settings_of_the_check(
-    layer: ExplainedLayer, workshop: WorkContext, training: TrainingSettings
+    layer: ExplainedLayer, context: WorkContext, training: TrainingSettings
 ) -> Iterator[ComparedModel]:
     """A perfect explanation, and what is left of it after it was spoilt."""
-    given = SurrogateEvidence(
+    layer_evidence = SurrogateEvidence(
         importances=np.ones((1, len(layer.classes))),
         projections=np.ones((len(layer.test), 1)),
         embeddings=layer.test,
@@ -28,26 +28,32 @@ def settings_of_the_check(
         classes=layer.classes,
         samples=layer.samples,
     )
-    made = {
-        name: [_slim(make(given, seed), layer) for seed in workshop.seeds]
+    by_setting = {
+        name: [_slim(make(layer_evidence, seed), layer) for seed in context.seeds]
         for name, make in SETTINGS.items()
     }
     if training.learned:
         # what is fitted does not look at importances: both settings have the same concepts
-        same, other = made["perfect"], made["random concepts"]
-        fit = partial(_fitted, layer, training)
-        jobs = list(zip([*workshop.seeds] * 2, [*same, *other], strict=True))
-        found = list(counted(in_parallel(fit, jobs), "fitted surrogates", len(jobs), workshop))
+        same, other = by_setting["perfect"], by_setting["random concepts"]
+        fit = partial(_fit_surrogate, layer, training)
+        jobs = list(zip([*context.seeds] * 2, [*same, *other], strict=True))
+        surrogate_outputs = list(
+            with_progress(in_parallel(fit, jobs), "fitted surrogates", len(jobs), context)
+        )
         n = len(same)
         for name, learned in (
-            ("perfect", found[:n]),
-            ("random importances", found[:n]),
-            ("random concepts", found[n:]),
+            ("perfect", surrogate_outputs[:n]),
+            ("random importances", surrogate_outputs[:n]),
+            ("random concepts", surrogate_outputs[n:]),
         ):
-            made[name] = [replace(e, learned=v) for e, v in zip(made[name], learned, strict=True)]
-    for name, seeds in made.items():
-        about: dict[str, float | int | str] = {"kind": "setting", "setting": name}
-        yield ComparedModel(f"setting-{name.replace(' ', '-')}", about, [[one] for one in seeds])
+            by_setting[name] = [
+                replace(e, learned=v) for e, v in zip(by_setting[name], learned, strict=True)
+            ]
+    for name, seeds in by_setting.items():
+        description: dict[str, float | int | str] = {"kind": "setting", "setting": name}
+        yield ComparedModel(
+            f"setting-{name.replace(' ', '-')}", description, [[evidence] for evidence in seeds]
+        )
 
 
 def _slim(evidence: SurrogateEvidence, layer: ExplainedLayer) -> SurrogateEvidence:
@@ -62,7 +68,7 @@ def _slim(evidence: SurrogateEvidence, layer: ExplainedLayer) -> SurrogateEviden
     )
 
 
-def _fitted(
+def _fit_surrogate(
     layer: ExplainedLayer, training: TrainingSettings, job: tuple[int, SurrogateEvidence]
 ) -> np.ndarray | None:
     seed, evidence = job

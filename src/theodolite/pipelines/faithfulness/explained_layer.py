@@ -56,7 +56,7 @@ class ExplainedLayer:
 class ClassPatches:
     """Patches of the pictures of one class."""
 
-    found: Patches
+    patches: Patches
     rows: Int[np.ndarray, " pictures"]
     """The pictures, as rows of the data set."""
 
@@ -65,9 +65,9 @@ def layer_from_pooled(
     data: LabelledPictures, pooled: Path, head: HeadFrom, backbone: Backbone
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Embeddings from a file, and the layer: the network's own, or fitted to the classes."""
-    wanted = int(data.row_in_table.max()) + 1  # more rows are those of classes left out
-    given = read_npy(pooled)
-    features = checked_pooled(given[:wanted] if given.ndim else given, wanted, pooled.name)
+    n_rows = int(data.row_in_table.max()) + 1  # more rows are those of classes left out
+    table = read_npy(pooled)
+    features = checked_pooled(table[:n_rows] if table.ndim else table, n_rows, pooled.name)
     embeddings = features[data.row_in_table]
     return embeddings, _head(embeddings, data, head, backbone)
 
@@ -122,37 +122,39 @@ def class_patches(
     predicted: Int[np.ndarray, " pictures"],
     backbone: Backbone,
     most: int,
-    about: str,
-    workshop: WorkContext,
+    digest: str,
+    context: WorkContext,
 ) -> dict[int, ClassPatches]:
     """Patches of up to ``most`` training pictures predicted as a class, embedded once and kept."""
-    found = {}
+    patches = {}
     for number in range(len(data.classes)):
-        workshop.progress("patches", number, len(data.classes))
+        context.progress("patches", number, len(data.classes))
         usable = (predicted == number) & ~data.is_test & data.at_hand
         rows = np.flatnonzero(usable)[:most]
         if not len(rows):
             continue
-        key = hashlib.sha256(json.dumps([about, SHARE, PER_SIDE]).encode())
+        key = hashlib.sha256(json.dumps([digest, SHARE, PER_SIDE]).encode())
         for row in rows:
             key.update(np.asarray(data.picture(int(row))).tobytes())
-        stem = workshop.cache / "patches" / key.hexdigest()
-        found[number] = ClassPatches(_kept(data, backbone, rows, stem), rows)
-    workshop.progress("patches", len(data.classes), len(data.classes))
-    return found
+        stem = context.cache / "patches" / key.hexdigest()
+        patches[number] = ClassPatches(_load_or_embed(data, backbone, rows, stem), rows)
+    context.progress("patches", len(data.classes), len(data.classes))
+    return patches
 
 
-def _kept(
+def _load_or_embed(
     data: LabelledPictures, backbone: Backbone, rows: Int[np.ndarray, " n"], stem: Path
 ) -> Patches:
     files = [stem.with_suffix(f".{part}.npy") for part in ("embeddings", "picture", "boxes")]
     if all(file.is_file() for file in files):
         return Patches(*(read_npy(file) for file in files))
     pictures = (data.picture(int(row)) for row in rows)
-    made = patch_embeddings(backbone, pictures, share=SHARE, per_side=PER_SIDE)
-    for file, values in zip(files, (made.embeddings, made.picture, made.boxes), strict=True):
+    patches = patch_embeddings(backbone, pictures, share=SHARE, per_side=PER_SIDE)
+    for file, values in zip(
+        files, (patches.embeddings, patches.picture, patches.boxes), strict=True
+    ):
         write_npy(file, values)
-    return made
+    return patches
 
 
 def digest_of(weights: Path | None, backbone: str) -> str:

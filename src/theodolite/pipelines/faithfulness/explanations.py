@@ -66,7 +66,7 @@ class Explanation:
         return np.concatenate([getattr(part, name) for part in self.parts], axis=axis)
 
 
-def explained(
+def explain_layer(
     layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: TrainingSettings
 ) -> Explanation:
     """Find concepts, and say how important each is and how much of it is in each sample."""
@@ -74,19 +74,19 @@ def explained(
         raise EvidenceError("method", repr(method), f"one of {sorted(METHODS)}")
     if method in GLOBAL:
         return Explanation((_of_all(layer, method, n_concepts, seed, training),))
-    find = partial(_tried, layer, method, n_concepts, seed)
-    tried = list(in_parallel(find, range(len(layer.classes))))
-    found = tuple(part for part in tried if isinstance(part, DiscoveredConcepts))
-    reasons = tuple(part for part in tried if isinstance(part, str))
-    if not found:
+    find = partial(_try_class, layer, method, n_concepts, seed)
+    outcomes = list(in_parallel(find, range(len(layer.classes))))
+    parts = tuple(part for part in outcomes if isinstance(part, DiscoveredConcepts))
+    reasons = tuple(part for part in outcomes if isinstance(part, str))
+    if not parts:
         raise EvidenceError(
             f"concepts by {method!r}", f"none in any class ({reasons[0]})",
             f"{n_concepts} or more training samples predicted as a class",
         )  # fmt: skip
-    return Explanation(found, reasons)
+    return Explanation(parts, reasons)
 
 
-def _tried(
+def _try_class(
     layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int
 ) -> DiscoveredConcepts | str:
     """The concepts of a class, or why there are none: one class must not end the run."""
@@ -102,14 +102,14 @@ def _of_class(
     own = layer.train[layer.predicted == of]
     rows = own
     if method == "craft":
-        rows = layer.patches[of].found.embeddings if of in layer.patches else own[:0]
+        rows = layer.patches[of].patches.embeddings if of in layer.patches else own[:0]
     if len(rows) < max(n_concepts, 2) or not len(own):
         raise EvidenceError(
             f"class {layer.classes.names[of]!r}", f"{min(len(rows), len(own))} samples",
             f"{max(n_concepts, 2)} or more that are predicted as it",
         )  # fmt: skip
-    drawn = int(np.random.SeedSequence([seed, of]).generate_state(1)[0])
-    fitted = METHODS[method](n_concepts=n_concepts).fit(rows, seed=drawn)
+    class_seed = int(np.random.SeedSequence([seed, of]).generate_state(1)[0])
+    fitted = METHODS[method](n_concepts=n_concepts).fit(rows, seed=class_seed)
     importance = gradient_importance(layer.head[of : of + 1], fitted.dictionary())[0]
     if method == "craft":
         # decoding is linear, so the output is read from the codes at once
@@ -118,7 +118,7 @@ def _of_class(
             fitted.encode(own),
             lambda codes: codes,
             lambda codes: (codes @ gives)[:, None] + layer.bias[of],
-            seed=drawn,
+            seed=class_seed,
         )[0]
     codes = fitted.encode(layer.test)
     table = np.full((len(importance), len(layer.classes)), np.nan)
@@ -167,26 +167,26 @@ def _shapley(layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int) -> n
     value = concept_completeness_value(
         fitted.encode(layer.train[rows]), layer.train_labels[rows], lambda codes: codes, outputs
     )
-    found = shapley_importance(value, n, samples=8, seed=seed)
-    return np.asarray(np.atleast_2d(found).T)
+    importances = shapley_importance(value, n, samples=8, seed=seed)
+    return np.asarray(np.atleast_2d(importances).T)
 
 
 def _some_of_each(labels: np.ndarray, n: int, seed: int) -> np.ndarray:
     """Rows drawn at random, as many of each class as there are."""
-    drawn = np.random.default_rng(seed).permutation(len(labels))
+    order = np.random.default_rng(seed).permutation(len(labels))
     turn = np.zeros(len(labels), int)
     for of in np.unique(labels):
-        own = drawn[labels[drawn] == of]
+        own = order[labels[order] == of]
         turn[own] = np.arange(len(own))
-    return np.asarray(drawn[np.argsort(turn[drawn], kind="stable")][:n])
+    return np.asarray(order[np.argsort(turn[order], kind="stable")][:n])
 
 
 def _most_important(table: np.ndarray, n: int) -> np.ndarray:
     """Of each class only its most important concepts; the others do not explain it."""
     order = np.argsort(-np.abs(table), axis=0, kind="stable")[:n]
-    kept = np.full(table.shape, np.nan)
-    np.put_along_axis(kept, order, np.take_along_axis(table, order, axis=0), axis=0)
-    return kept
+    most_important = np.full(table.shape, np.nan)
+    np.put_along_axis(most_important, order, np.take_along_axis(table, order, axis=0), axis=0)
+    return most_important
 
 
 def evidence_of(
@@ -241,24 +241,24 @@ def learned_outputs(
 ) -> Float[np.ndarray, "test classes"] | None:
     """What a surrogate puts out that was fitted on the training samples."""
     there = ~np.isnan(importances)
-    train, test = (_by_class(one, there) for one in codes)
+    train, test = (_by_class(part, there) for part in codes)
     settings = LearnedSurrogateSettings(loss=training.loss, epochs=training.learned, seed=seed)
     fitted = fit_learned_surrogate(
         train, layer.outputs(layer.train), layer.head, layer.bias, settings
     )
-    found = fitted.outputs(test)
+    outputs = fitted.outputs(test)
     # one that ran off while it was fitted says nothing
-    return None if fitted.diverged or not np.isfinite(found).all() else found
+    return None if fitted.diverged or not np.isfinite(outputs).all() else outputs
 
 
 def _by_class(codes: np.ndarray, there: np.ndarray) -> np.ndarray:
     """The codes of each class's own concepts; 0 where a class has fewer than others."""
     n = int(there.sum(axis=0).max())
-    found = np.zeros((len(codes), there.shape[1], n), np.float32)
+    by_class = np.zeros((len(codes), there.shape[1], n), np.float32)
     for of in range(there.shape[1]):
         own = np.flatnonzero(there[:, of])
-        found[:, of, : len(own)] = codes[:, own]
-    return found
+        by_class[:, of, : len(own)] = codes[:, own]
+    return by_class
 
 
 def _single(values: Any) -> np.ndarray:

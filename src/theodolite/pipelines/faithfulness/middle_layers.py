@@ -76,40 +76,42 @@ def middle_evidence(
             "layer", f"shape {train.shape}", "(pictures, channels, rows, columns)",
             "Name a layer before the pooling.",
         )  # fmt: skip
-    said, outputs = rest.outputs(pictures.train), rest.outputs(pictures.test)
+    train_outputs, test_outputs = rest.outputs(pictures.train), rest.outputs(pictures.test)
     table = np.full((n_classes * n_concepts, n_classes), np.nan)
     codes = np.zeros((len(test), n_classes * n_concepts), np.float32)
     # a class without concepts is explained by its bias alone, here as at the last layer
-    bias = said.mean(axis=0)
-    rebuilt, linearised = (np.tile(bias, (len(outputs), 1)) for _ in range(2))
+    bias = train_outputs.mean(axis=0)
+    rebuilt, linearised = (np.tile(bias, (len(test_outputs), 1)) for _ in range(2))
     for of in range(n_classes):
-        rows = np.flatnonzero(said.argmax(axis=1) == of)
+        rows = np.flatnonzero(train_outputs.argmax(axis=1) == of)
         random = np.random.default_rng([seed, of])
         places = _rows(train[rows])
         if len(places) < n_concepts:
             continue
         chosen = random.permutation(len(places))[:MOST_PLACES]
-        drawn = int(random.integers(2**32))
-        fitted = METHODS[method](n_concepts=n_concepts).fit(places[np.sort(chosen)], seed=drawn)
+        class_seed = int(random.integers(2**32))
+        fitted = METHODS[method](n_concepts=n_concepts).fit(
+            places[np.sort(chosen)], seed=class_seed
+        )
         own = slice(of * n_concepts, (of + 1) * n_concepts)
-        maps = _coded(fitted, test)
+        maps = _encode(fitted, test)
         codes[:, own] = maps.sum(axis=(2, 3))
-        built = _decoded(fitted, maps)
+        built = _decode(fitted, maps)
         rebuilt[:, of] = rest.outputs(pictures.test, built)[:, of]
         linearised[:, of] = rest.linearised(pictures.test, built)[:, of]
         some = rows[:SLOPES]
-        there = _coded(fitted, train[some])
+        there = _encode(fitted, train[some])
         adds = rest.contributions(pictures.train[some], fitted.dictionary(), there)[:, of]
         amount = there.sum(axis=(0, 2, 3))
         # a concept that is in none of these pictures has no slope: it explains nothing
         table[own, of] = np.divide(
             adds.sum(axis=0), amount, out=np.full(n_concepts, np.nan), where=np.abs(amount) > 1e-6
         )
-        bias[of] = (said[some, of] - adds.sum(axis=1)).mean()
+        bias[of] = (train_outputs[some, of] - adds.sum(axis=1)).mean()
     names = tuple(f"{name}: {k + 1}" for name in pictures.classes.names for k in range(n_concepts))
     return SurrogateEvidence(
         importances=table,
-        outputs=outputs,
+        outputs=test_outputs,
         bias=bias,
         projections=codes,
         rebuilt=rebuilt,
@@ -126,17 +128,17 @@ def _rows(maps: Float[np.ndarray, "n channels *places"]) -> Float[np.ndarray, "r
     return np.moveaxis(maps, 1, -1).reshape(-1, maps.shape[1])
 
 
-def _coded(
+def _encode(
     fitted: Discovery, maps: Float[np.ndarray, "n channels rows columns"]
 ) -> Float[np.ndarray, "n concepts rows columns"]:
     n, _, rows, columns = maps.shape
-    found = fitted.encode(_rows(maps).astype(np.float64))
-    return np.moveaxis(found.reshape(n, rows, columns, -1), -1, 1).astype(np.float32)
+    codes = fitted.encode(_rows(maps).astype(np.float64))
+    return np.moveaxis(codes.reshape(n, rows, columns, -1), -1, 1).astype(np.float32)
 
 
-def _decoded(
+def _decode(
     fitted: Discovery, codes: Float[np.ndarray, "n concepts rows columns"]
 ) -> Float[np.ndarray, "n channels rows columns"]:
     n, _, rows, columns = codes.shape
-    found = fitted.decode(_rows(codes).astype(np.float64))
-    return np.moveaxis(found.reshape(n, rows, columns, -1), -1, 1).astype(np.float32)
+    maps = fitted.decode(_rows(codes).astype(np.float64))
+    return np.moveaxis(maps.reshape(n, rows, columns, -1), -1, 1).astype(np.float32)

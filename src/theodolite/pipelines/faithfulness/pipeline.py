@@ -29,13 +29,13 @@ from theodolite.pipelines.faithfulness.explanations import (
     Explanation,
     TrainingSettings,
     evidence_of,
-    explained,
+    explain_layer,
 )
 from theodolite.pipelines.faithfulness.middle_layers import middle_evidence, middle_pictures
 from theodolite.pipelines.features import weights_digest
 from theodolite.pipelines.posthoc.concept_cards import concept_cards
 
-About = dict[str, float | int | str]
+Description = dict[str, float | int | str]
 IN_THE_MIDDLE = {"nmf", "svd", "pca", "kmeans", "random"}
 """Methods that find as many directions as asked for, class by class."""
 TRAINED = {"sae", "concept_shap", "learned"}
@@ -75,16 +75,16 @@ class FaithfulnessPipeline:
     epochs: dict[str, int] = field(default_factory=dict)
     """Epochs of ``sae``, ``concept_shap`` and ``learned``; 0 leaves the last out."""
 
-    def make(self, data: LabelledPictures, workshop: WorkContext) -> Produced:
+    def make(self, data: LabelledPictures, context: WorkContext) -> Produced:
         """Find concepts by every method, and hold each explanation against the network."""
         self._check()
         backbone = load_backbone(self.backbone, self.weights)
-        layer = self._layer(data, backbone, workshop)
+        layer = self._layer(data, backbone, context)
         training = TrainingSettings(self.learned_loss, **self.epochs)
-        first, models, without = self._methods(layer, workshop, training)
+        first, models, without = self._methods(layer, context, training)
         if self.sanity and len(layer.classes) > 1:
-            models += settings_of_the_check(layer, workshop, training)
-        models += self._middle(data, backbone, workshop)
+            models += settings_of_the_check(layer, context, training)
+        models += self._middle(data, backbone, context)
         without |= _bare_in_the_middle(models)
         cards, pictures = concept_cards(first, layer, data, self.card_classes)
         accuracy = float(np.mean(layer.outputs(layer.test).argmax(axis=1) == layer.labels))
@@ -108,13 +108,13 @@ class FaithfulnessPipeline:
         )
 
     def _methods(
-        self, layer: ExplainedLayer, workshop: WorkContext, training: TrainingSettings
+        self, layer: ExplainedLayer, context: WorkContext, training: TrainingSettings
     ) -> tuple[Explanation, list[ComparedModel], dict[str, tuple[str, ...]]]:
         """Every method's explanations, the first of them, and classes that got none."""
         jobs = [(m, n) for m in self.methods for n in self._numbers(m)]
-        chosen = workshop.seeds[: self.repeats]
+        chosen = context.seeds[: self.repeats]
         steps = len(jobs) * len(chosen)
-        all_found: list[Explanation] = []
+        explanations: list[Explanation] = []
         models: list[ComparedModel] = []
         without: dict[str, tuple[str, ...]] = {}
         for method, n in jobs:
@@ -122,22 +122,22 @@ class FaithfulnessPipeline:
             epochs = training if main else replace(training, learned=0)
             seeds: list[list[SurrogateEvidence]] = []
             for seed in chosen:
-                workshop.progress("explanations", len(models) * len(chosen) + len(seeds), steps)
-                found = explained(layer, method, n, seed, training)
+                context.progress("explanations", len(models) * len(chosen) + len(seeds), steps)
+                explanation = explain_layer(layer, method, n, seed, training)
                 full = main and method == self.methods[0]
-                seeds.append([evidence_of(found, layer, seed, epochs, full=full)])
-                all_found = all_found or [found]
-                without[f"{method}-{n}"] = found.without
+                seeds.append([evidence_of(explanation, layer, seed, epochs, full=full)])
+                explanations = explanations or [explanation]
+                without[f"{method}-{n}"] = explanation.without
             there = ~np.isnan(np.asarray(seeds[0][0].importances))
-            about: About = {
+            description: Description = {
                 "kind": "method",
                 "method": method,
                 "concepts": n,
                 "directions": round(float(there.sum(axis=0).mean())),
             }
-            models.append(ComparedModel(f"{method}-{n}", about, seeds))
-        workshop.progress("explanations", steps, steps)
-        return all_found[0], models, without
+            models.append(ComparedModel(f"{method}-{n}", description, seeds))
+        context.progress("explanations", steps, steps)
+        return explanations[0], models, without
 
     def _check(self) -> None:
         unknown = sorted({*self.methods, *self.curve_methods, *self.layer_methods} - set(METHODS))
@@ -155,17 +155,17 @@ class FaithfulnessPipeline:
         return list(dict.fromkeys([self.concepts, *(self.numbers if curve else ())]))
 
     def _layer(
-        self, data: LabelledPictures, backbone: Backbone, workshop: WorkContext
+        self, data: LabelledPictures, backbone: Backbone, context: WorkContext
     ) -> ExplainedLayer:
-        workshop.progress("embeddings", 0, 1)
+        context.progress("embeddings", 0, 1)
         if self.pooled is None:
             embeddings, (head, bias) = layer_from_pictures(data, self.head, backbone)
         else:
             embeddings, (head, bias) = layer_from_pooled(data, self.pooled, self.head, backbone)
-        workshop.progress("embeddings", 1, 1)
-        about = digest_of(self.weights, self.backbone)
+        context.progress("embeddings", 1, 1)
+        digest = digest_of(self.weights, self.backbone)
         predicted = (embeddings @ head.T + bias).argmax(axis=1)
-        patches = class_patches(data, predicted, backbone, self.patch_pictures, about, workshop)
+        patches = class_patches(data, predicted, backbone, self.patch_pictures, digest, context)
         test = np.flatnonzero(data.is_test)
         return ExplainedLayer(
             train=embeddings[~data.is_test],
@@ -180,27 +180,27 @@ class FaithfulnessPipeline:
         )
 
     def _middle(
-        self, data: LabelledPictures, backbone: Backbone, workshop: WorkContext
+        self, data: LabelledPictures, backbone: Backbone, context: WorkContext
     ) -> Iterator[ComparedModel]:
         if not self.layers:
             return
         pictures = middle_pictures(data, backbone, self.layer_pictures)
         jobs = [(name, method) for name in self.layers for method in self.layer_methods]
         for at, (name, method) in enumerate(jobs):
-            workshop.progress("layers in the middle", at, len(jobs))
+            context.progress("layers in the middle", at, len(jobs))
             rest = RestOfNetwork(backbone.network, name)
             seeds = [
                 [middle_evidence(pictures, rest, method, self.concepts, seed)]
-                for seed in workshop.seeds[: self.repeats]
+                for seed in context.seeds[: self.repeats]
             ]
-            about: About = {
+            description: Description = {
                 "kind": "layer",
                 "layer": name,
                 "method": method,
                 "concepts": self.concepts,
             }
-            yield ComparedModel(f"{name}-{method}", about, seeds)
-        workshop.progress("layers in the middle", len(jobs), len(jobs))
+            yield ComparedModel(f"{name}-{method}", description, seeds)
+        context.progress("layers in the middle", len(jobs), len(jobs))
 
     def _notes(self) -> list[str]:
         notes = []
@@ -224,20 +224,20 @@ def _left_out(without: dict[str, tuple[str, ...]]) -> list[str]:
     lacking = {name: reasons for name, reasons in without.items() if reasons}
     if not lacking:
         return []
-    said = ", ".join(f"{name}: {len(reasons)}" for name, reasons in lacking.items())
+    counts = ", ".join(f"{name}: {len(reasons)}" for name, reasons in lacking.items())
     first = next(iter(lacking.values()))[0]
     return [
-        f"Classes without an explanation: {said}. Their outputs are explained by the bias alone. "
+        f"Classes without an explanation: {counts}. Their outputs are explained by the bias alone. "
         f"The first because: {first}"
     ]
 
 
 def _bare_in_the_middle(models: Sequence[ComparedModel]) -> dict[str, tuple[str, ...]]:
     """Classes that got no concepts at a layer in the middle."""
-    found = {}
+    without = {}
     for model in models:
         if model.about["kind"] == "layer":
             table = model.evidence[0][0].importances  # type: ignore[attr-defined]
             n = int(np.isnan(table).all(axis=0).sum())
-            found[model.name] = ("no training picture is predicted as it.",) * n
-    return found
+            without[model.name] = ("no training picture is predicted as it.",) * n
+    return without

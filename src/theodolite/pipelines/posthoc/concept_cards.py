@@ -29,24 +29,24 @@ def concept_cards(
     cards: list[ConceptCard] = []
     pictures: dict[str, bytes] = {}
     for of, part in usable[::step][:n_classes]:
-        for card, shown in _cards(part, layer, data, of):
+        for card, files in _cards(part, layer, data, of):
             cards.append(card)
-            pictures |= shown
+            pictures |= files
     return cards, pictures
 
 
 def _cards(
     part: DiscoveredConcepts, layer: ExplainedLayer, data: LabelledPictures, of: int
 ) -> Iterator[tuple[ConceptCard, dict[str, bytes]]]:
-    patches = layer.patches[of]
+    class_patches = layer.patches[of]
     importance = part.importances[:, of]
     adds = importance * part.codes[layer.labels == of].mean(axis=0)
     order = [int(k) for k in np.argsort(-np.abs(np.nan_to_num(adds)), kind="stable")]
-    strength = part.fitted.encode(patches.found.embeddings)
+    strength = part.fitted.encode(class_patches.patches.embeddings)
     for k in [k for k in order if not np.isnan(importance[k])][:5]:
-        best = strongest(strength[:, k], patches.found.picture)
+        best = strongest(strength[:, k], class_patches.patches.picture)
         files = {
-            f"concepts/{of:03d}-{k:03d}-{at}.jpg": _cut(patches, int(row), data)
+            f"concepts/{of:03d}-{k:03d}-{at}.jpg": _cut(class_patches, int(row), data)
             for at, row in enumerate(best)
         }
         yield (
@@ -74,7 +74,7 @@ def strongest(
     return first[strength[first] > 0][:PATCHES]
 
 
-def _cut(patches: ClassPatches, row: int, data: LabelledPictures) -> bytes:
-    top, left, bottom, right = (int(v) for v in patches.found.boxes[row])
-    picture = data.picture(int(patches.rows[patches.found.picture[row]]))
+def _cut(class_patches: ClassPatches, row: int, data: LabelledPictures) -> bytes:
+    top, left, bottom, right = (int(v) for v in class_patches.patches.boxes[row])
+    picture = data.picture(int(class_patches.rows[class_patches.patches.picture[row]]))
     return jpeg_bytes(picture.crop((left, top, right, bottom)), longest=LONGEST)

@@ -36,16 +36,18 @@ def evidence_of(
     data: ConceptData, work: PostHocInputs, model: PosthocBottleneck, answers: NetworkOutputs | None
 ) -> list[Evidence]:
     """All that one model allows to be asked."""
-    found: list[Evidence] = [concept_evidence(data, work.test, model, work.features[work.test])]
-    if data.placed().any():
-        found.append(located(data, work, model))
+    evidence: list[Evidence] = [concept_evidence(data, work.test, model, work.features[work.test])]
+    if data.has_place().any():
+        evidence.append(location_evidence(data, work, model))
     if answers is not None:
         split = (work.train, work.test)
-        found.append(surrogate_evidence(answers, model, work.features, data, split))
-    return found
+        evidence.append(surrogate_evidence(answers, model, work.features, data, split))
+    return evidence
 
 
-def located(data: ConceptData, work: PostHocInputs, model: PosthocBottleneck) -> LocationEvidence:
+def location_evidence(
+    data: ConceptData, work: PostHocInputs, model: PosthocBottleneck
+) -> LocationEvidence:
     """Where the concepts are active, and where they are."""
     rows = work.maps.rows
     maps, pooled = [], []
@@ -99,28 +101,30 @@ def facts(
     answers: NetworkOutputs | None,
 ) -> list[tuple[str, float | int | str]]:
     """Accuracies, and of how many pictures."""
-    all_said = [b for seed in bundles for b in seed if isinstance(b, ConceptEvidence)]
-    located = [b.explained for seed in bundles for b in seed if isinstance(b, LocationEvidence)]
-    found: list[tuple[str, float | int | str]] = [
-        ("test accuracy", _accuracy(all_said)),
+    test_evidence = [b for seed in bundles for b in seed if isinstance(b, ConceptEvidence)]
+    map_evidence = [
+        b.explained for seed in bundles for b in seed if isinstance(b, LocationEvidence)
+    ]
+    entries: list[tuple[str, float | int | str]] = [
+        ("test accuracy", _accuracy(test_evidence)),
         ("test samples", len(work.test)),
     ]
-    if located:
-        found.append(("accuracy on pictures with maps", _accuracy(located)))
-    found.append(("test pictures with maps", len(work.maps.rows)))
+    if map_evidence:
+        entries.append(("accuracy on pictures with maps", _accuracy(map_evidence)))
+    entries.append(("test pictures with maps", len(work.maps.rows)))
     if answers is not None:
         right = answers.outputs[work.test].argmax(axis=1) == data.labels[work.test]
-        found.append(("test accuracy of what it stands for", float(right.mean())))
-    return found
+        entries.append(("test accuracy of what it stands for", float(right.mean())))
+    return entries
 
 
-def chosen(best: Setting) -> tuple[tuple[str, float | int], ...]:
+def setting_facts(best: Setting) -> tuple[tuple[str, float | int], ...]:
     """The setting that the held-out pictures chose."""
     return ("examples per concept", best[0]), ("SVM regulariser", best[1])
 
 
 def _accuracy(seeds: Sequence[ConceptEvidence]) -> float:
-    return float(np.mean([np.mean(said.predicted == said.labels) for said in seeds]))
+    return float(np.mean([np.mean(evidence.predicted == evidence.labels) for evidence in seeds]))
 
 
 def settings_table(

@@ -76,10 +76,13 @@ def own_answers(
         for at in range(0, len(rows), BATCH):
             some = rows[at : at + BATCH]
             pictures = [backbone.preprocessing(data.picture(int(row))) for row in some]
-            found = network(torch.from_numpy(np.stack(pictures)).to(device))
-            if not isinstance(found, torch.Tensor) or found.shape != (len(some), n_classes):
+            batch_outputs = network(torch.from_numpy(np.stack(pictures)).to(device))
+            if not isinstance(batch_outputs, torch.Tensor) or batch_outputs.shape != (
+                len(some),
+                n_classes,
+            ):
                 return None
-            outputs[some] = found.float().cpu().numpy()
+            outputs[some] = batch_outputs.float().cpu().numpy()
     if not np.isfinite(outputs).all():
         return None
     return NetworkOutputs(OWN, outputs, doubts=order_doubts(outputs[rows], data.labels[rows]))

@@ -18,13 +18,13 @@ from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.concept_bank import Projection, draw_examples, fit_concept_bank
 from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
 from theodolite.pipelines.features import checked_pooled, feature_maps, weights_digest
-from theodolite.pipelines.parallel import counted, in_parallel
+from theodolite.pipelines.parallel import in_parallel, with_progress
 from theodolite.pipelines.posthoc.evidence import (
     PostHocInputs,
     Setting,
-    chosen,
     evidence_of,
     facts,
+    setting_facts,
     settings_table,
 )
 from theodolite.pipelines.posthoc.network import NetworkOutputs, fitted_answers, own_answers
@@ -51,44 +51,44 @@ class PosthocPipeline:
     units: bool = False
     """Also ask what the layer's units detect, where the data set has masks."""
 
-    def make(self, data: ConceptData, workshop: WorkContext) -> Produced:
+    def make(self, data: ConceptData, context: WorkContext) -> Produced:
         """Features, vectors for each setting, the best setting's model for each seed, evidence."""
         backbone = load_backbone(self.backbone, self.weights)
-        return self._made(data, self._prepare(data, backbone, workshop), None, workshop)
+        return self._produce(data, self._prepare(data, backbone, context), None, context)
 
-    def make_with(self, backbone: Backbone, data: ConceptData, workshop: WorkContext) -> Produced:
+    def make_with(self, backbone: Backbone, data: ConceptData, context: WorkContext) -> Produced:
         """The same with a network that is at hand; ``backbone`` of the settings is only its name.
 
         If it puts out as many numbers as there are classes, it answers for itself.
         """
-        work = self._prepare(data, backbone, workshop)
+        work = self._prepare(data, backbone, context)
         own = own_answers(backbone, data, np.concatenate([work.train, work.test]))
-        return self._made(data, work, own, workshop)
+        return self._produce(data, work, own, context)
 
-    def _made(
+    def _produce(
         self,
         data: ConceptData,
         work: PostHocInputs,
         own: NetworkOutputs | None,
-        workshop: WorkContext,
+        context: WorkContext,
     ) -> Produced:
-        tried = self._try_settings(data, work, workshop)
+        tried = self._try_settings(data, work, context)
         best = max(tried, key=lambda setting: tried[setting][0])
         fit = partial(self._fit, data, work, work.train, best)
         models = list(
-            counted(in_parallel(fit, workshop.seeds), "models", len(workshop.seeds), workshop)
+            with_progress(in_parallel(fit, context.seeds), "models", len(context.seeds), context)
         )
         answers = own or fitted_answers(work.features, data, work.train)
         bundles = [evidence_of(data, work, model, answers) for model in models]
         tables: dict[str, Any] = {"settings": settings_table(tried, best)}
-        if self.units and (found := unit_evidence_of(data, work.maps, workshop.seeds[0])):
-            bundles[0].append(found[0])
-            tables["unit_formulas"] = found[1]
+        if self.units and (unit_result := unit_evidence_of(data, work.maps, context.seeds[0])):
+            bundles[0].append(unit_result[0])
+            tables["unit_formulas"] = unit_result[1]
         return Produced(
             evidence=bundles,
             tables=tables,
             notes=(*data.notes, *work.notes, *(answers.notes() if answers else ())),
-            facts=(*facts(data, work, bundles, answers), *chosen(best)),
+            facts=(*facts(data, work, bundles, answers), *setting_facts(best)),
             inputs=data.digests() | work.inputs,
             model={
                 "vectors": models[0].bank.vectors,
@@ -100,14 +100,14 @@ class PosthocPipeline:
         )
 
     def _prepare(
-        self, data: ConceptData, backbone: Backbone, workshop: WorkContext
+        self, data: ConceptData, backbone: Backbone, context: WorkContext
     ) -> PostHocInputs:
         test, train = np.flatnonzero(data.is_test), np.flatnonzero(~data.is_test)
         inputs = weights_digest(self.weights)
         if self.pooled is not None:
             features = checked_pooled(read_npy(self.pooled), len(data), self.pooled.name)
             at_hand = data.at_hand(test)
-            maps = feature_maps(data, at_hand, backbone, self.layer, workshop)
+            maps = feature_maps(data, at_hand, backbone, self.layer, context)
             note = (
                 f"{len(at_hand)} of {len(test)} test pictures were at hand: location is scored on "
                 "these, the other scores on all, from pooled features given as a file."
@@ -120,8 +120,8 @@ class PosthocPipeline:
                 f"data set {data.name!r}", f"{len(train)} training and {len(test)} test pictures",
                 "some of both", f"Put the pictures into {data.folder.name!r}.",
             )  # fmt: skip
-        of_train = feature_maps(data, train, backbone, self.layer, workshop).pooled()
-        of_test = feature_maps(data, test, backbone, self.layer, workshop)
+        of_train = feature_maps(data, train, backbone, self.layer, context).pooled()
+        of_test = feature_maps(data, test, backbone, self.layer, context)
         features = np.zeros((len(data), of_train.shape[1]), np.float32)
         features[train], features[test] = of_train, of_test.pooled()
         return PostHocInputs(features, train, test, of_test, inputs, ())
@@ -150,20 +150,22 @@ class PosthocPipeline:
         )
 
     def _try_settings(
-        self, data: ConceptData, work: PostHocInputs, workshop: WorkContext
+        self, data: ConceptData, work: PostHocInputs, context: WorkContext
     ) -> dict[Setting, tuple[float, float]]:
         """Accuracy on the held-out training pictures and on the test set, for each setting."""
-        chooses = split_rows(data.labels[work.train], self.held_out, workshop.seeds[0])
+        chooses = split_rows(data.labels[work.train], self.held_out, context.seeds[0])
         fit, choose = work.train[~chooses], work.train[chooses]
         settings = [(n, c) for n in self.n_examples for c in self.regulariser]
 
         def accuracies(setting: Setting) -> tuple[float, float]:
-            model = self._fit(data, work, fit, setting, workshop.seeds[0])
+            model = self._fit(data, work, fit, setting, context.seeds[0])
             on_choose, on_test = (
                 float(np.mean(model.predict(model.concepts(work.features[r])) == data.labels[r]))
                 for r in (choose, work.test)
             )
             return on_choose, on_test
 
-        found = counted(in_parallel(accuracies, settings), "settings", len(settings), workshop)
-        return dict(zip(settings, found, strict=True))
+        scores = with_progress(
+            in_parallel(accuracies, settings), "settings", len(settings), context
+        )
+        return dict(zip(settings, scores, strict=True))

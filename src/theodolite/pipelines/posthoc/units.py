@@ -32,8 +32,10 @@ def unit_evidence_of(
     assert masks is not None  # noqa: S101  there are files
     layers = masks * np.arange(1, len(data.parts) + 1, dtype=np.uint16)[:, None, None]
     activations = np.concatenate([maps.part(int(row), int(row) + 1) for row in at])
-    found = dissect(activations, list(layers), data.parts.names, seed=seed)
+    dissection = dissect(activations, list(layers), data.parts.names, seed=seed)
     names = np.array([data.pictures[row] for row in rows])
     clusters = None if data.groups is None else data.groups[rows]
-    evidence = replace(found.evidence, samples=Samples(index=rows, ids=names, clusters=clusters))
-    return evidence, {"unit": list(evidence.units.names), "formula": found.formulas()}
+    evidence = replace(
+        dissection.evidence, samples=Samples(index=rows, ids=names, clusters=clusters)
+    )
+    return evidence, {"unit": list(evidence.units.names), "formula": dissection.formulas()}

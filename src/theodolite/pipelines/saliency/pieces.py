@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.evidence.workers import Arrays
-from theodolite.explainers.probing.randomisation import map_similarity, randomised
+from theodolite.explainers.probing.randomisation import map_similarity, randomise_weights
 from theodolite.explainers.probing.removal import Removal, removal_curves
 from theodolite.explainers.probing.stability import StabilitySettings, map_changes
 from theodolite.explainers.saliency.methods import explainer
@@ -55,7 +55,7 @@ class SaliencyPiece:
     chance: bool = False
     """Whether the map is the random one that others are held against."""
 
-    def about(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """All that decides it beside pictures and network, as plain JSON."""
         return asdict(self)
 
@@ -67,14 +67,14 @@ class SavedNetwork:
         self.name, self.weights, self.classes = name, weights, classes
 
     def __call__(self) -> "LoadedNetwork":
-        return _loaded(self.name, self.weights, self.classes)
+        return _load(self.name, self.weights, self.classes)
 
     def classifier(self) -> Classifier:
-        return _loaded(self.name, self.weights, self.classes).classifier
+        return _load(self.name, self.weights, self.classes).classifier
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, weights: Path | None, classes: tuple[str, ...]) -> "LoadedNetwork":
+def _load(name: str, weights: Path | None, classes: tuple[str, ...]) -> "LoadedNetwork":
     return LoadedNetwork(load_classifier(name, weights, classes=classes))
 
 
@@ -86,15 +86,17 @@ class LoadedNetwork:
 
     @cached_property
     def forgetful(self) -> Any:
-        return randomised(self.classifier.network, seed=0)
+        return randomise_weights(self.classifier.network, seed=0)
 
     @property
     def black(self) -> Float[np.ndarray, "3"]:
-        given = self.classifier.preprocessing
-        return -np.asarray(given.mean, np.float32) / np.asarray(given.spread, np.float32)
+        preprocessing = self.classifier.preprocessing
+        return -np.asarray(preprocessing.mean, np.float32) / np.asarray(
+            preprocessing.spread, np.float32
+        )
 
 
-def prepared(data: PictureFiles, rows: tuple[int, ...], classifier: Classifier) -> Batch:
+def prepare(data: PictureFiles, rows: tuple[int, ...], classifier: Classifier) -> Batch:
     """The pictures as the network wants them."""
     return np.stack([classifier.preprocessing(data.picture(row)) for row in rows])
 
@@ -104,9 +106,9 @@ def do_piece(
 ) -> Arrays:
     """Maps of some pictures, and everything that is asked of them."""
     classifier = loaded.classifier
-    batch = prepared(data, piece.rows, classifier)
-    said = classifier.probabilities(batch)
-    targets = said.argmax(axis=1).astype(np.int64)
+    batch = prepare(data, piece.rows, classifier)
+    probabilities = classifier.probabilities(batch)
+    targets = probabilities.argmax(axis=1).astype(np.int64)
     seed = probed.seed + (CHANCE_SEED if piece.chance else 0)
 
     def method(network: Any) -> Callable[[Batch, Int[np.ndarray, " n"]], np.ndarray]:
@@ -128,7 +130,7 @@ def do_piece(
     return {
         "maps": maps,
         "targets": targets,
-        "confidence": said.max(axis=1),
+        "confidence": probabilities.max(axis=1),
         "clean": curves.clean,
         "least_first": curves.least_first,
         "most_first": curves.most_first,
@@ -147,7 +149,7 @@ def _changes(
     probed: ProbedPictures,
     piece: SaliencyPiece,
 ) -> np.ndarray:
-    found = np.full((len(batch), max(len(probed.noises), 1), max(probed.draws, 1)), np.nan)
+    changes = np.full((len(batch), max(len(probed.noises), 1), max(probed.draws, 1)), np.nan)
     some = np.flatnonzero(piece.shaken)
     if len(some) and probed.noises and probed.draws:
         shaking = StabilitySettings(
@@ -157,8 +159,8 @@ def _changes(
             explain, batch[some], maps[some], targets=targets[some], shaking=shaking,
             numbers=np.asarray(piece.rows)[some],
         )  # fmt: skip
-        found[some] = moved.changes
-    return found
+        changes[some] = moved.changes
+    return changes
 
 
 def _alike(
@@ -169,12 +171,12 @@ def _alike(
     loaded: LoadedNetwork,
     piece: SaliencyPiece,
 ) -> np.ndarray:
-    found = np.full(len(batch), np.nan)
+    similarity = np.full(len(batch), np.nan)
     some = np.flatnonzero(piece.randomised)
     if len(some):
         again = method(loaded.forgetful)(batch[some], targets[some])
-        found[some] = map_similarity(maps[some], again)
-    return found
+        similarity[some] = map_similarity(maps[some], again)
+    return similarity
 
 
 def half_if_it_fits(maps: np.ndarray) -> np.ndarray:
@@ -186,16 +188,16 @@ def half_if_it_fits(maps: np.ndarray) -> np.ndarray:
 
 def versions() -> dict[str, str]:
     """Of the libraries that make maps: another version may make others."""
-    found = {}
+    by_package = {}
     for package in LIBRARIES:
         try:
-            found[package] = importlib.metadata.version(package)
+            by_package[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return by_package
 
 
 def piece_digest(piece: SaliencyPiece, pictures: Mapping[int, str]) -> str:
     """A digest of what a piece looks at and how."""
-    said = [piece.about(), [pictures[row] for row in piece.rows]]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    identity = [piece.as_dict(), [pictures[row] for row in piece.rows]]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -77,40 +77,40 @@ class SaliencyPipeline:
     shown: int = 5
     """Pictures in the report."""
 
-    def make(self, data: MaskData, workshop: WorkContext) -> Produced:
+    def make(self, data: MaskData, context: WorkContext) -> Produced:
         """Explain, remove, shake, randomise: method by method, a few pictures at a time."""
         if not isinstance(data, MaskData):
             raise EvidenceError("dataset", type(data).__name__, "one with masks, such as pets")
         names = self._names()
         classifier = SavedNetwork(self.backbone, self.weights, names).classifier()
         self._check(classifier)
-        rows = _drawn(data, self.pictures, workshop.seeds[0])
+        rows = _draw_rows(data, self.pictures, context.seeds[0])
         marked = _objects(data, rows, classifier.preprocessing.size, self.objects)
         common = {
             "objects": marked,
             "removals": tuple(self.ways),
             "percents": np.asarray(self.percents, float),
             "samples": Samples(index=rows, ids=np.array([data.pictures[row] for row in rows])),
-            "classes": _distinct(names or classifier.classes),
+            "classes": _distinct_classes(names or classifier.classes),
         }
-        found = [self._explained(data, rows, classifier, seed, workshop) for seed in workshop.seeds]
+        by_seed = [self._explain(data, rows, classifier, seed, context) for seed in context.seeds]
         models = [
             ComparedModel(
                 method,
-                _about(method),
+                _describe(method),
                 [
-                    [self._evidence(method, one, common, seed)]
-                    for one, seed in zip(found, workshop.seeds, strict=True)
+                    [self._evidence(method, by_name, common, seed)]
+                    for by_name, seed in zip(by_seed, context.seeds, strict=True)
                 ],
             )
             for method in self.methods
         ]
-        first = found[0][self.methods[0]]
+        first = by_seed[0][self.methods[0]]
         return Produced(
             evidence=models[0].evidence,
             about={**models[0].about, "name": models[0].name},
             compared=models[1:],
-            tables={"methods": _method_table(self.methods, found[0])},
+            tables={"methods": _method_table(self.methods, by_seed[0])},
             notes=(*data.notes, *self._notes()),
             facts=(
                 ("pictures", len(rows)),
@@ -132,8 +132,8 @@ class SaliencyPipeline:
         if unknown or not self.methods or len(set(self.methods)) < len(self.methods):
             needed = f"some of {', '.join(TECHNIQUES)}, each once"
             raise EvidenceError("methods", f"{unknown or list(self.methods)}", needed)
-        for field_name, given in (("options", self.options), ("layers", self.layers)):
-            if strange := [name for name in given if name not in self.methods]:
+        for field_name, by_method in (("options", self.options), ("layers", self.layers)):
+            if strange := [name for name in by_method if name not in self.methods]:
                 needed = "methods of this run"
                 raise EvidenceError(field_name, repr(strange[0]), needed, "Leave it out there.")
         for name in self.methods:
@@ -142,7 +142,7 @@ class SaliencyPipeline:
             if layer is not None and layer not in dict(classifier.network.named_modules()):
                 known = [n for n, _ in classifier.network.named_children()]
                 raise EvidenceError("layer", repr(layer), f"a module, such as {', '.join(known)}")
-        probed = self._probed(0)
+        probed = self._probe_settings(0)
         Removal(black=np.zeros(3, np.float32), seed=0, ways=probed.ways, percents=probed.percents)
         if (np.diff(probed.percents) <= 0).any():
             raise EvidenceError("percents", f"{list(self.percents)}", "rising numbers")
@@ -152,7 +152,7 @@ class SaliencyPipeline:
             if getattr(self, name) < 1:
                 raise EvidenceError(name, f"{getattr(self, name)}", "at least 1")
 
-    def _probed(self, seed: int) -> ProbedPictures:
+    def _probe_settings(self, seed: int) -> ProbedPictures:
         return ProbedPictures(
             ways=tuple(self.ways), percents=tuple(map(float, self.percents)),
             noises=tuple(self.noises), draws=self.draws, radius=self.radius, seed=seed,
@@ -161,13 +161,13 @@ class SaliencyPipeline:
     def _layer(self, method: str) -> str | None:
         return self.layers.get(method, self.layer)
 
-    def _explained(
+    def _explain(
         self,
         data: MaskData,
         rows: Int[np.ndarray, " n"],
         classifier: Classifier,
         seed: int,
-        workshop: WorkContext,
+        context: WorkContext,
     ) -> dict[str, Arrays]:
         """What every method gave, its pictures put together; and every map that knows nothing."""
         jobs = [(chance, method, True) for chance, method in CHANCES.items()]
@@ -189,7 +189,7 @@ class SaliencyPipeline:
                     )
                 )
                 owners.append((name, chance))
-        probed = self._probed(seed)
+        probed = self._probe_settings(seed)
         digests = {int(row): sha256_of(data.path(int(row))) for row in rows}
         work = Work(
             what="explanations",
@@ -207,50 +207,50 @@ class SaliencyPipeline:
             tool=SavedNetwork(self.backbone, self.weights, self._names()),
             network=True,
         )
-        given: dict[str, list[Arrays]] = {}
+        parts_by_name: dict[str, list[Arrays]] = {}
         for (name, chance), piece, arrays in zip(
-            owners, pieces, workshop.workers.each(work), strict=True
+            owners, pieces, context.workers.each(work), strict=True
         ):
             if arrays is None:
                 raise EvidenceError(
                     piece.method, "no maps: it failed three times", "maps of all pictures",
                     "See failed.parquet; leave the method out of `methods`.",
                 )  # fmt: skip
-            given.setdefault(f"chance {name}" if chance else name, []).append(arrays)
-        return {name: _joined(parts) for name, parts in given.items()}
+            parts_by_name.setdefault(f"chance {name}" if chance else name, []).append(arrays)
+        return {name: _join(parts) for name, parts in parts_by_name.items()}
 
     def _evidence(
         self, method: str, by_name: Mapping[str, Arrays], common: dict[str, Any], seed: int
     ) -> SaliencyEvidence:
-        found = by_name[method]
-        maps = found["maps"]
+        arrays = by_name[method]
+        maps = arrays["maps"]
         chances = [by_name[f"chance {name}"] for name in CHANCES]
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "maps": half_if_it_fits(maps),
-            "clean": found["clean"],
-            "most_first": found["most_first"],
-            "least_first": found["least_first"],
-            "chance_most_first": np.stack([one["most_first"] for one in chances], axis=1),
-            "chance_least_first": np.stack([one["least_first"] for one in chances], axis=1),
+            "clean": arrays["clean"],
+            "most_first": arrays["most_first"],
+            "least_first": arrays["least_first"],
+            "chance_most_first": np.stack([chance["most_first"] for chance in chances], axis=1),
+            "chance_least_first": np.stack([chance["least_first"] for chance in chances], axis=1),
             "chances": tuple(CHANCES),
-            "predicted": found["targets"],
+            "predicted": arrays["targets"],
         }
         place = np.arange(len(maps))
         if self.shaken and self.draws and self.noises:
             # as many others as there are draws: a maximum grows with what it is taken of
             others = [chance_changes(maps, seed=seed + draw) for draw in range(self.draws)]
-            given |= {
-                "norms": found["norms"],
-                "changes": found["changes"],
+            fields |= {
+                "norms": arrays["norms"],
+                "changes": arrays["changes"],
                 "chance_changes": np.where(place < self.shaken, np.max(others, axis=0), np.nan),
                 "noises": tuple(self.noises),
             }
         if self.randomised:
-            given |= {
-                "randomised_similarity": found["randomised_similarity"],
+            fields |= {
+                "randomised_similarity": arrays["randomised_similarity"],
                 "randomised": place < self.randomised,
             }
-        return SaliencyEvidence(**given, **common)
+        return SaliencyEvidence(**fields, **common)
 
     def _names(self) -> tuple[str, ...]:
         """The network's classes, as the file names them."""
@@ -274,7 +274,7 @@ class SaliencyPipeline:
         ]
 
 
-def _drawn(data: MaskData, n: int, seed: int) -> Int[np.ndarray, " n"]:
+def _draw_rows(data: MaskData, n: int, seed: int) -> Int[np.ndarray, " n"]:
     """Pictures at random, from the data set's classes in turn."""
     rows = np.random.default_rng(seed).permutation(data.at_hand())
     if not len(rows):
@@ -290,11 +290,11 @@ def _drawn(data: MaskData, n: int, seed: int) -> Int[np.ndarray, " n"]:
 
 
 def _objects(
-    data: MaskData, rows: np.ndarray, grid: tuple[int, int], wanted: Sequence[str]
+    data: MaskData, rows: np.ndarray, grid: tuple[int, int], objects: Sequence[str]
 ) -> Bool[np.ndarray, "n rows columns"]:
     """Where the object is, on the network's own grid."""
     usual = [c for c, kind in zip(data.concepts, data.categories, strict=True) if kind == "object"]
-    names = list(wanted or usual)
+    names = list(objects or usual)
     unknown = [name for name in names if name not in data.concepts]
     if unknown or not names:
         raise EvidenceError("objects", f"{unknown or 'none'}", f"some of {data.concepts[:8]}")
@@ -302,21 +302,21 @@ def _objects(
     return np.stack([np.isin(data.layers(int(row), grid), numbers).any(axis=0) for row in rows])
 
 
-def _joined(parts: Sequence[Arrays]) -> Arrays:
+def _join(parts: Sequence[Arrays]) -> Arrays:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _about(method: str) -> dict[str, float | int | str]:
-    about = TECHNIQUES[method]
+def _describe(method: str) -> dict[str, float | int | str]:
+    technique = TECHNIQUES[method]
     return {
         "kind": "saliency",
         "method": method,
-        "title": about.title,
-        "functioning": about.functioning,
+        "title": technique.title,
+        "functioning": technique.functioning,
     }
 
 
-def _method_table(methods: Sequence[str], found: Mapping[str, Arrays]) -> dict[str, list[Any]]:
+def _method_table(methods: Sequence[str], by_name: Mapping[str, Arrays]) -> dict[str, list[Any]]:
     """What each method is, what it loses, and how long it took."""
     rows = [TECHNIQUES[method] for method in methods]
     return {
@@ -328,11 +328,11 @@ def _method_table(methods: Sequence[str], found: Mapping[str, Arrays]) -> dict[s
         "scale": [row.scale for row in rows],
         "loses": [row.loses for row in rows],
         "cost": [row.cost for row in rows],
-        "seconds": [float(found[method]["seconds"].mean()) for method in methods],
+        "seconds": [float(by_name[method]["seconds"].mean()) for method in methods],
     }
 
 
-def _distinct(names: Sequence[str]) -> Classes:
+def _distinct_classes(names: Sequence[str]) -> Classes:
     """Names that occur twice are told apart by their numbers."""
     twice = {name for name, count in Counter(names).items() if count > 1}
     return Classes(

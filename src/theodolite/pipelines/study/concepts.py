@@ -21,7 +21,7 @@ from theodolite.pipelines.study.twins import (
     TwinPicture,
     TwinSettings,
     no_material_yet,
-    seen_pictures,
+    twin_pictures,
 )
 from theodolite.study_material.checks import PRACTICE, planned_checks
 from theodolite.study_material.explained_pictures import Item, Looks, material_from_arrays
@@ -59,7 +59,7 @@ class PosthocRun:
 def material_from_posthoc_run(
     run: PosthocRun,
     folder: Path,
-    wanted: TwinSettings,
+    settings: TwinSettings,
     *,
     progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
@@ -69,51 +69,51 @@ def material_from_posthoc_run(
     Args:
         run: Its settings, data and bottleneck.
         folder: The study folder; it must have no material yet.
-        wanted: How many pictures and hidden checks, which techniques; ``linear_head`` if none.
+        settings: How many pictures and hidden checks, which techniques; ``linear_head`` if none.
         progress: Told how far it is.
         origin: What else is to be known about the run, such as its digest.
     """
     no_material_yet(folder)
-    techniques = wanted.chosen(TECHNIQUES) if wanted.techniques else TECHNIQUES[:1]
+    techniques = settings.choose(TECHNIQUES) if settings.techniques else TECHNIQUES[:1]
     data, bottleneck = run.data, run.bottleneck()
     values = _values(run.pipeline, bottleneck)
-    order = np.random.default_rng(wanted.seed).permutation(np.flatnonzero(data.is_test))
-    drawn = data.at_hand(order)[: wanted.pictures + PRACTICE + wanted.checks]
-    real, spare = wanted.rows(drawn)
+    order = np.random.default_rng(settings.seed).permutation(np.flatnonzero(data.is_test))
+    candidates = data.at_hand(order)[: settings.pictures + PRACTICE + settings.checks]
+    real, spare = settings.rows(candidates)
 
     def predict(pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
         return np.asarray(bottleneck.predict(values(pictures)), np.int64)
 
-    seen = seen_pictures(data, [*real, *spare], predict, wanted, progress)
+    twins = twin_pictures(data, [*real, *spare], predict, settings, progress)
     # marked parts are not all there are, and few people know their names: none is to be framed
-    checks = planned_checks([None] * len(spare), hidden=wanted.checks, seed=wanted.seed)
-    background = values([one.pictures[0] for one in seen.values()])
+    checks = planned_checks([None] * len(spare), hidden=settings.checks, seed=settings.seed)
+    background = values([twin.pictures[0] for twin in twins.values()])
 
     def items() -> Iterator[Item]:
-        total = len(techniques) * len(seen)
+        total = len(techniques) * len(twins)
         for at, name in enumerate(techniques):
-            explain = concept_explainer(name, bottleneck, background=background, seed=wanted.seed)
-            made: dict[int, Item] = {}
-            for row, one in seen.items():
-                progress("explanations", at * len(seen) + len(made), total)
-                made[row] = _item(one, name, values, explain, data)
-            yield from (made[row] for row in real)
+            explain = concept_explainer(name, bottleneck, background=background, seed=settings.seed)
+            by_row: dict[int, Item] = {}
+            for row, twin in twins.items():
+                progress("explanations", at * len(twins) + len(by_row), total)
+                by_row[row] = _item(twin, name, values, explain, data)
+            yield from (by_row[row] for row in real)
             yield from (
-                check.make(made[spare[check.spare]])
+                check.make(by_row[spare[check.spare]])
                 for number, check in enumerate(checks)
                 if number % len(techniques) == at
             )
         progress("explanations", total, total)
 
-    about = {
+    source = {
         "pipeline": "posthoc_cbm",
         "data set": data.name,
         "network": run.pipeline.backbone,
-        "seed": f"{wanted.seed}",
+        "seed": f"{settings.seed}",
     }
     return material_from_arrays(
-        items(), folder, looks=Looks(longest=wanted.longest), seed=wanted.seed,
-        origin={**about, **(origin or {})},
+        items(), folder, looks=Looks(longest=settings.longest), seed=settings.seed,
+        origin={**source, **(origin or {})},
     )  # fmt: skip
 
 
@@ -123,24 +123,26 @@ def _values(pipeline: PosthocPipeline, bottleneck: PosthocBottleneck) -> Values:
     extract = FeatureExtractor(backbone.network, pipeline.layer or backbone.layer)
 
     def values(pictures: Sequence[Image.Image]) -> Float[np.ndarray, "pictures concepts"]:
-        found = []
+        pooled = []
         for at in range(0, len(pictures), BATCH):
             some = pictures[at : at + BATCH]
             maps = extract(np.stack([backbone.preprocessing(picture) for picture in some]))
             # as the run kept them
-            found.append(maps.astype(np.float16).astype(np.float32).mean(axis=(2, 3)))
-        return bottleneck.concepts(np.concatenate(found))
+            pooled.append(maps.astype(np.float16).astype(np.float32).mean(axis=(2, 3)))
+        return bottleneck.concepts(np.concatenate(pooled))
 
     return values
 
 
 def _item(
-    seen: TwinPicture,
+    twin: TwinPicture,
     technique: str,
     values: Values,
     explain: Callable[[np.ndarray, np.ndarray], np.ndarray],
     data: ConceptData,
 ) -> Item:
-    found = explain(values(seen.pictures), np.asarray(seen.classes, np.int64))
-    explanations = [dict(zip(data.concepts.names, map(float, row), strict=True)) for row in found]
-    return seen.item(technique, explanations, lambda label: data.classes.names[label])
+    contributions = explain(values(twin.pictures), np.asarray(twin.classes, np.int64))
+    explanations = [
+        dict(zip(data.concepts.names, map(float, row), strict=True)) for row in contributions
+    ]
+    return twin.item(technique, explanations, lambda label: data.classes.names[label])

@@ -16,12 +16,12 @@ from theodolite.explainers.saliency.methods import TECHNIQUES, explainer
 from theodolite.models.classifier import Classifier
 from theodolite.pipelines.features import network_digest
 from theodolite.pipelines.saliency.pieces import SavedNetwork, versions
-from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _drawn
+from theodolite.pipelines.saliency.pipeline import SaliencyPipeline, _draw_rows
 from theodolite.pipelines.study.twins import (
     TwinPicture,
     TwinSettings,
     no_material_yet,
-    seen_pictures,
+    twin_pictures,
 )
 from theodolite.study_material.checks import PRACTICE, Checked, Frame, frame_of, planned_checks
 from theodolite.study_material.explained_pictures import Item, Looks, material_from_arrays
@@ -34,7 +34,7 @@ def material_from_saliency_run(
     pipeline: SaliencyPipeline,
     data: MaskData,
     folder: Path,
-    wanted: TwinSettings,
+    settings: TwinSettings,
     *,
     progress: Progress = silent,
     origin: Mapping[str, str] | None = None,
@@ -48,41 +48,41 @@ def material_from_saliency_run(
         pipeline: The run's own, with its network and its methods.
         data: The run's data.
         folder: The study folder; it must have no material yet.
-        wanted: How many pictures and hidden checks, which techniques, and how they look.
+        settings: How many pictures and hidden checks, which techniques, and how they look.
         progress: Told how far it is.
         origin: What else is to be known about the run, such as its digest.
     """
     no_material_yet(folder)
-    techniques = wanted.chosen(pipeline.methods)
+    techniques = settings.choose(pipeline.methods)
     objects = _object_names(data, pipeline.objects)
     classifier = SavedNetwork(pipeline.backbone, pipeline.weights, pipeline._names()).classifier()
-    drawn = _drawn(data, wanted.pictures + PRACTICE + wanted.checks, wanted.seed)
-    real, spare = wanted.rows(drawn)
-    seen = seen_pictures(data, [*real, *spare], _predict(classifier), wanted,
+    candidates = _draw_rows(data, settings.pictures + PRACTICE + settings.checks, settings.seed)
+    real, spare = settings.rows(candidates)
+    twins = twin_pictures(data, [*real, *spare], _predict(classifier), settings,
                          progress)  # fmt: skip
-    frames = [_frame(data, row, seen[row].pictures[0].size, objects) for row in spare]
-    checks = planned_checks(frames, hidden=wanted.checks, seed=wanted.seed)
+    frames = [_frame(data, row, twins[row].pictures[0].size, objects) for row in spare]
+    checks = planned_checks(frames, hidden=settings.checks, seed=settings.seed)
     planned = _jobs(techniques, real, spare, checks)
-    jobs = [(seen[row], name, make) for row, name, make in planned]
-    items = _items(pipeline, classifier, jobs, wanted, progress)
+    jobs = [(twins[row], name, make) for row, name, make in planned]
+    items = _items(pipeline, classifier, jobs, settings, progress)
     signed = any(TECHNIQUES[name].sign == "signed" for name in techniques)
-    paper = wanted.colours == "paper"
+    paper = settings.colours == "paper"
     looks = Looks(
         legend="signed" if signed or paper else "unsigned",
         colours=np.asarray(np.rint(bwr() * 255), np.uint8) if paper else None,
         scaled=not paper,
-        longest=wanted.longest,
+        longest=settings.longest,
     )
-    about = {
+    source = {
         "pipeline": "saliency",
         "data set": data.name,
         "network": classifier.name,
         "network digest": network_digest(classifier.name, classifier.network),
-        "seed": f"{wanted.seed}",
+        "seed": f"{settings.seed}",
         **{f"version of {name}": version for name, version in versions().items()},
     }
     return material_from_arrays(
-        items, folder, looks=looks, seed=wanted.seed, origin={**about, **(origin or {})}
+        items, folder, looks=looks, seed=settings.seed, origin={**source, **(origin or {})}
     )
 
 
@@ -104,27 +104,27 @@ def _items(
     pipeline: SaliencyPipeline,
     classifier: Classifier,
     jobs: Sequence[tuple[TwinPicture, str, Callable[[Item], Item]]],
-    wanted: TwinSettings,
+    settings: TwinSettings,
     progress: Progress,
 ) -> Iterator[Item]:
     explain, of = None, ""
-    for done, (seen, name, make) in enumerate(jobs):
+    for done, (twin, name, make) in enumerate(jobs):
         progress("explanations", done, len(jobs))
         if explain is None or name != of:  # each has a copy of the network
             explain, of = explainer(
                 name, classifier.network, layer=pipeline._layer(name), grid=classifier.grid,
-                seed=wanted.seed, options=pipeline.options.get(name),
+                seed=settings.seed, options=pipeline.options.get(name),
             ), name  # fmt: skip
-        batch = _prepared(classifier, seen.pictures)
-        maps = explain(batch, np.asarray(seen.classes, np.int64))
-        if wanted.colours == "paper":
+        batch = _prepare(classifier, twin.pictures)
+        maps = explain(batch, np.asarray(twin.classes, np.int64))
+        if settings.colours == "paper":
             maps = maps / np.maximum(np.abs(maps).max(axis=(1, 2), keepdims=True), 1e-30)
-        item = seen.item(name, list(maps), lambda label: _name(classifier, label))
+        item = twin.item(name, list(maps), lambda label: _name(classifier, label))
         yield make(replace(item, positive=TECHNIQUES[name].sign == "positive"))
     progress("explanations", len(jobs), len(jobs))
 
 
-def _prepared(
+def _prepare(
     classifier: Classifier, pictures: Sequence[Image.Image]
 ) -> Float[np.ndarray, "pictures 3 rows columns"]:
     return np.stack([classifier.preprocessing(picture) for picture in pictures])
@@ -134,8 +134,8 @@ def _predict(
     classifier: Classifier,
 ) -> Callable[[Sequence[Image.Image]], Int[np.ndarray, " pictures"]]:
     def predict(pictures: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
-        found = classifier.probabilities(_prepared(classifier, pictures)).argmax(axis=1)
-        return np.asarray(found, np.int64)
+        labels = classifier.probabilities(_prepare(classifier, pictures)).argmax(axis=1)
+        return np.asarray(labels, np.int64)
 
     return predict
 
@@ -144,13 +144,13 @@ def _name(classifier: Classifier, label: int) -> str:
     return classifier.classes[label] if classifier.classes else f"class {label}"
 
 
-def _object_names(data: MaskData, wanted: Sequence[str]) -> list[str]:
+def _object_names(data: MaskData, objects: Sequence[str]) -> list[str]:
     """The concepts whose masks are the object."""
-    unknown = [name for name in wanted if name not in data.concepts]
+    unknown = [name for name in objects if name not in data.concepts]
     if unknown:
         raise EvidenceError("objects", repr(unknown[0]), f"some of {data.concepts[:8]}")
     usual = [c for c, kind in zip(data.concepts, data.categories, strict=True) if kind == "object"]
-    return list(wanted or usual)
+    return list(objects or usual)
 
 
 def _frame(data: MaskData, row: int, size: tuple[int, int], objects: Sequence[str]) -> Frame | None:

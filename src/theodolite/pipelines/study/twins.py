@@ -56,7 +56,7 @@ class TwinSettings:
         if self.colours not in ("even", "paper"):
             raise EvidenceError("colours", repr(self.colours), "'even' or 'paper'")
 
-    def rows(self, drawn: Int[np.ndarray, " n"]) -> tuple[list[int], list[int]]:
+    def rows(self, candidates: Int[np.ndarray, " n"]) -> tuple[list[int], list[int]]:
         """Of rows in a random order: those of the study, and others for practice and checks.
 
         Refused if there are too few: practice shows the explanation, and whoever meets the picture
@@ -64,19 +64,19 @@ class TwinSettings:
         """
         apart = PRACTICE + self.checks
         needed = self.pictures + apart
-        if len(drawn) < needed:
-            left = len(drawn) - apart
+        if len(candidates) < needed:
+            left = len(candidates) - apart
             raise EvidenceError(
-                "pictures", f"{len(drawn)} at hand",
+                "pictures", f"{len(candidates)} at hand",
                 f"{needed}: {self.pictures} to be rated, {PRACTICE} to practise with and "
                 f"{self.checks} for hidden checks, all different",
                 f"Ask for fewer pictures: --pictures {left}." if left > 0
                 else "Take more data: nothing is left to be rated.",
             )  # fmt: skip
-        rows = [int(row) for row in drawn[:needed]]
+        rows = [int(row) for row in candidates[:needed]]
         return rows[: self.pictures], rows[self.pictures :]
 
-    def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
+    def choose(self, there: Sequence[str]) -> tuple[str, ...]:
         """The techniques, if the run has them."""
         strange = [name for name in self.techniques if name not in there]
         if strange:
@@ -111,14 +111,14 @@ class TwinPicture:
     ) -> Item:
         """All of it, explained by one technique."""
         answers: dict[str, Answer] = {}
-        for role, picture, label, found in zip(
+        for role, picture, label, explanation in zip(
             self.roles, self.pictures, self.classes, explanations, strict=True
         ):
             plain = Answer(picture=picture, predicted=name(label))
             answers[role] = (
-                replace(plain, map=found)
-                if isinstance(found, np.ndarray)
-                else replace(plain, concepts=found)
+                replace(plain, map=explanation)
+                if isinstance(explanation, np.ndarray)
+                else replace(plain, concepts=explanation)
             )
         return Item(
             picture_key=self.key,
@@ -129,22 +129,22 @@ class TwinPicture:
         )
 
 
-def seen_pictures(
+def twin_pictures(
     data: NamedPictures,
     rows: Sequence[int],
     predict: Predict,
-    wanted: TwinSettings,
+    settings: TwinSettings,
     progress: Progress,
 ) -> dict[int, TwinPicture]:
     """Every picture with its twins, by row."""
-    reduced = {row: _reduced(data.picture(row), wanted.longest) for row in rows}
-    remembering = _remembering(predict, list(reduced.values()))
-    found: dict[int, TwinPicture] = {}
+    reduced = {row: _reduce(data.picture(row), settings.longest) for row in rows}
+    cached_predict = _with_memory(predict, list(reduced.values()))
+    twins: dict[int, TwinPicture] = {}
     for row in reduced:
-        progress("changed pictures", len(found), len(reduced))
-        found[row] = _with_twins(data.pictures[row], row, reduced, remembering, wanted.seed)
-    progress("changed pictures", len(found), len(reduced))
-    return found
+        progress("changed pictures", len(twins), len(reduced))
+        twins[row] = _with_twins(data.pictures[row], row, reduced, cached_predict, settings.seed)
+    progress("changed pictures", len(twins), len(reduced))
+    return twins
 
 
 def _with_twins(
@@ -186,23 +186,24 @@ def _visible(
     return None
 
 
-def _remembering(predict: Predict, pictures: Sequence[Image.Image]) -> Predict:
+def _with_memory(predict: Predict, pictures: Sequence[Image.Image]) -> Predict:
     """The same, with the classes of these pictures found once and for all."""
     classes = [int(label) for at in range(0, len(pictures), BATCH)
                for label in predict(pictures[at : at + BATCH])]  # fmt: skip
     known = {id(picture): label for picture, label in zip(pictures, classes, strict=True)}
 
-    def remembered(asked: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
-        new = [picture for picture in asked if id(picture) not in known]
-        said = iter(predict(new) if new else ())
+    def cached_predict(images: Sequence[Image.Image]) -> Int[np.ndarray, " pictures"]:
+        new = [image for image in images if id(image) not in known]
+        labels = iter(predict(new) if new else ())
         return np.array(
-            [known[id(one)] if id(one) in known else int(next(said)) for one in asked], np.int64
+            [known[id(image)] if id(image) in known else int(next(labels)) for image in images],
+            np.int64,
         )
 
-    return remembered
+    return cached_predict
 
 
-def _reduced(picture: Image.Image, longest: int) -> Image.Image:
+def _reduce(picture: Image.Image, longest: int) -> Image.Image:
     plain = picture.convert("RGB")
     plain.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     return plain

@@ -13,10 +13,10 @@ from theodolite.findings.leakage import StudiesFile
 from theodolite.findings.vote_correlations import VoteCorrelationRow, VoteCorrelationsRecord
 from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import lost
-from theodolite.report.chapters.compared import repeated
-from theodolite.report.figures import columns as column_figure
-from theodolite.report.lines import PlotLine, Point, chart
+from theodolite.report.chapters.clean import loses_to_null
+from theodolite.report.chapters.compared import mean_over_seeds
+from theodolite.report.figures.bars import columns as column_figure
+from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.words import value_text
 from theodolite.results import Score
 from theodolite.run_folder.run_file import read_record
@@ -52,31 +52,31 @@ def acceptance_chapter(
     folder: Path, spec: RunSpec, scores: Sequence[Score], models: Models
 ) -> dict[str, Any] | None:
     """All that the page shows of people's ratings; None if the run has none."""
-    stored = folder / "evidence" / f"seed-{spec.seeds[0]}" / RatingEvidence.kind
-    if not (stored / "header.json").is_file():
+    path = folder / "evidence" / f"seed-{spec.seeds[0]}" / RatingEvidence.kind
+    if not (path / "header.json").is_file():
         return None
-    rated = load(stored)
-    assert isinstance(rated, RatingEvidence)  # noqa: S101  the folder is named by the kind
+    evidence = load(path)
+    assert isinstance(evidence, RatingEvidence)  # noqa: S101  the folder is named by the kind
     return {
-        "answers": _answers(rated),
+        "answers": _answers(evidence),
         "agreement": _agreement(scores, models, spec),
-        "foretold": _foretold(scores, models, spec),
-        "calibration": _calibration(rated),
+        "foretold": _learned_scores(scores, models, spec),
+        "calibration": _calibration(evidence),
         "examples": _examples(folder),
         "correlations": _correlations(folder),
         "level": f"{100 * spec.resampling.level:g} %",
     }
 
 
-def _answers(rated: RatingEvidence) -> dict[str, Any]:
+def _answers(evidence: RatingEvidence) -> dict[str, Any]:
     """How often each answer was given."""
-    given = np.asarray(rated.ratings)
-    counts = np.array([(given == answer).sum() for answer in rated.scale], float)
-    labels = [f"{answer:g}" for answer in rated.scale]
+    ratings = np.asarray(evidence.ratings)
+    counts = np.array([(ratings == answer).sum() for answer in evidence.scale], float)
+    labels = [f"{answer:g}" for answer in evidence.scale]
     return {
         "svg": column_figure(labels, counts, "How often each answer was given"),
         "votes": int(counts.sum()),
-        "explanations": len(rated),
+        "explanations": len(evidence),
     }
 
 
@@ -89,8 +89,8 @@ def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[s
         for m in models[1:]
         if m.about.get("kind") == "votes"
     ]
-    found = [(name, {key: _one(own, key) for key in AGREEMENT}) for name, own in sets]
-    columns = [key for key in AGREEMENT if any(own[key] is not None for _, own in found)]
+    rows = [(name, {key: _agreement_score(own, key) for key in AGREEMENT}) for name, own in sets]
+    columns = [key for key in AGREEMENT if any(own[key] is not None for _, own in rows)]
     if not columns:
         return None
     return {
@@ -98,18 +98,18 @@ def _agreement(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[s
         "accepted": "acceptance" in columns,
         "rows": [
             {"name": name, "cells": [_cell(own[key], spec) for key in columns]}
-            for name, own in found
+            for name, own in rows
         ],
     }
 
 
-def _one(scores: Sequence[Score], key: str) -> Score | None:
+def _agreement_score(scores: Sequence[Score], key: str) -> Score | None:
     metric = key.partition(",")[0]
-    wanted = AGREEMENT[key][1]
+    options = AGREEMENT[key][1]
     usual = catalogue()[metric].options()
     for score in scores:
         if score.metric == metric and all(
-            score.options.get(name, value) == wanted.get(name, value)
+            score.options.get(name, value) == options.get(name, value)
             for name, value in usual.items()
             if name in ("own",)
         ):
@@ -117,18 +117,20 @@ def _one(scores: Sequence[Score], key: str) -> Score | None:
     return None
 
 
-def _foretold(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[str, Any] | None:
+def _learned_scores(
+    scores: Sequence[Score], models: Models, spec: RunSpec
+) -> dict[str, Any] | None:
     """Learned scores, the best first, and what a person reaches above them."""
     own = {s.metric: s for s in reversed(scores)}
     learned = [m for m in models if m.about.get("kind") == "learned score"]
     columns = [name for name in FORETOLD if name in own]
     if not columns:
         return None
-    found = [(m, {s.metric: score_of(s) for s in reversed(m.scores)}) for m in learned]
+    model_scores = [(m, {s.metric: score_of(s) for s in reversed(m.scores)}) for m in learned]
 
     def place(pair: tuple[ComparedRecord, dict[str, Score]]) -> float:
         score = pair[1].get(SORTED_BY)
-        value = math.nan if score is None else repeated(score, spec.resampling.level)[0]
+        value = math.nan if score is None else mean_over_seeds(score, spec.resampling.level)[0]
         return math.inf if math.isnan(value) else -value
 
     rows = [
@@ -138,10 +140,11 @@ def _foretold(scores: Sequence[Score], models: Models, spec: RunSpec) -> dict[st
             "own": model is models[0],
             "cells": [_cell(of.get(name), spec) for name in columns],
         }
-        for model, of in sorted(found, key=place)
+        for model, of in sorted(model_scores, key=place)
     ]
     people = [
-        _cell(_one(scores, CEILING[name]) if name in CEILING else None, spec) for name in columns
+        _cell(_agreement_score(scores, CEILING[name]) if name in CEILING else None, spec)
+        for name in columns
     ]
     return {
         "columns": [(FORETOLD[n], f"{catalogue()[n].better} is better") for n in columns],
@@ -154,46 +157,50 @@ def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
     if score is None or math.isnan(score.value):
         return {"value": "–", "between": "", "null": "", "lost": False}
     low, high = math.nan, math.nan
-    value, over_seeds, _ = repeated(score, spec.resampling.level)
+    value, over_seeds, _ = mean_over_seeds(score, spec.resampling.level)
     if score.interval is not None:  # over pictures or explanations: seeds share them
         low, high = score.interval.low, score.interval.high
     elif not math.isnan(over_seeds):
-        _, low, high = repeated(score, spec.resampling.level)
-    between = "" if math.isnan(low) else f"{_said(low, score)} to {_said(high, score)}"
+        _, low, high = mean_over_seeds(score, spec.resampling.level)
+    between = (
+        "" if math.isnan(low) else f"{_format_value(low, score)} to {_format_value(high, score)}"
+    )
     return {
-        "value": _said(value, score),
+        "value": _format_value(value, score),
         "between": between,
-        "null": "" if score.null is None else _said(score.null.value, score),
-        "lost": lost(score),
+        "null": "" if score.null is None else _format_value(score.null.value, score),
+        "lost": loses_to_null(score),
     }
 
 
-def _said(value: float, score: Score) -> str:
+def _format_value(value: float, score: Score) -> str:
     if score.bounds == (0.0, 1.0):
         return value_text(value, score)
     return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")
 
 
-def _calibration(rated: RatingEvidence) -> dict[str, Any] | None:
+def _calibration(evidence: RatingEvidence) -> dict[str, Any] | None:
     """The mean vote of explanations that are foretold about alike."""
-    if rated.predicted is None:
+    if evidence.predicted is None:
         return None
-    votes = np.asarray(rated.ratings)
+    votes = np.asarray(evidence.ratings)
     there = ~np.isnan(votes)
     n = there.sum(axis=1)
     mean = np.where(there, votes, 0.0).sum(axis=1) / np.maximum(n, 1)
-    foretold = np.asarray(rated.predicted)
-    known = np.flatnonzero(~np.isnan(foretold) & (n > 0))
+    predictions = np.asarray(evidence.predicted)
+    known = np.flatnonzero(~np.isnan(predictions) & (n > 0))
     if len(known) < 4 * BINS:
         return None
-    order = known[np.argsort(foretold[known], kind="stable")]
+    order = known[np.argsort(predictions[known], kind="stable")]
     points, names = [], []
     for at, rows in enumerate(np.array_split(order, BINS)):
         value, half = float(mean[rows].mean()), 1.96 * float(mean[rows].std()) / len(rows) ** 0.5
-        says = f"foretold {foretold[rows].mean():.2f}: voted {value:.2f}, {len(rows)} explanations"
-        points.append(Point(at, value, value - half, value + half, foretold[rows].mean(), says))
-        names.append(f"{foretold[rows].mean():.2f}")
-    ends = (float(rated.scale[0]), float(rated.scale[-1]))
+        says = (
+            f"foretold {predictions[rows].mean():.2f}: voted {value:.2f}, {len(rows)} explanations"
+        )
+        points.append(Point(at, value, value - half, value + half, predictions[rows].mean(), says))
+        names.append(f"{predictions[rows].mean():.2f}")
+    ends = (float(evidence.scale[0]), float(evidence.scale[-1]))
     return {
         "svg": chart(
             [PlotLine("votes", 0, tuple(points))], names, ends, "Votes by what was foretold"
@@ -205,16 +212,19 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
     """Explanations in words at both ends, and those that the score misjudges most."""
     path = folder / "tables" / "predictions.parquet"
     table = read_parquet(path) if path.is_file() else {}
-    foretold = next((name for name in table if name.startswith("predicted by ")), None)
-    if foretold is None or "text" not in table:
+    column = next((name for name in table if name.startswith("predicted by ")), None)
+    if column is None or "text" not in table:
         return []
-    said = np.array([np.nan if v is None else v for v in table[foretold]], float)
+    predictions = np.array([np.nan if v is None else v for v in table[column]], float)
     votes = np.array([np.nan if v is None else v for v in table["rating"]], float)
-    known = np.flatnonzero(~np.isnan(said + votes))
+    known = np.flatnonzero(~np.isnan(predictions + votes))
     chosen = (
-        ("Foretold to be accepted most", known[np.argsort(-said[known], kind="stable")][:3]),
-        ("Foretold to be accepted least", known[np.argsort(said[known], kind="stable")][:3]),
-        ("Misjudged most", known[np.argsort(-np.abs(said - votes)[known], kind="stable")][:3]),
+        ("Foretold to be accepted most", known[np.argsort(-predictions[known], kind="stable")][:3]),
+        ("Foretold to be accepted least", known[np.argsort(predictions[known], kind="stable")][:3]),
+        (
+            "Misjudged most",
+            known[np.argsort(-np.abs(predictions - votes)[known], kind="stable")][:3],
+        ),
     )
     return [
         {
@@ -223,7 +233,7 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
                 {
                     "context": str(table["context"][row]),
                     "text": str(table["text"][row]),
-                    "said": f"{said[row]:.2f}",
+                    "said": f"{predictions[row]:.2f}",
                     "votes": f"{votes[row]:.2f}",
                 }
                 for row in rows.tolist()
@@ -237,7 +247,7 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 def _correlations(folder: Path) -> list[dict[str, Any]]:
     path = folder / "studies.json"
     studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
-    return [_table(one) for one in studies if isinstance(one, VoteCorrelationsRecord)]
+    return [_table(study) for study in studies if isinstance(study, VoteCorrelationsRecord)]
 
 
 def _table(record: VoteCorrelationsRecord) -> dict[str, Any]:

@@ -11,20 +11,20 @@ from theodolite.results import Score
 
 def looks_for_a_fault(score: Score) -> bool:
     """Whether the score's null stands for a clean model."""
-    about = catalogue().get(score.metric)
-    return about is not None and about.looks_for_a_fault
+    metric = catalogue().get(score.metric)
+    return metric is not None and metric.looks_for_a_fault
 
 
 def accepted_line(score: Score) -> float | None:
     """Up to where we would accept the score; None where no convention says."""
-    about = catalogue().get(score.metric)
+    metric = catalogue().get(score.metric)
     null = score.null
-    if about is None or about.tolerance is None or null is None or math.isnan(null.value):
+    if metric is None or metric.tolerance is None or null is None or math.isnan(null.value):
         return None
-    return null.value + about.tolerance
+    return null.value + metric.tolerance
 
 
-def lost(score: Score) -> bool:
+def loses_to_null(score: Score) -> bool:
     """Whether the score loses against its null.
 
     One that looks for a fault loses where it surely exceeds the clean null by more than we accept,

@@ -9,8 +9,8 @@ import numpy as np
 from markupsafe import Markup
 
 from theodolite.findings.leakage import matches
-from theodolite.report.lines import PlotLine, Point, chart
-from theodolite.report.svg import swatch
+from theodolite.report.figures.lines import PlotLine, Point, chart
+from theodolite.report.figures.svg import swatch
 from theodolite.report.tables import Cell, Row, Table
 from theodolite.report.words import full_title, title, value_text
 from theodolite.results import Score
@@ -20,7 +20,7 @@ from theodolite.run_folder.spec import ChartSpec, RunSpec
 from theodolite.stats.resampling import mean_interval
 from theodolite.verdicts.rules import percent
 
-About = float | int | str
+Attribute = float | int | str
 
 
 def compared_models(folder: Path) -> list[ComparedRecord]:
@@ -34,22 +34,26 @@ def compared_chapter(models: Sequence[ComparedRecord], spec: RunSpec) -> dict[st
     if not models:
         return None
     level = spec.resampling.level
-    charts = [_chart(one, models, level) for one in spec.report.charts]
+    panels = [_chart(chart_spec, models, level) for chart_spec in spec.report.charts]
     return {
-        "charts": [one for one in charts if one["figures"]],
+        "charts": [panel for panel in panels if panel["figures"]],
         "interval": f"{100 * level:g} % interval over seeds",
         "table": _table(models, level),
         "n": len(models),
     }
 
 
-def repeated(score: Score, level: float) -> tuple[float, float, float]:
+def mean_over_seeds(score: Score, level: float) -> tuple[float, float, float]:
     """The mean over seeds with Student's interval; without seeds, the score and its own."""
     seeds = np.array(score.per_seed)
     if len(seeds) > 1 and not np.isnan(seeds).all():
         value = float(seeds[~np.isnan(seeds)].mean())
-        found = mean_interval(seeds, level, "seeds")
-        return (value, value, value) if found is None else (value, found.low, found.high)
+        seed_interval = mean_interval(seeds, level, "seeds")
+        return (
+            (value, value, value)
+            if seed_interval is None
+            else (value, seed_interval.low, seed_interval.high)
+        )
     interval = score.interval
     if interval is None:
         return score.value, math.nan, math.nan
@@ -67,17 +71,19 @@ def _chart(spec: ChartSpec, models: Sequence[ComparedRecord], level: float) -> d
         lines, scores = [], []
         for style, name in enumerate(names):
             own = [m for m in chosen if not spec.lines or m.about[spec.lines] == name]
-            found = [(m, s) for m in own for s in [_score(m, metric)] if s is not None]
-            found.sort(key=lambda pair: across.index(pair[0].about[spec.across]))
-            points = [_point(m, s, across.index(m.about[spec.across]), level) for m, s in found]
-            lines.append(PlotLine(_said(name), style, tuple(points)))
-            scores += [s for _, s in found]
+            pairs = [(m, s) for m in own for s in [_score(m, metric)] if s is not None]
+            pairs.sort(key=lambda pair: across.index(pair[0].about[spec.across]))
+            points = [_point(m, s, across.index(m.about[spec.across]), level) for m, s in pairs]
+            lines.append(PlotLine(_attribute_text(name), style, tuple(points)))
+            scores += [s for _, s in pairs]
         if scores:
-            svg = chart(lines, [_said(a) for a in across], scores[0].bounds, title(scores[0]))
+            svg = chart(
+                lines, [_attribute_text(a) for a in across], scores[0].bounds, title(scores[0])
+            )
             figures.append({"svg": svg, "title": title(scores[0]), "caption": _caption(scores)})
     key: list[tuple[Markup, str]] = []
     if spec.lines:
-        key = [(swatch(style), _said(name)) for style, name in enumerate(names)]
+        key = [(swatch(style), _attribute_text(name)) for style, name in enumerate(names)]
     return {
         "title": spec.title,
         "note": spec.note,
@@ -89,12 +95,12 @@ def _chart(spec: ChartSpec, models: Sequence[ComparedRecord], level: float) -> d
 
 
 def _score(model: ComparedRecord, metric: str) -> Score | None:
-    found = score_named(model, metric)
-    return None if found is None else score_of(found)
+    record = score_named(model, metric)
+    return None if record is None else score_of(record)
 
 
 def _point(model: ComparedRecord, score: Score, x: int, level: float) -> Point:
-    value, low, high = repeated(score, level)
+    value, low, high = mean_over_seeds(score, level)
     null = math.nan if score.null is None else score.null.value
     says = f"{model.name}: {percent(value, score)}"
     if not math.isnan(low):
@@ -110,40 +116,47 @@ def _caption(scores: Sequence[Score]) -> str:
     return f"{scores[0].better} is better{tick}"
 
 
-def _sorted(values: Any) -> list[About]:
+def _sorted(values: Any) -> list[Attribute]:
     """Numbers by size, then words by letter."""
     return sorted(set(values), key=lambda v: (isinstance(v, str), v))
 
 
-def _said(value: About) -> str:
+def _attribute_text(value: Attribute) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
 def _table(models: Sequence[ComparedRecord], level: float) -> Table:
     """Every score of every model, for those who want the numbers."""
-    scores = [{_same(s): s for s in map(score_of, m.scores)} for m in models]
-    columns = list(dict.fromkeys(key for one in scores for key in one))
-    firsts = [next(one[key] for one in scores if key in one) for key in columns]
+    scores_by_model = [{_score_key(s): s for s in map(score_of, m.scores)} for m in models]
+    columns = list(dict.fromkeys(key for model_scores in scores_by_model for key in model_scores))
+    firsts = [
+        next(model_scores[key] for model_scores in scores_by_model if key in model_scores)
+        for key in columns
+    ]
     heads = [full_title(s) + (" (%)" if s.bounds == (0.0, 1.0) else "") for s in firsts]
     rows = [
-        Row((model.name, about), tuple(_cell(one.get(key), level) for key in columns))
-        for model, about, one in zip(models, _abouts(models), scores, strict=True)
+        Row(
+            (model.name, description), tuple(_cell(model_scores.get(key), level) for key in columns)
+        )
+        for model, description, model_scores in zip(
+            models, _descriptions(models), scores_by_model, strict=True
+        )
     ]
     note = f"Mean over seeds ± half the {100 * level:g} % interval; then the score's null."
     return Table("", note, ("model", "what it is"), tuple(heads), tuple(rows), has_paper=False)
 
 
-def _same(score: Score) -> tuple[str, str]:
+def _score_key(score: Score) -> tuple[str, str]:
     return score.metric, str(sorted(score.options.items()))
 
 
-def _abouts(models: Sequence[ComparedRecord]) -> list[str]:
+def _descriptions(models: Sequence[ComparedRecord]) -> list[str]:
     """Of each model what is not the same in all."""
     names = dict.fromkeys(name for model in models for name in model.about if name != "name")
     differ = [name for name in names if len({model.about.get(name) for model in models}) > 1]
     return [
         ", ".join(
-            f"{name.replace('_', ' ')} {_said(model.about[name])}"
+            f"{name.replace('_', ' ')} {_attribute_text(model.about[name])}"
             for name in differ
             if name in model.about
         )
@@ -154,7 +167,7 @@ def _abouts(models: Sequence[ComparedRecord]) -> list[str]:
 def _cell(score: Score | None, level: float) -> Cell:
     if score is None:
         return Cell("–")
-    value, low, high = repeated(score, level)
+    value, low, high = mean_over_seeds(score, level)
     under = "" if math.isnan(low) else f"± {value_text((high - low) / 2, score)}"
     if score.null is not None:
         under += f"{' · ' if under else ''}null {value_text(score.null.value, score)}"

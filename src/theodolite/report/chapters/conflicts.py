@@ -49,145 +49,156 @@ class ConflictCell:
 
 def conflicts_chapter(folder: Path, pictures: Sequence[ExampleRecord]) -> dict[str, Any] | None:
     """What the page shows; nothing if fewer than two questions can be held side by side."""
-    found = folder_conflicts(folder)
-    levels = [_level(found, level) for level in TITLES]
-    shown = [level for level in levels if level is not None]
-    if not shown and not found.verdicts:
+    conflicts_file = folder_conflicts(folder)
+    candidates = [_level(conflicts_file, level) for level in TITLES]
+    levels = [level for level in candidates if level is not None]
+    if not levels and not conflicts_file.verdicts:
         return None
-    files = {one.sample: one.file for one in pictures}
+    files = {example.sample: example.file for example in pictures}
     classes = read_record(folder / "run.json", RunRecord).spec.resampling.clusters == "classes"
     return {
         "verdicts": [
             {
-                "said": f"{SHORT[one.good][0]}: {one.good_answer}, "
-                f"{SHORT[one.bad][0]}: {one.bad_answer}",
-                "means": one.means,
+                "said": f"{SHORT[conflict.good][0]}: {conflict.good_answer}, "
+                f"{SHORT[conflict.bad][0]}: {conflict.bad_answer}",
+                "means": conflict.means,
             }
-            for one in found.verdicts
+            for conflict in conflicts_file.verdicts
         ],
-        "levels": shown,
-        "interval": _interval_words(found.conflicts, classes=classes),
-        "examples": [_shown(folder, found, one, files) for one in shown_conflicts(found)],
+        "levels": levels,
+        "interval": _interval_words(conflicts_file.conflicts, classes=classes),
+        "examples": [
+            _example_cards(folder, conflicts_file, conflict, files)
+            for conflict in shown_conflicts(conflicts_file)
+        ],
     }
 
 
-def _level(found: ConflictsFile, level: Level) -> dict[str, Any] | None:
-    pairs = [one for one in found.conflicts if one.of == level]
-    if not any(one.n for one in pairs):
+def _level(conflicts_file: ConflictsFile, level: Level) -> dict[str, Any] | None:
+    conflicts = [conflict for conflict in conflicts_file.conflicts if conflict.of == level]
+    if not any(conflict.n for conflict in conflicts):
         return None
-    judged = [one for one in found.judged if one.of == level]
-    asked = [one.question for one in judged]
+    judgements = [judgement for judgement in conflicts_file.judged if judgement.of == level]
+    questions = [judgement.question for judgement in judgements]
     return {
         "title": TITLES[level],
-        "by_number": any(one.by_number and one.n for one in pairs),
+        "by_number": any(conflict.by_number and conflict.n for conflict in conflicts),
         "of": level,
-        "columns": [SHORT[question][1] for question in asked],
-        "rows": [(SHORT[good][0], [_cell(pairs, good, bad) for bad in asked]) for good in asked],
-        "lines": [_line(one) for one in judged],
-        "agreements": [_agreement(one) for one in pairs if _first(one)],
-        "statements": [_statement(one) for one in found.strongest if one.of == level],
+        "columns": [SHORT[question][1] for question in questions],
+        "rows": [
+            (SHORT[good][0], [_cell(conflicts, good, bad) for bad in questions])
+            for good in questions
+        ],
+        "lines": [_line(judgement) for judgement in judgements],
+        "agreements": [_agreement(conflict) for conflict in conflicts if _first(conflict)],
+        "statements": [
+            _statement(conflict) for conflict in conflicts_file.strongest if conflict.of == level
+        ],
     }
 
 
-def _cell(pairs: Sequence[ConflictRecord], good: Question, bad: Question) -> ConflictCell:
-    one = next((p for p in pairs if (p.good, p.bad) == (good, bad)), None)
-    if one is None:
+def _cell(conflicts: Sequence[ConflictRecord], good: Question, bad: Question) -> ConflictCell:
+    conflict = next((p for p in conflicts if (p.good, p.bad) == (good, bad)), None)
+    if conflict is None:
         return ConflictCell("own")
-    if one.share is None:
+    if conflict.share is None:
         return ConflictCell("none", "–", beside="none judged by both")
     return ConflictCell(
-        one.stands_out,
-        _percent(one.share),
-        _ends(one),
-        f"{_percent(one.null.value)} if unrelated",
-        BESIDE[one.stands_out],
+        conflict.stands_out,
+        _percent(conflict.share),
+        _ends(conflict),
+        f"{_percent(conflict.null.value)} if unrelated",
+        BESIDE[conflict.stands_out],
     )
 
 
-def _line(one: JudgedRecord) -> dict[str, str]:
-    side = "at least" if one.better == "higher" else "at most"
+def _line(judgement: JudgedRecord) -> dict[str, str]:
+    side = "at least" if judgement.better == "higher" else "at most"
     return {
-        "question": QUESTIONS[one.question],
-        "score": _title(one.metric),
-        "line": f"good: {side} {metric_text(one.line, one.metric)} ({LINES[one.line_is]})",
-        "n": f"{one.n_good:,} of {one.n:,} good"
-        + (f", {one.n_undefined:,} undefined" if one.n_undefined else ""),
+        "question": QUESTIONS[judgement.question],
+        "score": _title(judgement.metric),
+        "line": f"good: {side} {metric_text(judgement.line, judgement.metric)} "
+        f"({LINES[judgement.line_is]})",
+        "n": f"{judgement.n_good:,} of {judgement.n:,} good"
+        + (f", {judgement.n_undefined:,} undefined" if judgement.n_undefined else ""),
     }
 
 
-def _agreement(one: ConflictRecord) -> dict[str, str]:
-    around = one.kappa_interval
-    ends = "too few to tell" if around is None else f"{around.low:.2f} to {around.high:.2f}"
+def _agreement(conflict: ConflictRecord) -> dict[str, str]:
+    interval = conflict.kappa_interval
+    ends = "too few to tell" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
     return {
-        "pair": f"{SHORT[one.good][0]} and {SHORT[one.bad][0]}",
-        "kappa": "undefined" if one.kappa is None else f"{one.kappa:.2f}".replace("-", "−"),
+        "pair": f"{SHORT[conflict.good][0]} and {SHORT[conflict.bad][0]}",
+        "kappa": "undefined"
+        if conflict.kappa is None
+        else f"{conflict.kappa:.2f}".replace("-", "−"),
         "interval": ends.replace("-", "−"),
-        "n": f"{one.n:,}",
-        "undefined": f"{one.n_undefined:,}",
-        "unmatched": f"{one.n_unmatched:,}",
+        "n": f"{conflict.n:,}",
+        "undefined": f"{conflict.n_undefined:,}",
+        "unmatched": f"{conflict.n_unmatched:,}",
     }
 
 
-def _statement(one: ConflictRecord) -> dict[str, Any]:
-    names = [example.name for example in one.examples] if one.of == "concepts" else []
+def _statement(conflict: ConflictRecord) -> dict[str, Any]:
+    names = [example.name for example in conflict.examples] if conflict.of == "concepts" else []
     return {
-        "says": one.statement.replace(" %", "\u00a0%"),
-        "means": one.cause,
+        "says": conflict.statement.replace(" %", "\u00a0%"),
+        "means": conflict.cause,
         "names": names[:SHOWN_CONCEPTS],
-        "more": max(one.n_conflicts - SHOWN_CONCEPTS, 0) if names else 0,
+        "more": max(conflict.n_conflicts - SHOWN_CONCEPTS, 0) if names else 0,
     }
 
 
-def _shown(
-    folder: Path, found: ConflictsFile, one: ConflictRecord, files: dict[str, str]
+def _example_cards(
+    folder: Path, conflicts_file: ConflictsFile, conflict: ConflictRecord, files: dict[str, str]
 ) -> dict[str, Any]:
     """Examples of one conflict; those whose pictures were kept come first."""
-    metrics = {j.question: j.metric for j in found.judged if j.of == one.of}
-    order = sorted(one.examples, key=lambda example: example.name not in files)
+    metrics = {j.question: j.metric for j in conflicts_file.judged if j.of == conflict.of}
+    order = sorted(conflict.examples, key=lambda example: example.name not in files)
     return {
-        "title": f"{one.of.capitalize()} that {one.claim}",
+        "title": f"{conflict.of.capitalize()} that {conflict.claim}",
         "cards": [
             {
                 "name": example.name,
                 "picture": _picture(folder, files.get(example.name)),
-                "good": _scored(example.good_value, metrics[one.good]),
-                "bad": _scored(example.bad_value, metrics[one.bad]),
+                "good": _score_text(example.good_value, metrics[conflict.good]),
+                "bad": _score_text(example.bad_value, metrics[conflict.bad]),
             }
             for example in order[:SHOWN_EXAMPLES]
         ],
     }
 
 
-def _scored(value: float, metric: str) -> str:
+def _score_text(value: float, metric: str) -> str:
     return f"{_title(metric)}: {metric_text(value, metric)}".replace(" %", "\u00a0%")
 
 
-def _title(metric: str) -> str:
-    about = catalogue().get(metric)
-    return metric if about is None else about.title
+def _title(name: str) -> str:
+    metric = catalogue().get(name)
+    return name if metric is None else metric.title
 
 
 def _picture(folder: Path, file: str | None) -> str:
     return "" if file is None else data_address(read_picture(confined(folder, file)))
 
 
-def _first(one: ConflictRecord) -> bool:
+def _first(conflict: ConflictRecord) -> bool:
     """Agreement is the same in both directions: it is shown once."""
     order = list(QUESTIONS)
-    return order.index(one.good) < order.index(one.bad)
+    return order.index(conflict.good) < order.index(conflict.bad)
 
 
-def _interval_words(pairs: Sequence[ConflictRecord], *, classes: bool) -> str:
+def _interval_words(conflicts: Sequence[ConflictRecord], *, classes: bool) -> str:
     words: dict[Source, str] = {"clusters": "classes" if classes else "groups"}
-    given = [one.interval for one in pairs if one.interval is not None]
-    if not given:
+    intervals = [conflict.interval for conflict in conflicts if conflict.interval is not None]
+    if not intervals:
         return ""
-    over = dict.fromkeys(words.get(one.over, one.over) for one in given)
-    return f"{100 * given[0].level:g} % interval by resampling {' or '.join(over)}"
+    over = dict.fromkeys(words.get(interval.over, interval.over) for interval in intervals)
+    return f"{100 * intervals[0].level:g} % interval by resampling {' or '.join(over)}"
 
 
-def _ends(one: ConflictRecord) -> str:
-    interval = one.interval
+def _ends(conflict: ConflictRecord) -> str:
+    interval = conflict.interval
     return "" if interval is None else f"{100 * interval.low:.1f} to {100 * interval.high:.1f}"
 
 

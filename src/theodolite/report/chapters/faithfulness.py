@@ -11,13 +11,13 @@ from theodolite.findings.faithfulness import CurveLine, CurveRecord, LayersRecor
 from theodolite.findings.leakage import StudiesFile
 from theodolite.io.paths import confined
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.compared import repeated
+from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.faithfulness_measures import sanity_table
 from theodolite.report.chapters.faithfulness_samples import (
     class_panels,
     concept_cards,
     scatter_panels,
-    stored,
+    stored_evidence,
 )
 from theodolite.report.chapters.faithfulness_tables import (
     benchmark,
@@ -25,22 +25,22 @@ from theodolite.report.chapters.faithfulness_tables import (
     layers_table,
     linear_score,
 )
-from theodolite.report.lines import NAN, PlotLine, Point, chart
-from theodolite.report.svg import STYLES, swatch
+from theodolite.report.figures.lines import NAN, PlotLine, Point, chart
+from theodolite.report.figures.svg import STYLES, swatch
 from theodolite.report.words import method_text, metric_text
 from theodolite.results import Score
 from theodolite.run_folder.run_file import MadeRecord, read_record
 from theodolite.run_folder.scores_file import ComparedRecord
 from theodolite.run_folder.spec import RunSpec
 
-Shown = tuple[str, str, SurrogateEvidence]
+ScatterExplanation = tuple[str, str, SurrogateEvidence]
 """An explanation in the scatter: its name, its scores in words, its evidence."""
 
 
 def faithfulness_chapter(
     folder: Path,
     spec: RunSpec,
-    made: MadeRecord,
+    made_record: MadeRecord,
     scores: Sequence[Score],
     models: Sequence[ComparedRecord],
 ) -> dict[str, Any] | None:
@@ -49,60 +49,62 @@ def faithfulness_chapter(
         return None
     path = folder / "studies.json"
     studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
-    evidence = stored(folder / "evidence", spec)
+    evidence = stored_evidence(folder / "evidence", spec)
     chosen = benchmark_models(models, spec)
-    sanity = [sanity_table(one) for one in studies if isinstance(one, SanityRecord)]
-    layers = [layers_table(one) for one in studies if isinstance(one, LayersRecord)]
-    curves = [curve_part(one) for one in studies if isinstance(one, CurveRecord)]
+    sanity_tables = [sanity_table(study) for study in studies if isinstance(study, SanityRecord)]
+    layer_tables = [layers_table(study) for study in studies if isinstance(study, LayersRecord)]
+    curves = [curve_part(study) for study in studies if isinstance(study, CurveRecord)]
     parts = {
         "benchmark": benchmark(chosen, models[0], spec) if models else None,
-        "sanity": [one for one in sanity if one is not None],
+        "sanity": [table for table in sanity_tables if table is not None],
         "classes": None if evidence is None else class_panels(evidence),
         "scatter": scatter_panels(
             [*_main(evidence, models, spec), *_ends(folder, models, chosen, spec)]
         ),
-        "cards": concept_cards(folder, made.concept_cards, evidence),
-        "curves": [one for one in curves if one is not None],
-        "layers": [one for one in layers if one is not None],
+        "cards": concept_cards(folder, made_record.concept_cards, evidence),
+        "curves": [curve for curve in curves if curve is not None],
+        "layers": [table for table in layer_tables if table is not None],
     }
     return parts if any(parts.values()) else None
 
 
 def _main(
     evidence: SurrogateEvidence | None, models: Sequence[ComparedRecord], spec: RunSpec
-) -> list[Shown]:
+) -> list[ScatterExplanation]:
     """The explanation of the verdicts, which needs no name where there are no others."""
     if evidence is None:
         return []
     if not models:
         return [("", "", evidence)]
-    return [(_name(models[0]), _said(models[0], spec), evidence)]
+    return [(_name(models[0]), _scores_text(models[0], spec), evidence)]
 
 
 def _ends(
     folder: Path, models: Sequence[ComparedRecord], chosen: Sequence[ComparedRecord], spec: RunSpec
-) -> list[Shown]:
+) -> list[ScatterExplanation]:
     """The best and the worst method, if they are others than that of the verdicts."""
-    found: list[Shown] = []
+    explanations: list[ScatterExplanation] = []
     for model, rank in zip([*chosen[:1], *chosen[1:][-1:]], ("best", "worst"), strict=False):
         evidence = None
         if model is not models[0]:
-            evidence = stored(confined(folder / "compared", model.name), spec)
+            evidence = stored_evidence(confined(folder / "compared", model.name), spec)
         if evidence is not None:
-            found.append((f"{_name(model)}, the {rank}", _said(model, spec), evidence))
-    return found
+            explanations.append(
+                (f"{_name(model)}, the {rank}", _scores_text(model, spec), evidence)
+            )
+    return explanations
 
 
 def _name(model: ComparedRecord) -> str:
     return method_text(str(model.about["method"])) if "method" in model.about else model.name
 
 
-def _said(model: ComparedRecord, spec: RunSpec) -> str:
+def _scores_text(model: ComparedRecord, spec: RunSpec) -> str:
     titles = {"surrogate_distance": "SURF distance", "surrogate_error": "SURF error"}
-    found = {name: linear_score(model, name) for name in titles}
+    scores = {name: linear_score(model, name) for name in titles}
     return ", ".join(
-        f"{titles[name]} {metric_text(repeated(score, spec.resampling.level)[0], name)}"
-        for name, score in found.items()
+        f"{titles[name]} {metric_text(mean_over_seeds(score, spec.resampling.level)[0], name)}"
+        for name, score in scores.items()
         if score is not None
     )
 
@@ -111,49 +113,49 @@ def curve_part(record: CurveRecord) -> dict[str, Any] | None:
     """A line per method over the number of concepts, and what its knee says."""
     if not record.lines:
         return None
-    across = sorted({n for one in record.lines for n in one.concepts})
-    about = catalogue().get(record.metric)
-    bounds = (-np.inf, np.inf) if about is None else about.bounds
-    name = record.metric if about is None else about.title
-    every = [s.value for one in record.lines for s in one.scores if s.value is not None]
+    across = sorted({n for line in record.lines for n in line.concepts})
+    metric = catalogue().get(record.metric)
+    bounds = (-np.inf, np.inf) if metric is None else metric.bounds
+    name = record.metric if metric is None else metric.title
+    values = [s.value for line in record.lines for s in line.scores if s.value is not None]
     figures = []
     for start in range(0, len(record.lines), STYLES):
-        some = record.lines[start : start + STYLES]
-        lines = [_line(one, style, across, record.metric) for style, one in enumerate(some)]
-        svg = chart(lines, [f"{n}" for n in across], bounds, name, within=every)
-        key = [(swatch(style), method_text(one.method)) for style, one in enumerate(some)]
+        batch = record.lines[start : start + STYLES]
+        lines = [_line(line, style, across, record.metric) for style, line in enumerate(batch)]
+        svg = chart(lines, [f"{n}" for n in across], bounds, name, within=values)
+        key = [(swatch(style), method_text(line.method)) for style, line in enumerate(batch)]
         figures.append({"svg": svg, "key": key})
-    better = "lower" if about is None else about.better
+    better = "lower" if metric is None else metric.better
     return {
         "title": record.title,
         "name": name,
         "better": better,
         "figures": figures,
-        "says": [knee_text(one, better) for one in record.lines],
-        "has_knee": any(one.knee is not None for one in record.lines),
+        "says": [knee_text(line, better) for line in record.lines],
+        "has_knee": any(line.knee is not None for line in record.lines),
     }
 
 
-def _line(given: CurveLine, style: int, across: Sequence[int], metric: str) -> PlotLine:
+def _line(line: CurveLine, style: int, across: Sequence[int], metric: str) -> PlotLine:
     points = []
-    for n, score in zip(given.concepts, given.scores, strict=True):
+    for n, score in zip(line.concepts, line.scores, strict=True):
         value, low, high = (
             NAN if v is None else float(v) for v in (score.value, score.low, score.high)
         )
-        says = f"{given.method}, {n}: {metric_text(score.value, metric)}"
-        points.append(Point(across.index(n), value, low, high, says=says, ringed=n == given.knee))
-    return PlotLine(given.method, style, tuple(points))
+        says = f"{line.method}, {n}: {metric_text(score.value, metric)}"
+        points.append(Point(across.index(n), value, low, high, says=says, ringed=n == line.knee))
+    return PlotLine(line.method, style, tuple(points))
 
 
-def knee_text(given: CurveLine, better: str) -> str:
+def knee_text(line: CurveLine, better: str) -> str:
     """What more concepts gain by a method, in a sentence."""
-    name = method_text(given.method)
-    if given.knee is not None:
-        return f"Beyond {given.knee:g} concepts {name} gains little."
-    known = [s.value for s in given.scores if s.value is not None]
-    if len(known) < max(len(given.scores), 3):
+    name = method_text(line.method)
+    if line.knee is not None:
+        return f"Beyond {line.knee:g} concepts {name} gains little."
+    known = [s.value for s in line.scores if s.value is not None]
+    if len(known) < max(len(line.scores), 3):
         return f"{name}: too few numbers of concepts to find a knee."
-    gained = known[-1] - known[0] if better == "higher" else known[0] - known[-1]
-    if gained <= 0:
+    gain = known[-1] - known[0] if better == "higher" else known[0] - known[-1]
+    if gain <= 0:
         return f"{name} gains nothing by more concepts."
-    return f"{name} has no knee: it goes on gaining up to {given.concepts[-1]} concepts."
+    return f"{name} has no knee: it goes on gaining up to {line.concepts[-1]} concepts."

@@ -45,30 +45,30 @@ def _capital(words: str) -> str:
 def tally(rows: Sequence[SanityRow]) -> str:
     """How many measures pass, in a sentence."""
     passing = [row for row in rows if row.outcome == "passes"]
-    open_ones = sum(row.outcome == "undecided" for row in rows)
+    n_undecided = sum(row.outcome == "undecided" for row in rows)
     of = f"{len(rows)} measures" if len(rows) != 1 else "1 measure"
     verb = "tells" if len(passing) <= 1 else "tell"
-    said = f"{len(passing) or 'None'} of {of} {verb} a faithful explanation from a spoilt one"
+    sentence = f"{len(passing) or 'None'} of {of} {verb} a faithful explanation from a spoilt one"
     used = {row.surrogate for row in passing}
     if len(passing) > 1 and len(used) == 1 and len({row.surrogate for row in rows}) > 1:
         surrogate = used.pop()
         if surrogate:
             name = SURROGATES.get(surrogate, surrogate).partition(",")[0]
-            said += f", all of them by the {name}"
-    if open_ones:
-        said += f"; {open_ones} {'is' if open_ones == 1 else 'are'} undecided"
-    return f"{said}."
+            sentence += f", all of them by the {name}"
+    if n_undecided:
+        sentence += f"; {n_undecided} {'is' if n_undecided == 1 else 'are'} undecided"
+    return f"{sentence}."
 
 
 def _measure(row: SanityRow, record: SanityRecord) -> dict[str, Any]:
     printed = record.paper.get(f"{row.metric} {row.surrogate}".strip(), [])
     paper = dict(zip(ORDER, printed, strict=False))
-    about = catalogue().get(row.metric)
+    metric = catalogue().get(row.metric)
     return {
-        "title": row.metric if about is None else about.title,
+        "title": row.metric if metric is None else metric.title,
         "better": row.better,
         "outcome": row.outcome,
-        "missed": list(dict.fromkeys(_missed(row))),
+        "missed": list(dict.fromkeys(_failures(row))),
         "cells": [
             {
                 "value": metric_text(row.values[name].value, row.metric),
@@ -80,7 +80,7 @@ def _measure(row: SanityRow, record: SanityRecord) -> dict[str, Any]:
     }
 
 
-def _missed(row: SanityRow) -> Iterator[str]:
+def _failures(row: SanityRow) -> Iterator[str]:
     """What a measure does not notice, or minds and should not."""
     blind = bool(row.order) and row.order[0].found == "the same"
     for step in (*row.order, *row.planted):

@@ -13,9 +13,10 @@ from theodolite.evidence.surrogate_settings import always_the_average, outputs_o
 from theodolite.io.paths import confined
 from theodolite.io.pictures import read_picture
 from theodolite.metrics.faithful.frame import surrogate_outputs
-from theodolite.report.faithfulness_figures import Pairs, added, class_bars, dot_swatch, scatter
+from theodolite.report.figures.bars import added
+from theodolite.report.figures.faithfulness import Pairs, class_bars, dot_swatch, scatter
+from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.overlays import data_address
-from theodolite.report.svg import Scale, round_scale
 from theodolite.run_folder.run_file import ConceptCardRecord
 from theodolite.run_folder.spec import RunSpec
 
@@ -26,13 +27,13 @@ PATCHES = 4
 Outputs = Float[np.ndarray, "samples classes"]
 
 
-def stored(root: Path, spec: RunSpec) -> SurrogateEvidence | None:
+def stored_evidence(root: Path, spec: RunSpec) -> SurrogateEvidence | None:
     """The first seed's evidence in a folder; None if there is none."""
     place = root / f"seed-{spec.seeds[0]}" / SurrogateEvidence.kind
     if not (place / "header.json").is_file():
         return None
-    found = load(place)
-    return found if isinstance(found, SurrogateEvidence) else None
+    evidence = load(place)
+    return evidence if isinstance(evidence, SurrogateEvidence) else None
 
 
 # class by class
@@ -59,11 +60,11 @@ def class_panels(evidence: SurrogateEvidence) -> dict[str, Any] | None:
         }
         for title, rows in _ends(order)
     ]
-    shown = sum(len(rows) for _, rows in _ends(order))
+    n_shown = sum(len(rows) for _, rows in _ends(order))
     worse = int((errors > nulls).sum())
     return {
         "panels": panels,
-        "note": "" if shown == len(order) else f"{shown} of {len(order)} classes are shown. ",
+        "note": "" if n_shown == len(order) else f"{n_shown} of {len(order)} classes are shown. ",
         "worse": f"{worse} of {len(order)}",
         "any_worse": worse > 0,
     }
@@ -85,36 +86,41 @@ def _ends(order: Int[np.ndarray, " classes"]) -> list[tuple[str, Int[np.ndarray,
 # outputs against outputs
 
 
-def scatter_panels(shown: Sequence[tuple[str, str, SurrogateEvidence]]) -> dict[str, Any] | None:
+def scatter_panels(
+    explanations: Sequence[tuple[str, str, SurrogateEvidence]],
+) -> dict[str, Any] | None:
     """A panel for each explanation, given as name, scores in words, and evidence: the same samples
     and classes in all that have the same, on one scale."""
-    drawn = [(name, said, *_drawn(evidence)) for name, said, evidence in shown]
-    drawn = [one for one in drawn if len(one[2].own)]
-    if not drawn:
+    subsamples = [
+        (name, scores_text, *_subsample_outputs(evidence))
+        for name, scores_text, evidence in explanations
+    ]
+    subsamples = [subsample for subsample in subsamples if len(subsample[2].own)]
+    if not subsamples:
         return None
-    scale = _common([pairs for _, _, pairs, _ in drawn])
+    scale = _common_scale([pairs for _, _, pairs, _ in subsamples])
     panels = []
-    for name, said, pairs, _ in drawn:
+    for name, scores_text, pairs, _ in subsamples:
         both = np.stack([pairs.network, pairs.explanation])
         beyond = int(((both < scale.low) | (both > scale.high)).any(axis=0).sum())
-        notes = [said, f"{beyond:,} beyond the frame, drawn at its edge" if beyond else ""]
+        notes = [scores_text, f"{beyond:,} beyond the frame, drawn at its edge" if beyond else ""]
         caption = f"Outputs of explanation and network{': ' + name if name else ''}"
         panels.append(
             {"name": name, "says": "; ".join(n for n in notes if n),
              "svg": scatter(pairs, scale, caption)}
         )  # fmt: skip
-    has_own = bool(drawn[0][2].own.any())
+    has_own = bool(subsamples[0][2].own.any())
     return {
         "panels": panels,
-        "drawn": drawn[0][3],
+        "drawn": subsamples[0][3],
         "own": dot_swatch(own=True) if has_own else "",
         "other": dot_swatch(own=False),
     }
 
 
-def _drawn(evidence: SurrogateEvidence) -> tuple[Pairs, str]:
+def _subsample_outputs(evidence: SurrogateEvidence) -> tuple[Pairs, str]:
     """Outputs drawn at random, those of true classes more often; and how many of how many."""
-    network, found = outputs_of(evidence), surrogate_outputs(evidence)
+    network, explanation = outputs_of(evidence), surrogate_outputs(evidence)
     own = np.zeros(network.shape, bool)
     if evidence.labels is not None:
         own[np.arange(len(own)), np.asarray(evidence.labels)] = True
@@ -124,25 +130,25 @@ def _drawn(evidence: SurrogateEvidence) -> tuple[Pairs, str]:
     first = random.permutation(true)[: max(most, MOST_POINTS - len(others))]
     rest = random.permutation(others)[: max(MOST_POINTS - len(first), 0)]
     rows = np.concatenate([first, rest])
-    pairs = Pairs(network.ravel()[rows], found.ravel()[rows], own.ravel()[rows])
+    pairs = Pairs(network.ravel()[rows], explanation.ravel()[rows], own.ravel()[rows])
     if len(rows) == network.size:
         return pairs, f"All {len(rows):,} outputs"
-    said = f"{len(rows):,} of {network.size:,} outputs, drawn at random"
+    sentence = f"{len(rows):,} of {network.size:,} outputs, drawn at random"
     if len(true):
-        said += (
+        sentence += (
             f": {len(first):,} of {len(true):,} of the true class and "
             f"{len(rest):,} of {len(others):,} of other classes"
         )
-    return pairs, said
+    return pairs, sentence
 
 
-def _common(panels: Sequence[Pairs]) -> Scale:
+def _common_scale(panels: Sequence[Pairs]) -> Scale:
     """One scale for all; an explanation that is far off does not squeeze the others."""
     network = np.concatenate([pairs.network for pairs in panels])
     low, high = float(network.min()), float(network.max())
     reach = max(high - low, 1e-6)
-    found = np.concatenate([pairs.explanation for pairs in panels])
-    inside = np.clip(found, low - reach / 2, high + reach / 2)
+    explanation = np.concatenate([pairs.explanation for pairs in panels])
+    inside = np.clip(explanation, low - reach / 2, high + reach / 2)
     return round_scale(np.concatenate([network, inside]), (-np.inf, np.inf), zero=False)
 
 
@@ -155,7 +161,7 @@ def concept_cards(
     """A card per class: its concepts, the one that adds most first, with patches that show them."""
     low = min([card.adds for card in cards] + [0.0])
     high = max([card.adds for card in cards] + [0.0])
-    found = []
+    class_cards = []
     for of in dict.fromkeys(card.of for card in cards):
         own = sorted((c for c in cards if c.of == of), key=lambda c: -abs(c.adds))
         concepts = [
@@ -171,8 +177,8 @@ def concept_cards(
             }
             for card in own
         ]
-        found.append({"of": of, "concepts": concepts, "sums": _sums(of, evidence)})
-    return found
+        class_cards.append({"of": of, "concepts": concepts, "sums": _sums(of, evidence)})
+    return class_cards
 
 
 def _short(card: ConceptCardRecord) -> str:
@@ -195,5 +201,5 @@ def _sums(of: str, evidence: SurrogateEvidence | None) -> tuple[str, str] | None
         return None
     own = evidence[rows]
     both = (outputs_of(own), surrogate_outputs(own))
-    network, explanation = (_signed(float(one[:, column].mean())) for one in both)
+    network, explanation = (_signed(float(outputs[:, column].mean())) for outputs in both)
     return network, explanation

@@ -6,8 +6,8 @@ from typing import Any
 
 from theodolite.findings.faithfulness import LayersRecord, ValueRecord
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import lost
-from theodolite.report.chapters.compared import repeated
+from theodolite.report.chapters.clean import loses_to_null
+from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.words import method_text, metric_interval, metric_text, value_text
 from theodolite.results import Score
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
@@ -30,9 +30,9 @@ SORTED_BY = "surrogate_distance"
 def linear_score(model: ComparedRecord, metric: str) -> Score | None:
     """A model's score by a metric with concepts times importances, as the method projects."""
     usual = {"surrogate": "linear", "projection": "given"}
-    for found in model.scores:
-        if found.metric == metric and all(found.options.get(k, v) == v for k, v in usual.items()):
-            return score_of(found)
+    for record in model.scores:
+        if record.metric == metric and all(record.options.get(k, v) == v for k, v in usual.items()):
+            return score_of(record)
     return None
 
 
@@ -40,16 +40,16 @@ def benchmark_models(models: Sequence[ComparedRecord], spec: RunSpec) -> list[Co
     """One explanation a method, the best by distance first: with as many concepts as the spec says,
     or else the first of each."""
     methods = [m for m in models if m.about.get("kind") == "method" and "method" in m.about]
-    asked = spec.report.benchmark
-    if asked is not None:
-        methods = [m for m in methods if m.about.get("concepts") == asked.concepts]
+    benchmark_spec = spec.report.benchmark
+    if benchmark_spec is not None:
+        methods = [m for m in methods if m.about.get("concepts") == benchmark_spec.concepts]
     first: dict[Any, ComparedRecord] = {}
     for model in methods:
         first.setdefault(model.about["method"], model)
 
     def distance(model: ComparedRecord) -> float:
         score = linear_score(model, SORTED_BY)
-        value = math.nan if score is None else repeated(score, spec.resampling.level)[0]
+        value = math.nan if score is None else mean_over_seeds(score, spec.resampling.level)[0]
         return math.inf if math.isnan(value) else value
 
     return sorted(first.values(), key=distance)
@@ -67,15 +67,21 @@ def benchmark(
     """Methods by what each measure says, beside the best null and the paper's figure."""
     if not chosen:
         return None
-    asked = spec.report.benchmark
-    printed = {} if asked is None else asked.paper
-    scores = [{name: linear_score(model, name) for name in COLUMNS} for model in chosen]
-    columns = [name for name in COLUMNS if any(one[name] is not None for one in scores)]
+    benchmark_spec = spec.report.benchmark
+    printed = {} if benchmark_spec is None else benchmark_spec.paper
+    scores_by_model = [{name: linear_score(model, name) for name in COLUMNS} for model in chosen]
+    columns = [
+        name
+        for name in COLUMNS
+        if any(model_scores[name] is not None for model_scores in scores_by_model)
+    ]
     rows: list[dict[str, Any]] = []
-    for model, own in zip(chosen, scores, strict=True):
+    for model, model_scores in zip(chosen, scores_by_model, strict=True):
         method = str(model.about["method"])
         paper = dict(zip(COLUMNS, printed.get(method, []), strict=False))
-        cells = [_cell(own[name], paper.get(name), spec.resampling.level) for name in columns]
+        cells = [
+            _cell(model_scores[name], paper.get(name), spec.resampling.level) for name in columns
+        ]
         rows.append(
             {
                 "method": method_text(method),
@@ -97,13 +103,13 @@ def benchmark(
 
 def _cell(score: Score | None, printed: float | None, level: float) -> dict[str, Any]:
     if score is None:
-        return {"value": "–", "half": "", "null": "", "lost": False, "paper": _plain(printed)}
-    value, low, high = repeated(score, level)
+        return {"value": "–", "half": "", "null": "", "lost": False, "paper": _paper_text(printed)}
+    value, low, high = mean_over_seeds(score, level)
     return {
         "value": _minus(value_text(value, score)),
         "half": "" if math.isnan(low) else f"± {value_text(_half(low, high, score), score)}",
         "null": "" if score.null is None else _minus(value_text(score.null.value, score)),
-        "lost": lost(score),
+        "lost": loses_to_null(score),
         "paper": "" if printed is None else _minus(value_text(printed, score)),
     }
 
@@ -113,7 +119,7 @@ def _half(low: float, high: float, score: Score) -> float:
     return min((high - low) / 2, score.bounds[1] - score.bounds[0])
 
 
-def _plain(printed: float | None) -> str:
+def _paper_text(printed: float | None) -> str:
     return "" if printed is None else _minus(f"{printed:g}")
 
 
@@ -128,7 +134,7 @@ def layers_table(record: LayersRecord) -> dict[str, Any] | None:
     """What the slope says of each layer, what it misses, and the last layer beside it."""
     if not record.rows:
         return None
-    about = catalogue().get(record.metric)
+    metric = catalogue().get(record.metric)
     rows = [
         {
             "layer": row.layer,
@@ -144,7 +150,7 @@ def layers_table(record: LayersRecord) -> dict[str, Any] | None:
     ]
     return {
         "title": record.title,
-        "metric": record.metric if about is None else about.title,
+        "metric": record.metric if metric is None else metric.title,
         "rows": rows,
         "last": [
             (method_text(method), _of_layer(value, record.metric))

@@ -14,7 +14,7 @@ from theodolite.findings.leakage import (
     StudiesFile,
 )
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.figures import beside_zero
+from theodolite.report.figures.strips import beside_zero
 from theodolite.run_folder.run_file import read_record
 
 CSS = {
@@ -30,14 +30,14 @@ def findings(folder: Path) -> dict[str, Any] | None:
     """All that the page says of studies over models; None if there were none."""
     path = folder / "studies.json"
     studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
-    criteria = [one for one in studies if isinstance(one, CriterionRecord)]
-    correlations = [one for one in studies if isinstance(one, CorrelationRecord)]
+    criteria = [study for study in studies if isinstance(study, CriterionRecord)]
+    correlations = [study for study in studies if isinstance(study, CorrelationRecord)]
     if not criteria and not correlations:
         return None
-    titles = dict.fromkeys(one.title for one in criteria)
+    titles = dict.fromkeys(criterion.title for criterion in criteria)
     return {
         "criteria": [_claim([c for c in criteria if c.title == title]) for title in titles],
-        "correlations": [_correlation(one) for one in correlations],
+        "correlations": [_correlation(correlation) for correlation in correlations],
     }
 
 
@@ -46,7 +46,7 @@ def _claim(records: Sequence[CriterionRecord]) -> dict[str, Any]:
     return {
         "title": records[0].title,
         "paper": records[0].paper,
-        "answers": [_answer(one) for one in records],
+        "answers": [_answer(record) for record in records],
     }
 
 
@@ -75,14 +75,14 @@ def _answer(record: CriterionRecord) -> dict[str, Any]:
 
 def counts_text(pairs: Sequence[PairRecord]) -> str:
     """In how many pairs the claim holds, fails, or cannot be told."""
-    found = [pair.outcome for pair in pairs]
-    of = f"{len(found)} pair" + ("" if len(found) == 1 else "s")
-    said = f"more in {found.count('more')} of {of}, less in {found.count('less')}"
-    said += f", compatible in {found.count('compatible')}"
+    outcomes = [pair.outcome for pair in pairs]
+    of = f"{len(outcomes)} pair" + ("" if len(outcomes) == 1 else "s")
+    text = f"more in {outcomes.count('more')} of {of}, less in {outcomes.count('less')}"
+    text += f", compatible in {outcomes.count('compatible')}"
     for rare in ("contradictory", "undefined"):
-        if rare in found:
-            said += f", {rare} in {found.count(rare)}"
-    return said
+        if rare in outcomes:
+            text += f", {rare} in {outcomes.count(rare)}"
+    return text
 
 
 def _reach(pooled: Sequence[DifferenceRecord]) -> float:
@@ -91,31 +91,31 @@ def _reach(pooled: Sequence[DifferenceRecord]) -> float:
     return min(max([*ends, 0.01]), 1.0)
 
 
-def _title(metric: str) -> str:
-    about = catalogue().get(metric)
-    return metric if about is None else about.title
+def _title(name: str) -> str:
+    metric = catalogue().get(name)
+    return name if metric is None else metric.title
 
 
-def _difference(given: DifferenceRecord) -> str:
-    if given.value is None:
+def _difference(difference: DifferenceRecord) -> str:
+    if difference.value is None:
         return "–"
-    said = _signed(given.value, given.metric)
-    if given.low is not None and given.high is not None:
-        low, high = (_signed(end, given.metric) for end in (given.low, given.high))
-        said += f" [{low}, {high}]"
-    return said
+    text = _signed(difference.value, difference.metric)
+    if difference.low is not None and difference.high is not None:
+        low, high = (_signed(end, difference.metric) for end in (difference.low, difference.high))
+        text += f" [{low}, {high}]"
+    return text
 
 
-def _signed(value: float, metric: str) -> str:
+def _signed(value: float, name: str) -> str:
     """Points of a percentage where the score is a share, else the number; never more than can be.
 
     Intervals over a few pairs are wide, and know nothing of the scores' bounds.
     """
-    about = catalogue().get(metric)
-    if about is not None:
-        widest = about.bounds[1] - about.bounds[0]
+    metric = catalogue().get(name)
+    if metric is not None:
+        widest = metric.bounds[1] - metric.bounds[0]
         value = min(max(value, -widest), widest)
-    if about is not None and about.bounds == (0.0, 1.0):
+    if metric is not None and metric.bounds == (0.0, 1.0):
         text = f"{round(100 * value, 1) + 0.0:+.1f}"
     else:
         text = f"{round(value, 2) + 0.0:+.2f}"
@@ -134,16 +134,16 @@ def _correlation(record: CorrelationRecord) -> dict[str, Any]:
 def _row(row: CorrelationRowRecord) -> dict[str, Any]:
     return {
         "name": _title(row.metric),
-        "r": _plain(row.r),
-        "between": "" if row.low is None else f"{_plain(row.low)} to {_plain(row.high)}",
+        "r": _r_text(row.r),
+        "between": "" if row.low is None else f"{_r_text(row.low)} to {_r_text(row.high)}",
         "svg": beside_zero(row.r, row.low, row.high, 1.0),
         "p": p_text(row.p),
         "n": row.n,
-        "paper": "" if row.paper is None else f"{_plain(row.paper[0])}, p {p_text(row.paper[1])}",
+        "paper": "" if row.paper is None else f"{_r_text(row.paper[0])}, p {p_text(row.paper[1])}",
     }
 
 
-def _plain(value: float | None) -> str:
+def _r_text(value: float | None) -> str:
     return "–" if value is None else f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 

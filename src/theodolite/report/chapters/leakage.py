@@ -12,9 +12,10 @@ from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.findings.leakage import SCORES
 from theodolite.report.chapters.leakage_models import ReportModel, shown_models
 from theodolite.report.chapters.leakage_samples import activation_panels, vector_panels
-from theodolite.report.leakage_figures import Bars, concept_bars, shades, triangle
-from theodolite.report.lines import PlotLine, Point, accuracies, curves
-from theodolite.report.svg import Scale, round_scale, swatch
+from theodolite.report.figures.leakage import Bars, concept_bars, shades, triangle
+from theodolite.report.figures.lines import PlotLine, Point, accuracies, curves
+from theodolite.report.figures.scales import Scale, round_scale
+from theodolite.report.figures.svg import swatch
 from theodolite.report.words import title, value_text
 from theodolite.results import Detail, Score
 from theodolite.run_folder.scores_file import ComparedRecord
@@ -35,21 +36,21 @@ def leakage_chapter(
     """All that the page shows of leakage; None if the run does not look for any."""
     if not any(score.question == "leaks" for score in scores):
         return None
-    shown, missing = shown_models(folder, spec, scores, models)
-    few = shown[:MOST_MODELS]
+    report_models, missing = shown_models(folder, spec, scores, models)
+    few = report_models[:MOST_MODELS]
     parts = {
-        "activations": activation_panels(shown, _worst_first(shown[0])[:2]),
+        "activations": activation_panels(report_models, _worst_first(report_models[0])[:2]),
         "interventions": _interventions(few, spec.resampling.level),
         "bars": _bars(few),
-        "pairs": _pairs(shown),
-        "vectors": vector_panels(shown),
+        "pairs": _pairs(report_models),
+        "vectors": vector_panels(report_models),
     }
     if not any(parts.values()):
         return None
     return parts | {
-        "alone": len(shown) == 1,
+        "alone": len(report_models) == 1,
         "missing": missing,
-        "left_out": [one.name for one in shown[MOST_MODELS:]],
+        "left_out": [model.name for model in report_models[MOST_MODELS:]],
     }
 
 
@@ -60,79 +61,83 @@ def _worst_first(model: ReportModel) -> list[str]:
         if detail is not None:
             order = np.argsort(-np.nan_to_num(detail.values, nan=-1.0), kind="stable")
             return [detail.names[j] for j in order.tolist()]
-    said = model.concepts()
-    return [] if said is None else list(said.concepts.names)
+    evidence = model.concepts()
+    return [] if evidence is None else list(evidence.concepts.names)
 
 
 def _key(models: Sequence[ReportModel], *, filled: bool) -> list[Any]:
     if len(models) < 2:
         return []
-    return [(swatch(one.style, filled=filled), one.name) for one in models]
+    return [(swatch(model.style, filled=filled), model.name) for model in models]
 
 
 # corrections
 
 
 def _interventions(models: Sequence[ReportModel], level: float) -> dict[str, Any] | None:
-    found = [(one, _right(one)) for one in models]
-    given = [(one, bundles) for one, bundles in found if bundles]
-    if not given:
+    candidates = [(model, _intervention_evidence(model)) for model in models]
+    model_bundles = [(model, bundles) for model, bundles in candidates if bundles]
+    if not model_bundles:
         return None
-    policies = list(dict.fromkeys(p for _, seeds in given for p in seeds[0].policies.names))
+    policies = list(
+        dict.fromkeys(p for _, bundles in model_bundles for p in bundles[0].policies.names)
+    )
     lines = {
         policy: [
-            _corrected(one, bundles, bundles[0].policies.names.index(policy), level)
-            for one, bundles in given
+            _intervention_line(model, bundles, bundles[0].policies.names.index(policy), level)
+            for model, bundles in model_bundles
             if policy in bundles[0].policies.names
         ]
         for policy in policies
     }
-    if len(given) == 1:  # one model: its policies in one panel
-        own = [_renamed(lines[p][0], p, i) for i, p in enumerate(policies)]
+    if len(model_bundles) == 1:  # one model: its policies in one panel
+        own = [_rename_line(lines[p][0], p, i) for i, p in enumerate(policies)]
         lines = {"": own} if len(own) > 1 else {policies[0]: own}
     up = accuracies(line for some in lines.values() for line in some)
-    seeds = max(len(bundles) for _, bundles in given)
+    n_seeds = max(len(bundles) for _, bundles in model_bundles)
     return {
         "panels": [_panel(policy, some, up) for policy, some in lines.items()],
-        "key": _key([one for one, _ in given], filled=False),
-        "band": f"{100 * level:g} % interval over " + ("seeds" if seeds > 1 else "samples"),
+        "key": _key([model for model, _ in model_bundles], filled=False),
+        "band": f"{100 * level:g} % interval over " + ("seeds" if n_seeds > 1 else "samples"),
         "has_reference": any(not math.isnan(o.reference) for some in lines.values() for o in some),
     }
 
 
-def _right(model: ReportModel) -> list[InterventionEvidence]:
-    found = [model.evidence(InterventionEvidence, seed) for seed in range(len(model.seeds))]
-    return [one for one in found if one is not None]
+def _intervention_evidence(model: ReportModel) -> list[InterventionEvidence]:
+    bundles = [model.evidence(InterventionEvidence, seed) for seed in range(len(model.seeds))]
+    return [bundle for bundle in bundles if bundle is not None]
 
 
-def _renamed(line: PlotLine, name: str, style: int) -> PlotLine:
+def _rename_line(line: PlotLine, name: str, style: int) -> PlotLine:
     return PlotLine(name, style, line.points, line.reference if style == 0 else math.nan)
 
 
 def _panel(policy: str, lines: Sequence[PlotLine], up: Scale) -> dict[str, Any]:
     caption = f"Order of correction: {policy}" if policy else "By order of correction"
-    steps = max(len(one.points) for one in lines)
+    steps = max(len(line.points) for line in lines)
     return {"svg": curves(lines, steps, up, caption), "caption": caption}
 
 
-def _corrected(
-    model: ReportModel, seeds: Sequence[InterventionEvidence], policy: int, level: float
+def _intervention_line(
+    model: ReportModel, bundles: Sequence[InterventionEvidence], policy: int, level: float
 ) -> PlotLine:
-    each = np.stack([np.asarray(one.right_after)[:, policy].mean(axis=0) for one in seeds])
-    n = len(seeds[0])
+    seed_accuracies = np.stack(
+        [np.asarray(bundle.right_after)[:, policy].mean(axis=0) for bundle in bundles]
+    )
+    n = len(bundles[0])
     points = []
-    for step in range(each.shape[1]):
-        value = float(each[:, step].mean())
+    for step in range(seed_accuracies.shape[1]):
+        value = float(seed_accuracies[:, step].mean())
         low, high = value, value
-        if len(seeds) == 1:
+        if len(bundles) == 1:
             low, high = wilson(value, n, level)
         else:
-            found = mean_interval(each[:, step], level, "seeds")
-            if found is not None:
-                low, high = found.low, found.high
+            interval = mean_interval(seed_accuracies[:, step], level, "seeds")
+            if interval is not None:
+                low, high = interval.low, interval.high
         says = f"{model.name}, {step} corrected: {100 * value:.1f} %"
         points.append(Point(step, value, low, high, says=says))
-    honest = [one.right_reference for one in seeds if one.right_reference is not None]
+    honest = [bundle.right_reference for bundle in bundles if bundle.right_reference is not None]
     level_line = float(np.mean([part.mean() for part in honest])) if honest else math.nan
     return PlotLine(model.name, model.style, tuple(points), level_line)
 
@@ -158,12 +163,16 @@ def _bars(models: Sequence[ReportModel]) -> dict[str, Any] | None:
     worst = _worst_first(models[0])
     names = worst[:MOST_CONCEPTS]
     for metric in metrics:
-        having = [(one, one.score(metric, "concepts")) for one in models]
-        given = [(one, score) for one, score in having if score is not None]
-        if given:
-            bars = [_of_names(one, score.detail, names) for one, score in given if score.detail]
-            caption = title(given[0][1])
-            svg = concept_bars(names, bars, given[0][1].bounds, caption)
+        candidates = [(model, model.score(metric, "concepts")) for model in models]
+        model_scores = [(model, score) for model, score in candidates if score is not None]
+        if model_scores:
+            bars = [
+                _of_names(model, score.detail, names)
+                for model, score in model_scores
+                if score.detail
+            ]
+            caption = title(model_scores[0][1])
+            svg = concept_bars(names, bars, model_scores[0][1].bounds, caption)
             figures.append({"svg": svg, "caption": caption})
     if not figures:
         return None
@@ -175,39 +184,39 @@ def _of_names(model: ReportModel, detail: Detail, names: Sequence[str]) -> Bars:
     """A model's values of the named concepts; NaN for one that it does not have."""
     row = {name: i for i, name in enumerate(detail.names)}
 
-    def chosen(values: np.ndarray | None) -> np.ndarray:
+    def select(values: np.ndarray | None) -> np.ndarray:
         if values is None:
             return np.full(len(names), np.nan)
         return np.array([values[row[name]] if name in row else np.nan for name in names], float)
 
-    low, high = chosen(detail.low), chosen(detail.high)
-    return Bars(model.name, model.style, chosen(detail.values), low, high)
+    low, high = select(detail.low), select(detail.high)
+    return Bars(model.name, model.style, select(detail.values), low, high)
 
 
 def _pairs(models: Sequence[ReportModel]) -> list[dict[str, Any]]:
-    return [part for metric in PAIRED for part in _paired(metric, models)]
+    return [part for metric in PAIRED for part in _pair_panels(metric, models)]
 
 
-def _paired(metric: str, models: Sequence[ReportModel]) -> Iterator[dict[str, Any]]:
+def _pair_panels(metric: str, models: Sequence[ReportModel]) -> Iterator[dict[str, Any]]:
     """One score's triangles, all on one scale, and the worst pairs of the first model."""
-    having = [(one, one.score(metric, "pairs"), one.concepts()) for one in models]
-    given = [
-        (one, score, score.detail, said.concepts.names)
-        for one, score, said in having
-        if score is not None and score.detail is not None and said is not None
-        and len(score.detail.names) == len(said.concepts) * (len(said.concepts) - 1) // 2
+    candidates = [(model, model.score(metric, "pairs"), model.concepts()) for model in models]
+    pair_scores = [
+        (model, score, score.detail, evidence.concepts.names)
+        for model, score, evidence in candidates
+        if score is not None and score.detail is not None and evidence is not None
+        and len(score.detail.names) == len(evidence.concepts) * (len(evidence.concepts) - 1) // 2
         and not np.isnan(score.detail.values).all()
     ]  # fmt: skip
-    if not given:
+    if not pair_scores:
         return
-    _, first, detail, names = given[0]
-    high = round_scale(np.concatenate([d.values for _, _, d, _ in given]), first.bounds).high
+    _, first, detail, names = pair_scores[0]
+    high = round_scale(np.concatenate([d.values for _, _, d, _ in pair_scores]), first.bounds).high
     panels = [
         {
-            "svg": triangle(d.values, n, high, first.bounds, f"{title(s)}, {one.name}"),
-            "model": one.name,
+            "svg": triangle(d.values, n, high, first.bounds, f"{title(s)}, {model.name}"),
+            "model": model.name,
         }
-        for one, s, d, n in given
+        for model, s, d, n in pair_scores
     ]
     yield {
         "title": title(first),
@@ -216,17 +225,17 @@ def _paired(metric: str, models: Sequence[ReportModel]) -> Iterator[dict[str, An
         "named": len(names) <= 40,
         "size": "models" if len(names) <= 6 else "one" if 14 < len(names) <= 40 else "two",
         "worst": _worst_pairs(detail, first) if len(names) > 10 else [],
-        "of": given[0][0].name,
+        "of": pair_scores[0][0].name,
     }
 
 
 def _worst_pairs(detail: Detail, score: Score) -> list[tuple[str, str]]:
     order = np.argsort(-np.nan_to_num(detail.values, nan=-1.0), kind="stable")[:WORST_PAIRS]
-    found = []
+    pairs = []
     for j in order.tolist():
-        said = percent(float(detail.values[j]), score)
+        text = percent(float(detail.values[j]), score)
         if detail.low is not None and detail.high is not None:
             ends = (float(detail.low[j]), float(detail.high[j]))
-            said += f" [{', '.join(value_text(end, score) for end in ends)}]"
-        found.append((detail.names[j], said))
-    return found
+            text += f" [{', '.join(value_text(end, score) for end in ends)}]"
+        pairs.append((detail.names[j], text))
+    return pairs

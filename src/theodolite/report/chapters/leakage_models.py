@@ -30,18 +30,18 @@ class ReportModel:
 
     def evidence(self, kind: type[Kind], seed: int = 0) -> Kind | None:
         """A seed's bundle of this kind; None if there is none."""
-        found = self._stored(kind.kind, seed)
-        return found if isinstance(found, kind) else None
+        bundle = self._stored_evidence(kind.kind, seed)
+        return bundle if isinstance(bundle, kind) else None
 
     def concepts(self) -> ConceptEvidence | None:
         """What the first seed's concepts said, wherever it is kept; None without the truth."""
         for place in ("concept", "embedding/explained", "location/explained"):
-            found = self._stored(place, 0)
-            if isinstance(found, ConceptEvidence):
-                return found if found.truth is not None and found.labels is not None else None
+            bundle = self._stored_evidence(place, 0)
+            if isinstance(bundle, ConceptEvidence):
+                return bundle if bundle.truth is not None and bundle.labels is not None else None
         return None
 
-    def _stored(self, place: str, seed: int) -> Evidence | None:
+    def _stored_evidence(self, place: str, seed: int) -> Evidence | None:
         if seed >= len(self.seeds) or not (self.seeds[seed] / place / "header.json").is_file():
             return None
         return load(self.seeds[seed] / place)
@@ -55,8 +55,8 @@ class ReportModel:
 
     def detail(self, metric: str, over: Items) -> Detail | None:
         """The same score's values."""
-        found = self.score(metric, over)
-        return None if found is None else found.detail
+        score = self.score(metric, over)
+        return None if score is None else score.detail
 
 
 def shown_models(
@@ -68,19 +68,19 @@ def shown_models(
         return tuple(p for p in (root / f"seed-{seed}" for seed in spec.seeds) if p.is_dir())
 
     name = models[0].name if models else spec.title or spec.name
-    found = [ReportModel(name, 0, seeds(folder / "evidence"), tuple(scores))]
+    report_models = [ReportModel(name, 0, seeds(folder / "evidence"), tuple(scores))]
     by_name = {model.name: model for model in models[1:]}
-    wanted = [other for other in dict.fromkeys(spec.report.shown) if other != name]
-    for other in wanted:
+    others = [other for other in dict.fromkeys(spec.report.shown) if other != name]
+    for other in others:
         if other in by_name:
             root = confined(folder / "compared", other)
             own = tuple(score_of(record) for record in by_name[other].scores)
-            found.append(ReportModel(other, len(found), seeds(root), own))
-    return found, [other for other in wanted if other not in by_name]
+            report_models.append(ReportModel(other, len(report_models), seeds(root), own))
+    return report_models, [other for other in others if other not in by_name]
 
 
-def known_rows(said: ConceptEvidence, concept: int) -> np.ndarray:
+def known_rows(evidence: ConceptEvidence, concept: int) -> np.ndarray:
     """The samples in which it is known whether the concept is there."""
-    if said.known is None:
-        return np.arange(len(said))
-    return np.flatnonzero(said.known[:, concept])
+    if evidence.known is None:
+        return np.arange(len(evidence))
+    return np.flatnonzero(evidence.known[:, concept])

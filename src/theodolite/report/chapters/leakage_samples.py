@@ -9,15 +9,9 @@ from jaxtyping import Float, Int
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.report.chapters.leakage_models import ReportModel, known_rows
-from theodolite.report.leakage_figures import (
-    REST,
-    BinCounts,
-    Bins,
-    activations,
-    cloud,
-    heights,
-)
-from theodolite.report.svg import Scale, round_scale, swatch
+from theodolite.report.figures.leakage import REST, BinCounts, Bins, activations, cloud, heights
+from theodolite.report.figures.scales import Scale, round_scale
+from theodolite.report.figures.svg import swatch
 from theodolite.stats.information import is_discrete
 
 BINS = 24
@@ -31,28 +25,33 @@ def activation_panels(
     models: Sequence[ReportModel], concepts: Sequence[str]
 ) -> list[dict[str, Any]]:
     """One row per concept, one panel per model that has it."""
-    given = [(one, said) for one in models for said in [one.concepts()] if said is not None]
-    if not given:
+    model_evidence = [
+        (model, evidence)
+        for model in models
+        for evidence in [model.concepts()]
+        if evidence is not None
+    ]
+    if not model_evidence:
         return []
-    rows = [_activation_row(concept, given) for concept in concepts]
+    rows = [_activation_row(concept, model_evidence) for concept in concepts]
     return [row for row in rows if row["panels"]]
 
 
 def _activation_row(
-    concept: str, given: Sequence[tuple[ReportModel, ConceptEvidence]]
+    concept: str, model_evidence: Sequence[tuple[ReportModel, ConceptEvidence]]
 ) -> dict[str, Any]:
-    having = [(one, said) for one, said in given if _knows(said, concept)]
-    if not having:
+    matches = [(model, evidence) for model, evidence in model_evidence if _knows(evidence, concept)]
+    if not matches:
         return {"panels": []}
-    labels = _telling_labels(having[0][1], concept)
-    counted = [(one, *_counted(said, concept, labels)) for one, said in having]
-    totals = np.concatenate([c for _, _, groups in counted for g in groups
+    labels = _telling_labels(matches[0][1], concept)
+    histograms = [(model, *_histogram(evidence, concept, labels)) for model, evidence in matches]
+    totals = np.concatenate([c for _, _, groups in histograms for g in groups
                              for c in (g.there, g.not_there)])  # fmt: skip
     tallest = int(totals.max())
     uneven = tallest > UNEVEN * float(np.median(totals[totals > 0]))
     tall = heights(tallest, logarithmic=uneven)
-    names = having[0][1].classes.names
-    rest = len(_labels(having[0][1])) > len(labels)
+    names = matches[0][1].classes.names
+    rest = len(_labels(matches[0][1])) > len(labels)
     key = [(swatch(style, filled=True), names[label]) for style, label in enumerate(labels)]
     return {
         "concept": concept,
@@ -61,50 +60,50 @@ def _activation_row(
         "logarithmic": uneven,
         "panels": [
             {
-                "model": one.name,
-                "svg": activations(groups, bins, tall, f"Values of {concept}, {one.name}"),
+                "model": model.name,
+                "svg": activations(groups, bins, tall, f"Values of {concept}, {model.name}"),
             }
-            for one, bins, groups in counted
+            for model, bins, groups in histograms
         ],
     }
 
 
-def _knows(said: ConceptEvidence, concept: str) -> bool:
-    names = said.concepts.names
-    return concept in names and len(known_rows(said, names.index(concept))) > 0
+def _knows(evidence: ConceptEvidence, concept: str) -> bool:
+    names = evidence.concepts.names
+    return concept in names and len(known_rows(evidence, names.index(concept))) > 0
 
 
-def _labels(said: ConceptEvidence) -> list[int]:
-    return [int(label) for label in np.unique(np.asarray(said.labels))]
+def _labels(evidence: ConceptEvidence) -> list[int]:
+    return [int(label) for label in np.unique(np.asarray(evidence.labels))]
 
 
-def _telling_labels(said: ConceptEvidence, concept: str) -> list[int]:
+def _telling_labels(evidence: ConceptEvidence, concept: str) -> list[int]:
     """Both labels; of more, those whose values lie lowest and highest given the concept."""
-    found = _labels(said)
-    if len(found) <= 2:
-        return found
-    j = said.concepts.names.index(concept)
-    rows = known_rows(said, j)
-    values = np.asarray(said.values, float)[rows, j]
-    truth, labels = np.asarray(said.truth)[rows, j], np.asarray(said.labels)[rows]
+    all_labels = _labels(evidence)
+    if len(all_labels) <= 2:
+        return all_labels
+    j = evidence.concepts.names.index(concept)
+    rows = known_rows(evidence, j)
+    values = np.asarray(evidence.values, float)[rows, j]
+    truth, labels = np.asarray(evidence.truth)[rows, j], np.asarray(evidence.labels)[rows]
     for there in (False, True):
         own = truth == there
         if own.any():
             values[own] -= values[own].mean()
-    counts = {label: int((labels == label).sum()) for label in found}
-    enough = [label for label in found if counts[label] >= 5] or found
+    counts = {label: int((labels == label).sum()) for label in all_labels}
+    enough = [label for label in all_labels if counts[label] >= 5] or all_labels
     order = sorted(enough, key=lambda label: float(values[labels == label].mean()))
     ends = order if len(order) <= MOST_LABELS else [*order[:2], *order[-2:]]
     return sorted(ends)
 
 
-def _counted(
-    said: ConceptEvidence, concept: str, labels: Sequence[int]
+def _histogram(
+    evidence: ConceptEvidence, concept: str, labels: Sequence[int]
 ) -> tuple[Bins, list[BinCounts]]:
-    j = said.concepts.names.index(concept)
-    rows = known_rows(said, j)
-    values = np.asarray(said.values, float)[rows, j]
-    there, own = np.asarray(said.truth)[rows, j], np.asarray(said.labels)[rows]
+    j = evidence.concepts.names.index(concept)
+    rows = known_rows(evidence, j)
+    values = np.asarray(evidence.values, float)[rows, j]
+    there, own = np.asarray(evidence.truth)[rows, j], np.asarray(evidence.labels)[rows]
     bins = _bins(values)
     number = _bin_of(values, bins)
 
@@ -119,7 +118,7 @@ def _counted(
         )
     for style, label in enumerate(labels):
         mine = own == label
-        name = said.classes.names[label]
+        name = evidence.classes.names[label]
         groups.append(BinCounts(name, style, counts(mine & there), counts(mine & ~there)))
     return bins, groups
 
@@ -140,17 +139,17 @@ def _bins(values: Float[np.ndarray, " samples"]) -> Bins:
 
 
 def _bin_of(values: Float[np.ndarray, " samples"], bins: Bins) -> Int[np.ndarray, " samples"]:
-    found = np.searchsorted(bins.edges[:, 0], values, side="right") - 1
-    return np.clip(found, 0, len(bins.edges) - 1)
+    numbers = np.searchsorted(bins.edges[:, 0], values, side="right") - 1
+    return np.clip(numbers, 0, len(bins.edges) - 1)
 
 
 def vector_panels(models: Sequence[ReportModel]) -> list[dict[str, Any]]:
     """One row per model that has vectors: the first concept's, by label and by other concepts."""
     rows = []
-    for one in models:
-        found = one.evidence(EmbeddingEvidence)
-        if found is not None and found.explained.truth is not None:
-            rows.append(_vector_row(one.name, found))
+    for model in models:
+        evidence = model.evidence(EmbeddingEvidence)
+        if evidence is not None and evidence.explained.truth is not None:
+            rows.append(_vector_row(model.name, evidence))
     return [row for row in rows if row is not None]
 
 
@@ -160,16 +159,16 @@ def _vector_row(model: str, evidence: EmbeddingEvidence) -> dict[str, Any] | Non
         return None
     from sklearn.decomposition import PCA  # noqa: PLC0415  takes a second to load
 
-    found = PCA(n_components=2, svd_solver="full").fit(vectors)
-    shares = [float(share) for share in found.explained_variance_ratio_]
+    pca = PCA(n_components=2, svd_solver="full").fit(vectors)
+    shares = [float(share) for share in pca.explained_variance_ratio_]
     rows = np.arange(len(vectors))
     if len(rows) > MOST_POINTS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_POINTS, replace=False))
-    points = found.transform(vectors[rows])
-    said = evidence.explained
-    first = said.concepts.names[0]
+    points = pca.transform(vectors[rows])
+    concept_evidence = evidence.explained
+    first = concept_evidence.concepts.names[0]
     panels = []
-    for title, styles, names in _colourings(said):
+    for title, styles, names in _colourings(concept_evidence):
         key = [(swatch(style), name) for style, name in enumerate(names)]
         caption = f"Vectors of {first} by {title}, {model}"
         rest = bool((styles[rows] == REST).any())
@@ -186,21 +185,21 @@ def _vector_row(model: str, evidence: EmbeddingEvidence) -> dict[str, Any] | Non
 
 
 def _colourings(
-    said: ConceptEvidence,
+    evidence: ConceptEvidence,
 ) -> list[tuple[str, Int[np.ndarray, " samples"], list[str]]]:
     """By label (the commonest four), then by the truth of the second and third concept."""
-    found = []
-    if said.labels is not None:
-        labels = np.asarray(said.labels)
+    colourings = []
+    if evidence.labels is not None:
+        labels = np.asarray(evidence.labels)
         numbers, counts = np.unique(labels, return_counts=True)
         common = sorted(numbers[np.argsort(-counts, kind="stable")][:MOST_LABELS].tolist())
         styles = np.full(len(labels), REST)
         for style, label in enumerate(common):
             styles[labels == label] = style
-        found.append(("label", styles, [said.classes.names[label] for label in common]))
-    for j in range(1, min(3, len(said.concepts))):
-        styles = np.full(len(said), REST)
-        rows = known_rows(said, j)
-        styles[rows] = np.asarray(said.truth)[rows, j]
-        found.append((said.concepts.names[j], styles, ["not there", "there"]))
-    return found
+        colourings.append(("label", styles, [evidence.classes.names[label] for label in common]))
+    for j in range(1, min(3, len(evidence.concepts))):
+        styles = np.full(len(evidence), REST)
+        rows = known_rows(evidence, j)
+        styles[rows] = np.asarray(evidence.truth)[rows, j]
+        colourings.append((evidence.concepts.names[j], styles, ["not there", "there"]))
+    return colourings

@@ -16,9 +16,9 @@ from theodolite.io.paths import confined
 from theodolite.io.pictures import read_picture
 from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
-from theodolite.report.chapters.clean import lost
-from theodolite.report.chapters.compared import repeated
-from theodolite.report.overlays import data_address, outlined, relevance_overlay
+from theodolite.report.chapters.clean import loses_to_null
+from theodolite.report.chapters.compared import mean_over_seeds
+from theodolite.report.overlays import data_address, outline_mask, relevance_overlay
 from theodolite.report.words import option_text, value_text
 from theodolite.results import Score
 from theodolite.run_folder.run_file import read_record
@@ -42,10 +42,10 @@ def saliency_chapter(
     folder: Path, spec: RunSpec, models: Sequence[ComparedRecord]
 ) -> dict[str, Any] | None:
     """All that the page shows of maps; None if the run has none."""
-    kept = [(m, _scores(m)) for m in models if m.about.get("kind") == "saliency"]
-    if not kept:
+    model_scores = [(m, _scores(m)) for m in models if m.about.get("kind") == "saliency"]
+    if not model_scores:
         return None
-    ordered = sorted(kept, key=lambda pair: _place(pair[1]))
+    ordered = sorted(model_scores, key=lambda pair: _place(pair[1]))
     seconds = _seconds(folder)
     return {
         "ranking": _ranking(ordered, models[0], spec, seconds),
@@ -57,7 +57,7 @@ def saliency_chapter(
 
 
 def _scores(model: ComparedRecord) -> list[Score]:
-    return [score_of(found) for found in model.scores]
+    return [score_of(record) for record in model.scores]
 
 
 def _place(scores: Sequence[Score]) -> float:
@@ -72,14 +72,16 @@ def _ranking(
     spec: RunSpec,
     seconds: Mapping[str, float],
 ) -> dict[str, Any]:
-    firsts = [{s.metric: s for s in reversed(scores)} for _, scores in ordered]
-    columns = [name for name in MAIN if any(name in one for one in firsts)]
+    scores_by_model = [{s.metric: s for s in reversed(scores)} for _, scores in ordered]
+    columns = [
+        name for name in MAIN if any(name in model_scores for model_scores in scores_by_model)
+    ]
     rows = []
-    for (model, _), own in zip(ordered, firsts, strict=True):
-        took = seconds.get(str(model.about["method"]))
+    for (model, _), model_scores in zip(ordered, scores_by_model, strict=True):
+        duration = seconds.get(str(model.about["method"]))
         rows.append(_row(model, main) | {
-            "took": "" if took is None else _took(took),
-            "cells": [_cell(own.get(name), spec) for name in columns],
+            "took": "" if duration is None else _duration_text(duration),
+            "cells": [_cell(model_scores.get(name), spec) for name in columns],
         })  # fmt: skip
     return {
         "columns": [(MAIN[name], f"{catalogue()[name].better} is better") for name in columns],
@@ -120,13 +122,13 @@ def _row(model: ComparedRecord, main: ComparedRecord) -> dict[str, Any]:
 def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
     if score is None or math.isnan(score.value):
         return {"value": "–", "between": "", "null": "", "lost": False}
-    value, low, high = repeated(score, spec.resampling.level)
+    value, low, high = mean_over_seeds(score, spec.resampling.level)
     between = "" if math.isnan(low) else f"{value_text(low, score)} to {value_text(high, score)}"
     return {
         "value": _minus(value_text(value, score)),
         "between": _minus(between),
         "null": "" if score.null is None else _minus(value_text(score.null.value, score)),
-        "lost": lost(score),
+        "lost": loses_to_null(score),
     }
 
 
@@ -136,10 +138,10 @@ def _seconds(folder: Path) -> dict[str, float]:
         return {}
     columns = read_parquet(path)
     pairs = zip(columns["method"], columns["seconds"], strict=True)
-    return {str(method): float(took) for method, took in pairs}
+    return {str(method): float(duration) for method, duration in pairs}
 
 
-def _took(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     return f"{seconds:.1f} s of one core a picture" if seconds >= 0.05 else "no time to speak of"
 
 
@@ -155,25 +157,27 @@ def _maps(
     if not files:
         return None
     pictures = [read_picture(confined(folder, f"pictures/{file.name}")) for file in files]
-    shown, said = [], None
+    method_rows, first_evidence = [], None
     for model in models:
-        stored = _stored(folder, model, main, spec)
-        if not isinstance(stored, SaliencyEvidence) or max(rows) >= len(stored):
+        evidence = _stored_evidence(folder, model, main, spec)
+        if not isinstance(evidence, SaliencyEvidence) or max(rows) >= len(evidence):
             continue
-        said = stored if said is None else said
-        shown.append(_row(model, main) | {
+        first_evidence = evidence if first_evidence is None else first_evidence
+        method_rows.append(_row(model, main) | {
             "maps": [
-                data_address(relevance_overlay(picture, np.asarray(stored.maps[row], float)))
+                data_address(relevance_overlay(picture, np.asarray(evidence.maps[row], float)))
                 for picture, row in zip(pictures, rows, strict=True)
             ]
         })  # fmt: skip
-    if said is None:
+    if first_evidence is None:
         return None
-    return {"pictures": [_picture(said, p, r) for p, r in zip(pictures, rows, strict=True)],
-            "rows": shown}  # fmt: skip
+    return {
+        "pictures": [_picture(first_evidence, p, r) for p, r in zip(pictures, rows, strict=True)],
+        "rows": method_rows,
+    }
 
 
-def _stored(
+def _stored_evidence(
     folder: Path, model: ComparedRecord, main: ComparedRecord, spec: RunSpec
 ) -> Evidence | None:
     top = folder / "evidence"
@@ -183,14 +187,16 @@ def _stored(
     return load(place) if (place / "header.json").is_file() else None
 
 
-def _picture(said: SaliencyEvidence, picture: Any, row: int) -> dict[str, str]:
+def _picture(evidence: SaliencyEvidence, picture: Any, row: int) -> dict[str, str]:
     """A picture with the object's outline, and the class that the maps explain."""
-    shown = picture
-    if said.objects is not None:
-        shown = outlined(picture, np.asarray(said.objects[row]))
-    name = "" if said.predicted is None else said.classes.names[int(said.predicted[row])]
-    sure = "" if said.clean is None else f"{100 * float(said.clean[row]):.0f} %"
-    return {"src": data_address(shown, 85), "predicted": name, "sure": sure}
+    image = picture
+    if evidence.objects is not None:
+        image = outline_mask(picture, np.asarray(evidence.objects[row]))
+    name = (
+        "" if evidence.predicted is None else evidence.classes.names[int(evidence.predicted[row])]
+    )
+    sure = "" if evidence.clean is None else f"{100 * float(evidence.clean[row]):.0f} %"
+    return {"src": data_address(image, 85), "predicted": name, "sure": sure}
 
 
 # how scores agree
@@ -199,12 +205,12 @@ def _picture(said: SaliencyEvidence, picture: Any, row: int) -> dict[str, str]:
 def _agreement(folder: Path) -> list[dict[str, Any]]:
     path = folder / "studies.json"
     studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
-    return [_matrix(one) for one in studies if isinstance(one, ScoreCorrelationsRecord)]
+    return [_matrix(study) for study in studies if isinstance(study, ScoreCorrelationsRecord)]
 
 
 def _matrix(record: ScoreCorrelationsRecord) -> dict[str, Any]:
     """Each score against each, below the diagonal."""
-    pairs = {(one.first, one.second): one for one in record.pairs}
+    pairs = {(pair.first, pair.second): pair for pair in record.pairs}
     rows = []
     for i, second in enumerate(record.names[1:], start=1):
         cells = [_pair(pairs.get((first, second))) for first in record.names[:i]]
@@ -215,22 +221,22 @@ def _matrix(record: ScoreCorrelationsRecord) -> dict[str, Any]:
         "rows": rows,
         "explanations": record.explanations,
         "methods": record.methods,
-        "says": _said(record.pairs),
+        "says": _agreement_sentence(record.pairs),
     }
 
 
-def _pair(given: ScorePairRecord | None) -> dict[str, Any]:
-    if given is None or given.r is None:
+def _pair(pair: ScorePairRecord | None) -> dict[str, Any]:
+    if pair is None or pair.r is None:
         return {"value": "–", "between": "", "sure": False}
-    known = given.low is not None and given.high is not None
+    known = pair.low is not None and pair.high is not None
     return {
-        "value": _minus(f"{given.r:.2f}"),
-        "between": _minus(f"{given.low:.2f} to {given.high:.2f}") if known else "",
-        "sure": given.corrected_p is not None and given.corrected_p < SURE,
+        "value": _minus(f"{pair.r:.2f}"),
+        "between": _minus(f"{pair.low:.2f} to {pair.high:.2f}") if known else "",
+        "sure": pair.corrected_p is not None and pair.corrected_p < SURE,
     }
 
 
-def _said(pairs: Sequence[ScorePairRecord]) -> str:
+def _agreement_sentence(pairs: Sequence[ScorePairRecord]) -> str:
     """Of how many pairs something is sure, in a sentence."""
     sure = [p for p in pairs if _pair(p)["sure"]]
     along = [p for p in sure if (p.r or 0) > 0]

@@ -9,7 +9,8 @@ import numpy as np
 from theodolite.io.paths import confined
 from theodolite.io.pictures import read_picture
 from theodolite.io.tables import read_parquet
-from theodolite.report.figures import columns, curve
+from theodolite.report.figures.bars import columns
+from theodolite.report.figures.lines import curve
 from theodolite.report.overlays import data_address
 from theodolite.results import Score
 from theodolite.run_folder.run_file import UnitCardRecord
@@ -23,8 +24,8 @@ def units_chapter(
         return None
     return {
         "curves": _curves(read_parquet(folder / "tables" / "lengths.parquet")),
-        "chosen": _chosen(read_parquet(folder / "tables" / "chosen_lengths.parquet")),
-        "specialised": _specialised(read_parquet(folder / "tables" / "units.parquet")),
+        "chosen": _chosen_lengths(read_parquet(folder / "tables" / "chosen_lengths.parquet")),
+        "specialised": _specialised_units(read_parquet(folder / "tables" / "units.parquet")),
         "cards": [_card(folder, card, scores) for card in cards],
     }
 
@@ -41,7 +42,7 @@ def _curves(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return figures
 
 
-def _chosen(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def _chosen_lengths(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
     figures = []
     for variant in dict.fromkeys(table["variant"]):
         rows = [i for i, name in enumerate(table["variant"]) if name == variant]
@@ -53,16 +54,18 @@ def _chosen(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return figures
 
 
-def _specialised(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, str, str]]:
+def _specialised_units(table: dict[str, list[Any]], most: int = 8) -> list[tuple[str, str, str]]:
     """Units whose one concept is detected more often than the longer formula (Figure 6)."""
     rows = [i for i, special in enumerate(table["specialised"]) if special]
     rows.sort(key=lambda i: -(table["alone_detection_accuracy"][i] or 0.0))
 
-    def said(name: str, i: int) -> str:
+    def formula_text(name: str, i: int) -> str:
         detected = _percent(table[f"{name}_detection_accuracy"][i])
         return f"{_bare(table[name][i])}, detected {detected} %"
 
-    return [(table["unit"][i], said("alone", i), said("three", i)) for i in rows[:most]]
+    return [
+        (table["unit"][i], formula_text("alone", i), formula_text("three", i)) for i in rows[:most]
+    ]
 
 
 def _card(folder: Path, card: UnitCardRecord, scores: Sequence[Score]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class ScoreColumn:
         parts = [part for part in (self.values, self.low, self.high) if part is not None]
         return near and all(bool((np.abs(p[~np.isnan(p)]) <= REACH).all()) for p in parts)
 
-    def kept(self) -> Values:
+    def rounded_values(self) -> Values:
         """The values as the page has them."""
         if self.is_fixed:
             return np.asarray(np.round(self.values * SCALE) / SCALE)
@@ -72,10 +72,10 @@ class ScoreColumn:
             return "∞" if value > 0 else "−∞"
         if self.is_fixed:
             value = float(np.round(value * SCALE)) / SCALE + 0.0  # no minus before a zero
-            said = f"{100 * value:.{DECIMALS - 2}f} %" if self.is_share else f"{value:.{DECIMALS}f}"
+            text = f"{100 * value:.{DECIMALS - 2}f} %" if self.is_share else f"{value:.{DECIMALS}f}"
         else:
-            said = f"{Decimal(f'{value:.4g}'):f}"
-        return said.replace("-", "−")
+            text = f"{Decimal(f'{value:.4g}'):f}"
+        return text.replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -87,17 +87,17 @@ class PackedTable:
     columns: Sequence[ScoreColumn]
     left_out: int = 0
     """Scores that did not fit."""
-    about: Mapping[int, Any] = field(default_factory=dict)
+    row_notes: Mapping[int, Any] = field(default_factory=dict)
     """What else is known of some rows: sentences, and which pictures show them."""
 
     def worst(self, most: int) -> list[int]:
         """The rows with the worst values of the first column; undefined ones come last."""
         first = self.columns[0]
-        values = first.kept() * (1.0 if first.better == "higher" else -1.0)
+        values = first.rounded_values() * (1.0 if first.better == "higher" else -1.0)
         return [int(row) for row in np.argsort(values, kind="stable")[:most]]
 
 
-def packed(table: PackedTable) -> str:
+def pack_table(table: PackedTable) -> str:
     """The table as text that is safe inside a page: Base64 of gzip. Equal tables, equal text."""
     order = _ranks(table.names)
     header = {
@@ -105,12 +105,13 @@ def packed(table: PackedTable) -> str:
         "names": [name[:LONGEST_NAME] for name in table.names],
         "cut": sum(len(name) > LONGEST_NAME for name in table.names),
         "ranked": order is not None,
-        "columns": [_about(column) for column in table.columns],
+        "columns": [_column_header(column) for column in table.columns],
         "left_out": table.left_out,
-        "about": {str(row): said for row, said in table.about.items()},
+        "about": {str(row): note for row, note in table.row_notes.items()},
     }
-    said = json.dumps(header, separators=(",", ":")).encode()  # ASCII: a lone surrogate is no fault
-    parts = [np.array([len(said)], "<u4").tobytes(), said]
+    # ASCII: a lone surrogate is no fault
+    header_bytes = json.dumps(header, separators=(",", ":")).encode()
+    parts = [np.array([len(header_bytes)], "<u4").tobytes(), header_bytes]
     if order is not None:
         parts.append(_planes(order.astype("<u4")).tobytes())
     for column in table.columns:
@@ -120,7 +121,7 @@ def packed(table: PackedTable) -> str:
     return base64.b64encode(gzip.compress(b"".join(parts), 6, mtime=0)).decode()
 
 
-def _about(column: ScoreColumn) -> dict[str, Any]:
+def _column_header(column: ScoreColumn) -> dict[str, Any]:
     low, high = column.bounds
     return {
         "title": column.title,

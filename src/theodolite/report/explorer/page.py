@@ -13,13 +13,18 @@ import numpy as np
 from markupsafe import Markup
 
 from theodolite.report.examples import Example
-from theodolite.report.explorer.packed_table import LONGEST_NAME, PackedTable, ScoreColumn, packed
+from theodolite.report.explorer.packed_table import (
+    LONGEST_NAME,
+    PackedTable,
+    ScoreColumn,
+    pack_table,
+)
 from theodolite.report.explorer.pictures import Items, key, shown_items
 from theodolite.report.explorer.tables import item_tables
-from theodolite.report.figures import spread
+from theodolite.report.figures.bars import spread
+from theodolite.report.figures.scales import round_scale
+from theodolite.report.figures.vega import vega
 from theodolite.report.page import TEMPLATES
-from theodolite.report.svg import round_scale
-from theodolite.report.vega import vega
 from theodolite.results import Score
 from theodolite.run_folder.run_file import MadeRecord
 
@@ -42,7 +47,7 @@ DIGITS = (
 
 
 def explorer_chapter(
-    folder: Path, made: MadeRecord, scores: Sequence[Score], examples: Sequence[Example]
+    folder: Path, made_record: MadeRecord, scores: Sequence[Score], examples: Sequence[Example]
 ) -> dict[str, Any] | None:
     """All that the page shows one by one, its scripts and its pictures; None if there is nothing.
 
@@ -51,8 +56,8 @@ def explorer_chapter(
     tables = item_tables(folder, scores)
     if not tables:
         return None
-    items = shown_items(folder, made, examples)
-    tables = [replace(table, about=_about(table, items)) for table in tables]
+    items = shown_items(folder, made_record, examples)
+    tables = [replace(table, row_notes=_row_notes(table, items)) for table in tables]
     large = any(len(table.names) >= ENOUGH_FOR_VEGA for table in tables)
     drawing = vega() if large else None
     figures = drawing.figures if drawing else {}
@@ -84,9 +89,9 @@ def _files(tables: Sequence[PackedTable]) -> list[str]:
     return scored + (["per_sample.parquet"] if "samples" in kinds else [])
 
 
-def _about(table: PackedTable, items: Items) -> dict[int, Any]:
+def _row_notes(table: PackedTable, items: Items) -> dict[int, Any]:
     """What is known of rows beyond their scores; pictures by the key that scripts find them by."""
-    known = {name: shown for (kind, name), shown in items.items() if kind == table.over}
+    known = {name: item for (kind, name), item in items.items() if kind == table.over}
     rows = {name: row for row, name in enumerate(table.names) if name in known}
     return {
         row: {
@@ -99,9 +104,11 @@ def _about(table: PackedTable, items: Items) -> dict[int, Any]:
 
 def _pictures(tables: Sequence[PackedTable], items: Items) -> list[str]:
     """Addresses of the pictures that rows refer to, each once."""
-    wanted = {shown[0] for t in tables for one in t.about.values() for shown in one["pictures"]}
-    found = dict.fromkeys(a for shown in items.values() for a, _ in shown.pictures)
-    return [address for address in found if key(address) in wanted]
+    keys = {
+        picture[0] for t in tables for note in t.row_notes.values() for picture in note["pictures"]
+    }
+    addresses = dict.fromkeys(a for item in items.values() for a, _ in item.pictures)
+    return [address for address in addresses if key(address) in keys]
 
 
 def _table(table: PackedTable) -> dict[str, Any]:
@@ -126,7 +133,7 @@ def _table(table: PackedTable) -> dict[str, Any]:
             for row in table.worst(STATIC_ROWS)
         ],
         "figures": [_figure(table, column) for column in columns[:STATIC_FIGURES]],
-        "packed": packed(table),
+        "packed": pack_table(table),
     }
 
 

@@ -33,14 +33,14 @@ Items = dict[tuple[str, str], ItemPictures]
 """What is shown, by kind of item and name."""
 
 
-def shown_items(folder: Path, made: MadeRecord, examples: Sequence[Example]) -> Items:
+def shown_items(folder: Path, made_record: MadeRecord, examples: Sequence[Example]) -> Items:
     """All that the run kept of single items."""
     items: Items = defaultdict(ItemPictures)
     for example in examples:
         _from_example(items, example)
-    for card in made.concept_cards:
+    for card in made_record.concept_cards:
         _from_concept_card(folder, items, card)
-    for unit in made.cards:
+    for unit in made_record.cards:
         _from_unit_card(folder, items, unit)
     return dict(items)
 
@@ -58,8 +58,8 @@ def _from_example(items: Items, example: Example) -> None:
     sample.add(example.picture, "the picture")
     for concept in example.named:
         if concept.map is not None:
-            sample.add(concept.map, f"{concept.name}: {_judged(concept)}")
-        words = f"in {example.sample}: {_judged(concept)}"
+            sample.add(concept.map, f"{concept.name}: {_judgement_text(concept)}")
+        words = f"in {example.sample}: {_judgement_text(concept)}"
         items["concepts", concept.name].add(concept.map or example.picture, words)
     for name in dict.fromkeys((example.label, example.predicted)):
         if name:
@@ -68,7 +68,7 @@ def _from_example(items: Items, example: Example) -> None:
             items["classes", name].add(example.picture, f"{example.sample}: {known}")
 
 
-def _judged(concept: NamedConcept) -> str:
+def _judgement_text(concept: NamedConcept) -> str:
     there = {None: "presence not known", True: "there", False: "not there"}[concept.there]
     looked = {None: "", True: ", looked at it", False: ", looked elsewhere"}[concept.inside]
     return there + looked

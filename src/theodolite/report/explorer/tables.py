@@ -26,19 +26,19 @@ _OPTION = re.compile(r"(?:^|, )(\w+)=")
 
 def item_tables(folder: Path, scores: Sequence[Score]) -> list[PackedTable]:
     """A table per kind of item that the run has scores of, each with at least two rows."""
-    found = [_scored(kind, scores) for kind in KINDS]
-    found.append(_samples(folder / PER_SAMPLE, scores))
-    return [table for table in found if table is not None and len(table.names) > 1]
+    tables = [_item_table(kind, scores) for kind in KINDS]
+    tables.append(_sample_table(folder / PER_SAMPLE, scores))
+    return [table for table in tables if table is not None and len(table.names) > 1]
 
 
-def _scored(kind: str, scores: Sequence[Score]) -> PackedTable | None:
+def _item_table(kind: str, scores: Sequence[Score]) -> PackedTable | None:
     own = [score for score in scores if score.detail and score.detail.over == kind]
     if not own:
         return None
-    listed = [_distinct(score.detail.names) for score in own if score.detail]
-    places = _places(listed)
+    name_lists = [_distinct_names(score.detail.names) for score in own if score.detail]
+    places = _places(name_lists)
     columns = []
-    for score, names in zip(own, listed, strict=True):
+    for score, names in zip(own, name_lists, strict=True):
         detail = score.detail
         assert detail is not None  # noqa: S101  asked before
         rows = np.fromiter((places[name] for name in names), np.int64, len(names))
@@ -48,28 +48,28 @@ def _scored(kind: str, scores: Sequence[Score]) -> PackedTable | None:
         ]
         assert parts[0] is not None  # noqa: S101
         columns.append(_column(score, parts[0], parts[1], parts[2]))
-    kept = columns[:MOST_COLUMNS]
-    return PackedTable(kind, list(places), kept, len(columns) - len(kept))
+    first_columns = columns[:MOST_COLUMNS]
+    return PackedTable(kind, list(places), first_columns, len(columns) - len(first_columns))
 
 
-def _places(listed: Sequence[Sequence[str]]) -> dict[str, int]:
+def _places(name_lists: Sequence[Sequence[str]]) -> dict[str, int]:
     """A row for each name, in the order in which they are first named."""
     names: dict[str, None] = {}
-    for one in listed:
-        names.update(dict.fromkeys(one))
+    for item_names in name_lists:
+        names.update(dict.fromkeys(item_names))
     return {name: row for row, name in enumerate(names)}
 
 
-def _distinct(names: Sequence[str]) -> Sequence[str]:
+def _distinct_names(names: Sequence[str]) -> Sequence[str]:
     """Names of which none comes twice: a second one is numbered, so that no row hides another."""
     if len(set(names)) == len(names):
         return names
     seen: Counter[str] = Counter()
-    found = []
+    distinct = []
     for name in names:
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return distinct
 
 
 def _spread(values: np.ndarray, rows: np.ndarray, n: int) -> Values:
@@ -78,9 +78,9 @@ def _spread(values: np.ndarray, rows: np.ndarray, n: int) -> Values:
         raise RefusedInput(
             "scores.json", f"{len(values)} values of items", f"{len(rows)}, as names"
         )
-    found = np.full(n, np.nan)
-    found[rows] = values
-    return found
+    column = np.full(n, np.nan)
+    column[rows] = values
+    return column
 
 
 def _column(
@@ -106,40 +106,43 @@ def _column(
 # samples
 
 
-def _samples(path: Path, scores: Sequence[Score]) -> PackedTable | None:
+def _sample_table(path: Path, scores: Sequence[Score]) -> PackedTable | None:
     if not path.is_file():
         return None
-    read = read_coded(path)
-    samples, metrics, options = (read.get(name) for name in ("sample", "metric", "options"))
-    values = read.get("value")
+    table = read_coded(path)
+    samples, metrics, options = (table.get(name) for name in ("sample", "metric", "options"))
+    values = table.get("value")
     if not (isinstance(samples, Words) and isinstance(metrics, Words)
             and isinstance(options, Words) and isinstance(values, np.ndarray)):  # fmt: skip
         return None
     if values.dtype != np.float64 or not len(values):
         return None
-    groups = metrics.codes * (len(options.said) + 1) + options.codes
+    groups = metrics.codes * (len(options.categories) + 1) + options.codes
     numbers, firsts = np.unique(groups, return_index=True)
     firsts = np.sort(firsts)
     columns = []
     for first in firsts[:MOST_COLUMNS]:
         rows = np.flatnonzero(groups == groups[first])
-        metric, label = metrics.said[metrics.codes[first]], options.said[options.codes[first]]
-        spread = np.full(len(samples.said), np.nan)
-        spread[samples.codes[rows]] = values[rows]
-        columns.append(_sample_column(metric, label, spread, scores))
-    return PackedTable("samples", samples.said, columns, max(len(numbers) - MOST_COLUMNS, 0))
+        metric, label = (
+            metrics.categories[metrics.codes[first]],
+            options.categories[options.codes[first]],
+        )
+        column = np.full(len(samples.categories), np.nan)
+        column[samples.codes[rows]] = values[rows]
+        columns.append(_sample_column(metric, label, column, scores))
+    return PackedTable("samples", samples.categories, columns, max(len(numbers) - MOST_COLUMNS, 0))
 
 
-def _sample_column(metric: str, label: str, values: Values, scores: Iterable[Score]) -> ScoreColumn:
+def _sample_column(name: str, label: str, values: Values, scores: Iterable[Score]) -> ScoreColumn:
     """Under the words of the score that the samples were averaged to."""
-    of = next((s for s in scores if s.metric == metric and _label(s, label) == label), None)
-    if of is not None:
-        return _column(of, values)
-    entry = catalogue().get(metric)
-    bounds = (-np.inf, np.inf) if entry is None else entry.bounds
-    better: Any = "higher" if entry is None else entry.better
-    named = metric if entry is None else entry.title
-    return ScoreColumn(named, label, values, None, None, bounds, better)
+    score = next((s for s in scores if s.metric == name and _label(s, label) == label), None)
+    if score is not None:
+        return _column(score, values)
+    metric = catalogue().get(name)
+    bounds = (-np.inf, np.inf) if metric is None else metric.bounds
+    better: Any = "higher" if metric is None else metric.better
+    heading = name if metric is None else metric.title
+    return ScoreColumn(heading, label, values, None, None, bounds, better)
 
 
 def _label(score: Score, like: str) -> str:

@@ -16,7 +16,7 @@ from theodolite.results import Interval, Score
 from theodolite.run_folder.run_file import RunRecord, read_record
 from theodolite.run_folder.scores_file import read_scores
 from theodolite.run_folder.spec import RunSpec
-from theodolite.verdicts.rules import asked
+from theodolite.verdicts.rules import question_text
 
 NOTHING = "--"
 MARK = "% theodolite:"
@@ -53,7 +53,7 @@ def latex_tables(folders: Sequence[Path]) -> str:
     """
     if not folders:
         raise EvidenceError("runs", "none", "at least one run folder")
-    runs = _named([_run(folder) for folder in folders], folders)
+    runs = _with_distinct_names([_run(folder) for folder in folders], folders)
     known = ", ".join(f"{run.name} (theodolite {run.version})" for run in runs)
     parts = [f"{MARK} needs \\usepackage{{array,booktabs}}; made from {printable(known, 1000)}"]
     for question in QUESTIONS:
@@ -74,9 +74,9 @@ def value_latex(value: float, interval: Interval | None = None) -> str:
     around = () if interval is None else (interval.low, interval.high)
     size = abs(value) if abs(value) >= LEAST else max(map(abs, around), default=0.0)
     places = 2 if size >= 0.1 or size < LEAST else 1 - math.floor(math.log10(size))
-    shown = [f"{round(one, places) + 0.0:.{places}f}" for one in (value, *around)]
-    ends = f"\\,[{', '.join(shown[1:])}]" if around else ""
-    return f"${shown[0]}{ends}$"
+    numbers = [f"{round(number, places) + 0.0:.{places}f}" for number in (value, *around)]
+    ends = f"\\,[{', '.join(numbers[1:])}]" if around else ""
+    return f"${numbers[0]}{ends}$"
 
 
 def _value(score: Score) -> str:
@@ -92,7 +92,7 @@ def _run(folder: Path) -> Run:
     return Run(record.spec.name, record.spec, version, tuple(scores))
 
 
-def _named(runs: Sequence[Run], folders: Sequence[Path]) -> list[Run]:
+def _with_distinct_names(runs: Sequence[Run], folders: Sequence[Path]) -> list[Run]:
     """Runs of one spec are told apart by their folders."""
     names = [run.name for run in runs]
     if len(set(names)) < len(names):
@@ -137,13 +137,13 @@ def _alone(scores: Sequence[Score]) -> list[str]:
 def _beside(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> list[str]:
     """A row per score, three columns per run: its value, its null and how many were counted."""
     keys = list(dict.fromkeys(_key(score) for scores in own for score in scores))
-    found = [{_key(score): score for score in reversed(scores)} for scores in own]
+    by_key = [{_key(score): score for score in reversed(scores)} for scores in own]
     over = [f"\\multicolumn{{3}}{{c}}{{{latex_text(run.name)}}}" for run in runs]
     rules = [f"\\cmidrule(lr){{{3 + 3 * i}-{5 + 3 * i}}}" for i in range(len(runs))]
     everything = [score for scores in own for score in scores]
     under = ["Score", "Options", *(["Value", _null_head(everything), "$n$"] * len(runs))]
     rows = [
-        (*map(latex_text, key), *(cell for scores in found for cell in _cells(scores.get(key))))
+        (*map(latex_text, key), *(cell for scores in by_key for cell in _cells(scores.get(key))))
         for key in keys
     ]
     heads = [" & ".join(["", "", *over]), " ".join(rules), " & ".join(under)]
@@ -198,7 +198,7 @@ def _null_head(scores: Sequence[Score]) -> str:
 def _caption(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
     """The question, the level, and what the intervals vary."""
     first = next(scores[0] for scores in own if scores)
-    said = dict.fromkeys(
+    interval_texts = dict.fromkeys(
         f"{100 * score.interval.level:g} % intervals over {source_words(score.interval, run.spec)}"
         for run, scores in zip(runs, own, strict=True)
         for score in scores
@@ -207,8 +207,8 @@ def _caption(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
     scores = [score for of_run in own for score in of_run]
     bare = any(score.interval is None and not math.isnan(score.value) for score in scores)
     also = "; [–] where there is none" if bare else ""
-    brackets = f" In brackets: {', '.join(said)}{also}." if said else ""
-    return latex_text(f"{asked(first)}{brackets} {_about_nulls(scores)}")
+    brackets = f" In brackets: {', '.join(interval_texts)}{also}." if interval_texts else ""
+    return latex_text(f"{question_text(first)}{brackets} {_about_nulls(scores)}")
 
 
 def _about_nulls(scores: Sequence[Score]) -> str:

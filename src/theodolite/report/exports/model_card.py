@@ -49,20 +49,20 @@ def update_model_card(path: Path, folder: Path) -> Path:
 def model_card_section(folder: Path) -> str:
     """The section "Explanations" of a finished run, with its markers."""
     record = read_record(folder / "run.json", RunRecord)
-    made = read_record(folder / "made.json", MadeRecord)
+    made_record = read_record(folder / "made.json", MadeRecord)
     scores, _ = read_scores(folder / "scores.json")
-    found = verdicts_of(record.spec, scores)
-    silent = [v for v in found if v.answer == "not asked"]
-    asked = [v for v in found if v.answer != "not asked" and v.score is not None]
+    verdicts = verdicts_of(record.spec, scores)
+    silent = [v for v in verdicts if v.answer == "not asked"]
+    answered_verdicts = [v for v in verdicts if v.answer != "not asked" and v.score is not None]
     parts = [
         BEGIN,
         "## Explanations",
-        _lede(record, made),
-        *_answers(asked),
+        _lede(record, made_record),
+        *_answers(answered_verdicts),
         *_silent(silent),
         *_disagree(folder),
-        *_distrust(asked, made),
-        *_provenance(record, made, folder.resolve().name),
+        *_distrust(answered_verdicts, made_record),
+        *_provenance(record, made_record, folder.resolve().name),
         END,
     ]
     return "\n\n".join(parts)
@@ -85,9 +85,9 @@ def _replaced(card: str, section: str, name: str) -> str:
     return f"{before}{section}{rest.partition(END)[2]}"
 
 
-def _lede(record: RunRecord, made: MadeRecord) -> str:
+def _lede(record: RunRecord, made_record: MadeRecord) -> str:
     day = markdown_text(record.started.partition("T")[0])
-    n = dict(made.facts).get("test samples")
+    n = dict(made_record.facts).get("test samples")
     on = f", on {n:,} test samples" if isinstance(n, int) else ""
     name = markdown_text(record.spec.title or record.spec.name)
     version = markdown_text(record.packages.get("theodolite", ""))
@@ -97,22 +97,22 @@ def _lede(record: RunRecord, made: MadeRecord) -> str:
     )
 
 
-def _answers(asked: Sequence[Verdict]) -> list[str]:
-    if not asked:
+def _answers(verdicts: Sequence[Verdict]) -> list[str]:
+    if not verdicts:
         return ["No question could be asked."]
     rows = ["| Question | Answer | Because | Counted |", "|---|---|---|---|"]
-    for one in asked:
-        assert one.score is not None  # noqa: S101  asked, so there is one
-        because = markdown_text(f"{full_title(one.score)}: {one.because}")
+    for verdict in verdicts:
+        assert verdict.score is not None  # noqa: S101  asked, so there is one
+        because = markdown_text(f"{full_title(verdict.score)}: {verdict.because}")
         rows.append(
-            f"| {markdown_text(one.asks)} | **{one.answer.capitalize()}** | {because} "
-            f"| {_counted(one.score)} |"
+            f"| {markdown_text(verdict.asks)} | **{verdict.answer.capitalize()}** | {because} "
+            f"| {_counted(verdict.score)} |"
         )
     levels = dict.fromkeys(
-        f"{100 * v.score.interval.level:g} %" for v in asked if v.score and v.score.interval
+        f"{100 * v.score.interval.level:g} %" for v in verdicts if v.score and v.score.interval
     )
-    about = f"In brackets: {', '.join(levels)} intervals. " if levels else ""
-    return ["\n".join(rows), f"{about}In parentheses: the null each score is held against."]
+    brackets = f"In brackets: {', '.join(levels)} intervals. " if levels else ""
+    return ["\n".join(rows), f"{brackets}In parentheses: the null each score is held against."]
 
 
 def _counted(score: Score) -> str:
@@ -124,31 +124,38 @@ def _silent(silent: Sequence[Verdict]) -> list[str]:
     """A question that was not asked is not one that was passed."""
     if not silent:
         return []
-    return [f"Not asked: {' '.join(markdown_text(one.asks) for one in silent)}"]
+    return [f"Not asked: {' '.join(markdown_text(verdict.asks) for verdict in silent)}"]
 
 
 def _disagree(folder: Path) -> list[str]:
-    found = folder_conflicts(folder)
-    said = [one.means for one in found.verdicts]
-    said += [f"{one.statement} {one.cause}".strip() for one in shown_conflicts(found)]
-    if not said:
+    conflicts = folder_conflicts(folder)
+    sentences = [verdict.means for verdict in conflicts.verdicts]
+    sentences += [
+        f"{conflict.statement} {conflict.cause}".strip() for conflict in shown_conflicts(conflicts)
+    ]
+    if not sentences:
         return []
-    return ["### Where the questions disagree", _listed([markdown_text(one) for one in said])]
+    return [
+        "### Where the questions disagree",
+        _listed([markdown_text(sentence) for sentence in sentences]),
+    ]
 
 
-def _distrust(asked: Sequence[Verdict], made: MadeRecord) -> list[str]:
-    metrics = dict.fromkeys(v.score.metric for v in asked if v.score is not None)
+def _distrust(verdicts: Sequence[Verdict], made_record: MadeRecord) -> list[str]:
+    metrics = dict.fromkeys(v.score.metric for v in verdicts if v.score is not None)
     known = [catalogue()[name] for name in metrics if name in catalogue()]
-    said = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.misleads)}" for e in known]
-    if made.failed_pieces:
-        said.insert(0, f"**Partial:** {made.failed_pieces} pieces of the evidence were left out.")
-    said += [markdown_text(note) for note in made.notes[:SHOWN_NOTES]]
-    if len(made.notes) > SHOWN_NOTES:
-        said.append(f"{len(made.notes) - SHOWN_NOTES} further notes are in the report.")
-    return ["### What to distrust", _listed(said)] if said else []
+    doubts = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.misleads)}" for e in known]
+    if made_record.failed_pieces:
+        doubts.insert(
+            0, f"**Partial:** {made_record.failed_pieces} pieces of the evidence were left out."
+        )
+    doubts += [markdown_text(note) for note in made_record.notes[:SHOWN_NOTES]]
+    if len(made_record.notes) > SHOWN_NOTES:
+        doubts.append(f"{len(made_record.notes) - SHOWN_NOTES} further notes are in the report.")
+    return ["### What to distrust", _listed(doubts)] if doubts else []
 
 
-def _provenance(record: RunRecord, made: MadeRecord, name: str) -> list[str]:
+def _provenance(record: RunRecord, made_record: MadeRecord, name: str) -> list[str]:
     spec = record.spec
     resampling = spec.resampling
     facts = [
@@ -158,7 +165,7 @@ def _provenance(record: RunRecord, made: MadeRecord, name: str) -> list[str]:
         ("Intervals", f"{resampling.resamples} resamples, seed {resampling.seed}"),
         ("Software", ", ".join(f"{name} {v}" for name, v in record.packages.items())),
         ("Code", record.code),
-        *sorted((f"SHA-256 of {name}", digest) for name, digest in made.inputs.items()),
+        *sorted((f"SHA-256 of {name}", digest) for name, digest in made_record.inputs.items()),
     ]
     listed = _listed([f"{markdown_text(n)}: {markdown_text(v)}" for n, v in facts if v])
     again = [ONLY_THEN.sub("", record.command)] if record.command else []

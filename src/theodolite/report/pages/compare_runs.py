@@ -13,14 +13,14 @@ from theodolite.comparison.differences import differs
 from theodolite.comparison.pairing import ItemDifferences
 from theodolite.comparison.rows import ComparisonRow
 from theodolite.comparison.runs import RunRead
-from theodolite.report.compare_runs_figures import lanes
-from theodolite.report.figures import beside_zero
+from theodolite.report.figures.strips import beside_zero, lanes
+from theodolite.report.figures.svg import swatch
 from theodolite.report.page import write_page
 from theodolite.report.pages.compare_runs_words import (
     CSS,
     SAID,
     between,
-    changed,
+    changed_answers,
     ends_of_line,
     is_share,
     reach_of,
@@ -28,7 +28,6 @@ from theodolite.report.pages.compare_runs_words import (
     signed,
     unit,
 )
-from theodolite.report.svg import swatch
 from theodolite.report.words import full_title, options_text, title
 from theodolite.results import Score
 from theodolite.verdicts.rules import interval_text, percent
@@ -66,95 +65,111 @@ def _tested(line: ComparisonRow) -> bool:
 
 def _questions(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """A row a question: all runs on one scale, then each difference."""
-    asked = dict.fromkeys(one.question for pair in pairs for one in pair.questions)
-    found = []
-    for question in asked:
+    questions = dict.fromkeys(
+        verdict_pair.question for pair in pairs for verdict_pair in pair.questions
+    )
+    rows = []
+    for question in questions:
         own = [
-            (style, pair, one)
+            (style, pair, verdict_pair)
             for style, pair in enumerate(pairs, start=1)
-            for one in pair.questions
-            if one.question == question
+            for verdict_pair in pair.questions
+            if verdict_pair.question == question
         ]
-        reach = reach_of([one.line for _, _, one in own])
-        first = next((one.line.first for _, _, one in own if one.line.first is not None), None)
+        reach = reach_of([verdict_pair.line for _, _, verdict_pair in own])
+        first = next(
+            (
+                verdict_pair.line.first
+                for _, _, verdict_pair in own
+                if verdict_pair.line.first is not None
+            ),
+            None,
+        )
         score = first if first is not None else own[0][2].line.score
-        found.append(
+        rows.append(
             {
                 "asks": own[0][2].asks,
                 "score": full_title(score),
                 "better": score.better,
                 "figure": _figure(first, own),
-                "rows": [_answered(style, pair, one, reach) for style, pair, one in own],
+                "rows": [
+                    _question_row(style, pair, verdict_pair, reach)
+                    for style, pair, verdict_pair in own
+                ],
             }
         )
-    return found
+    return rows
 
 
 def _figure(first: Score | None, own: Sequence[tuple[int, Pair, VerdictPair]]) -> Markup:
-    shown = [] if first is None else [(0, own[0][1].first.name, first)]
-    for style, pair, one in own:
-        second = one.line.second
+    scores = [] if first is None else [(0, own[0][1].first.name, first)]
+    for style, pair, verdict_pair in own:
+        second = verdict_pair.line.second
         if second is not None and (first is None or second.metric == first.metric):
-            shown.append((style, pair.second.name, second))
-    return lanes(shown)
+            scores.append((style, pair.second.name, second))
+    return lanes(scores)
 
 
-def _answered(style: int, pair: Pair, one: VerdictPair, reach: float) -> dict[str, Any]:
-    line = one.line
+def _question_row(
+    style: int, pair: Pair, verdict_pair: VerdictPair, reach: float
+) -> dict[str, Any]:
+    line = verdict_pair.line
     return {
         "swatch": swatch(style),
         "name": pair.second.name,
-        "before": one.before,
-        "after": one.after,
-        "changed": one.before != one.after,
+        "before": verdict_pair.before,
+        "after": verdict_pair.after,
+        "changed": verdict_pair.before != verdict_pair.after,
         **_line(line, reach),
     }
 
 
 def _line(line: ComparisonRow, reach: float) -> dict[str, Any]:
-    found, score = line.difference, line.score
-    known = found is not None and not np.isnan(found.value)
-    interval = found.interval if found is not None and known else None
-    others = found.intervals[1:] if found is not None and known else ()
+    difference, score = line.difference, line.score
+    known = difference is not None and not np.isnan(difference.value)
+    interval = difference.interval if difference is not None and known else None
+    others = difference.intervals[1:] if difference is not None and known else ()
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     return {
         "title": title(score),
         "options": options_text(score),
-        "first": _valued(line.first),
-        "second": _valued(line.second),
-        "difference": f"{signed(found.value, score)}{unit(score)}" if found and known else "",
+        "first": _value_parts(line.first),
+        "second": _value_parts(line.second),
+        "difference": f"{signed(difference.value, score)}{unit(score)}"
+        if difference and known
+        else "",
         "interval": between(interval, score),
         "over": "" if interval is None else interval.over,
-        "others": [(one.over, between(one, score)) for one in others],
+        "others": [(other.over, between(other, score)) for other in others],
         "ends": ends_of_line(score),
-        "figure": beside_zero(found.value, low, high, reach) if found and known else "",
+        "figure": beside_zero(difference.value, low, high, reach) if difference and known else "",
         "said": SAID[line.outcome],
         "css": CSS[line.outcome],
         "p": "" if np.isnan(line.p) else f"{line.p:.3f}" if line.p >= 0.001 else "< 0.001",
         "why": line.why,
-        "n": "" if found is None else f"{found.n}",
+        "n": "" if difference is None else f"{difference.n}",
     }
 
 
-def _valued(score: Score | None) -> tuple[str, ...]:
+def _value_parts(score: Score | None) -> tuple[str, ...]:
     if score is None:
         return "–", "", ""
     null = score.null
     beside = "" if null is None else f"{null.name}: {percent(null.value, score)}"
-    said = percent(score.value, score), interval_text(score).strip(), beside
-    return tuple(part.replace(" %", "\u00a0%") for part in said)
+    parts = percent(score.value, score), interval_text(score).strip(), beside
+    return tuple(part.replace(" %", "\u00a0%") for part in parts)
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
     shares = [line for line in pair.lines if is_share(line.score)]
     others = [line for line in pair.lines if not is_share(line.score)]
     reach, wider = reach_of(shares), reach_of(others)
-    grouped = itertools.groupby(differs(pair.first, pair.second), key=lambda one: one.group)
+    grouped = itertools.groupby(differs(pair.first, pair.second), key=lambda row: row.group)
     return {
         "first": pair.first.name,
         "second": pair.second.name,
         "samples": _samples(pair),
-        "changed": changed(pair),
+        "changed": changed_answers(pair),
         "lines": [_line(x, reach if is_share(x.score) else wider) for x in pair.lines],
         "only": [
             (run.name, [full_title(score) for score in scores])
@@ -169,23 +184,23 @@ def _pair(pair: Pair) -> dict[str, Any]:
 def _samples(pair: Pair) -> str:
     if not pair.n:
         return "No samples could be paired."
-    said = f"{pair.n:,} samples that both runs scored."
+    text = f"{pair.n:,} samples that both runs scored."
     for run, n in zip((pair.first, pair.second), pair.dropped, strict=True):
-        said += f" {n:,} of {run.name} were left out: the other lacks them." if n else ""
-    return said
+        text += f" {n:,} of {run.name} were left out: the other lacks them." if n else ""
+    return text
 
 
 def _items(pair: Pair) -> list[dict[str, Any]]:
     """Of each score with concepts, classes or units behind it, those that changed most."""
     same_network = pair.first.record.spec.pipeline == pair.second.record.spec.pipeline
-    found = []
+    tables = []
     for line in pair.lines:
         items = None if line.difference is None else line.difference.items
         if items is None or not len(items.names) or not np.any(items.differences):
             continue
         if items.over == "units" and not same_network:
             continue  # unit 7 of another network is another unit
-        found.append(
+        tables.append(
             {
                 "title": full_title(line.score),
                 "over": items.over,
@@ -195,7 +210,7 @@ def _items(pair: Pair) -> list[dict[str, Any]]:
                 "rows": _item_rows(items, line.score),
             }
         )
-    return found
+    return tables
 
 
 def _item_rows(items: ItemDifferences, score: Score) -> list[dict[str, Any]]:

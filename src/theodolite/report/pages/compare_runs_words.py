@@ -52,13 +52,14 @@ def between(interval: Interval | None, score: Score) -> str:
     return f"[{signed(interval.low, score)}, {signed(interval.high, score)}]"
 
 
-def difference_text(found: Difference, score: Score) -> str:
+def difference_text(difference: Difference, score: Score) -> str:
     """The difference with its interval, and with those of other sources that leave it open."""
-    said = f"{signed(found.value, score)}{unit(score)} {between(found.interval, score)}".rstrip()
-    for one in found.intervals[1:]:
-        if one.low <= 0 <= one.high:
-            said += f"; over {one.over} {between(one, score)}"
-    return said
+    value = f"{signed(difference.value, score)}{unit(score)}"
+    text = f"{value} {between(difference.interval, score)}".rstrip()
+    for interval in difference.intervals[1:]:
+        if interval.low <= 0 <= interval.high:
+            text += f"; over {interval.over} {between(interval, score)}"
+    return text
 
 
 def ends_of_line(score: Score) -> tuple[str, str]:
@@ -69,43 +70,43 @@ def ends_of_line(score: Score) -> tuple[str, str]:
 def sentence(pair: Pair) -> str:
     """What a reader wants to know first."""
     first, second = pair.first.name, pair.second.name
-    outcomes = [one.line.outcome for one in pair.questions]
+    outcomes = [verdict_pair.line.outcome for verdict_pair in pair.questions]
     if not outcomes:
         return f"{second} and {first}: no question was asked in either."
     if set(outcomes) == {"not comparable"}:
         return f"{second} and {first} cannot be compared: {pair.questions[0].line.why}."
     if set(outcomes) == {"the same"}:
         return f"{second} and {first} hold the very same evidence."
-    said = [
+    parts = [
         f"better than {first} in {_questions(outcomes.count('better'))}",
         f"worse in {outcomes.count('worse') or 'none'}",
         f"{outcomes.count('undecided') or 'none'} undecided",
     ]
     same, other = outcomes.count("the same"), outcomes.count("not comparable")
-    said += [f"{same} the same"] * bool(same) + [f"{other} not comparable"] * bool(other)
-    return f"{second} is {', '.join(said)}."
+    parts += [f"{same} the same"] * bool(same) + [f"{other} not comparable"] * bool(other)
+    return f"{second} is {', '.join(parts)}."
 
 
 def _questions(n: int) -> str:
     return "no question" if not n else f"{n} question{'s' * (n > 1)}"
 
 
-def changed(pair: Pair) -> list[str]:
+def changed_answers(pair: Pair) -> list[str]:
     """Answers that are not the same, in words."""
     return [
-        f"{one.asks} {one.before} \u2192 {one.after}"
-        for one in pair.questions
-        if one.before != one.after
+        f"{verdict_pair.asks} {verdict_pair.before} \u2192 {verdict_pair.after}"
+        for verdict_pair in pair.questions
+        if verdict_pair.before != verdict_pair.after
     ]
 
 
 def reach_of(lines: Sequence[ComparisonRow]) -> float:
     """How far a line around 0 must go to hold all differences."""
     ends = [1e-9]
-    for found in (line.difference for line in lines):
-        if found is None or math.isnan(found.value):
+    for difference in (line.difference for line in lines):
+        if difference is None or math.isnan(difference.value):
             continue
-        ends.append(abs(found.value))
-        if found.interval is not None:
-            ends += [abs(found.interval.low), abs(found.interval.high)]
+        ends.append(abs(difference.value))
+        if difference.interval is not None:
+            ends += [abs(difference.interval.low), abs(difference.interval.high)]
     return max(ends)

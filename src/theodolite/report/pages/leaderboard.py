@@ -33,7 +33,7 @@ def write_leaderboard(
     content = {
         "title": "Leaderboard",
         "subtitle": f"{n} runs in {len(boards)} {'table' if len(boards) == 1 else 'tables'}",
-        "sentences": [said for board in boards for said in sentences(board)],
+        "sentences": [sentence for board in boards for sentence in sentences(board)],
         "boards": [_board(board, number) for number, board in enumerate(boards, start=1)],
         "apart": len(boards) > 1,
         "left_out": left_out,
@@ -47,7 +47,7 @@ def write_leaderboard(
 
 
 def _level(boards: Sequence[Board]) -> str:
-    levels = {one.run.record.spec.resampling.level for b in boards for one in b.standings}
+    levels = {row.run.record.spec.resampling.level for b in boards for row in b.standings}
     return f"{100 * (1 - max(levels, default=0.95)):g} %"
 
 
@@ -63,14 +63,14 @@ def sentences(board: Board) -> list[str]:
 
 
 def _without_no(board: Board) -> str:
-    asked = [one for one in board.standings if one.run.verdicts]
-    clean = [one.run.name for one in asked if not one.noes]
-    if not asked:
+    rows = [row for row in board.standings if row.run.verdicts]
+    clean = [row.run.name for row in rows if not row.noes]
+    if not rows:
         return "No run answers a question."
     if not clean:
-        return f"Every one of {len(asked)} runs has a no."
-    if len(clean) == len(asked):
-        return f"None of {len(asked)} runs has a no."
+        return f"Every one of {len(rows)} runs has a no."
+    if len(clean) == len(rows):
+        return f"None of {len(rows)} runs has a no."
     if len(clean) == 1:
         return f"{clean[0]} is the only run without a no."
     return f"Runs without a no: {', '.join(clean)}."
@@ -78,15 +78,15 @@ def _without_no(board: Board) -> str:
 
 def _first(board: Board) -> str:
     """Who is first, if anybody surely is."""
-    placed = [one for one in board.standings if one.best_rank is not None]
-    leaders = [one for one in placed if one.best_rank == 1]
+    placed = [row for row in board.standings if row.best_rank is not None]
+    leaders = [row for row in placed if row.best_rank == 1]
     if len(leaders) == 1:
         but = ", but has a no" if leaders[0].noes else ""
         name = leaders[0].run.name
         return f"{name} is surely first of {len(placed)} runs on {board.why}{but}."
     if len(leaders) == len(placed):
         return f"None of {len(placed)} runs on {board.why} is surely better than another."
-    names = ", ".join(one.run.name for one in leaders)
+    names = ", ".join(row.run.name for row in leaders)
     return (
         f"{names} share the first place of {len(placed)} runs on {board.why}: "
         "they are not surely different."
@@ -97,7 +97,7 @@ def _board(board: Board, number: int) -> dict[str, Any]:
     columns = []
     for question, key in board.columns.items():
         score = next(
-            (one.run.by_key[key] for one in board.standings if key in one.run.by_key), None
+            (row.run.by_key[key] for row in board.standings if key in row.run.by_key), None
         )
         columns.append(
             {
@@ -116,24 +116,24 @@ def _board(board: Board, number: int) -> dict[str, Any]:
         "alone": len(board.standings) == 1,
         "pairs": board.pairs,
         "columns": columns,
-        "rows": [_row(one, board) for one in board.standings],
+        "rows": [_row(row, board) for row in board.standings],
     }
 
 
-def _row(one: LeaderboardRow, board: Board) -> dict[str, Any]:
-    run = one.run
+def _row(row: LeaderboardRow, board: Board) -> dict[str, Any]:
+    run = row.run
     return {
-        "place": one.place,
-        "order": _number(one.best_rank),
+        "place": row.place,
+        "order": _number(row.best_rank),
         "name": run.name,
         "title": run.title if run.title != run.name else "",
-        "note": one.note,
-        "same_as": one.same_as,
-        "cells": [_cell(one, question, board) for question in board.columns],
+        "note": row.note,
+        "same_as": row.same_as,
+        "cells": [_cell(row, question, board) for question in board.columns],
         "sealed": run.sealed,
         "started": run.record.started.partition("T")[0],
         "version": run.record.packages.get("theodolite", ""),
-        "partial": run.made.failed_pieces,
+        "partial": run.made_record.failed_pieces,
     }
 
 
@@ -141,12 +141,12 @@ def _number(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.9g}"
 
 
-def _cell(one: LeaderboardRow, question: Question, board: Board) -> dict[str, Any]:
-    score = one.run.headline(question)
+def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, Any]:
+    score = row.run.headline(question)
     if score is None:
         nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
         return nothing | {"value": "–", "grey": True, "why": "not asked"}
-    answer = one.run.verdicts[question].answer
+    answer = row.run.verdicts[question].answer
     comparable = key_of(score) == board.columns[question]
     return {
         "value": percent(score.value, score),

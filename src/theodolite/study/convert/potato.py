@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from theodolite.datasets.votes.potato import STATE, by_question, files_in, number_in, said_in
+from theodolite.datasets.votes.potato import STATE, annotations_in, by_question, files_in, number_in
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import all_or_nothing
@@ -152,7 +152,7 @@ def read_potato(path: Path, folder: Path, material: Material, protocol: Protocol
     answers: list[Answered] = []
     for file in files_in(Path(path)):
         order = _order(file)
-        for place, (rater, item, said, _) in enumerate(said_in(file)):
+        for place, (rater, item, said, _) in enumerate(annotations_in(file)):
             if item not in keys:
                 raise RefusedInput("answers", f"instance {item!r}"[:80], "instances of this study")
             at = (order.get(item, len(order) + place), rater)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 from theodolite.report.contents import ANNOTATED
-from theodolite.report.svg import round_scale
+from theodolite.report.figures.scales import Histogram, round_scale
 from theodolite.report.words import full_title, option_text
 from theodolite.results import Score
 from theodolite.run_folder.scores_file import read_scores
@@ -15,13 +15,7 @@ from theodolite.run_folder.scores_file import read_scores
 
 def write_figures(folder: Path, out: Path) -> Iterator[Path]:
     """One PDF per score that has a value per concept or class."""
-    try:
-        import matplotlib  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "--figures", "no matplotlib", "it", "Install it: pip install 'theodolite[report]'."
-        ) from error
-    matplotlib.use("agg")
+    require("matplotlib", "--figures", "report").use("agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
     out.mkdir(parents=True, exist_ok=True)
@@ -33,13 +27,15 @@ def write_figures(folder: Path, out: Path) -> Iterator[Path]:
         figure, axes = pyplot.subplots(figsize=(3.2, 1.9), layout="constrained")
         ends = round_scale(score.detail.values, score.bounds) if _unlimited(score) else None
         bounds = score.bounds if ends is None else (ends.low, ends.high)
-        bins = np.linspace(*bounds, 21)
-        axes.hist(score.detail.values[~np.isnan(score.detail.values)], bins, color="#6f93c4")
+        bins = Histogram.of(score.detail.values, bounds)
+        axes.hist(bins.edges[:-1], bins.edges, weights=bins.counts, color="#6f93c4")
         cosine = score.metric == ANNOTATED
         label = f"cosine, {option_text('form', form)}" if cosine else full_title(score)
         axes.set(xlabel=label, ylabel=score.detail.over, xlim=bounds)
         axes.spines[["top", "right"]].set_visible(False)
-        name = "_".join(str(part) for part in (score.metric, score.detail.over, *_told(score)))
+        name = "_".join(
+            str(part) for part in (score.metric, score.detail.over, *_telling_options(score))
+        )
         path = out / f"{name}.pdf"
         figure.savefig(path, metadata={"CreationDate": None})
         pyplot.close(figure)
@@ -50,7 +46,7 @@ def _unlimited(score: Score) -> bool:
     return not np.isfinite(score.bounds).all()
 
 
-def _told(score: Score) -> list[object]:
+def _telling_options(score: Score) -> list[object]:
     """The options that tell this figure from the metric's others."""
     telling = ("form", "denominator", "by", "normaliser")
     return [score.options[name] for name in telling if name in score.options]

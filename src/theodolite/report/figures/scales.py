@@ -1,29 +1,15 @@
-"""What drawings share: numbers, short names, scales with round ends, marks that need no colour."""
+"""What figures share whoever draws them: scales with round ends, bins, and names that fit."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup, escape
+from jaxtyping import Float, Int
 
-Number = float | np.floating
-MARKS = (
-    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
-    "M-3.6-3.6h7.2v7.2h-7.2z",
-    "M0-4.8L4.6 3.4h-9.2z",
-    "M0-5.2L5.2 0L0 5.2L-5.2 0z",
-    "M0 4.8L4.6-3.4h-9.2z",
-    "M-1.5-4.6h3v3.1h3.1v3h-3.1v3.1h-3v-3.1h-3.1v-3h3.1z",
-)
-"""Outlines around 0: circle, square, triangle, diamond, triangle on its tip, cross."""
-STYLES = len(MARKS)
-"""How many lines or groups are told apart: by outline or hatching, and by colour too."""
+from theodolite.report.figures.svg import Number, line, text
 
-
-def px(number: Number) -> str:
-    """A coordinate."""
-    return f"{float(number):.1f}"
+BINS = 20
 
 
 def shortened(name: str, most: int = 28) -> str:
@@ -57,49 +43,6 @@ def on_two_lines(name: str, most: int) -> list[str]:
     return [name[:at].rstrip(), name[at:]]
 
 
-def text(says: str, x: Number, y: Number, anchor: str = "middle", css: str = "label") -> str:
-    """A piece of text, escaped."""
-    place = f'x="{px(x)}" y="{px(y)}" text-anchor="{anchor}"'
-    return f'<text class="{css}" {place}>{escape(says)}</text>'
-
-
-def line(css: str, start: tuple[Number, Number], end: tuple[Number, Number]) -> str:
-    """A straight line."""
-    return (
-        f'<line class="{css}" x1="{px(start[0])}" y1="{px(start[1])}" '
-        f'x2="{px(end[0])}" y2="{px(end[1])}"/>'
-    )
-
-
-def mark(style: int, x: Number, y: Number, says: str = "") -> str:
-    """The mark of a line or group, which tells what it stands for when pointed at."""
-    title = f"<title>{escape(says)}</title>" if says else ""
-    return (
-        f'<path class="mark c{style % STYLES}" transform="translate({px(x)} {px(y)})" '
-        f'd="{MARKS[style % STYLES]}">{title}</path>'
-    )
-
-
-def drawing(css: str, size: tuple[Number, Number], caption: str, parts: Iterable[str]) -> Markup:
-    """The whole drawing; its parts are numbers and escaped names only."""
-    width, height = (math.ceil(float(side)) for side in size)
-    return Markup(  # noqa: S704  numbers and escaped names only
-        f'<svg class="{css}" role="img" aria-label="{escape(caption)}" '
-        f'viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
-    )
-
-
-def swatch(style: int, *, filled: bool = False) -> Markup:
-    """A line's mark, or a group's filling, for a key."""
-    if filled:
-        inside = f'<rect class="f{style % STYLES}" x="1" y="1" width="14" height="12"/>'
-    else:
-        inside = mark(style, 8, 7)
-    return Markup(  # noqa: S704
-        f'<svg class="swatch" aria-hidden="true" width="16" height="14">{inside}</svg>'
-    )
-
-
 @dataclass(frozen=True)
 class Scale:
     """Numbers from ``low`` to ``high``, with round ones to label."""
@@ -112,6 +55,10 @@ class Scale:
         """How far along a value lies, 0 to 1."""
         inside = min(max(float(value), self.low), self.high)
         return (inside - self.low) / (self.high - self.low)
+
+    def between(self, start: float, end: float) -> Callable[[Number], float]:
+        """Where values lie on a drawing, from one coordinate to another."""
+        return lambda value: start + (end - start) * self.share(value)
 
 
 def round_scale(
@@ -135,9 +82,9 @@ def round_scale(
     return Scale(low, high, tuple(t for t in ticks if low - 1e-9 <= t <= high + 1e-9))
 
 
-def _round_step(about: float) -> float:
-    size = 10.0 ** math.floor(math.log10(about))
-    return next(size * by for by in (1, 2, 2.5, 5, 10) if size * by >= about * (1 - 1e-9))
+def _round_step(least: float) -> float:
+    size = 10.0 ** math.floor(math.log10(least))
+    return next(size * by for by in (1, 2, 2.5, 5, 10) if size * by >= least * (1 - 1e-9))
 
 
 @dataclass(frozen=True)
@@ -154,11 +101,11 @@ class PlotFrame:
         """The height of a value."""
         return self.base - (self.base - self.top) * self.up.share(value)
 
-    def rules(self, said: Callable[[float], str]) -> str:
+    def rules(self, label: Callable[[float], str]) -> str:
         """A faint line and a label for each round value."""
         return "".join(
             line("grid", (self.left, self.y(t)), (self.right, self.y(t)))
-            + text(said(t), self.left - 6, self.y(t) + 4, "end")
+            + text(label(t), self.left - 6, self.y(t) + 4, "end")
             for t in self.up.ticks
         )
 
@@ -168,3 +115,17 @@ def tick_text(value: float, bounds: tuple[float, float]) -> str:
     if bounds == (0.0, 1.0):
         return f"{round(100 * value, 6):g} %"
     return f"{round(value, 8) + 0.0:g}".replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts in equal bins: what the drawing, the page's figure and the paper's one show."""
+
+    edges: Float[np.ndarray, " edges"]
+    counts: Int[np.ndarray, " bins"]
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, " n"], bounds: tuple[float, float]) -> "Histogram":
+        """Of the values that are defined."""
+        edges = np.linspace(*bounds, BINS + 1)
+        return cls(edges, np.histogram(values[~np.isnan(values)], edges)[0])

@@ -38,15 +38,15 @@ def vega() -> Vega | None:
     if find_spec("vl_convert") is None:
         return None
     specs = {"histogram": histogram_spec(), "scatter": scatter_spec()}
-    drawn_from = sha256(json.dumps(specs, sort_keys=True).encode()).hexdigest()[:16]
-    name = f"vega-{version('vl-convert-python')}-{drawn_from}.json"
-    content = json.loads(kept_text(name, lambda: json.dumps(_made(specs))))
+    digest = sha256(json.dumps(specs, sort_keys=True).encode()).hexdigest()[:16]
+    name = f"vega-{version('vl-convert-python')}-{digest}.json"
+    content = json.loads(kept_text(name, lambda: json.dumps(_bundle(specs))))
     if "</script" in content["script"].lower() or "<!--" in content["script"]:
         return None  # it would end the script early
     return Vega(content["script"], content["figures"])
 
 
-def _made(specs: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _bundle(specs: dict[str, dict[str, Any]]) -> dict[str, Any]:
     import vl_convert  # noqa: PLC0415  an extra
 
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

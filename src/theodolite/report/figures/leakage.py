@@ -6,20 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from theodolite.report.svg import (
-    STYLES,
-    Number,
+from theodolite.report.figures.scales import (
     Scale,
-    drawing,
-    line,
     on_two_lines,
-    px,
     round_scale,
     squeezed,
-    text,
     tick_text,
+)
+from theodolite.report.figures.svg import (
+    STYLES,
+    Number,
+    box,
+    drawing,
+    line,
+    outline,
+    points,
+    px,
+    text,
 )
 
 REST = -1
@@ -83,10 +88,7 @@ def heights(tallest: int, *, logarithmic: bool) -> Heights:
 def activations(groups: Sequence[BinCounts], bins: Bins, tall: Heights, caption: str) -> Markup:
     """A concept's values: samples with it upwards, without it downwards, fewer in front of more."""
     left, right, middle = 40.0, 258.0, 20 + REACH
-
-    def x(value: float) -> float:
-        return left + (right - left) * bins.scale.share(value)
-
+    x = bins.scale.between(left, right)
     parts = []
     for mark in tall.marks:
         for y in (middle - tall.of(mark), middle + tall.of(mark)):
@@ -99,26 +101,16 @@ def activations(groups: Sequence[BinCounts], bins: Bins, tall: Heights, caption:
             own = [(int((g.there if up else g.not_there)[i]), g) for g in groups]
             for count, group in sorted(own, key=lambda pair: -pair[0]):
                 if count:
-                    says = f"{group.name}, {side}, {between}: {count:,}"
+                    title = f"{group.name}, {side}, {between}: {count:,}"
                     height = max(tall.of(count), 0.6)
                     y = middle - height if up else middle
-                    parts.append(_box(filling(group.style), (at[0], y), (at[1], height), says))
+                    parts.append(box(filling(group.style), (at[0], y), (at[1], height), title))
     parts.append(line("axis strong", (left, middle), (right, middle)))
     for t in bins.scale.ticks:
         parts.append(text(tick_text(t, (0, 2)), x(t), middle + REACH + 19))
     parts.append(text("concept there", left, 12, "start"))
     parts.append(text("concept not there", left, middle + REACH + 37, "start"))
     return drawing("panel", (270, 206), caption, parts)
-
-
-def _box(
-    css: str, place: tuple[Number, Number], size: tuple[Number, Number], says: str = ""
-) -> str:
-    title = f"<title>{escape(says)}</title>" if says else ""
-    return (
-        f'<rect class="{css}" x="{px(place[0])}" y="{px(place[1])}" '
-        f'width="{px(size[0])}" height="{px(size[1])}">{title}</rect>'
-    )
 
 
 @dataclass(frozen=True)
@@ -138,22 +130,19 @@ def concept_bars(
     """A bar per concept and model from zero, its interval across its end."""
     left, right, top = 156.0, 344.0, 8.0
     thick = 13.0 if len(models) == 1 else 9.0
-    said = [on_two_lines(name, NAME) for name in names]
-    row = max(thick * len(models) + 7.0, 29.0 if any(len(one) > 1 for one in said) else 0.0)
+    labels = [on_two_lines(name, NAME) for name in names]
+    row = max(thick * len(models) + 7.0, 29.0 if any(len(label) > 1 for label in labels) else 0.0)
     scale = round_scale(np.concatenate([np.r_[m.values, m.high] for m in models]), bounds)
     base = top + row * len(names)
-
-    def x(value: float) -> float:
-        return left + (right - left) * scale.share(value)
-
+    x = scale.between(left, right)
     parts = []
     for t in scale.ticks:
         parts.append(line("grid", (x(t), top), (x(t), base)))
         parts.append(text(tick_text(t, bounds), x(t), base + 16))
     for i, name in enumerate(names):
         y = top + i * row
-        first = y + row / 2 + 4 - 6.5 * (len(said[i]) - 1)
-        for number, part in enumerate(said[i]):
+        first = y + row / 2 + 4 - 6.5 * (len(labels[i]) - 1)
+        for number, part in enumerate(labels[i]):
             parts.append(text(part, left - 8, first + 13 * number, "end"))
         upper = y + (row - thick * len(models)) / 2
         for number, model in enumerate(models):
@@ -162,17 +151,17 @@ def concept_bars(
 
 
 def _bar(
-    model: Bars, i: int, name: str, x: Callable[[float], float], at: tuple[float, float]
+    model: Bars, i: int, name: str, x: Callable[[Number], float], at: tuple[float, float]
 ) -> str:
     value, low, high = (float(part[i]) for part in (model.values, model.low, model.high))
     zero, (y, thick) = x(0.0), at
     if math.isnan(value):
         return text("undefined", zero + 4, y + thick - 2, "start", "label end")
-    says = f"{name}, {model.name}: {value:.3f}"
+    title = f"{name}, {model.name}: {value:.3f}"
     if not math.isnan(low):
-        says += f" [{low:.3f}, {high:.3f}]"
+        title += f" [{low:.3f}, {high:.3f}]"
     start, end = min(zero, x(value)), max(zero, x(value))
-    bar = _box(filling(model.style), (start, y), (max(end - start, 0.8), thick - 2), says)
+    bar = box(filling(model.style), (start, y), (max(end - start, 0.8), thick - 2), title)
     if math.isnan(low):
         return bar
     middle = y + (thick - 2) / 2
@@ -198,22 +187,19 @@ def triangle(
     for i in range(k):
         for j in range(i):
             value = float(square[i, j])
-            says = (
-                f"{names[i]} × {names[j]}: {'undefined' if math.isnan(value) else f'{value:.3f}'}"
-            )
-            at = f'x="{px(j * size)}" y="{px(i * size)}" width="{px(size)}" height="{px(size)}"'
+            number = "undefined" if math.isnan(value) else f"{value:.3f}"
+            title = f"{names[i]} × {names[j]}: {number}"
+            corner, side = (j * size, i * size), (size, size)
             share = 0.0 if math.isnan(value) else min(value / high, 1.0)
-            parts.append(
-                f'<rect class="cell" {at}/><rect class="heat" {at} fill-opacity="{share:.2f}">'
-                f"<title>{escape(says)}</title></rect>"
-            )
+            parts.append(box("cell", corner, side))
+            parts.append(box("heat", corner, side, title, opacity=f"{share:.2f}"))
             if size >= 42:
                 css = "label end over" if share > 0.65 else "label end strong"
-                said = "–" if math.isnan(value) else tick_text(round(value, 3), bounds)
-                parts.append(text(said, (j + 0.5) * size, (i + 0.5) * size + 4, css=css))
-        said = squeezed(names[i], int((width - i * size - 5) / 6.9))
+                label = "–" if math.isnan(value) else tick_text(round(value, 3), bounds)
+                parts.append(text(label, (j + 0.5) * size, (i + 0.5) * size + 4, css=css))
+        label = squeezed(names[i], int((width - i * size - 5) / 6.9))
         css = "label end" if size < 15 else "label"
-        parts.append(text(said, i * size + 5, (i + 0.5) * size + 4, "start", css))
+        parts.append(text(label, i * size + 5, (i + 0.5) * size + 4, "start", css))
     return drawing("triangle", (width, k * size + 2), caption, parts)
 
 
@@ -233,9 +219,9 @@ def _small_triangle(
                     f"M{px(a * size)} {px(i * size)}{wide}"
                 )
     edge = f"M0 {px(size)}L0 {px(k * size)}L{px((k - 1) * size)} {px(k * size)}z"
-    parts = [f'<path class="cell" d="{edge}"/>']
+    parts = [outline("cell", edge)]
     for shade, squares in sorted(paths.items()):
-        parts.append(f'<path class="heat" fill-opacity="{shade / 8:.3f}" d="{"".join(squares)}"/>')
+        parts.append(outline("heat", "".join(squares), opacity=f"{shade / 8:.3f}"))
     return drawing("triangle", (k * size + 2, k * size + 2), caption, parts)
 
 
@@ -243,33 +229,28 @@ def shades(high: float, bounds: tuple[float, float]) -> Markup:
     """The legend of a triangle."""
     parts = []
     for i in range(5):
-        at = f'x="{1 + i * 26}" y="1" width="26" height="12"'
-        parts.append(f'<rect class="cell" {at}/>')
-        parts.append(f'<rect class="heat" {at} fill-opacity="{i / 4}"/>')
+        parts.append(box("cell", (1 + i * 26, 1), (26, 12)))
+        parts.append(box("heat", (1 + i * 26, 1), (26, 12), opacity=f"{i / 4}"))
     parts.append(text("0", 1, 27, "start"))
     parts.append(text(tick_text(high, bounds), 131, 27, "end"))
-    return Markup(  # noqa: S704  numbers only
-        f'<svg class="legend" role="img" aria-label="from 0 to {tick_text(high, bounds)}" '
-        f'width="134" height="32">{"".join(parts)}</svg>'
-    )
+    caption = f"from 0 to {tick_text(high, bounds)}"
+    return drawing("legend", (134, 32), caption, parts, fixed=True)
 
 
 def cloud(
-    points: Float[np.ndarray, "samples 2"], styles: Int[np.ndarray, " samples"], caption: str
+    places: Float[np.ndarray, "samples 2"], styles: Int[np.ndarray, " samples"], caption: str
 ) -> Markup:
     """Samples in a plane, a shape and colour per group; in turn, so that none hides another."""
-    low, high = points.min(axis=0), points.max(axis=0)
+    low, high = places.min(axis=0), places.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
-    places = 8 + (points - low) / span * np.array([284.0, 204.0])
-    places[:, 1] = 220 - places[:, 1]
-    parts = ['<rect class="cell" x="0.5" y="0.5" width="299" height="219"/>']
+    spots = 8 + (places - low) / span * np.array([284.0, 204.0])
+    spots[:, 1] = 220 - spots[:, 1]
+    parts = [box("cell", (0.5, 0.5), (299, 219))]
     for batch in range(BATCHES):
         for style in sorted(set(styles.tolist())):
-            own = np.flatnonzero(styles == style)[batch::BATCHES]
-            if len(own):
-                shape = MARK[0 if style == REST else style % len(MARK)]
-                d = "".join(f"M{px(a)} {px(b)}{shape}" for a, b in places[own])
-                css = "rest" if style == REST else f"c{style % STYLES}"
-                dots = " dots" if shape == MARK[0] else ""
-                parts.append(f'<path class="points {css}{dots}" d="{d}"/>')
+            shape = MARK[0 if style == REST else style % len(MARK)]
+            css = "rest" if style == REST else f"c{style % STYLES}"
+            dots = " dots" if shape == MARK[0] else ""
+            rows = np.flatnonzero(styles == style)[batch::BATCHES]
+            parts.append(points(f"points {css}{dots}", spots[rows], shape))
     return drawing("panel", (300, 220), caption, parts)
