@@ -12,17 +12,17 @@ from pydantic import Field, ValidationError, model_validator
 from theodolite.errors import EvidenceError
 from theodolite.io.text import read_json, read_yaml, write_json
 from theodolite.study import wording
-from theodolite.study_material.material import Record
+from theodolite.study_material.material import StrictRecord
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
-Said = TypeVar("Said", bound=Record)
+Said = TypeVar("Said", bound=StrictRecord)
 STUDY = "study.yaml"
 FROZEN = "study.frozen.json"
 QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 
 
-class Question(Record):
+class Question(StrictRecord):
     """A statement that is rated from 1 to 5."""
 
     text: Line
@@ -32,7 +32,7 @@ class Question(Record):
     """What 5 means."""
 
 
-class Ranking(Record):
+class Ranking(StrictRecord):
     """Things that are put in order after the study."""
 
     text: Line
@@ -43,7 +43,7 @@ def _filled(kind: type[Said], words: Mapping[str, Any]) -> dict[str, Said]:
     return {name: kind.model_validate(given) for name, given in words.items()}
 
 
-class Training(Record):
+class Training(StrictRecord):
     """Practice before the study. Without practice items in the material there is none."""
 
     pass_mark: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -52,7 +52,7 @@ class Training(Record):
     """How often the practice may be taken."""
 
 
-class Checks(Record):
+class Checks(StrictRecord):
     """Hidden items with one right answer, from the material's gold instances."""
 
     every: Annotated[int, Field(ge=2, le=1000)] = 7
@@ -63,7 +63,7 @@ class Checks(Record):
     """What a sign leads to; votes already given stay."""
 
 
-class Codes(Record):
+class Codes(StrictRecord):
     """What a platform is told at the end. Made at random by `study init`."""
 
     finished: Line | None = None
@@ -71,7 +71,7 @@ class Codes(Record):
     screened_out: Line | None = None
 
 
-class Access(Record):
+class Access(StrictRecord):
     """How people come in."""
 
     kind: Literal["link", "invite", "prolific", "mturk"] = "link"
@@ -82,7 +82,7 @@ class Access(Record):
     codes: Codes = Codes()
 
 
-class Protocol(Record):
+class Protocol(StrictRecord):
     """A study. Frozen when it opens: its digest stands in the export."""
 
     slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,60}$")]

@@ -29,13 +29,13 @@ PictureFile: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.(png|jpg|
 Kind: TypeAlias = Literal["real", "training", "gold"]
 
 
-class Record(BaseModel):
+class StrictRecord(BaseModel):
     """Read strictly: nothing that is not asked for."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Box(Record):
+class Box(StrictRecord):
     """A rectangle in pixels of the picture, from the upper left corner."""
 
     x: Annotated[float, Field(ge=0)]
@@ -44,7 +44,7 @@ class Box(Record):
     height: Annotated[float, Field(gt=0)]
 
 
-class Explained(Record):
+class Explained(StrictRecord):
     """A picture, the class predicted for it, and the explanation: a map of colours or concepts."""
 
     picture: PictureFile
@@ -60,7 +60,7 @@ class Explained(Record):
         return self
 
 
-class Check(Record):
+class Check(StrictRecord):
     """What is right beyond doubt, of a practice item or a hidden check.
 
     Never an opinion: a rating that the item itself asks for, a pair that is the same, an object
@@ -78,7 +78,7 @@ class Check(Record):
     """Said after a practice item, right or wrong: why."""
 
 
-class Instance(Record):
+class Instance(StrictRecord):
     """One explanation that people are asked about."""
 
     key: Name
@@ -105,7 +105,7 @@ class Instance(Record):
         return [f for p in parts if p for f in (p.picture, p.map) if f]
 
 
-class Material(Record):
+class Material(StrictRecord):
     """All that a study shows."""
 
     version: Literal[1] = 1

@@ -96,10 +96,10 @@ def points(css: str, places: Iterable[Spot], shape: str) -> str:
 
 def mark(style: int, x: Number, y: Number, title: str = "") -> str:
     """The mark of a line or group, which tells what it stands for when pointed at."""
-    shown = f"<title>{escape(title)}</title>" if title else ""
+    tooltip = f"<title>{escape(title)}</title>" if title else ""
     return (
         f'<path class="mark c{style % STYLES}" transform="translate({px(x)} {px(y)})" '
-        f'd="{MARKS[style % STYLES]}">{shown}</path>'
+        f'd="{MARKS[style % STYLES]}">{tooltip}</path>'
     )
 
 
