@@ -16,6 +16,8 @@ NEEDED = (
     "theodolite/report/templates/report.html.j2",
     "theodolite/report/templates/report.css",
     "theodolite/metrics/references.bib",
+    "theodolite/study/demo_scenes/scenes.json",
+    "theodolite/study/demo_scenes/windmill_parts.png",
     "theodolite/study/web/templates",
     "theodolite/study/web/static",
     "theodolite/py.typed",

@@ -65,10 +65,12 @@ def checks(*, background: bool) -> list[Step]:
 def tests(name: str, cpu: int, names: Iterable[str], home: Path) -> Step:
     """Tests and doctests of some rooms in one process, which writes down what each took."""
     folders = [Path(base) / name for name in names for base in ("tests", "src/theodolite")]
+    if "public" in names:  # doctests of the modules that lie in no room
+        folders += [path.relative_to(ROOT) for path in (ROOT / "src" / "theodolite").glob("*.py")]
     without = [f"-pno:{plugin}" for plugin in UNUSED]
     return Step(
         f"tests of {name}",
-        ("pytest", "-q", *without, *(str(path) for path in folders if (ROOT / path).is_dir())),
+        ("pytest", "-q", *without, *(str(path) for path in folders if (ROOT / path).exists())),
         cpu,
         ("environment", "servers"),
         environment={"THEODOLITE_TEST_TIMES": str(home / "times.jsonl")},
@@ -109,6 +111,7 @@ def quick_steps(home: Path, names: list[str]) -> list[Step]:
         Step("servers", (".ci/servers.sh",), 3000),
         Step("environment", (sys.executable, ".ci/environment.py", str(home)), 3000),
         *checks(background=False),
+        Step("house", ("pytest", "-q", "tests/public/test_house.py"), 500, ("environment",)),
         tests("laws", 180, ["laws"], home),
         *(tests(name, 100, [name], home) for name in names),
     ]

@@ -149,6 +149,9 @@ MOVED = {
         "clean findings"
     ),
     ("report", "report"): "chapters=contents",
+    ("report", "report.figures"): (
+        "vega lines leakage_figures=leakage compare_runs_figures=strips paper_figures=paper"
+    ),
     ("report", "report.explorer"): (
         "explorer=page explorer_pictures=pictures explorer_tables=tables packed_table"
     ),
@@ -174,9 +177,46 @@ SPLIT = {
     "contracts.score": ("results", "questions"),
     "execution.verdict": ("verdicts.rules", "results", "questions"),
     "models.towers": ("models.image_text.towers", "models.image_text.loading"),
+    "report.svg": ("report.figures.svg", "report.figures.scales"),
+    "report.faithfulness_figures": ("report.figures.faithfulness", "report.figures.bars"),
     "models.classifiers": ("models.classifiers", "models.classifier"),
 }
 """Modules whose names are in several modules now."""
+
+RENAMED = (
+    "Aligned=AlignedSamples Alone=SerialWorkers Answered=VerdictPair "
+    "Answers=SurrogateOutputs/ModelOutputs/NetworkOutputs Asked=MetricRun "
+    "Audit=AuditAnswers Audited=AuditResult Auditing=AuditArguments Baseline=NullModel "
+    "Cell=ConflictCell Check=LedgerCheck Column=ScoreColumn/VoteColumn "
+    "Compared=ComparedModel CorrelationRow=CorrelationRecord Counted=ConflictCount "
+    "Counting=StateJob Crew=WorkerPool Described=ArrayDescription/ExplanationFeatures "
+    "Difference=GroupDifference Differs=RunDifference Dissected=DissectionResult "
+    "Drawn=Subsample/ResamplingSource Entry=Metric Explained=UnitFormula "
+    "Failed=FailedPiece Finished=FinishedRun Formula=LatexFormula "
+    "Found=DiscoveredConcepts/SearchResult Frame=PlotFrame Given=EvidenceSource "
+    "Group=PassGroup/BinCounts Held=InMemoryShards HeldPiece=InMemoryPiece "
+    "Judged=GateCheck/JudgedItems/MeasureOrder KeptRun=SourceRun "
+    "Labelled=LabelledFeatures Lacking=MissingScoreLike LeftOut=ExcludedModel "
+    "Line=ComparisonRow/PlotLine Loaded=LoadedNetwork Made=Produced "
+    "Missing=MissingEvidence Network=SavedNetwork/NetworkArguments Parting=SplitSettings "
+    "Pictures=PictureTower/PictureFiles Piece=SaliencyPiece Probed=ProbedPictures "
+    "Rated=RatedExplanations Request=MetricRequest Said=ConceptValues "
+    "Searched=FormulaSearch Seen=TwinPicture Shaking=StabilitySettings "
+    "Shown=ShownExplanation/ItemPictures/ReportModel Spoken=BottleneckOutput "
+    "Standing=LeaderboardRow Stored=StoredShards Studied=StudyFolder "
+    "Trained=TrainedBottleneck Training=TrainingSettings Tuned=TuningResult "
+    "Unanswered=MissingScore Units=UnitMasks Unrated=UnratedExplanations "
+    "Wanted=PassItem/TwinSettings Work=PostHocInputs Workshop=WorkContext "
+    "entry=find_metric"
+)
+"""Old and new names of classes and functions; where several had one name, all of them."""
+
+
+@cache
+def renamed() -> dict[str, tuple[str, ...]]:
+    """The new names of each old one."""
+    pairs = (pair.split("=") for pair in RENAMED.split())
+    return {old: tuple(new.split("/")) for old, new in pairs}
 
 
 @cache
@@ -201,10 +241,11 @@ class MovedModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
-            for place in self._places:
-                module = importlib.import_module(f"theodolite.{place}")
-                if hasattr(module, name):
-                    return getattr(module, name)
+            modules = [importlib.import_module(f"theodolite.{place}") for place in self._places]
+            for now in (name, *renamed().get(name, ())):
+                for module in modules:
+                    if hasattr(module, now):
+                        return getattr(module, now)
         message = f"module {self.__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
 

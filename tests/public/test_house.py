@@ -34,7 +34,7 @@ NOT_NAMES = frozenset(
 NOT_FUNCTIONS = frozenset(
     ["_plain", "_said", "_about", "_found", "_drawn", "_named", "_made", "_kept"]
 )
-FILE_KEYS = ("Record", "BaseModel", "Named", "Spec", "File")
+FILE_KEYS = ("Record", "BaseModel", "Named", "Spec", "File", "Strict")
 """Bases of classes whose fields are keys of files: those keep the names of their format."""
 PUBLIC_FIELDS = {
     ("Produced", "about"), ("ComparedModel", "about"), ("Work", "about"), ("Work", "kept"),

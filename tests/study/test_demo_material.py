@@ -1,5 +1,7 @@
 """The study to try: from nothing, and such that it can be known what is right."""
 
+import os
+import shutil
 import subprocess
 import sys
 from itertools import islice
@@ -9,7 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.study._demo_scenes import SCENES, scene
+from theodolite.errors import RefusedInput
+from theodolite.study import _demo_scenes
+from theodolite.study._demo_scenes import FOLDER, Scene, scenes
 from theodolite.study.demo_material import MAPS, TECHNIQUES, _items, demo_material
 from theodolite.study_material.explained_pictures import Looks, material_from_arrays
 from theodolite.study_material.material import Material, picture_path, read_material
@@ -59,8 +63,7 @@ def test_checks_have_pictures_of_their_own_and_facts(made: tuple[Path, Material]
 def test_the_frame_holds_the_object(made: tuple[Path, Material]) -> None:
     one = next(i for i in made[1].instances if i.check and i.check.box)
     label = one.picture_key.removesuffix(" 2")
-    mask = sum(scene(label, seed=1).parts.values()) > 0.5
-    down, across = np.nonzero(mask)
+    down, across = np.nonzero(scenes(seed=1)[label].object_pixels)
     box = one.check.box
     assert (box.x, box.y) == (across.min(), down.min())
     assert (box.x + box.width, box.y + box.height) == (across.max() + 1, down.max() + 1)
@@ -69,8 +72,8 @@ def test_the_frame_holds_the_object(made: tuple[Path, Material]) -> None:
 def test_maps_are_as_planted(made: tuple[Path, Material]) -> None:
     """How much of what is red lies on the object: much, little, as much as anywhere."""
     folder, material = made
-    for label in SCENES:
-        inside = sum(scene(label, seed=0).parts.values()) > 0.5
+    for label, scene in scenes(seed=0).items():
+        inside = scene.object_pixels
         share = {}
         for one in material.of("real"):
             if one.picture_key == f"{label} 1" and one.technique in MAPS:
@@ -83,17 +86,68 @@ def test_maps_are_as_planted(made: tuple[Path, Material]) -> None:
 
 
 def test_scenes_are_unlike_and_move_with_the_seed() -> None:
-    drawn = {label: scene(label, seed=0) for label in SCENES}
-    assert len(drawn) == 12
-    for label, one in drawn.items():
-        area = (sum(one.parts.values()) > 0.5).mean()
-        assert 0.03 < area < 0.4, label
-        assert len(one.parts) >= 3 and one.beside, label
+    first = scenes(seed=0)
+    assert len(first) == 12
+    for label, scene in first.items():
+        assert 0.03 < scene.object_pixels.mean() < 0.4, label
+        assert len(scene.parts) >= 3 and scene.beside, label
+        covered = sum(scene.parts.values())
+        assert covered.mean() == pytest.approx(scene.object_pixels.mean()), label
         # a pixel belongs to one part
-        assert (sum(one.parts.values()) + sum(one.beside.values())).max() < 1.5, label
-    assert len({one.picture.tobytes() for one in drawn.values()}) == 12
-    assert scene("house", seed=0).picture.tobytes() == drawn["house"].picture.tobytes()
-    assert scene("house", seed=1).picture.tobytes() != drawn["house"].picture.tobytes()
+        assert (covered + sum(scene.beside.values())).max() <= 1 + 1e-9, label
+    contents = [scene.picture.tobytes() for scene in first.values()]
+    assert [scene.picture.tobytes() for scene in scenes(seed=0).values()] == contents
+    assert len({*contents, *(scene.picture.tobytes() for scene in scenes(seed=2).values())}) == 24
+
+
+def framed(scene: Scene) -> np.ndarray:
+    """The object's pixels within its frame."""
+    mask = scene.object_pixels
+    return mask[mask.any(axis=1)][:, mask.any(axis=0)]
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_no_window_cuts_an_object_and_odd_seeds_mirror(seed: int) -> None:
+    first = scenes(seed=0)
+    for label, scene in scenes(seed=seed).items():
+        if label != "lighthouse":  # its beam leaves the picture
+            turned = framed(scene)[:, :: -1 if seed % 2 else 1]
+            np.testing.assert_array_equal(turned, framed(first[label]), label)
+
+
+def small(folder: Path) -> None:
+    Image.new("RGB", (8, 8)).save(folder / "fish.png")
+
+
+BROKEN = {
+    "no picture": (lambda f: (f / "fish.png").unlink(), "'fish.png': got nothing there"),
+    "no parts": (lambda f: (f / "fish_parts.png").unlink(), "'fish_parts.png': got nothing there"),
+    "cut off": (lambda f: os.truncate(f / "fish.png", 900), "'fish.png'.*does not decode"),
+    "too small": (small, r"'fish': got \(8, 8\) and"),
+    "parts of another": (
+        lambda f: shutil.copy(f / "rocket_parts.png", f / "car_parts.png"), "'car': got other greys"
+    ),
+    "no names": (lambda f: (f / "scenes.json").unlink(), "'scenes.json': got nothing there"),
+    "names cut off": (lambda f: os.truncate(f / "scenes.json", 90), "scenes.json"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_scene_is_named(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil, words = BROKEN[kind]
+    folder = shutil.copytree(FOLDER, tmp_path / "scenes")
+    monkeypatch.setattr(_demo_scenes, "FOLDER", folder)
+    spoil(folder)
+    with pytest.raises(RefusedInput, match=words):
+        demo_material(tmp_path / "study", seed=0)
+
+
+def test_the_files_are_few_and_small() -> None:
+    files = list(FOLDER.iterdir())
+    assert len(files) == 1 + 2 * 12
+    assert sum(path.stat().st_size for path in files) < 200_000
 
 
 def test_the_same_seed_gives_the_same_records(made: tuple[Path, Material], tmp_path: Path) -> None:

@@ -34,9 +34,8 @@ def folder(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptData
         )
     names = [name for name in rows[0] if name not in OWN_COLUMNS]
     if "picture" not in rows[0] or "class" not in rows[0] or not names:
-        raise EvidenceError(
-            "samples.csv", f"columns {list(rows[0])}", "picture, class and a column per concept"
-        )
+        needed = "picture, class and a column per concept"
+        raise EvidenceError("samples.csv", f"columns {list(rows[0])}", needed)
     pictures = [row["picture"] for row in rows]
     if len(set(pictures)) < len(pictures):
         raise EvidenceError("samples.csv", "a picture twice", "one row per picture")
@@ -47,8 +46,7 @@ def folder(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptData
     is_test = _split(rows, labels, test_share, seed)
     part_names, part_of = _parts(root, names)
     places = {name: _table(root, name) for name in ("points", "boxes", "masks")}
-    where = {picture: i for i, picture in enumerate(pictures)}
-    reader = _Places(where, part_names)
+    reader = _Places({picture: i for i, picture in enumerate(pictures)}, part_names)
     groups = [row.get("group", "") for row in rows]
     return ConceptData(
         name=root.name,

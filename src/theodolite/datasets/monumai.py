@@ -60,8 +60,7 @@ def monumai(root: Path, *, test_share: float = 0.3, seed: int = 0) -> ConceptDat
             filled[i, j] += 1
     presence = counts > 0
     is_test = split_rows(labels, test_share, seed)
-    train = ~is_test
-    shares = [presence[train & (labels == s)].mean(axis=0) for s in range(len(styles))]
+    shares = [presence[~is_test & (labels == s)].mean(axis=0) for s in range(len(styles))]
     return ConceptData(
         name="MonuMAI",
         folder=images,

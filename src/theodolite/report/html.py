@@ -36,6 +36,7 @@ def write_report(folder: Path) -> Path:
     models = compared_models(folder)
     verdicts = verdicts_of(spec, scores, unanswered)
     example_cards = examples(folder, made_record.examples, spec.seeds[0])
+    needs = [(u.metric, u.needs) for u in unanswered]
     explorer = explorer_chapter(folder, made_record, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts),
@@ -55,9 +56,7 @@ def write_report(folder: Path) -> Path:
         "findings": findings(folder),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
-        "distrust": distrust(
-            spec, made_record, verdicts, [(u.metric, u.needs) for u in unanswered]
-        ),
+        "distrust": distrust(spec, made_record, verdicts, needs),
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
         "version": record.packages.get("theodolite", ""),

@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image, ImageEnhance, ImageFilter
 
-from theodolite.study._demo_canvas import HEIGHT, WIDTH
-from theodolite.study._demo_scenes import SCENES, Scene, scene
+from theodolite.study._demo_scenes import CELL, HEIGHT, WIDTH, Scene, scenes
 from theodolite.study_material.checks import PRACTICE, frame_of, planned_checks
 from theodolite.study_material.explained_pictures import Answer, Item, Looks, material_from_arrays
 from theodolite.study_material.material import Material
@@ -27,8 +26,8 @@ MIXED = 0.68
 def demo_material(folder: Path, *, seed: int = 0) -> Material:
     """Twelve drawn pictures, three maps and a list of concepts for each, practice and checks.
 
-    No data and no network are needed: the scenes know where their parts are. The same seed gives
-    the same bytes.
+    No data and no network are needed: of the scenes it is known where their parts are. The same
+    seed gives the same bytes.
     """
     origin = {"made by": "theodolite study demo", "seed": f"{seed}"}
     looks = Looks(photographs=False, longest=max(WIDTH, HEIGHT))
@@ -36,22 +35,22 @@ def demo_material(folder: Path, *, seed: int = 0) -> Material:
 
 
 def _items(seed: int) -> Iterator[Item]:
-    labels = list(SCENES)
-    first = {label: scene(label, seed=2 * seed) for label in labels}
+    first = scenes(seed=2 * seed)
+    labels = list(first)
     for number, label in enumerate(labels):
         trio = _trio(first[label], first[labels[(number + 5) % len(labels)]], seed + number)
         for technique in TECHNIQUES:
             yield _item(f"{label} 1", technique, trio, seed + number)
-    # practice must not show the pictures of the study: the same scenes, drawn once more
-    again = {label: scene(label, seed=2 * seed + 1) for label in labels}
-    spare = [again[label] for label in labels[::2]]
-    frames = [frame_of(_whole(one) > 0.5, one.label) for one in spare]
+    # practice must not show the pictures of the study: the same scenes, moved and mirrored
+    mirrored = scenes(seed=2 * seed + 1)
+    spare = [mirrored[label] for label in labels[::2]]
+    frames = [frame_of(scene.object_pixels, scene.label) for scene in spare]
     for number, check in enumerate(planned_checks(frames, hidden=HIDDEN, seed=seed)):
-        shown = spare[check.spare]
-        other = again[labels[(labels.index(shown.label) + 7) % len(labels)]]
-        trio = _trio(shown, other, seed + number)
+        scene = spare[check.spare]
+        other = mirrored[labels[(labels.index(scene.label) + 7) % len(labels)]]
+        trio = _trio(scene, other, seed + number)
         technique = TECHNIQUES[number % len(MAPS)]
-        yield check.make(_item(f"{shown.label} 2", technique, trio, seed + number))
+        yield check.make(_item(f"{scene.label} 2", technique, trio, seed + number))
     assert len(frames) >= PRACTICE + HIDDEN  # noqa: S101  so that each has a picture of its own
 
 
@@ -65,48 +64,48 @@ class _Trio:
     different: Image.Image
 
 
-def _trio(one: Scene, other: Scene, seed: int) -> _Trio:
+def _trio(scene: Scene, other: Scene, seed: int) -> _Trio:
     random = np.random.default_rng([seed, 3])
     change = random.integers(3)
     if change == 0:
-        same = ImageEnhance.Brightness(one.picture).enhance(0.78)
+        same = ImageEnhance.Brightness(scene.picture).enhance(0.78)
     elif change == 1:
-        same = one.picture.filter(ImageFilter.GaussianBlur(2.2))
+        same = scene.picture.filter(ImageFilter.GaussianBlur(2.2))
     else:
-        same = ImageEnhance.Color(one.picture).enhance(0.45)
-    return _Trio(one, other, same, Image.blend(one.picture, other.picture, MIXED))
+        same = ImageEnhance.Color(scene.picture).enhance(0.45)
+    return _Trio(scene, other, same, Image.blend(scene.picture, other.picture, MIXED))
 
 
 def _item(key: str, technique: str, trio: _Trio, seed: int) -> Item:
-    one, other = trio.scene, trio.other
     # what is right hardly moves with a picture that hardly moves; what is wrong jumps about
     again = 0 if technique in STEADY else 1
 
-    def answer(said: Scene, picture: Image.Image, draw: int, shake: float) -> Answer:
+    def answer(scene: Scene, picture: Image.Image, draw: int, shake: float) -> Answer:
         random = np.random.default_rng([seed, 4, TECHNIQUES.index(technique), draw])
-        weights = {part: float(random.uniform(0.4, 1.0)) + shake for part in said.parts}
-        plain = Answer(picture=picture, predicted=said.label)
+        weights = {part: float(random.uniform(0.4, 1.0)) + shake for part in scene.parts}
+        plain = Answer(picture=picture, predicted=scene.label)
         if technique == "concepts":
-            against = {part: float(random.uniform(-0.3, 0.2)) for part in said.beside}
-            told = {name: round(value, 3) for name, value in (weights | against).items()}
-            return replace(plain, concepts=told)
-        return replace(plain, map=_map(technique, said, weights, random))
+            against = {part: float(random.uniform(-0.3, 0.2)) for part in scene.beside}
+            concepts = {name: round(value, 3) for name, value in (weights | against).items()}
+            return replace(plain, concepts=concepts)
+        return replace(plain, map=_map(technique, scene, weights, random))
 
     return Item(
         picture_key=key,
         technique=technique,
-        shown=answer(one, one.picture, 0, 0.0),
-        same=answer(one, trio.same, again, 0.06),
-        different=answer(other, trio.different, 2, 0.0),
+        shown=answer(trio.scene, trio.scene.picture, 0, 0.0),
+        same=answer(trio.scene, trio.same, again, 0.06),
+        different=answer(trio.other, trio.different, 2, 0.0),
     )
 
 
 def _map(
-    technique: str, one: Scene, weights: Mapping[str, float], random: np.random.Generator
+    technique: str, scene: Scene, weights: Mapping[str, float], random: np.random.Generator
 ) -> Map:
-    whole, beside = _whole(one), next(iter(one.beside.values()))
+    whole = np.asarray(np.sum(list(scene.parts.values()), axis=0))
+    beside = next(iter(scene.beside.values()))
     if technique == "on the object":
-        weighed = np.sum([weights[part] * mask for part, mask in one.parts.items()], axis=0)
+        weighed = np.sum([weights[part] * mask for part, mask in scene.parts.items()], axis=0)
         return np.asarray(_blurred(weighed, 9) - 0.25 * _blurred(beside, 14))
     if technique == "beside the object":
         inside = _blurred(whole, 12)
@@ -115,18 +114,16 @@ def _map(
     return np.asarray(_hills(random) + 0.7 * _blurred(whole, 80))
 
 
-def _whole(one: Scene) -> Map:
-    return np.asarray(np.sum(list(one.parts.values()), axis=0))
-
-
 def _hills(random: np.random.Generator) -> Map:
     """Broad hills from 0 to 1."""
     coarse = Image.fromarray(random.random((4, 5), dtype=np.float32))
-    return np.asarray(coarse.resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC), np.float64)
+    return np.asarray(
+        coarse.resize((WIDTH // CELL, HEIGHT // CELL), Image.Resampling.BICUBIC), np.float64
+    )
 
 
 def _blurred(mask: Map, radius: float) -> Map:
-    """A soft mask, 1 where it is most."""
+    """A soft mask, 1 where it is most; the radius in pixels of the picture."""
     grey = Image.fromarray(np.rint(np.clip(mask, 0, 1) * 255).astype(np.uint8))
-    soft = np.asarray(grey.filter(ImageFilter.GaussianBlur(radius)), np.float64)
+    soft = np.asarray(grey.filter(ImageFilter.GaussianBlur(radius / CELL)), np.float64)
     return np.asarray(soft / (soft.max() or 1.0))

@@ -240,8 +240,7 @@ def _learned(
     predicted = np.asarray(evidence.predicted)
     if np.isnan(predicted).all():
         raise EvidenceError("test", "no explanation that was not learnt from", "at least one")
-    shares = np.nanpercentile(predicted, np.arange(101))
-    return LearnedScore(learnt.scorer, card, shares)
+    return LearnedScore(learnt.scorer, card, np.nanpercentile(predicted, np.arange(101)))
 
 
 def _held_out(score: "Score") -> dict[str, Any]:

@@ -36,8 +36,7 @@ def saliency_ratings(
         raise EvidenceError("part", f"{part!r}", f"one of {list(PARTS)}")
     path = confined(Path(root), f"responses_{part}.csv.gz")
     rows = list(read_csv(path, "table of ratings"))
-    missing = [name for name in NEEDED if not rows or name not in rows[0]]
-    if missing:
+    if missing := [name for name in NEEDED if not rows or name not in rows[0]]:
         raise RefusedInput(f"table {path.name!r}", f"no {missing}", "columns of that data set")
     votes: list[Vote] = []
     explanations: dict[str, ShownExplanation] = {}

@@ -105,6 +105,7 @@ class AcceptancePipeline:
         """The same, with the first score itself."""
         self._check()
         evidence = self._rating_evidence(data)
+        question = self.question or next(iter(data.questions))
         rated = RatedExplanations.of(evidence, self.aggregate, self.ties)
         features = self._features(data, evidence, context)
         split_settings = SplitSettings(self.apart, self.parts)
@@ -124,11 +125,7 @@ class AcceptancePipeline:
         scorer = fit_score(model, features, rated, split_settings.whole(rated, seed), seed)
         produced = Produced(
             evidence=first.evidence,
-            about={
-                **first.about,
-                "name": first.name,
-                "votes": votes_name(data, self.question or next(iter(data.questions))),
-            },
+            about={**first.about, "name": first.name, "votes": votes_name(data, question)},
             compared=[*others, *self._other_votes(data)],
             notes=(*data.notes, *self._notes(evidence, features), *self.notes),
             facts=self._facts(evidence, features, predictions_by_model[first.name][0]),
@@ -139,10 +136,9 @@ class AcceptancePipeline:
             },
         )
         with_predictions = replace(evidence, predicted=mean_known(predictions_by_model[first.name]))
-        name = self.question or next(iter(data.questions))
         takes = _takes(features.explanations.beside(model.blocks, self.rendering))
         return Learnt(
-            produced, scorer, model, features.labels, data.name, name, with_predictions, takes
+            produced, scorer, model, features.labels, data.name, question, with_predictions, takes
         )
 
     def first_only(self) -> "AcceptancePipeline":

@@ -56,9 +56,42 @@ class BottleneckPipeline:
         """Train every model for every seed, and ask each about the test samples."""
         forms = data.members if isinstance(data, BottleneckFamily) else {"complete": data}
         models = list(self._models(forms))
+        jobs = self._jobs(models, forms, context)
+        all_outputs = list(
+            with_progress(run_jobs(jobs, self.workers), "models", len(jobs), context)
+        )
+        n_seeds = len(context.seeds)
+        evidence = {
+            model.name: [
+                _bundles(forms[model.form], outputs, self.policies)
+                for outputs in all_outputs[at * n_seeds : (at + 1) * n_seeds]
+            ]
+            for at, model in enumerate(models)
+        }
+        main, *others = models
+        right = [np.mean(s.predicted == s.labels) for s in map(_concepts, evidence[main.name])]
+        return Produced(
+            evidence=evidence[main.name],
+            compared=[ComparedModel(m.name, m.description, evidence[m.name]) for m in others],
+            about=main.description,
+            notes=tuple(dict.fromkeys(note for form in forms.values() for note in form.notes)),
+            facts=(
+                ("test accuracy", float(np.mean(right))),
+                ("test samples", len(forms[main.form].test)),
+                ("trained models", len(jobs)),
+                ("model of the verdicts", main.name),
+            ),
+            inputs={
+                name: digest for form in forms.values() for name, digest in form.digests.items()
+            },
+        )
+
+    def _jobs(
+        self, models: Sequence[_Model], forms: Mapping[str, BottleneckData], context: WorkContext
+    ) -> list[Job]:
+        """A training for every model and seed, those of a model next to each other."""
         files = {name: store_arrays(form, context.cache) for name, form in forms.items()}
-        seeds = list(context.seeds)
-        jobs = [
+        return [
             Job(
                 data=files[model.form],
                 settings=model.settings,
@@ -69,39 +102,8 @@ class BottleneckPipeline:
                 cache=context.cache,
             )
             for model in models
-            for number, seed in enumerate(seeds)
+            for number, seed in enumerate(context.seeds)
         ]
-        all_outputs = list(
-            with_progress(run_jobs(jobs, self.workers), "models", len(jobs), context)
-        )
-        evidence = {
-            model.name: [
-                _bundles(forms[model.form], outputs, self.policies)
-                for outputs in all_outputs[at * len(seeds) : (at + 1) * len(seeds)]
-            ]
-            for at, model in enumerate(models)
-        }
-        main, *others = models
-        first = forms[main.form]
-        concept_evidence = [_concepts(bundles) for bundles in evidence[main.name]]
-        return Produced(
-            evidence=evidence[main.name],
-            compared=[ComparedModel(m.name, m.description, evidence[m.name]) for m in others],
-            about=main.description,
-            notes=tuple(dict.fromkeys(note for form in forms.values() for note in form.notes)),
-            facts=(
-                (
-                    "test accuracy",
-                    float(np.mean([np.mean(s.predicted == s.labels) for s in concept_evidence])),
-                ),
-                ("test samples", len(first.test)),
-                ("trained models", len(jobs)),
-                ("model of the verdicts", main.name),
-            ),
-            inputs={
-                name: digest for form in forms.values() for name, digest in form.digests.items()
-            },
-        )
 
     def _models(self, forms: Mapping[str, BottleneckData]) -> Iterator[_Model]:
         known = {f.name for f in fields(BottleneckSettings)}

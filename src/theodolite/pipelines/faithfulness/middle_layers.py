@@ -72,30 +72,21 @@ def middle_evidence(
     n_classes = len(pictures.classes)
     train, test = rest.activations(pictures.train), rest.activations(pictures.test)
     if train.ndim != 4:
-        raise EvidenceError(
-            "layer", f"shape {train.shape}", "(pictures, channels, rows, columns)",
-            "Name a layer before the pooling.",
-        )  # fmt: skip
+        needed, hint = "(pictures, channels, rows, columns)", "Name a layer before the pooling."
+        raise EvidenceError("layer", f"shape {train.shape}", needed, hint)
     train_outputs, test_outputs = rest.outputs(pictures.train), rest.outputs(pictures.test)
-    table = np.full((n_classes * n_concepts, n_classes), np.nan)
-    codes = np.zeros((len(test), n_classes * n_concepts), np.float32)
+    table = np.full((n_classes, n_concepts, n_classes), np.nan)
+    codes = np.zeros((len(test), n_classes, n_concepts), np.float32)
     # a class without concepts is explained by its bias alone, here as at the last layer
     bias = train_outputs.mean(axis=0)
     rebuilt, linearised = (np.tile(bias, (len(test_outputs), 1)) for _ in range(2))
     for of in range(n_classes):
         rows = np.flatnonzero(train_outputs.argmax(axis=1) == of)
-        random = np.random.default_rng([seed, of])
-        places = _rows(train[rows])
-        if len(places) < n_concepts:
+        fitted = _fit_concepts(_rows(train[rows]), method, n_concepts, [seed, of])
+        if fitted is None:
             continue
-        chosen = random.permutation(len(places))[:MOST_PLACES]
-        class_seed = int(random.integers(2**32))
-        fitted = METHODS[method](n_concepts=n_concepts).fit(
-            places[np.sort(chosen)], seed=class_seed
-        )
-        own = slice(of * n_concepts, (of + 1) * n_concepts)
         maps = _encode(fitted, test)
-        codes[:, own] = maps.sum(axis=(2, 3))
+        codes[:, of] = maps.sum(axis=(2, 3))
         built = _decode(fitted, maps)
         rebuilt[:, of] = rest.outputs(pictures.test, built)[:, of]
         linearised[:, of] = rest.linearised(pictures.test, built)[:, of]
@@ -104,16 +95,15 @@ def middle_evidence(
         adds = rest.contributions(pictures.train[some], fitted.dictionary(), there)[:, of]
         amount = there.sum(axis=(0, 2, 3))
         # a concept that is in none of these pictures has no slope: it explains nothing
-        table[own, of] = np.divide(
-            adds.sum(axis=0), amount, out=np.full(n_concepts, np.nan), where=np.abs(amount) > 1e-6
-        )
+        slopes = table[of, :, of]
+        np.divide(adds.sum(axis=0), amount, out=slopes, where=np.abs(amount) > 1e-6)
         bias[of] = (train_outputs[some, of] - adds.sum(axis=1)).mean()
     names = tuple(f"{name}: {k + 1}" for name in pictures.classes.names for k in range(n_concepts))
     return SurrogateEvidence(
-        importances=table,
+        importances=table.reshape(-1, n_classes),
         outputs=test_outputs,
         bias=bias,
-        projections=codes,
+        projections=codes.reshape(len(test), -1),
         rebuilt=rebuilt,
         linearised=linearised,
         labels=pictures.labels,
@@ -121,6 +111,18 @@ def middle_evidence(
         concepts=Concepts(names),
         samples=pictures.samples,
     )
+
+
+def _fit_concepts(
+    places: Float[np.ndarray, "rows channels"], method: str, n_concepts: int, seed: list[int]
+) -> Discovery | None:
+    """Concepts of some of the places; none if there are fewer places than concepts."""
+    if len(places) < n_concepts:
+        return None
+    random = np.random.default_rng(seed)
+    chosen = random.permutation(len(places))[:MOST_PLACES]
+    class_seed = int(random.integers(2**32))
+    return METHODS[method](n_concepts=n_concepts).fit(places[np.sort(chosen)], seed=class_seed)
 
 
 def _rows(maps: Float[np.ndarray, "n channels *places"]) -> Float[np.ndarray, "rows channels"]:

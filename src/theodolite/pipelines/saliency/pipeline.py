@@ -1,7 +1,7 @@
 """Methods that mark what matters in a picture, on one network, held against it: paper 004."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -105,20 +105,13 @@ class SaliencyPipeline:
             )
             for method in self.methods
         ]
-        first = by_seed[0][self.methods[0]]
         return Produced(
             evidence=models[0].evidence,
             about={**models[0].about, "name": models[0].name},
             compared=models[1:],
             tables={"methods": _method_table(self.methods, by_seed[0])},
             notes=(*data.notes, *self._notes()),
-            facts=(
-                ("pictures", len(rows)),
-                ("methods", len(self.methods)),
-                ("method of the verdicts", TECHNIQUES[self.methods[0]].title),
-                ("mean probability of the predicted class", float(first["confidence"].mean())),
-                ("share of the picture that is object", float(marked.mean())),
-            ),
+            facts=self._facts(marked, by_seed[0][self.methods[0]]["confidence"]),
             inputs=data.digests() | weights_digest(self.weights) | _digest_of(self.class_names),
             pictures={
                 f"pictures/sample-{at:04d}.jpg": jpeg_bytes(data.picture(int(row)), longest=224)
@@ -170,25 +163,7 @@ class SaliencyPipeline:
         context: WorkContext,
     ) -> dict[str, Arrays]:
         """What every method gave, its pictures put together; and every map that knows nothing."""
-        jobs = [(chance, method, True) for chance, method in CHANCES.items()]
-        jobs += [(method, method, False) for method in self.methods]
-        pieces, owners = [], []
-        for name, method, chance in jobs:
-            for at in range(0, len(rows), self.chunk):
-                some = tuple(int(row) for row in rows[at : at + self.chunk])
-                places = range(at, at + len(some))
-                pieces.append(
-                    SaliencyPiece(
-                        method,
-                        None if chance else self._layer(name),
-                        {} if chance else dict(self.options.get(name, {})),
-                        some,
-                        tuple(not chance and place < self.shaken for place in places),
-                        tuple(not chance and place < self.randomised for place in places),
-                        chance=chance,
-                    )
-                )
-                owners.append((name, chance))
+        names, pieces = map(list, zip(*self._pieces(rows), strict=True))
         probed = self._probe_settings(seed)
         digests = {int(row): sha256_of(data.path(int(row))) for row in rows}
         work = Work(
@@ -208,16 +183,33 @@ class SaliencyPipeline:
             network=True,
         )
         parts_by_name: dict[str, list[Arrays]] = {}
-        for (name, chance), piece, arrays in zip(
-            owners, pieces, context.workers.each(work), strict=True
-        ):
+        for name, piece, arrays in zip(names, pieces, context.workers.each(work), strict=True):
             if arrays is None:
                 raise EvidenceError(
                     piece.method, "no maps: it failed three times", "maps of all pictures",
                     "See failed.parquet; leave the method out of `methods`.",
                 )  # fmt: skip
-            parts_by_name.setdefault(f"chance {name}" if chance else name, []).append(arrays)
+            parts_by_name.setdefault(name, []).append(arrays)
         return {name: _join(parts) for name, parts in parts_by_name.items()}
+
+    def _pieces(self, rows: Int[np.ndarray, " n"]) -> Iterator[tuple[str, SaliencyPiece]]:
+        """A few pictures at a time, with the name that their maps go by; chance comes first."""
+        jobs = [(f"chance {chance}", method, True) for chance, method in CHANCES.items()]
+        jobs += [(method, method, False) for method in self.methods]
+        for name, method, chance in jobs:
+            for at in range(0, len(rows), self.chunk):
+                some = tuple(int(row) for row in rows[at : at + self.chunk])
+                places = range(at, at + len(some))
+                piece = SaliencyPiece(
+                    method,
+                    None if chance else self._layer(method),
+                    {} if chance else dict(self.options.get(method, {})),
+                    some,
+                    tuple(not chance and place < self.shaken for place in places),
+                    tuple(not chance and place < self.randomised for place in places),
+                    chance=chance,
+                )
+                yield name, piece
 
     def _evidence(
         self, method: str, by_name: Mapping[str, Arrays], common: dict[str, Any], seed: int
@@ -262,6 +254,17 @@ class SaliencyPipeline:
                 f"class names {self.class_names.name!r}", type(names).__name__, "a list of names"
             )
         return tuple(names)
+
+    def _facts(
+        self, marked: np.ndarray, confidence: np.ndarray
+    ) -> tuple[tuple[str, float | int | str], ...]:
+        return (
+            ("pictures", len(marked)),
+            ("methods", len(self.methods)),
+            ("method of the verdicts", TECHNIQUES[self.methods[0]].title),
+            ("mean probability of the predicted class", float(confidence.mean())),
+            ("share of the picture that is object", float(marked.mean())),
+        )
 
     def _notes(self) -> list[str]:
         return [
