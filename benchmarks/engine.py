@@ -108,7 +108,7 @@ def timed(name: str, work: Callable[[], str]) -> tuple[float, str]:
 
 
 def kept(pool: Pool, folder: Path, progress: Any = None) -> WorkerPool:
-    """A crew with an empty ledger."""
+    """A worker pool with an empty ledger."""
     shutil.rmtree(folder, ignore_errors=True)
     return WorkerPool(pool, Ledger(Store.at(folder)), progress or (lambda *_: None))
 

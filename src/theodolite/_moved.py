@@ -148,7 +148,7 @@ MOVED = {
         "faithfulness_samples faithfulness_tables saliency acceptance units conflicts compared "
         "clean findings"
     ),
-    ("report", "report"): "chapters=contents",
+    ("report", "report"): "chapters=contents distrust=caveats",
     ("report", "report.figures"): (
         "vega lines leakage_figures=leakage compare_runs_figures=strips paper_figures=paper"
     ),

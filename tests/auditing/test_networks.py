@@ -16,7 +16,7 @@ from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.models.backbones import live_backbone, timm_knows
-from theodolite.pipelines.posthoc.network import order_doubts
+from theodolite.pipelines.posthoc.network import order_warnings
 from theodolite.report.html import write_report
 from theodolite.run_folder.run_file import MadeRecord, read_record
 from theodolite.run_folder.seal import seal
@@ -183,7 +183,7 @@ def test_another_order_of_the_classes_is_doubted() -> None:
     labels = np.arange(90) % 3
     right = np.eye(3, dtype=np.float32)[labels]
     noise = np.random.default_rng(0).random((90, 3)).astype(np.float32)
-    assert order_doubts(right, labels) == ()
-    assert order_doubts(noise, labels) == (), "a network that knows nothing has no order"
-    (doubt,) = order_doubts(right[:, [1, 2, 0]], labels)
+    assert order_warnings(right, labels) == ()
+    assert order_warnings(noise, labels) == (), "a network that knows nothing has no order"
+    (doubt,) = order_warnings(right[:, [1, 2, 0]], labels)
     assert "right for 0 % of the pictures" in doubt and "100 %" in doubt

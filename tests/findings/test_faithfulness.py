@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.findings.elbow import knee
+from theodolite.findings.elbow import elbow
 from theodolite.findings.faithfulness import curve_record, layers_record, sanity_record
 from theodolite.run_folder.scores_file import ComparedRecord, ScoreRecord
 from theodolite.run_folder.spec import CurveSpec, LayersSpec, SanitySpec
@@ -104,6 +104,6 @@ def test_a_curve_has_a_line_for_each_method_and_its_knee() -> None:
 
 
 def test_no_knee_in_a_straight_line() -> None:
-    assert knee([1, 2, 4, 8], [4.0, 3.0, 2.0, 1.0], "lower") is None
-    assert knee([1, 2], [2.0, 1.0], "lower") is None
-    assert knee([1, 2, 4], [0.1, 0.8, 0.9], "higher") == 2.0
+    assert elbow([1, 2, 4, 8], [4.0, 3.0, 2.0, 1.0], "lower") is None
+    assert elbow([1, 2], [2.0, 1.0], "lower") is None
+    assert elbow([1, 2, 4], [0.1, 0.8, 0.9], "higher") == 2.0

@@ -20,7 +20,7 @@ from theodolite.findings.cost import surrogate_operations
 from theodolite.findings.sanity import judged, sanity_check
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.faithful.frame import members, surrogate_outputs
-from theodolite.metrics.faithful.warnings import surrogate_doubts
+from theodolite.metrics.faithful.warnings import surrogate_warnings
 
 HEAD = np.array([[2.0, 0, 1], [0, 1, -1], [-1, 2, 0]])
 BIAS = np.array([0.5, -0.25, 0])
@@ -323,17 +323,17 @@ def test_importances_that_say_nothing_are_refused_at_the_door() -> None:
 def test_doubts_about_the_arrays() -> None:
     good = explained(OWN, LOW)
     outputs = outputs_of(good)
-    assert surrogate_doubts(good) == surrogate_doubts(replace(good, outputs=outputs)) == []
-    (said,) = surrogate_doubts(replace(good, outputs=outputs, bias=None))
+    assert surrogate_warnings(good) == surrogate_warnings(replace(good, outputs=outputs)) == []
+    (said,) = surrogate_warnings(replace(good, outputs=outputs, bias=None))
     assert "pass that as `bias`" in said
-    (said,) = surrogate_doubts(replace(good, outputs=outputs[::-1].copy()))
+    (said,) = surrogate_warnings(replace(good, outputs=outputs[::-1].copy()))
     assert "wrong order" in said
     shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
-    (said,) = surrogate_doubts(replace(good, outputs=shares))
+    (said,) = surrogate_warnings(replace(good, outputs=shares))
     assert "look like probabilities" in said
     bare = np.asarray(good.importances).copy()
     bare[:, 1] = np.nan
-    (said,) = surrogate_doubts(replace(good, importances=bare))
+    (said,) = surrogate_warnings(replace(good, importances=bare))
     assert "1 of 3 classes have no concepts ('class 1' first)" in said
 
 

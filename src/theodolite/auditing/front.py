@@ -52,10 +52,10 @@ def audit(  # noqa: PLR0913  each is a way in
     Example:
         >>> import theodolite
         >>> from theodolite.datasets.planted.concepts import planted_concepts
-        >>> found = theodolite.audit(planted_concepts())
-        >>> [(v.question, v.answer) for v in found.verdicts if v.answer != "not asked"]
+        >>> result = theodolite.audit(planted_concepts())
+        >>> [(v.question, v.answer) for v in result.verdicts if v.answer != "not asked"]
         [('exists', 'yes'), ('leaks', 'yes')]
-        >>> [one.question for one in found.missing]
+        >>> [missing.question for missing in result.missing]
         ['located', 'faithful', 'detects', 'accepted']
     """
     resampling = _chance(resampling, seed, resamples)

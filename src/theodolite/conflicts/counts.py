@@ -56,8 +56,8 @@ def counted(
     """Conflicts between two judgements of the same items, with bootstrap intervals.
 
     >>> good = np.array([True, True, False, False])
-    >>> found = counted(good, ~good, None, Resampling())
-    >>> found.share, found.expected, found.kappa
+    >>> count = counted(good, ~good, None, Resampling())
+    >>> count.share, count.expected, count.kappa
     (0.5, 0.25, -1.0)
     """
     cells = _cells(first, second)

@@ -32,10 +32,10 @@ def position(share: float, n: int, method: Method) -> float:
 class TopValues:
     """The largest values of each unit, exactly; two of them add to one.
 
-    >>> one, other = TopValues(2, 3), TopValues(2, 3)
-    >>> one.take(np.array([[[[5.0, 1.0]], [[0.0, 2.0]]]]))
-    >>> other.take(np.array([[[[4.0, 9.0]], [[7.0, 1.0]]]]))
-    >>> (one + other).largest()
+    >>> first, second = TopValues(2, 3), TopValues(2, 3)
+    >>> first.take(np.array([[[[5.0, 1.0]], [[0.0, 2.0]]]]))
+    >>> second.take(np.array([[[[4.0, 9.0]], [[7.0, 1.0]]]]))
+    >>> (first + second).largest()
     array([[9., 5., 4.],
            [7., 2., 1.]])
     """

@@ -54,8 +54,8 @@ class Engine:
 
 
 @contextmanager
-def crew(engine: Engine, out: Path, progress: Progress = silent) -> Iterator[WorkerPool]:
-    """A crew for the time of a run; however it ends, its processes end too."""
+def worker_pool(engine: Engine, out: Path, progress: Progress = silent) -> Iterator[WorkerPool]:
+    """Workers for the time of a run; however it ends, its processes end too."""
     store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
     pool = _pool(engine, out.name)
     try:

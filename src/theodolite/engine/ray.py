@@ -174,7 +174,7 @@ class RayTasks:
         self.uses_ray_data, self.why = _inference(inference, self.size, self.gpus)
         self._running: dict[Any, int] = {}
         self._submitted = 0
-        # a lost task is given out again by the crew, which counts how often
+        # a lost task is given out again by the pool, which counts how often
         self._perform = self._ray.remote(_perform).options(num_cpus=1, max_retries=0)
         self._on_gpu = self._ray.remote(_perform).options(num_gpus=1, max_retries=0)
         self._tool: tuple[str, Any] = ("", None)

@@ -42,8 +42,8 @@ def correlation_study(
 
     Example:
         >>> x = np.arange(6.0)
-        >>> found = correlation_study((x, 0.1 + 0 * x), (x**1.1, 0.1 + 0 * x), draws=500)
-        >>> found.r > 0.99, found.p < 0.001, found.n
+        >>> study = correlation_study((x, 0.1 + 0 * x), (x**1.1, 0.1 + 0 * x), draws=500)
+        >>> study.r > 0.99, study.p < 0.001, study.n
         (True, True, 6)
     """
     if draws < 2:

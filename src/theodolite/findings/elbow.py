@@ -7,7 +7,7 @@ import numpy as np
 from theodolite.results import Better
 
 
-def knee(numbers: Sequence[float], scores: Sequence[float], better: Better) -> float | None:
+def elbow(numbers: Sequence[float], scores: Sequence[float], better: Better) -> float | None:
     """The number of concepts after which the score gains least for what it costs to read.
 
     The point farthest above the straight line from the first to the last point, both axes scaled to

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from theodolite.findings.cost import surrogate_operations
-from theodolite.findings.elbow import knee
+from theodolite.findings.elbow import elbow
 from theodolite.findings.sanity import ORDER, Outcome, Step, judged
 from theodolite.run_folder.run_file import Record
 from theodolite.run_folder.scores_file import (
@@ -239,7 +239,7 @@ def curve_record(study: CurveSpec, models: Sequence[ComparedRecord]) -> CurveRec
         if len(scored) > 1:
             concepts = [n for n, _ in scored]
             means = numbers([v.value for v in values])
-            bend = knee(concepts, means.tolist(), scored[0][1].better)
+            bend = elbow(concepts, means.tolist(), scored[0][1].better)
             lines.append(CurveLine(method=method, concepts=concepts, scores=values, knee=bend))
     return CurveRecord(title=study.title, metric=study.metric, lines=lines)
 

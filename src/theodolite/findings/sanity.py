@@ -112,8 +112,8 @@ def sanity_check(
     out; without it such surrogates are left out.
 
     >>> random = np.random.default_rng(0)
-    >>> found = sanity_check(random.normal(size=(50, 8)), random.normal(size=(3, 8)))
-    >>> [one.outcome for one in found.measures if one.measure == "surrogate_error"]
+    >>> result = sanity_check(random.normal(size=(50, 8)), random.normal(size=(3, 8)))
+    >>> [measure.outcome for measure in result.measures if measure.measure == "surrogate_error"]
     ['passes', 'fails']
     """
     if not len(seeds) or len(head) < 2:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.questions import QUESTIONS
+from theodolite.report.caveats import caveats
 from theodolite.report.chapters.acceptance import acceptance_chapter
 from theodolite.report.chapters.compared import compared_chapter, compared_models
 from theodolite.report.chapters.conflicts import conflicts_chapter
@@ -14,7 +15,6 @@ from theodolite.report.chapters.leakage import leakage_chapter
 from theodolite.report.chapters.saliency import saliency_chapter
 from theodolite.report.chapters.units import units_chapter
 from theodolite.report.contents import SHORT, chapter
-from theodolite.report.distrust import distrust
 from theodolite.report.examples import examples
 from theodolite.report.explorer.page import explorer_chapter
 from theodolite.report.head import head
@@ -56,7 +56,7 @@ def write_report(folder: Path) -> Path:
         "findings": findings(folder),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
-        "distrust": distrust(spec, made_record, verdicts, needs),
+        "distrust": caveats(spec, made_record, verdicts, needs),
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
         "version": record.packages.get("theodolite", ""),

@@ -20,8 +20,8 @@ ASIDE = "``arrays``"
 def note(metric: Metric) -> dict[str, Any]:
     """Everything about a score that does not depend on a run.
 
-    >>> told = note(catalogue()["concept_existence"])
-    >>> told["title"], told["cited"], len(told["formulas"])
+    >>> parts = note(catalogue()["concept_existence"])
+    >>> parts["title"], parts["cited"], len(parts["formulas"])
     ('Concept existence (CEM)', 'Aysel et al. (2025)', 1)
     """
     facts = card(metric)

@@ -9,7 +9,7 @@ from typing import Any
 from theodolite.conflicts.matrix import FILE as CONFLICTS
 from theodolite.conflicts.matrix import conflicts_of_run
 from theodolite.conflicts.pictures import write_conflict_pictures
-from theodolite.engine.base import Engine, crew
+from theodolite.engine.base import Engine, worker_pool
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -80,7 +80,7 @@ def run(
     if overwrite is not None:
         prepare_folder(at.out, overwrite=overwrite)
     begin(at.out / "run.json", run_record(spec, command, engine.chosen()[1], inputs))
-    with crew(engine, at.out, progress) as workers:
+    with worker_pool(engine, at.out, progress) as workers:
         try:
             if make is None:
                 answers = run_stored(

@@ -8,7 +8,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.shards import Shards, clusters_of
-from theodolite.metrics.faithful.warnings import surrogate_doubts
+from theodolite.metrics.faithful.warnings import surrogate_warnings
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling
 
 FEW_CLUSTERS = 10
@@ -31,11 +31,11 @@ def subsample_notes(runs: Sequence[MetricRun], resampling: Resampling) -> list[s
     ]
 
 
-def doubts(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
+def evidence_warnings(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
     """Signs that the arrays do not belong together, which no shape can show."""
     explained = by_kind.get(SurrogateEvidence)
     if isinstance(explained, SurrogateEvidence):
-        return surrogate_doubts(explained)
+        return surrogate_warnings(explained)
     evidence = by_kind.get(ConceptEvidence)
     if (
         not isinstance(evidence, ConceptEvidence)

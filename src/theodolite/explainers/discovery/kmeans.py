@@ -21,8 +21,8 @@ class KMeansConcepts:
 
     Example:
         >>> embeddings = np.array([[4.0, 0.0], [4.0, 0.0], [3.0, 3.0], [3.0, 3.0]])
-        >>> found = KMeansConcepts(n_concepts=2).fit(embeddings, seed=0)
-        >>> found.decode(found.encode(embeddings)).round(2)[1:3]
+        >>> concepts = KMeansConcepts(n_concepts=2).fit(embeddings, seed=0)
+        >>> concepts.decode(concepts.encode(embeddings)).round(2)[1:3]
         array([[4., 0.],
                [3., 3.]])
     """

@@ -35,8 +35,8 @@ class SubspaceConcepts:
 
     Example:
         >>> first, second = np.outer([1.0, -2, 3, -4], [1, 0, 0]), np.outer([1.0, -1], [0, 1, 0])
-        >>> found = SubspaceConcepts(n_concepts=2).fit(np.concatenate([first, second]), seed=0)
-        >>> np.abs(found.dictionary()).round(2), found.subspace
+        >>> concepts = SubspaceConcepts(n_concepts=2).fit(np.concatenate([first, second]), seed=0)
+        >>> np.abs(concepts.dictionary()).round(2), concepts.subspace
         (array([[1., 0., 0.],
                [0., 1., 0.]]), array([0, 1]))
     """

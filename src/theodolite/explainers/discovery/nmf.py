@@ -22,8 +22,8 @@ class NmfConcepts:
 
     Example:
         >>> embeddings = np.array([[2.0, 0], [0, 3.0], [1.0, 1.0]])
-        >>> found = NmfConcepts(n_concepts=2).fit(embeddings, seed=0)
-        >>> found.decode(found.encode(embeddings)).round(2)
+        >>> concepts = NmfConcepts(n_concepts=2).fit(embeddings, seed=0)
+        >>> concepts.decode(concepts.encode(embeddings)).round(2)
         array([[2., 0.],
                [0., 3.],
                [1., 1.]])

@@ -27,10 +27,10 @@ class PcaConcepts:
 
     Example:
         >>> embeddings = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
-        >>> found = PcaConcepts(n_concepts=1).fit(embeddings, seed=0)
-        >>> found.encode(embeddings).round(3).ravel()
+        >>> concepts = PcaConcepts(n_concepts=1).fit(embeddings, seed=0)
+        >>> concepts.encode(embeddings).round(3).ravel()
         array([1., 2., 3.])
-        >>> found.decode(np.zeros((1, 1))).round(3)
+        >>> concepts.decode(np.zeros((1, 1))).round(3)
         array([[0., 5.]])
     """
 

@@ -16,8 +16,8 @@ class RandomConcepts:
     dimensions random directions are nearly, not exactly, orthogonal.
 
     Example:
-        >>> found = RandomConcepts(n_concepts=2).fit(np.zeros((1, 3)), seed=0)
-        >>> found.dictionary().round(2)
+        >>> concepts = RandomConcepts(n_concepts=2).fit(np.zeros((1, 3)), seed=0)
+        >>> concepts.dictionary().round(2)
         array([[ 0.19, -0.2 ,  0.96],
                [ 0.16, -0.82,  0.55]])
     """

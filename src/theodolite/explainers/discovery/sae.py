@@ -28,10 +28,10 @@ class SparseAutoencoder:
     The fitted object holds arrays only: ``overcomplete`` and torch are needed to fit, not to use.
 
     Example:
-        >>> found = SparseAutoencoder(
+        >>> concepts = SparseAutoencoder(
         ...     n_concepts=3, active=1, vectors=np.eye(3), weights=np.eye(3), bias=np.zeros(3)
         ... )
-        >>> found.encode(np.array([[1.0, 2.0, -3.0]]))
+        >>> concepts.encode(np.array([[1.0, 2.0, -3.0]]))
         array([[0., 2., 0.]])
     """
 

@@ -26,8 +26,8 @@ class SvdConcepts:
 
     Example:
         >>> embeddings = np.array([[3.0, 0, 0], [0, 1, 0], [3, 0, 0]])
-        >>> found = SvdConcepts(n_concepts=1).fit(embeddings, seed=0)
-        >>> found.dictionary().round(3) + 0.0, found.encode(embeddings).round(3).ravel() + 0.0
+        >>> concepts = SvdConcepts(n_concepts=1).fit(embeddings, seed=0)
+        >>> concepts.dictionary().round(3) + 0.0, concepts.encode(embeddings).round(3).ravel() + 0.0
         (array([[1., 0., 0.]]), array([3., 0., 3.]))
     """
 

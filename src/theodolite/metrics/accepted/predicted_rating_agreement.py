@@ -33,12 +33,12 @@ def predicted_rating_agreement(
     Distances are those on the full scale. Undefined if all are one and the same answer.
 
     Example:
-        >>> found = predicted_rating_agreement(
+        >>> agreement = predicted_rating_agreement(
         ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
         ...     np.arange(1.0, 6),
         ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
         ... )
-        >>> round(float(found), 6)
+        >>> round(float(agreement), 6)
         0.888889
     """
     evidence = bundle(ratings, scale, predicted=predicted, **arrays)

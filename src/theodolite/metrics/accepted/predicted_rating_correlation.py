@@ -33,13 +33,13 @@ def predicted_rating_correlation(
     and its p-value, about half of it. Undefined if all predictions, or all votes, are the same.
 
     Example:
-        >>> found = predicted_rating_correlation(
+        >>> correlation = predicted_rating_correlation(
         ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
         ...     np.arange(1.0, 6),
         ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
         ...     rounded="yes",
         ... )
-        >>> round(float(found), 6)
+        >>> round(float(correlation), 6)
         0.882716
     """
     evidence = bundle(ratings, scale, predicted=predicted, **arrays)

@@ -34,12 +34,12 @@ def predicted_rating_error(
     mode (the lowest, where it is not unique), mean or median.
 
     Example:
-        >>> found = predicted_rating_error(
+        >>> error = predicted_rating_error(
         ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
         ...     np.arange(1.0, 6),
         ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
         ... )
-        >>> round(float(found), 6)
+        >>> round(float(error), 6)
         0.437513
     """
     evidence = bundle(ratings, scale, predicted=predicted, **arrays)

@@ -11,7 +11,7 @@ from theodolite.metrics.faithful.frame import members
 ROWS = 200
 
 
-def surrogate_doubts(evidence: SurrogateEvidence) -> list[str]:
+def surrogate_warnings(evidence: SurrogateEvidence) -> list[str]:
     """What a reader of the scores should know about the arrays."""
     return [*_outputs(evidence[:ROWS]), *_without_concepts(evidence)]
 

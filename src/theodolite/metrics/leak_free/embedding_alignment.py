@@ -36,10 +36,10 @@ def embedding_alignment(
     Example:
         >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
         >>> labels = np.arange(40) // 2 % 2
-        >>> told = (labels + np.arange(40) / 1e4)[:, None, None]
+        >>> class_vectors = (labels + np.arange(40) / 1e4)[:, None, None]
         >>> none = (np.arange(40) * 7 % 40)[:, None, None] / 40
-        >>> aligned = np.where(truth[:, :, None], told, none)
-        >>> unaligned = np.where(truth[:, :, None], none, told)
+        >>> aligned = np.where(truth[:, :, None], class_vectors, none)
+        >>> unaligned = np.where(truth[:, :, None], none, class_vectors)
         >>> embedding_alignment(aligned, unaligned, truth, labels).round(1)
         array([2.])
     """

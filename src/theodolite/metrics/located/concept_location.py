@@ -63,11 +63,11 @@ def concept_location(
 
     Example:
         >>> from theodolite.evidence.kinds.concept import ConceptEvidence
-        >>> said = ConceptEvidence(values=np.array([[1.0, 0.5]]))
+        >>> concepts = ConceptEvidence(values=np.array([[1.0, 0.5]]))
         >>> maps = np.array([[[[9.0, 0], [0, 0]], [[0, 0], [0, 9.0]]]])
         >>> points = np.array([[[[0.0, 0.0]], [[0.0, 0.0]]]])
         >>> where = LocationEvidence(
-        ...     explained=said, maps=maps, sizes=np.array([[6, 4]]), part_of=np.array([0, 1]),
+        ...     explained=concepts, maps=maps, sizes=np.array([[6, 4]]), part_of=np.array([0, 1]),
         ...     points=points,
         ... )
         >>> concept_location(where, top=(1, 2), alpha=(3,), rank_by="value")

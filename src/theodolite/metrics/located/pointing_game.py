@@ -28,11 +28,11 @@ def pointing_game(evidence: LocationEvidence, **options: Any) -> float:
 
     Example:
         >>> from theodolite.evidence.kinds.concept import ConceptEvidence
-        >>> said = ConceptEvidence(values=np.ones((1, 2)), truth=np.ones((1, 2)))
+        >>> concepts = ConceptEvidence(values=np.ones((1, 2)), truth=np.ones((1, 2)))
         >>> maps = np.zeros((1, 2, 4, 4))
         >>> maps[0, 0, 0, 0] = maps[0, 1, 3, 3] = 1.0
         >>> where = LocationEvidence(
-        ...     explained=said, maps=maps, sizes=np.array([[40, 40]]), part_of=np.array([0, 1]),
+        ...     explained=concepts, maps=maps, sizes=np.array([[40, 40]]), part_of=np.array([0, 1]),
         ...     points=np.array([[[[5.0, 6.0]], [[5.0, 6.0]]]]),
         ... )
         >>> pointing_game(where)

@@ -32,7 +32,7 @@ class NetworkOutputs:
     outputs: Float[np.ndarray, "pictures classes"]
     """Rows that were not looked at are 0."""
     head: Float[np.ndarray, "classes channels"] | None = None
-    doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
         """What was compared with what."""
@@ -43,7 +43,7 @@ class NetworkOutputs:
             else "This asks whether it may stand for the network's."
         )
         return [
-            *self.doubts,
+            *self.warnings,
             f"Faithful: the bottleneck's concepts and weights are compared with {self.by}. Both "
             "are counted from their mean over the training pictures. A bottleneck is always "
             f"faithful to its own answers. {stands}",
@@ -85,10 +85,10 @@ def own_answers(
             outputs[some] = batch_outputs.float().cpu().numpy()
     if not np.isfinite(outputs).all():
         return None
-    return NetworkOutputs(OWN, outputs, doubts=order_doubts(outputs[rows], data.labels[rows]))
+    return NetworkOutputs(OWN, outputs, warnings=order_warnings(outputs[rows], data.labels[rows]))
 
 
-def order_doubts(
+def order_warnings(
     outputs: Float[np.ndarray, "rows classes"], labels: Int[np.ndarray, " rows"]
 ) -> tuple[str, ...]:
     """Whether the outputs seem to be of the same classes in another order."""

@@ -144,15 +144,15 @@ def _disagree(folder: Path) -> list[str]:
 def _distrust(verdicts: Sequence[Verdict], made_record: MadeRecord) -> list[str]:
     metrics = dict.fromkeys(v.score.metric for v in verdicts if v.score is not None)
     known = [catalogue()[name] for name in metrics if name in catalogue()]
-    doubts = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.misleads)}" for e in known]
+    caveats = [f"**{markdown_text(e.title)}:** {markdown_text(e.card.misleads)}" for e in known]
     if made_record.failed_pieces:
-        doubts.insert(
+        caveats.insert(
             0, f"**Partial:** {made_record.failed_pieces} pieces of the evidence were left out."
         )
-    doubts += [markdown_text(note) for note in made_record.notes[:SHOWN_NOTES]]
+    caveats += [markdown_text(note) for note in made_record.notes[:SHOWN_NOTES]]
     if len(made_record.notes) > SHOWN_NOTES:
-        doubts.append(f"{len(made_record.notes) - SHOWN_NOTES} further notes are in the report.")
-    return ["### What to distrust", _listed(doubts)] if doubts else []
+        caveats.append(f"{len(made_record.notes) - SHOWN_NOTES} further notes are in the report.")
+    return ["### What to distrust", _listed(caveats)] if caveats else []
 
 
 def _provenance(record: RunRecord, made_record: MadeRecord, name: str) -> list[str]:

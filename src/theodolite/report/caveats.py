@@ -11,7 +11,7 @@ from theodolite.run_folder.run_file import MadeRecord
 from theodolite.run_folder.spec import RunSpec
 
 
-def distrust(
+def caveats(
     spec: RunSpec,
     made_record: MadeRecord,
     verdicts: Sequence[Verdict],
