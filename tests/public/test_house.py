@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import theodolite
+
 ROOT = Path(__file__).parents[2] / "src" / "theodolite"
 STUDY = ROOT / "study"
 NOT_NAMES = frozenset(
@@ -125,6 +127,12 @@ def test_no_room_reaches_into_private_modules_of_another() -> None:
             if private and parts[0] != room and parts != ["_moved"]:
                 wrong.append(f"{place(path, node)} {node.module}")
     assert not wrong, wrong
+
+
+def test_no_room_hides_a_public_name() -> None:
+    """Importing a room sets an attribute of the package: it must not be a function's."""
+    rooms = {path.stem for path in ROOT.iterdir() if path.suffix in ("", ".py")}
+    assert not rooms & set(theodolite.__all__)
 
 
 @pytest.mark.parametrize("room", sorted({p.parent for p in MODULES if p.parent != ROOT}))

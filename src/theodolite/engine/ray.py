@@ -13,6 +13,7 @@ from typing import Any, Literal
 from theodolite.engine.pieces import Done, Task, perform
 from theodolite.engine.ray_data import by_ray_data
 from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 
 OLDEST = (2, 56)
 STOPS = (signal.SIGTERM, signal.SIGINT)
@@ -99,12 +100,7 @@ def _check_answers(address: str) -> None:
 
 
 def _ray() -> Any:
-    try:
-        import ray  # noqa: PLC0415  a second, and optional
-    except ModuleNotFoundError as error:
-        raise EvidenceError(
-            "engine ray", "no ray here", "that package", 'pip install "theodolite[ray]"'
-        ) from error
+    ray = require("ray", "engine ray", "ray")
     if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST:
         needed = f"at least {OLDEST[0]}.{OLDEST[1]}, for safety's sake"
         raise EvidenceError("engine ray", f"ray {ray.__version__}", needed, "Update ray.")

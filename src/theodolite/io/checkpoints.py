@@ -5,7 +5,6 @@ checked in its text before torch sees it, and then with torch's reader that runs
 no way around either.
 """
 
-import importlib
 import pickletools
 import zipfile
 import zlib
@@ -16,6 +15,7 @@ import numpy as np
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_safetensors
+from theodolite.io.optional import require
 from theodolite.io.paths import size_within
 
 MAX_BYTES = 1 << 36
@@ -65,11 +65,7 @@ def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
 
 
 def _torch() -> Any:
-    try:  # by name, so that reading arrays does not need it
-        torch = importlib.import_module("torch")
-    except ModuleNotFoundError as error:
-        do = 'pip install "theodolite[torch]"'
-        raise EvidenceError("weights of torch", "no torch here", "it", do) from error
+    torch = require("torch", "weights of torch", "torch")
     version = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
     if version < NEEDED_TORCH:
         needed = ".".join(map(str, NEEDED_TORCH))

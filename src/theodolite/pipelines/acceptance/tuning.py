@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from theodolite.errors import EvidenceError
+from theodolite.io.optional import require
 
 Setting: TypeAlias = float | int | str | bool
 Settings: TypeAlias = Mapping[str, Setting]
@@ -66,13 +67,7 @@ def tune(
         trials: How many settings are tried.
         seed: Of the search.
     """
-    try:
-        import optuna  # noqa: PLC0415
-    except ImportError as error:
-        raise EvidenceError(
-            "tuning", "no optuna", "it", "Install it: pip install 'theodolite[tune]'."
-        ) from error
-
+    optuna = require("optuna", "tuning", "tune")
     if not space or trials < 1:
         raise EvidenceError("space", f"{len(space)} settings, {trials} trials", "one or more each")
     tried: dict[str, list[Any]] = {name: [] for name in (*space, "value")}
