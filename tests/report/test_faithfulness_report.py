@@ -583,7 +583,7 @@ def test_cards_are_sorted_by_what_they_add(folder: Path, page: str) -> None:
     assert [one.count('src="data:image/jpeg;base64,') for one in concepts] == [1, 2, 0]
     assert "no patch shows it" in concepts[2] and "no patch" not in concepts[0]
     bars = [svgs(one, "added")[0] for one in concepts]
-    widths = [float(re.search(r'width="([\d.]+)" height="10"', bar).group(1)) for bar in bars]
+    widths = [float(re.search(r'width="([\d.]+)" height="10\.0"', bar).group(1)) for bar in bars]
     assert_allclose(widths, np.array([4.75, 1.5, 0.5]) * 116 / 6.25, atol=0.06)
     assert ["bar down" in bar for bar in bars] == [False, True, False]
     network, found = by_hand(load(folder / "evidence" / "seed-0" / "surrogate"))

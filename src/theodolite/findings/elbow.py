@@ -1,4 +1,4 @@
-"""Where more concepts stop paying: the knee of a curve of scores."""
+"""Where more concepts stop paying: the elbow of a curve of scores."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ def elbow(numbers: Sequence[float], scores: Sequence[float], better: Better) -> 
     0 to 1; numbers are taken by their logarithm, since twice as many concepts are one step more to
     read. None for fewer than three points, for a curve that gets no better, or one without a bend.
 
-    >>> knee([1, 2, 4, 8, 16], [1.0, 0.4, 0.2, 0.18, 0.17], "lower")
+    >>> elbow([1, 2, 4, 8, 16], [1.0, 0.4, 0.2, 0.18, 0.17], "lower")
     2.0
-    >>> knee([1, 2, 4], [0.2, 0.3, 0.4], "lower") is None
+    >>> elbow([1, 2, 4], [0.2, 0.3, 0.4], "lower") is None
     True
     """
     order = np.argsort(numbers, kind="stable")
