@@ -11,7 +11,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from support.runs.command_line import theodolite
-from support.servers.s3_server import s3_server
 from theodolite.datasets.masks.stored_maps import StoredMaps, open_maps, stored_maps
 from theodolite.datasets.masks.stored_maps_writer import write_maps
 from theodolite.datasets.planted.maps import PlantedMaps, planted_maps
@@ -200,18 +199,13 @@ def test_a_folder_or_an_address_in_a_bucket(tmp_path: Path, maps: StoredMaps) ->
             stored_maps(root, address)
 
 
-def test_in_a_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maps: StoredMaps) -> None:
-    pytest.importorskip("moto", reason="no S3 server here")
-    pytest.importorskip("s3fs", reason="no client for S3 here")
-    with s3_server() as environment:
-        for key, value in environment.items():
-            monkeypatch.setenv(key, value)
-        write_maps("s3://bucket/some/maps", batches([N]), NAMES, shard_rows=8)
-        found = stored_maps(address="s3://bucket/some/maps")
-        assert found == replace(maps, store=found.store) and found.name == "maps"
-        for number in range(3):
-            for part, other in zip(found.shard(number), maps.shard(number), strict=True):
-                assert_array_equal(part, other)
+def test_in_a_bucket(s3: str, maps: StoredMaps) -> None:
+    write_maps(f"{s3}/maps", batches([N]), NAMES, shard_rows=8)
+    found = stored_maps(address=f"{s3}/maps")
+    assert found == replace(maps, store=found.store) and found.name == "maps"
+    for number in range(3):
+        for part, other in zip(found.shard(number), maps.shard(number), strict=True):
+            assert_array_equal(part, other)
 
 
 def test_the_command_line_knows_them(tmp_path: Path, maps: StoredMaps) -> None:

@@ -320,12 +320,12 @@ def test_a_worker_killed_while_it_waits(tmp_path: Path) -> None:
 
 NO_GUARD = """
 from pathlib import Path
-from theodolite.engine.pool import Crew
+from theodolite.engine.pool import WorkerPool
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.processes import Processes
 from theodolite.io.stores import Store
 from support.runs.work_pieces import merge, work
-Crew(Processes(2), Ledger(Store.at(Path(__file__).parent / "pieces"))).reduced(work(3), merge)
+WorkerPool(Processes(2), Ledger(Store.at(Path(__file__).parent / "pieces"))).reduced(work(3), merge)
 """
 
 
