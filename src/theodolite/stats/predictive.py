@@ -1,0 +1,139 @@
+"""Predictive information: by how much a value lowers the surprise about a label.
+
+The predictor has never seen the cluster that it is asked about, so what it gains is real: no null
+is needed to believe it. Only ranks of values are used, nothing is drawn, and a value that tells
+nothing gains nothing, or a little less.
+
+Each row's prediction is a mixture: of nothing (the share of each label), of tables of labels by 2,
+4, … 128 equal groups of values with three strengths of smoothing, and of a normal model of each
+label. A model's weight is what it gained on all other clusters.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import ndtri
+
+from theodolite.stats import predictive_small
+from theodolite.threads import in_slices
+
+FEWEST_CLUSTERS, FEWEST_LABELS = 4, 2
+SMALL_TERMS = 10_000
+"""Rows times columns up to which numpy is used: it is done before a compiler is. By size alone, so
+that the same evidence always gives the same bits."""
+SMALL = 1 << 16
+"""Rows times columns up to which one thread does."""
+
+
+@dataclass(frozen=True, eq=False)
+class PredictiveTerms:
+    """Of each row, in natural logarithms; NaN where its stratum has too few clusters or labels."""
+
+    out: Float[np.ndarray, "columns samples"]
+    """What the value gained on the row's label, the row's cluster left out."""
+    inside: Float[np.ndarray, "columns samples"]
+    """The same with its cluster counted: about as much too high as the other is too low."""
+    surprise: Float[np.ndarray, "columns samples"]
+    """What there was to gain: the surprise of the label without any value."""
+
+
+def predictive_terms(
+    values: Float[np.ndarray, "samples columns"],
+    labels: Int[np.ndarray, " samples"],
+    clusters: Int[np.ndarray, " samples"] | None = None,
+    strata: Int[np.ndarray, "columns samples"] | None = None,
+) -> PredictiveTerms:
+    """The terms of each column, each stratum by itself; rows of a negative stratum are left out.
+
+    Rows of one cluster count as one together, however many they are.
+
+    >>> column = np.arange(1, 9)[:, None] / 10
+    >>> terms = predictive_terms(column, np.array([0, 0, 0, 1, 0, 1, 1, 1]))
+    >>> terms.out.mean().round(6), terms.inside.mean().round(6), terms.surprise.mean().round(6)
+    (np.float64(0.253044), np.float64(0.267706), np.float64(0.826679))
+    """
+    columns = np.array(np.asarray(values, np.float64).T, order="C")
+    labels = np.unique(labels, return_inverse=True)[1]
+    if clusters is not None:
+        clusters = np.unique(clusters, return_inverse=True)[1]
+        if len(clusters) and clusters.max() + 1 == len(clusters):  # each row one of its own
+            clusters = None
+    whole = np.zeros(columns.shape, np.int64) if strata is None else np.asarray(strata)
+    out, inside, surprise = (np.full(columns.shape, np.nan) for _ in range(3))
+    small = columns.size <= SMALL_TERMS
+
+    def of(some: slice) -> None:
+        for column in range(*some.indices(len(columns))):
+            for stratum in range(int(whole[column].max(initial=-1)) + 1):
+                rows = np.flatnonzero(whole[column] == stratum)
+                terms = _stratum(columns[column], labels, clusters, rows, small=small)
+                if terms is not None:
+                    rows, (out[column, rows], inside[column, rows], surprise[column, rows]) = terms
+
+    in_slices(len(columns), of, small=columns.size <= SMALL)
+    return PredictiveTerms(out, inside, surprise)
+
+
+def _stratum(
+    column: Float[np.ndarray, " samples"],
+    labels: Int[np.ndarray, " samples"],
+    clusters: Int[np.ndarray, " samples"] | None,
+    rows: Int[np.ndarray, " rows"],
+    *,
+    small: bool,
+) -> tuple[Int[np.ndarray, " some"], Float[np.ndarray, "3 some"]] | None:
+    """The rows of labels that at least two clusters have, cluster by cluster, and their terms."""
+    own = None if clusters is None else clusters[rows]
+    enough = _clusters_by_label(labels[rows], own) >= FEWEST_LABELS
+    rows = rows[enough[labels[rows]]]
+    if clusters is None:
+        starts = np.arange(len(rows) + 1)
+    else:
+        rows = rows[np.argsort(clusters[rows], kind="stable")]
+        starts = np.flatnonzero(np.diff(clusters[rows], prepend=-1, append=-1))
+    n_clusters, n_labels = len(starts) - 1, int(enough.sum())
+    if n_clusters < FEWEST_CLUSTERS or n_labels < FEWEST_LABELS:
+        return None
+    numbers = (np.cumsum(enough) - 1)[labels[rows]]
+    ranks = midranks(column[rows], np.repeat(1 / np.diff(starts), np.diff(starts)), n_clusters)
+    normal = ndtri(np.clip(ranks, 1 / (4 * n_clusters), 1 - 1 / (4 * n_clusters)))
+    terms = np.empty((3, len(rows)))
+    if small:
+        predictive_small.stratum_terms(ranks, normal, numbers, starts, n_labels, terms)
+        return rows, terms
+    from theodolite.stats import predictive_kernels as kernels  # noqa: PLC0415  it compiles
+
+    if clusters is None:
+        kernels.single_terms(ranks, normal, numbers, n_labels, terms)
+    else:
+        kernels.stratum_terms(ranks, normal, numbers, starts, n_labels, terms)
+    return rows, terms
+
+
+def _clusters_by_label(
+    labels: Int[np.ndarray, " rows"], clusters: Int[np.ndarray, " rows"] | None
+) -> Int[np.ndarray, " labels"]:
+    if clusters is None:
+        return np.bincount(labels)
+    pairs = np.unique(labels * (int(clusters.max(initial=0)) + 1) + clusters)
+    return np.bincount(pairs // (int(clusters.max(initial=0)) + 1))
+
+
+def midranks(
+    values: Float[np.ndarray, " rows"], weights: Float[np.ndarray, " rows"], total: float
+) -> Float[np.ndarray, " rows"]:
+    """The share of the weight that lies below each value, equal ones counted half.
+
+    >>> midranks(np.array([0.1, 0.1, 0.3, 0.8]), np.ones(4), 4)
+    array([0.25 , 0.25 , 0.625, 0.875])
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    weight = np.add.reduceat(weights[order], first)
+    below = np.cumsum(weight) - weight
+    ranks = np.empty(len(values))
+    sizes = np.diff(np.r_[first, len(values)])
+    ranks[order] = np.repeat((below + weight / 2) / total, sizes)
+    return ranks

@@ -1,0 +1,116 @@
+"""Predictive information of one stratum in numpy: for few rows, and to hold the kernels against."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import logsumexp
+
+LEVELS = (2, 4, 8, 16, 32, 64, 128)
+PRIORS = (2.0, 8.0, 32.0)
+EDGE = 1e-9
+"""Sums of weights such as 1/3 must not move a row over an edge when rows change places."""
+LEAST_VARIANCE = 0.05
+
+Row = Float[np.ndarray, " rows"]
+Numbers = Int[np.ndarray, " rows"]
+
+
+def stratum_terms(
+    ranks: Row,
+    normal: Row,
+    labels: Numbers,
+    starts: Int[np.ndarray, " clusters_and_one"],
+    n_labels: int,
+    terms: Float[np.ndarray, "3 rows"],
+) -> None:
+    """Gains with each row's cluster left out, with it counted, and the surprise; into ``terms``.
+
+    Rows lie cluster by cluster, each cluster from one of ``starts`` to the next.
+    """
+    sizes = np.diff(starts)
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    weights = np.repeat(1 / sizes, sizes)
+    by_label = np.bincount(labels, weights, n_labels)
+    own = _own(labels, clusters, weights)
+    base_out = (by_label[labels] - own + 0.5) / (len(sizes) - 1 + n_labels / 2)
+    base_in = (by_label[labels] + 0.5) / (len(sizes) + n_labels / 2)
+    out, inside = _tables(ranks, labels, clusters, weights, (base_out, base_in), n_labels)
+    if len(out) > 1:
+        probabilities = _normal(normal, labels, clusters, weights, n_labels)
+        out.append(np.log(probabilities[0] / base_out))
+        inside.append(np.log(probabilities[1] / base_in))
+    gains = np.array([np.bincount(clusters, weights * gain, len(sizes)) for gain in out])
+    shares = gains.sum(axis=1, keepdims=True) - gains  # by what the other clusters gained
+    shares -= logsumexp(shares, axis=0)
+    terms[0] = logsumexp(shares[:, clusters] + np.array(out), axis=0)
+    terms[1] = logsumexp(shares[:, clusters] + np.array(inside), axis=0)
+    terms[2] = -np.log(base_out)
+
+
+def _own(cells: Numbers, clusters: Numbers, weights: Row) -> Row:
+    """The weight of each row's own cluster in the row's own cell."""
+    keys = cells * (int(clusters[-1]) + 1) + clusters
+    at = np.unique(keys, return_inverse=True)[1]
+    return np.asarray(np.bincount(at, weights)[at])
+
+
+def _tables(
+    ranks: Row,
+    labels: Numbers,
+    clusters: Numbers,
+    weights: Row,
+    bases: tuple[Row, Row],
+    n_labels: int,
+) -> tuple[list[Row], list[Row]]:
+    """Gains of no model, then of each table that groups the rows anew."""
+    out, inside = [np.zeros(len(ranks))], [np.zeros(len(ranks))]
+    groups = 1
+    for level in LEVELS:
+        if level > max((int(clusters[-1]) + 1) / 4, 2):
+            break
+        bins = np.minimum((level * ranks + EDGE).astype(int), level - 1)
+        in_bin = np.bincount(bins, weights, level)
+        if np.count_nonzero(in_bin) == groups:  # a finer table with no more groups is the same
+            continue
+        groups = int(np.count_nonzero(in_bin))
+        cells = bins * n_labels + labels
+        in_cell = np.bincount(cells, weights, level * n_labels)[cells]
+        own_bin, own_cell = _own(bins, clusters, weights), _own(cells, clusters, weights)
+        for prior in PRIORS:
+            for gains, base, left_bin, left_cell in (
+                (out, bases[0], own_bin, own_cell),
+                (inside, bases[1], 0.0, 0.0),
+            ):
+                share = (in_cell - left_cell + prior * base) / (in_bin[bins] - left_bin + prior)
+                gains.append(np.log(share / base))
+    return out, inside
+
+
+def _normal(
+    normal: Row, labels: Numbers, clusters: Numbers, weights: Row, n_labels: int
+) -> tuple[Row, Row]:
+    """Probability of each row's label, values of a label being normal around its mean: with the
+    row's cluster left out, and with it."""
+    n_clusters = int(clusters[-1]) + 1
+    cells = clusters * n_labels + labels
+    shape = (n_clusters, n_labels)
+    sums = np.bincount(cells, weights * normal, n_clusters * n_labels).reshape(shape)
+    counts = np.bincount(cells, weights, n_clusters * n_labels).reshape(shape)
+    squares = np.bincount(clusters, weights * normal**2, n_clusters)
+    all_sums, all_counts = sums.sum(axis=0), counts.sum(axis=0)
+    every = np.arange(len(normal))
+
+    def probability(own: np.ndarray, n: np.ndarray, total: np.ndarray, weight: float) -> Row:
+        means = own / (n + 1)
+        spread = (total - (own * means).sum(axis=-1)) / max(weight - 1, 1)
+        variance = np.maximum(spread, LEAST_VARIANCE)
+        logs = np.log(n + 0.5) - (normal[:, None] - means) ** 2 / (2 * variance[:, None])
+        return np.asarray(np.exp(logs[every, labels] - logsumexp(logs, axis=1)))
+
+    out = probability(
+        (all_sums - sums)[clusters],
+        (all_counts - counts)[clusters],
+        (squares.sum() - squares)[clusters],
+        n_clusters - 1,
+    )
+    whole = (all_sums[None], all_counts[None], np.full(1, squares.sum()), n_clusters)
+    return out, probability(*whole)
