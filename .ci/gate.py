@@ -32,8 +32,8 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "audits": (
         240,
         (
-            "auditing", "cli", "comparison", "conflicts", "findings", "scoring", "thresholds",
-            "verdicts",
+            "auditing", "certification", "cli", "comparison", "conflicts", "findings", "scoring",
+            "thresholds", "verdicts",
         ),
     ),
     "data": (220, ("datasets", "dissection", "evidence", "io", "stats")),

@@ -8,6 +8,7 @@ import typer
 from theodolite.cli.app import accept_app, app, data_app, study_app
 from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
 from theodolite.cli.commands.audit import audit
+from theodolite.cli.commands.certify import certify
 from theodolite.cli.commands.compare import compare, leaderboard
 from theodolite.cli.commands.data import data_check, data_example, data_list, data_store
 from theodolite.cli.commands.evidence import evidence
@@ -43,6 +44,7 @@ app.command()(export)
 app.command()(compare)
 app.command()(leaderboard)
 app.command()(gate)
+app.command()(certify)
 data_app.command("list")(data_list)
 data_app.command("check")(data_check)
 data_app.command("example")(data_example)

@@ -1,0 +1,1 @@
+"""Whether a score may decide: planted truths, data conditions, operating characteristics."""
