@@ -10,7 +10,7 @@ import pytest
 from support.runs.command_line import theodolite
 from theodolite.certification.characteristics import Draws, characteristics
 from theodolite.certification.grid import PLAIN, certify, conditions
-from theodolite.certification.planted_leakage import LeakageCondition, planted, true_share
+from theodolite.certification.planted_leakage import LeakageCondition, planted_evidence, true_share
 from theodolite.errors import EvidenceError
 from theodolite.stats.information import plug_in
 
@@ -19,7 +19,7 @@ from theodolite.stats.information import plug_in
 @pytest.mark.parametrize("labels", [2, 10])
 def test_the_truth_is_what_counting_many_samples_gives(kind: str, labels: int) -> None:
     cell = LeakageCondition(share=0.2, clusters=200_000, concepts=1, labels=labels, values=kind)
-    evidence = planted(cell, seed=1)
+    evidence = planted_evidence(cell, seed=1)
     values, truth = np.asarray(evidence.values)[:, 0], np.asarray(evidence.truth)[:, 0]
     told = left_open = 0.0
     for there in (False, True):
@@ -43,16 +43,16 @@ def test_the_dial_is_the_share(share: float, labels: int) -> None:
 
 def test_clusters_share_concepts_and_labels() -> None:
     cell = LeakageCondition(clusters=30, rows=4, within=0.33)
-    evidence = planted(cell, seed=2)
+    evidence = planted_evidence(cell, seed=2)
     clusters = np.asarray(evidence.samples.clusters)
     for cluster in range(30):
         rows = clusters == cluster
         assert rows.sum() == 4 and len(np.unique(np.asarray(evidence.labels)[rows])) == 1
         assert (np.ptp(np.asarray(evidence.values)[rows], axis=0) > 0).all()
-    assert planted(replace(cell, declared=False), seed=2).samples.clusters is None
-    copies = np.asarray(planted(replace(cell, within=0.0), seed=2).values)
+    assert planted_evidence(replace(cell, declared=False), seed=2).samples.clusters is None
+    copies = np.asarray(planted_evidence(replace(cell, within=0.0), seed=2).values)
     assert (copies[::4] == copies[3::4]).all()
-    again = planted(cell, seed=2)
+    again = planted_evidence(cell, seed=2)
     np.testing.assert_array_equal(again.values, evidence.values)
 
 

@@ -18,7 +18,7 @@ from theodolite.certification.characteristics import (
 from theodolite.certification.planted_leakage import (
     LeakageCondition,
     Representation,
-    planted,
+    planted_evidence,
     true_share,
 )
 from theodolite.errors import EvidenceError
@@ -83,7 +83,7 @@ def certify(
     """
     metric = find_metric(name)
     if metric.needs is not ConceptEvidence or not metric.looks_for_a_fault:
-        got = f"{name}, which needs {metric.needs.kind} evidence"
+        got = f"{name}, of the question {metric.question!r}"
         raise EvidenceError("certify", got, "a score that looks for leakage in concept values")
     starts = range(0, repetitions, DRAWS_OF_A_PIECE)
     pieces = [
@@ -123,7 +123,7 @@ def _draws(name: str, seed: int, piece: tuple[LeakageCondition, int, int]) -> Ar
     for number in range(start, start + count):
         key = f"{_digest(cell, number, 1)}{seed}"
         own_seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
-        evidence = planted(cell, own_seed)
+        evidence = planted_evidence(cell, own_seed)
         score = evaluate(MetricRequest(find_metric(name)), [evidence], resampling)[0]
         interval = score.interval
         ends = (np.nan, np.nan) if interval is None else (interval.low, interval.high)

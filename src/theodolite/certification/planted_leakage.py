@@ -67,10 +67,10 @@ class LeakageCondition:
         return asdict(self)
 
 
-def planted(condition: LeakageCondition, seed: int) -> ConceptEvidence:
+def planted_evidence(condition: LeakageCondition, seed: int) -> ConceptEvidence:
     """Evidence of one draw.
 
-    >>> evidence = planted(LeakageCondition(clusters=40, rows=2, values="percent"), seed=0)
+    >>> evidence = planted_evidence(LeakageCondition(clusters=40, rows=2, values="percent"), seed=0)
     >>> evidence.values.shape, len(np.unique(evidence.samples.clusters))
     ((80, 3), 40)
     """
@@ -85,13 +85,13 @@ def planted(condition: LeakageCondition, seed: int) -> ConceptEvidence:
     deviation = noise + _distance(condition.share, condition.labels) * signal
     deviation = deviation.reshape(-1, shape[1])
     rows = np.repeat(np.arange(condition.clusters), condition.rows)
-    values = _coded(deviation, truth[rows], condition)
+    values = _encode(deviation, truth[rows], condition)
     clusters = rows if condition.declared and condition.rows > 1 else None
     samples = Samples(index=np.arange(len(rows)), clusters=clusters)
     return ConceptEvidence(values=values, truth=truth[rows], labels=labels[rows], samples=samples)
 
 
-def _coded(deviation: np.ndarray, truth: np.ndarray, condition: LeakageCondition) -> np.ndarray:
+def _encode(deviation: np.ndarray, truth: np.ndarray, condition: LeakageCondition) -> np.ndarray:
     if condition.values == "constant":
         deviation = np.zeros(deviation.shape)
     elif condition.values == "binary":

@@ -6,6 +6,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 
+# As in predictive_small; here too, because what is compiled is kept by this file alone.
 LEVELS = 7  # tables of 2, 4, … 128 groups
 PRIORS = (2.0, 8.0, 32.0)
 EDGE = 1e-9  # sums of weights such as 1/3 must not move a row over an edge

@@ -1,5 +1,6 @@
 """The command that puts a score through planted truths."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from theodolite.certification.characteristics import Characteristics
-
-FAILED = 6
-"""Exit code where a line does not hold, as where a threshold is not met."""
 
 
 def certify(
@@ -46,13 +44,12 @@ def certify(
     So far for scores that look for leakage in values of concepts. What was cut off goes on: give
     the same command again.
     """
-    import json
-
     from theodolite.certification.certificate import certificate, write_certificate
     from theodolite.certification.grid import REPETITIONS, certify, conditions
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
     from theodolite.engine.base import worker_pool
+    from theodolite.thresholds.judge import NOT_MET
 
     chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
     with (
@@ -68,7 +65,7 @@ def certify(
         typer.echo(json.dumps(content, indent=1))
     else:
         _print(cells)
-    raise typer.Exit(FAILED if content["failed"] else 0)
+    raise typer.Exit(NOT_MET if content["failed"] else 0)
 
 
 def _print(cells: "Sequence[Characteristics]") -> None:

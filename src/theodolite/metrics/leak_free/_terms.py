@@ -47,13 +47,16 @@ def weighted_means(
 
 
 def share(
-    part: Float[np.ndarray, "*n"], whole: Float[np.ndarray, "*#n"], most: float = 1.0
+    part: Float[np.ndarray, "*n"],
+    whole: Float[np.ndarray, "*#n"],
+    most: float = 1.0,
+    least: float = 0.0,
 ) -> Float[np.ndarray, "*n"]:
-    """A part of a whole between 0 and ``most``; NaN where the whole is empty."""
+    """A part of a whole from ``least`` to ``most``; NaN where the whole is empty."""
     part, whole = np.broadcast_arrays(part, whole)
     shares = np.full(part.shape, np.nan)
     np.divide(part, whole, out=shares, where=whole > 1e-12)
-    return np.asarray(np.clip(shares, 0.0, most))
+    return np.asarray(np.clip(shares, least, most))
 
 
 @dataclass(frozen=True, eq=False)

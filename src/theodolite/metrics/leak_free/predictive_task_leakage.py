@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._terms import weighted_means
+from theodolite.metrics.leak_free._terms import share, weighted_means
 from theodolite.stats.predictive import predictive_terms
 
 LEARNT_TOGETHER = 70.0
@@ -90,7 +90,4 @@ class PredictiveTaskLeakage(Pooled):
         n_clusters = len(evidence) if clusters is None else len(np.unique(clusters))
         wider = float(np.sqrt(1 + LEARNT_TOGETHER / max(n_clusters, 1)))
         gained = weighted_means(terms.out, weights, wider=wider)
-        surprise = weighted_means(terms.surprise, weights)
-        shares = np.full(gained.shape, np.nan)
-        np.divide(gained, surprise, out=shares, where=surprise > 1e-12)
-        return np.asarray(np.clip(shares, -1.0, 1.0))
+        return share(gained, weighted_means(terms.surprise, weights), least=-1.0)
