@@ -10,6 +10,11 @@ from theodolite.questions import Question
 
 Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
 Better = Literal["higher", "lower"]
+Scope = Literal["these", "population"]
+Reason = Literal[
+    "", "underpowered", "empty", "undefined", "outside the certificate", "evidence in doubt"
+]
+"""Why a question cannot be answered; empty where it can."""
 Items = Literal["concepts", "pairs", "classes", "units"]
 Source = Literal[
     "samples", "clusters", "seeds", "concepts", "pairs", "classes", "units", "shuffles"
@@ -27,6 +32,13 @@ class Interval:
     method: str
     n: int
     """How many resamples, seeds or shuffles."""
+    of: Scope = "these"
+    """What it is about: these concepts, classes, units, raters or trained models on new samples, or
+    the population that they were drawn from."""
+    error: float | None = None
+    """The standard error behind it; none where draws were counted instead."""
+    df: float | None = None
+    """Degrees of freedom of its Student t."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,36 @@ class Null:
     """Interval of score minus null: resampled together, or over the null's own shuffles."""
     per_seed: tuple[float, ...] = ()
     """The null of each seed of the experiment, where there are several."""
+    p: float | None = None
+    """How likely chance alone would put the score as far from this null, on either side."""
+
+
+@dataclass(frozen=True)
+class FaultTest:
+    """What a score that looks for a fault shows: p-values, each doubled for its two sides."""
+
+    low: float
+    high: float
+    """Between which the fault lies, at the level of the quoted interval."""
+    p_free: float
+    """Of a fault as large as is accepted, or larger."""
+    p_some: float
+    """Of no fault."""
+    p_too_much: float
+    """Of a fault as large as is accepted, or smaller."""
+    error: float
+    """Standard error of a fault of the size that is accepted."""
+    df: float
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why some answers cannot be read from a score, whatever its value."""
+
+    reason: Reason
+    because: str
+    answers: tuple[Answer, ...] = ("yes", "partly", "no")
+    """The answers that it stands against."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +118,11 @@ class Score:
     detail: Detail | None = None
     per_seed: tuple[float, ...] = ()
     """The value of each seed of the experiment, where there are several."""
+    n_clusters: int | None = None
+    """How many clusters the samples come in; none where each is its own."""
+    fault: FaultTest | None = None
+    """Of a score that looks for a fault."""
+    doubt: Doubt | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -97,3 +144,11 @@ class Verdict:
     answer: Answer
     because: str
     score: Score | None = None
+    reason: Reason = ""
+    """Why it cannot be told."""
+    p: float | None = None
+    """Of the claim, corrected for the other questions (Holm)."""
+    detectable: float | None = None
+    """The smallest effect that would be seen in four of five such samples."""
+    needed: int | None = None
+    """Samples that an effect of use would need."""

@@ -8,7 +8,20 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from theodolite.results import Detail, Interval, Items, Null, Score, Source, Verdict
+from theodolite.results import (
+    Answer,
+    Detail,
+    Doubt,
+    FaultTest,
+    Interval,
+    Items,
+    Null,
+    Reason,
+    Scope,
+    Score,
+    Source,
+    Verdict,
+)
 from theodolite.run_folder.run_file import Record, read_record, write_record
 from theodolite.verdicts.answers import MissingScore
 
@@ -22,6 +35,9 @@ class IntervalRecord(Record):
     over: Source
     method: str
     n: int
+    of: Scope = "these"
+    error: float | None = None
+    df: float | None = None
 
 
 class NullRecord(Record):
@@ -31,6 +47,27 @@ class NullRecord(Record):
     value: float | None
     difference: IntervalRecord | None
     per_seed: list[float | None] = Field(default_factory=list)
+    p: float | None = None
+
+
+class FaultRecord(Record):
+    """What a score that looks for a fault shows."""
+
+    low: float
+    high: float
+    p_free: float
+    p_some: float
+    p_too_much: float
+    error: float
+    df: float
+
+
+class DoubtRecord(Record):
+    """Why some answers cannot be read from a score."""
+
+    reason: Reason
+    because: str
+    answers: tuple[Answer, ...]
 
 
 class DetailRecord(Record):
@@ -67,6 +104,9 @@ class ScoreRecord(Record):
     nulls: list[NullRecord]
     detail: DetailRecord | None
     per_seed: list[float | None] = Field(default_factory=list)
+    n_clusters: int | None = None
+    fault: FaultRecord | None = None
+    doubt: DoubtRecord | None = None
 
 
 class UnansweredRecord(Record):
@@ -84,6 +124,10 @@ class VerdictRecord(Record):
     because: str
     metric: str
     options: dict[str, Any]
+    reason: Reason = ""
+    p: float | None = None
+    detectable: float | None = None
+    needed: int | None = None
 
 
 class ScoresFile(Record):
@@ -148,6 +192,7 @@ def score_record(score: Score) -> ScoreRecord:
             value=value,
             difference=interval_record(null.difference),
             per_seed=_listed(np.array(null.per_seed)),
+            p=null.p,
         )
 
     nulls = [null_record(null) for null in score.nulls]
@@ -170,6 +215,9 @@ def score_record(score: Score) -> ScoreRecord:
         intervals=intervals,
         nulls=nulls,
         per_seed=_listed(np.array(score.per_seed)),
+        n_clusters=score.n_clusters,
+        fault=None if score.fault is None else FaultRecord(**vars(score.fault)),
+        doubt=None if score.doubt is None else DoubtRecord(**vars(score.doubt)),
         detail=None
         if detail is None
         else DetailRecord(
@@ -220,10 +268,19 @@ def score_of(record: ScoreRecord) -> Score:
         options=record.options,
         intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
         nulls=tuple(
-            Null(n.name, number(n.value), interval_of(n.difference), tuple(map(number, n.per_seed)))
+            Null(
+                n.name,
+                number(n.value),
+                interval_of(n.difference),
+                tuple(map(number, n.per_seed)),
+                n.p,
+            )
             for n in record.nulls
         ),
         per_seed=tuple(number(v) for v in record.per_seed),
+        n_clusters=record.n_clusters,
+        fault=None if record.fault is None else FaultTest(**record.fault.model_dump()),
+        doubt=None if record.doubt is None else Doubt(**record.doubt.model_dump()),
         detail=None
         if detail is None
         else Detail(
@@ -248,6 +305,10 @@ def scores_file(
                 because=v.because,
                 metric=v.score.metric,
                 options=_plain_options(v.score.options),
+                reason=v.reason,
+                p=v.p,
+                detectable=v.detectable,
+                needed=v.needed,
             )
             for v in verdicts
             if v.score is not None and v.answer != "not asked"
