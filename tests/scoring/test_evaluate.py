@@ -90,9 +90,15 @@ def test_clusters_and_samples_are_kept_apart() -> None:
         samples=Samples(clusters=rows),
     )
     (score, *_) = evaluate(EXISTENCE, [evidence], Resampling(resamples=1000))
-    by = {i.over: i.high - i.low for i in score.intervals}
-    assert list(by) == ["clusters", "samples"]
-    assert_allclose(by["clusters"] / by["samples"], np.sqrt(10), rtol=0.25)
+    (alone, *_) = evaluate(
+        EXISTENCE, [replace(evidence, samples=Samples())], Resampling(resamples=1000)
+    )
+    assert [i.over for i in score.intervals] == ["clusters"]
+    assert [i.over for i in alone.intervals] == ["samples"]
+    assert score.interval is not None and alone.interval is not None
+    assert score.interval.error is not None and alone.interval.error is not None
+    assert_allclose(score.interval.error / alone.interval.error, np.sqrt(10), rtol=0.25)
+    assert score.interval.df == 19 and score.n_clusters == 20
 
 
 def test_seeds_are_averaged_and_have_their_own_interval() -> None:
@@ -316,20 +322,27 @@ def test_whole_classes_are_not_resampled_where_samples_enter_as_means_of_classes
     by_pairs = replace(base, samples=Samples(clusters=np.arange(120) // 2))
     request = MetricRequest(find_metric("concept_global_importance"), {"form": (2,)})
     (score,) = evaluate(request, [by_class], FEW)
-    assert [i.over for i in score.intervals] == ["concepts", "samples"]
+    assert [(i.over, i.of) for i in score.intervals] == [
+        ("samples", "these"),
+        ("concepts", "population"),
+    ]
     (score,) = evaluate(request, [by_pairs], FEW)
-    assert [i.over for i in score.intervals] == ["concepts", "clusters", "samples"]
+    assert [i.over for i in score.intervals] == ["clusters", "concepts"]
     (score, *_) = evaluate(EXISTENCE, [by_class], FEW)
-    assert [i.over for i in score.intervals] == ["clusters", "samples"]
+    assert [i.over for i in score.intervals] == ["clusters"]
 
 
 def test_perfect_in_five_clusters_is_five_observations() -> None:
     clusters = np.arange(500) % 5
     evidence = replace(planted_concepts(500, n_classes=5), samples=Samples(clusters=clusters))
     (score, *_) = evaluate(EXISTENCE, [evidence], FEW)
-    over_clusters, over_samples = score.intervals
-    assert over_clusters.low < 0.6 and over_samples.low > 0.99
-    assert any("only 5 clusters" in note for note in audit(evidence, FEW).notes)
+    (over_clusters,) = score.intervals
+    assert over_clusters.low < 0.6
+    (score, *_) = evaluate(EXISTENCE, [replace(evidence, samples=Samples())], FEW)
+    assert score.interval is not None and score.interval.low > 0.99
+    three = replace(evidence, samples=Samples(clusters=clusters % 3))
+    (score, *_) = evaluate(EXISTENCE, [three], FEW)
+    assert not score.intervals and verdict(score).reason == "underpowered"
 
 
 def test_intervals_stay_within_the_bounds() -> None:

@@ -15,6 +15,8 @@ from theodolite.verdicts.rules import verdict
 
 INTERVAL = Interval(0.55, 0.75, 0.95, "samples", "percentile", 100)
 NULL = Null("shuffled concepts", 0.3, replace(INTERVAL, low=0.2, high=0.4))
+AWAY = replace(INTERVAL, low=-0.1, high=0.1)
+"""No gain that would be of use: a quarter of the way from 0.3 to 0.8 is 0.125."""
 SCORE = Score(
     "concept_existence", 1, "exists", 0.65, "higher", (0.0, 1.0), 1.0, 40, 0, "samples",
     {"top": 5, "rank_by": "contribution"}, (INTERVAL,), (NULL,),
@@ -151,10 +153,11 @@ def test_every_score_that_fits_must_hold(tmp_path: Path) -> None:
     ("score", "outcome"),
     [
         (SCORE, "met"),
-        (replace(SCORE, nulls=(replace(NULL, difference=replace(INTERVAL, low=-0.1)),)), "not met"),
+        (replace(SCORE, nulls=(replace(NULL, difference=AWAY),)), "not met"),
+        (replace(SCORE, nulls=(NULL, replace(NULL, difference=AWAY))), "not met"),
         (
             replace(SCORE, nulls=(NULL, replace(NULL, difference=replace(INTERVAL, low=-1.0)))),
-            "not met",
+            "cannot tell",
         ),
         (replace(SCORE, nulls=()), "cannot tell"),
         (replace(SCORE, nulls=(replace(NULL, value=math.nan),)), "cannot tell"),
@@ -188,25 +191,35 @@ def test_the_best_possible_is_said_where_it_is_less_than_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "low", "high", "answer"),
+    ("low", "high", "answer"),
     [
-        (12, -0.1, 0.5, "cannot tell"),  # 0.5 of the 0.7 that are possible
-        (12, -0.1, 0.3, "no"),
-        (12, -0.5, -0.1, "no"),
-        (30, -0.1, 0.5, "no"),
-        (12, 0.1, 0.5, "partly"),
+        (-0.1, 0.5, "cannot tell"),
+        (-0.1, 0.13, "cannot tell"),
+        (-0.1, 0.12, "no"),  # a quarter of the way from 0.3 to 0.8 is 0.125
+        (-0.5, -0.1, "no"),
+        (0.1, 0.5, "partly"),
     ],
 )
-def test_few_samples_are_no_proof_of_a_fault(n: int, low: float, high: float, answer: str) -> None:
+def test_no_needs_power(low: float, high: float, answer: str) -> None:
     null = replace(NULL, difference=replace(INTERVAL, low=low, high=high))
-    found = verdict(replace(SCORE, n=n, nulls=(null,)))
+    found = verdict(replace(SCORE, nulls=(null,)))
     assert found.answer == answer
-    assert ("only 12 samples" in found.because) == (answer == "cannot tell")
+    assert (found.reason == "underpowered") == (answer == "cannot tell")
+    if answer == "cannot tell":
+        error = (high - low) / 2 / 1.959964
+        assert found.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-4)
+        needed = 40 * (found.detectable / 0.125) ** 2
+        assert (
+            found.needed == pytest.approx(needed, abs=1)
+            and f"{found.needed:,} sam" in found.because
+        )
+    if answer == "no" and high > 0:
+        assert "would have been seen" in found.because
 
 
 def test_of_two_demands_the_worse_outcome_counts(tmp_path: Path) -> None:
     asked = thresholds(tmp_path, line("beats_null: true, at_least: 0.5"))
-    lost = replace(SCORE, nulls=(replace(NULL, difference=replace(INTERVAL, low=-0.1)),))
+    lost = replace(SCORE, nulls=(replace(NULL, difference=AWAY),))
     outcomes = [judged(asked, [score], [])[0].outcome for score in (SCORE, lost)]
     assert outcomes == ["met", "not met"]
     high = thresholds(tmp_path, line("beats_null: true, at_least: 0.7"))

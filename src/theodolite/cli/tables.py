@@ -9,7 +9,7 @@ from rich.text import Text
 
 from theodolite.errors import printable
 from theodolite.results import Score, Verdict
-from theodolite.verdicts.rules import interval_text, percent
+from theodolite.verdicts.words import interval_text, percent
 
 
 def console() -> Console:

@@ -226,6 +226,9 @@ class NullModel:
     clean: bool = False
     """The same evidence without the fault that the score looks for: what it must not exceed, where
     other nulls are what a score must beat."""
+    per_item: bool = False
+    """Whether each concept, class or unit has a chance of its own: then how far the score is from
+    it is known as well as there are items, too."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the metric that only make sense otherwise under this null."""
 
@@ -282,6 +285,10 @@ class Metric:
     """Whether a verdict may be read from it; else it only tells more about other scores."""
     enough: float | None = None
     """From this share of the best possible on we would rely on it; a convention, on the card."""
+    enough_from: Literal["worst", "null"] = "worst"
+    """Where that share is counted from: the worst possible, or the null that is hardest to beat."""
+    share: bool = False
+    """Whether it is read as a percentage although it may lie below 0: then it is none."""
     tolerance: float | None = None
     """How much more than a clean null we would still accept; a convention, on the card."""
     asked_as: str = ""

@@ -24,7 +24,8 @@ from theodolite.report.words import (
 )
 from theodolite.results import Score
 from theodolite.run_folder.spec import HistogramSpec, RunSpec
-from theodolite.verdicts.rules import percent, question_text
+from theodolite.verdicts.rules import question_text
+from theodolite.verdicts.words import percent
 
 PER = {
     "concepts": "Per concept",

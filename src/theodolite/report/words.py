@@ -5,7 +5,7 @@ import math
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Interval, Score
 from theodolite.run_folder.spec import RunSpec
-from theodolite.verdicts.rules import percent
+from theodolite.verdicts.words import percent
 
 OPTION = {
     "rank_by": {

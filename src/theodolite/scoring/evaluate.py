@@ -4,9 +4,9 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from theodolite.errors import EvidenceError
@@ -14,20 +14,16 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Clusters, InMemoryShards, Shards, clusters_of
 from theodolite.evidence.workers import SerialWorkers, Workers
-from theodolite.metrics.base import Metric, NullModel, SampleMean
-from theodolite.results import Detail, Interval, Items, Null, Score, Source
+from theodolite.metrics.base import Metric, NullModel
+from theodolite.results import Detail, Items, Null, Score
 from theodolite.scoring.counting import Slot, seeds_of, state_jobs
+from theodolite.scoring.differences import NullRows, compared_null, fault_test, variance_of_mean
+from theodolite.scoring.intervals import Counts, Resampled, item_ends, score_intervals
 from theodolite.scoring.passes import PassItem, passes
 from theodolite.scoring.plan import Plan
 from theodolite.scoring.pooled import Subsample, pooled_values
 from theodolite.scoring.request import MetricRequest, Resampling, expand
-from theodolite.scoring.values import Values, mean_of_defined, over_draws, over_seeds
-from theodolite.stats.resampling import (
-    boundary_interval,
-    mean_interval,
-    percentile_interval,
-    shuffle_interval,
-)
+from theodolite.scoring.values import Values, mean_of_defined, over_seeds
 
 __all__ = ["MetricRequest", "MetricRun", "Resampling", "evaluate", "evaluate_all", "expand"]
 
@@ -118,6 +114,16 @@ def _plan(run: MetricRun, resampling: Resampling, clusters: Clusters | None) -> 
 
 
 @dataclass(frozen=True, eq=False)
+class _Null:
+    """A null's values in rows and by seed of the experiment, and how its draws vary."""
+
+    rows: np.ndarray
+    each_seed: np.ndarray
+    draws: np.ndarray
+    """The first row of each draw, of the experiment's first seed."""
+
+
+@dataclass(frozen=True, eq=False)
 class _Estimates:
     """All that the scores of one request are read from."""
 
@@ -126,7 +132,7 @@ class _Estimates:
     evidence: Evidence
     """A sample of it, for the names."""
     seeds: list[Values]
-    nulls: dict[str, tuple[np.ndarray, np.ndarray]]
+    nulls: dict[str, _Null]
     best: np.ndarray
 
     @property
@@ -156,9 +162,7 @@ def _collect_estimates(run: MetricRun, plan: Plan, values: dict[Slot, Values]) -
     )
 
 
-def _null(
-    values: dict[Slot, Values], null: NullModel, plan: Plan, seeds: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _null(values: dict[Slot, Values], null: NullModel, plan: Plan, seeds: int) -> _Null:
     """A null's values, the mean over the experiment's seeds as for the score itself; and by seed.
 
     Of a null on evidence the rows are those of the plan, averaged over draws; of a null on the
@@ -166,50 +170,76 @@ def _null(
     """
     if null.on == "state":
         per_seed = [values["null", seed, null.name, 0].rows for seed in range(seeds)]
-        return mean_of_defined(per_seed), np.stack([mean_of_defined(draws) for draws in per_seed])
-    each = [
-        over_draws(
-            [values["null", seed, null.name, draw].rows for draw in seeds_of(plan, null)],
-            null,
-        )
+        means = np.stack([mean_of_defined(draws) for draws in per_seed])
+        return _Null(mean_of_defined(per_seed), means, means[:1])
+    draws = [
+        [values["null", seed, null.name, draw].rows for draw in seeds_of(plan, null)]
         for seed in range(seeds)
     ]
-    return over_seeds(each), np.stack([rows[0] for rows in each])
+    each = [mean_of_defined(own) for own in draws]
+    firsts = np.stack([rows[0] for rows in draws[0]])
+    return _Null(over_seeds(each), np.stack([rows[0] for rows in each]), firsts)
 
 
 def _scores(estimates: _Estimates) -> Iterator[Score]:
     metric, options = estimates.metric, estimates.request.all_options()
     values = over_seeds([seed.rows for seed in estimates.seeds])
-    heads = estimates.head(values)
     per_seed = np.stack([estimates.head(seed.rows[:1])[0] for seed in estimates.seeds])
-    null_heads = {
-        name: (estimates.head(a), estimates.head(b)) for name, (a, b) in estimates.nulls.items()
-    }
+    heads = estimates.head(values)
     sweeps = [[(name, choice) for choice in options[name]] for name in metric.sweeps]
     for cell in np.ndindex(*(len(sweep) for sweep in sweeps)):
         chosen = dict(sweep[i] for sweep, i in zip(sweeps, cell, strict=True))
         at = (slice(None), *cell)
-        detail = _detail(options["over"], values[at], estimates) if metric.detail else None
-        n, n_undefined, n_of = _counts(estimates, cell, detail)
-        score = Score(
-            metric=metric.name,
-            version=metric.version,
-            question=metric.question,
-            value=float(heads[at][0]),
-            better=metric.better,
-            bounds=metric.bounds,
-            best=float(estimates.best[cell]),
-            n=n,
-            n_undefined=n_undefined,
-            n_of=n_of,
-            options=options | chosen,
-            detail=detail,
-        )
-        intervals = _intervals(score, heads[at], per_seed[at], estimates)
-        at_cell = {name: (rows[at], each[at]) for name, (rows, each) in null_heads.items()}
-        nulls = _nulls(at_cell, heads[at], estimates)
-        seeds = tuple(float(v) for v in per_seed[at]) if len(per_seed) > 1 else ()
-        yield replace(score, intervals=tuple(intervals), nulls=nulls, per_seed=seeds)
+        rows = Resampled(heads[at], values[at] if metric.detail else None, per_seed[at])
+        score = _bare_score(estimates, cell, rows, options | chosen)
+        yield _with_inference(score, estimates, cell, rows)
+
+
+def _bare_score(
+    estimates: _Estimates, cell: tuple[int, ...], rows: Resampled, options: dict[str, Any]
+) -> Score:
+    """The value and what was counted."""
+    metric, plan = estimates.metric, estimates.plan
+    detail = None
+    if rows.items is not None:
+        over: Items = options["over"]
+        detail = Detail(over, _names(estimates.evidence, over), rows.items[0], None, None)
+    n, n_undefined, n_of = _counts(estimates, cell, detail)
+    return Score(
+        metric=metric.name,
+        version=metric.version,
+        question=metric.question,
+        value=rows.value,
+        better=metric.better,
+        bounds=metric.bounds,
+        best=float(estimates.best[cell]),
+        n=n,
+        n_undefined=n_undefined,
+        n_of=n_of,
+        options=options,
+        detail=detail,
+        per_seed=tuple(float(v) for v in rows.per_seed) if len(rows.per_seed) > 1 else (),
+        n_clusters=plan.n_clusters if plan.sources[0] == "clusters" else None,
+    )
+
+
+def _with_inference(
+    score: Score, estimates: _Estimates, cell: tuple[int, ...], rows: Resampled
+) -> Score:
+    """Intervals, and how far the score is from its nulls."""
+    metric, plan = estimates.metric, estimates.plan
+    counts = Counts.of(plan, score.n if score.n_of == "samples" else plan.n)
+    intervals = score_intervals(score, metric, plan, rows, counts)
+    nulls = _nulls(estimates, cell, rows, counts)
+    score = replace(score, intervals=tuple(intervals), nulls=nulls)
+    if score.detail is not None and rows.items is not None:
+        ends = item_ends(score, metric, plan, rows.items, counts)
+        if ends is not None:
+            score = replace(score, detail=replace(score.detail, low=ends[0], high=ends[1]))
+    if metric.looks_for_a_fault:
+        test = fault_test(score, metric.tolerance or 0.0, plan.resampling.level)
+        score = replace(score, fault=test)
+    return score
 
 
 def _counts(
@@ -224,24 +254,6 @@ def _counts(
     return math.ceil(defined), round(float(undefined)), estimates.metric.state.counts_of
 
 
-def _detail(over: Items, values: np.ndarray, estimates: _Estimates) -> Detail:
-    rows = values[estimates.plan.block(estimates.plan.sources[0])]
-    intervals = [
-        percentile_interval(rows[:, j], float(values[0, j]), estimates.plan.resampling.level, over)
-        for j in range(values.shape[1])
-    ]
-    low = high = None
-    if any(intervals):
-        ends = np.array(
-            [
-                (np.nan, np.nan) if interval is None else (interval.low, interval.high)
-                for interval in intervals
-            ]
-        )
-        low, high = np.clip(ends, *estimates.metric.bounds).T
-    return Detail(over, _names(estimates.evidence, over), values[0], low, high)
-
-
 def _names(evidence: Evidence, over: Items) -> tuple[str, ...]:
     if over != "pairs":
         names: tuple[str, ...] = getattr(evidence, over).names
@@ -249,72 +261,23 @@ def _names(evidence: Evidence, over: Items) -> tuple[str, ...]:
     return tuple(f"{a} × {b}" for a, b in itertools.combinations(evidence.concepts.names, 2))  # type: ignore[attr-defined]
 
 
-def _intervals(
-    score: Score,
-    head: Float[np.ndarray, " rows"],
-    per_seed: Float[np.ndarray, " seeds"],
-    estimates: _Estimates,
-) -> Iterator[Interval]:
-    """Each source of chance apart; the one to quote first."""
-    level = estimates.plan.resampling.level
-    candidates = [_over(source, score, head, estimates) for source in estimates.plan.sources]
-    if score.detail is not None:  # a mean over concepts is as sure as there are concepts
-        candidates.insert(0, _over_items(score.detail, score.value, estimates.plan.resampling))
-    candidates.append(mean_interval(per_seed, level, "seeds"))
-    for interval in candidates:
-        if interval is not None:
-            low, high = np.clip((interval.low, interval.high), *score.bounds)
-            yield replace(interval, low=float(low), high=float(high))
-
-
-def _over(source: Source, score: Score, head: np.ndarray, estimates: _Estimates) -> Interval | None:
-    level = estimates.plan.resampling.level
-    interval = percentile_interval(head[estimates.plan.block(source)], score.value, level, source)
-    if interval is not None or not issubclass(estimates.metric.state, SampleMean):
-        return interval
-    worst = score.bounds[0] if score.better == "higher" else score.bounds[1]
-    if not math.isfinite(worst):  # how far a sample not met could be off has no limit
-        return None
-    n = score.n if source == "samples" else estimates.plan.n_clusters
-    return boundary_interval(score.value, (worst, score.best), n, level, source)
-
-
-def _over_items(detail: Detail, value: float, resampling: Resampling) -> Interval | None:
-    items = detail.values[~np.isnan(detail.values)]
-    if not len(items):
-        return None
-    random = np.random.default_rng(resampling.seed)
-    picks = random.integers(0, len(items), (resampling.resamples, len(items)))
-    return percentile_interval(items[picks].mean(axis=1), value, resampling.level, detail.over)
-
-
-def _nothing_varied(middle: float, estimates: _Estimates) -> Interval:
-    """Where no resample differs: as if one of the samples that would differ had not been met."""
-    n, level = max(estimates.plan.n, 1), estimates.plan.resampling.level
-    reach = 1 - ((1 - level) / 2) ** (1 / n)
-    return Interval(
-        middle - reach, middle + reach, level, estimates.plan.sources[0], "exact, nothing varied", n
-    )
-
-
 def _nulls(
-    nulls: dict[str, tuple[np.ndarray, np.ndarray]], head: np.ndarray, estimates: _Estimates
+    estimates: _Estimates, cell: tuple[int, ...], rows: Resampled, counts: Counts
 ) -> tuple[Null, ...]:
     """The nulls, the hardest to beat first."""
-    source, level = estimates.plan.sources[0], estimates.plan.resampling.level
-    rows = estimates.plan.block(source)
+    metric = estimates.metric
+    at: tuple[slice | int, ...] = (slice(None), *cell)
     compared = []
-    for null in estimates.metric.baselines:
-        values, each = nulls[null.name]
-        seeds = tuple(float(v) for v in each) if len(each) > 1 else ()
-        if null.on == "state":
-            away = shuffle_interval(values, float(head[0]), level)
-            compared.append(Null(null.name, float(mean_of_defined(values)), away, seeds))
-        else:
-            moved, middle = head[rows] - values[rows], float(head[0] - values[0])
-            away = percentile_interval(moved, middle, level, source)
-            if away is None and null.clean and not np.isnan(moved).all():
-                away = _nothing_varied(middle, estimates)
-            compared.append(Null(null.name, float(values[0]), away, seeds))
-    sign = -1.0 if estimates.metric.better == "higher" else 1.0
+    for null in metric.baselines:
+        own = estimates.nulls[null.name]
+        items = own.rows[at] if metric.detail else None
+        draws = estimates.head(own.draws)[at]
+        null_rows = NullRows(
+            estimates.head(own.rows)[at],
+            items,
+            estimates.head(own.each_seed)[at],
+            variance_of_mean(draws),
+        )
+        compared.append(compared_null(null, null_rows, rows, estimates.plan, counts, metric))
+    sign = -1.0 if metric.better == "higher" else 1.0
     return tuple(sorted(compared, key=lambda null: (np.isnan(null.value), sign * null.value)))

@@ -29,7 +29,7 @@ class Plan:
         self.sources: tuple[Source, ...] = ("samples",)
         self.n_clusters = 0
         if clusters is not None and not (metric.per_class and clusters.whole_classes):
-            self.sources = ("clusters", "samples")  # the first is the one to quote
+            self.sources = ("clusters",)  # rows of a cluster are no independent draws
             self.n_clusters = clusters.n
 
     def weights(self, evidence: Evidence, rows: slice) -> Float[np.ndarray, "rows samples"]:

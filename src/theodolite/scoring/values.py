@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.metrics.base import NullModel, Pooled
+from theodolite.metrics.base import Pooled
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +35,6 @@ class Values:
         """Blocks of rows, one after the other; what was counted is in the first."""
         rows = np.concatenate([part.rows for part in parts])
         return cls(rows, parts[0].defined, parts[0].undefined)
-
-
-def over_draws(draws: Sequence[np.ndarray], null: NullModel) -> np.ndarray:
-    """The mean over draws of a null. What a clean null must not be exceeded by is known only as
-    well as it was drawn, so its resampled rows are those of one draw after the other."""
-    mean = mean_of_defined(draws)
-    if null.clean and len(draws) > 1:
-        for row in range(1, len(mean)):
-            mean[row] = draws[row % len(draws)][row]
-    return mean
 
 
 def over_seeds(values: Sequence[np.ndarray]) -> np.ndarray:

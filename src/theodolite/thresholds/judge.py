@@ -9,7 +9,8 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.questions import Question
 from theodolite.results import Answer, Score, Verdict
 from theodolite.thresholds.file import Least, ScoreThreshold, Thresholds, choices, read_thresholds
-from theodolite.verdicts.rules import interval_text, percent, verdict
+from theodolite.verdicts.rules import verdict
+from theodolite.verdicts.words import interval_text, percent
 
 __all__ = [
     "NOT_MET", "GateCheck", "ScoreThreshold", "Thresholds", "broken", "fails", "judged",

@@ -18,7 +18,7 @@ from theodolite.results import Score, Verdict
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.verdicts.from_scores import verdicts
 from theodolite.verdicts.missing import MissingEvidence, missing
-from theodolite.verdicts.notes import evidence_warnings, fallbacks, few_clusters, subsample_notes
+from theodolite.verdicts.notes import evidence_warnings, fallbacks, subsample_notes
 
 __all__ = [
     "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "requests_for",
@@ -94,7 +94,7 @@ def answer_shards(
     started = time.monotonic()
     some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
     unanswered: list[MissingScore] = []
-    notes = evidence_warnings(some) + few_clusters(seeds[0])
+    notes = evidence_warnings(some)
     if requests is None:
         requests, unanswered = requests_for(some)
         notes += fallbacks(requests)

@@ -9,8 +9,9 @@ from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
 from theodolite.results import Score, Verdict
+from theodolite.stats.multiple import holm
 from theodolite.verdicts.missing import MissingScoreLike, missing
-from theodolite.verdicts.rules import verdict
+from theodolite.verdicts.rules import ALPHA, claim_p, fault_of, verdict
 
 
 def verdicts(
@@ -20,22 +21,74 @@ def verdicts(
 ) -> tuple[Verdict, ...]:
     """One verdict per question: from its headline score, else from its first deciding metric.
 
-    What a question that was not asked would need is told from the scores that could not be had.
+    The questions that were asked are corrected for one another (Holm). What a question that was not
+    asked would need is told from the scores that could not be had.
     """
+    chosen = {question: _deciding(question, scores, headlines) for question in QUESTIONS}
+    claims = {question: _claim_p(own) for question, own in chosen.items() if own}
+    steps = holm(list(claims.values()), ALPHA)
+    at = {question: number for number, question in enumerate(claims)}
     answers = []
     for question, asks in QUESTIONS.items():
-        chosen = next((s for s in headlines if s.question == question), None)
-        if chosen is None:
-            deciding = [s for s in scores if _metric_of(s).decides]
-            chosen = _headline([s for s in deciding if s.question == question])
-        if chosen is None:
+        own = chosen[question]
+        if not own:
             because = f"Needs {missing(question, unanswered).needs}."
             answers.append(Verdict(question, asks, "not asked", because))
-        elif chosen in headlines:
-            answers.append(_unless_silent(verdict(chosen), scores))
-        else:
-            answers.append(_unless_silent(_worst(question, chosen, deciding), scores))
+            continue
+        number = at[question]
+        answer = _worst(own, float(steps.level[number]), float(steps.p[number]))
+        answers.append(_unless_silent(answer, scores))
     return tuple(answers)
+
+
+def _deciding(
+    question: Question, scores: Sequence[Score], headlines: Sequence[Score]
+) -> list[Score]:
+    """The score that answers a question; all that look for the same fault."""
+    chosen = next((s for s in headlines if s.question == question), None)
+    if chosen is not None:
+        return [chosen]
+    deciding = [s for s in scores if s.question == question and _metric_of(s).decides]
+    first = _headline(deciding)
+    if first is None or not _metric_of(first).looks_for_a_fault:
+        return [] if first is None else [first]
+    looking = [s for s in deciding if _metric_of(s).looks_for_a_fault]
+    heads = [
+        _headline([s for s in looking if s.metric == name])
+        for name in dict.fromkeys(s.metric for s in looking)
+    ]
+    return [head for head in heads if head is not None]
+
+
+def _claim_p(own: Sequence[Score]) -> float:
+    """Of one score its own. Of several that look for a fault: that all are free, or that one is
+    not, which is corrected for their number."""
+    if len(own) == 1:
+        return claim_p(own[0])
+    tests = [test for test in map(fault_of, own) if test is not None]
+    if not tests:
+        return math.nan
+    free = max(test.p_free for test in tests) if len(tests) == len(own) else 1.0
+    return min(free, len(tests) * min(test.p_too_much for test in tests), 1.0)
+
+
+def _worst(own: Sequence[Score], alpha: float, p: float) -> Verdict:
+    """A fault shown by any of the scores that look for it is a fault: the worst answer counts.
+
+    To be free of it needs all of them, so nothing is corrected; to have it needs one of several.
+    """
+    if len(own) == 1:
+        return verdict(own[0], alpha, p)
+    answers = [verdict(score, alpha, p) for score in own]
+    strict = [verdict(score, alpha / len(own), p) for score in own]
+    bad = [answer for answer in strict if answer.answer in ("no", "partly")]
+    if bad:
+        return min(bad, key=lambda v: ("no", "partly").index(v.answer))
+    unsure = [v for v in answers if v.answer != "yes"]
+    if not unsure:
+        return answers[0]
+    again = [v for v in strict if v.answer != "yes"]
+    return again[0]
 
 
 def _unless_silent(candidate: Verdict, scores: Sequence[Score]) -> Verdict:
@@ -56,7 +109,7 @@ def _unless_silent(candidate: Verdict, scores: Sequence[Score]) -> Verdict:
         f"{candidate.because.rstrip('.')}; but the values do not surely tell more about the "
         "concepts than chance, so there may be nothing that could leak."
     )
-    return replace(candidate, answer="cannot tell", because=because)
+    return replace(candidate, answer="cannot tell", because=because, reason="empty")
 
 
 def _surely_tells(score: Score) -> bool:
@@ -75,17 +128,6 @@ def _metric_of(score: Score) -> Metric:
             "Install the package that brings it, or read the run with the version that wrote it.",
         )  # fmt: skip
     return metric
-
-
-def _worst(question: Question, first: Score, deciding: Sequence[Score]) -> Verdict:
-    """A fault shown by any of the scores that look for it is a fault: the worst answer counts."""
-    looking = [s for s in deciding if s.question == question and _metric_of(s).looks_for_a_fault]
-    if not _metric_of(first).looks_for_a_fault:
-        return verdict(first)
-    names = dict.fromkeys(s.metric for s in looking)
-    heads = [_headline([s for s in looking if s.metric == name]) for name in names]
-    answers = [verdict(head) for head in heads if head is not None]
-    return min(answers, key=lambda v: ("no", "partly", "cannot tell", "yes").index(v.answer))
 
 
 def _headline(scores: Sequence[Score]) -> Score | None:

@@ -7,11 +7,8 @@ import numpy as np
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.shards import Shards, clusters_of
 from theodolite.metrics.faithful.warnings import surrogate_warnings
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling
-
-FEW_CLUSTERS = 10
 
 
 def subsample_notes(runs: Sequence[MetricRun], resampling: Resampling) -> list[str]:
@@ -52,18 +49,6 @@ def evidence_warnings(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
         f"Values times weights choose the predicted class in only {100 * agree:.0f} % of the "
         "samples. Unless the head has a strong bias, weights, values and predictions may not "
         "belong together; weights have a row per concept and a column per class."
-    ]
-
-
-def few_clusters(by_kind: Mapping[type[Evidence], Shards]) -> list[str]:
-    """Intervals over a handful of clusters are too narrow, whoever draws them."""
-    clusters = next((clusters_of(shards) for shards in by_kind.values()), None)
-    n = FEW_CLUSTERS if clusters is None else clusters.n
-    if n >= FEW_CLUSTERS:
-        return []
-    return [
-        f"There are only {n} clusters of samples. Intervals over so few are too narrow: read them "
-        "as a lower limit."
     ]
 
 

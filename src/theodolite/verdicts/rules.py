@@ -1,13 +1,29 @@
 """What a score means for the question it answers, in one word and one sentence."""
 
 import math
+from dataclasses import dataclass, replace
+
+from scipy.special import stdtrit
 
 from theodolite.metrics.catalogue import find_metric
 from theodolite.questions import QUESTIONS
-from theodolite.results import Answer, Null, Score, Verdict
+from theodolite.results import Answer, FaultTest, Null, Reason, Score, Verdict
+from theodolite.stats.intervals import FEWEST_CLUSTERS, SEEN, detectable, quantile, two_sided_p
+from theodolite.verdicts.words import (
+    difference_text,
+    interval_text,
+    of_best,
+    percent,
+    seen_text,
+)
 
-FEW = 30
-"""With fewer samples, not to be told from a null is not yet to be no better."""
+ALPHA = 0.05
+NORMAL = 1e6
+"""Degrees of freedom of an interval that does not name any: those of 0.1.0 were percentiles."""
+EMPTY = 0.02
+"""Of the range of a score, what must lie between null and best for a question to be asked."""
+OF_USE = 0.25
+"""Of the way from the null to the line, what would be of use; a convention."""
 
 
 def question_text(score: Score) -> str:
@@ -15,116 +31,247 @@ def question_text(score: Score) -> str:
     return find_metric(score.metric).asked_as or QUESTIONS[score.question]
 
 
-def verdict(score: Score) -> Verdict:
-    """Yes, if the score surely is enough and beats every null; no, if it does not beat them all."""
+def verdict(score: Score, alpha: float = ALPHA, p: float | None = None) -> Verdict:
+    """The answer of one score.
 
-    def answered(answer: Answer, because: str) -> Verdict:
-        return Verdict(score.question, question_text(score), answer, because, score)
+    Args:
+        score: With its intervals and nulls.
+        alpha: The level that its claim is tested at; smaller where other questions were asked too.
+        p: Of its claim, corrected for the other questions; its own if not given.
+    """
+    p = claim_p(score) if p is None else p
+    answered = (
+        _against_clean(score, alpha) if score_looks_for_fault(score) else _better(score, alpha)
+    )
+    known = None if math.isnan(p) else p
+    answered = replace(answered, p=known)
+    doubt = score.doubt
+    if doubt is not None and answered.answer in doubt.answers:
+        because = f"{answered.because.rstrip('.')}; but {doubt.because}."
+        return replace(answered, answer="cannot tell", because=because, reason=doubt.reason)
+    return answered
 
+
+def score_looks_for_fault(score: Score) -> bool:
+    """Whether it must not exceed a clean null."""
+    return find_metric(score.metric).looks_for_a_fault
+
+
+def claim_p(score: Score) -> float:
+    """P-value of the claim that a score would make; NaN where it cannot make any."""
+    if math.isnan(score.value) or score.null is None:
+        return math.nan
+    if score_looks_for_fault(score):
+        test = fault_of(score)
+        return math.nan if test is None else min(test.p_free, test.p_too_much)
+    distances = [d for d in map(distance_of, [score] * len(score.nulls), score.nulls) if d]
+    if not distances:
+        return math.nan
+    if all(d.gain > 0 for d in distances):  # it must beat all of them: the largest p counts
+        return max(d.p for d in distances)
+    return min(distances, key=lambda d: d.gain / max(d.error, 1e-300)).p
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How much better than a null a score is, whichever way it goes."""
+
+    null: Null
+    gain: float
+    error: float
+    df: float
+    p: float
+
+    def most(self, alpha: float) -> float:
+        """The upper end of the gain."""
+        return self.gain + quantile(self.df, 1 - alpha) * self.error
+
+
+def distance_of(score: Score, null: Null) -> Distance | None:
+    """None for a null that could not be drawn, which is not in the way."""
+    if math.isnan(null.value):
+        return None
+    sign = 1.0 if score.better == "higher" else -1.0
+    gain, away = sign * (score.value - null.value), null.difference
+    if away is None:
+        p = 0.0 if gain > 1e-9 else 1.0
+        return Distance(null, gain, 0.0, NORMAL, p if null.p is None else null.p)
+    df = away.df or NORMAL
+    error = away.error
+    if error is None:
+        error = (away.high - away.low) / 2 / quantile(df, away.level)
+        gain = sign * (away.high + away.low) / 2
+    p = two_sided_p(gain, error, df) if null.p is None else null.p
+    return Distance(null, gain, error, df, p)
+
+
+def fault_of(score: Score) -> FaultTest | None:
+    """The score's own test; of a stored score of 0.1.0, from the interval to its clean null."""
+    if score.fault is not None or score.null is None or score.null.difference is None:
+        return score.fault
+    away, accepted = score.null.difference, find_metric(score.metric).tolerance or 0.0
+    error = max((away.high - away.low) / 2 / quantile(NORMAL, away.level), 1e-12)
+    middle = (away.high + away.low) / 2
+
+    def p(distance: float) -> float:
+        return two_sided_p(distance, error, NORMAL) if distance > 0 else 1.0
+
+    tests = p(accepted - middle), p(middle), p(middle - accepted)
+    return FaultTest(away.low, away.high, *tests, error, NORMAL)
+
+
+def _answer(
+    score: Score, answer: Answer, because: str, reason: Reason = "", **numbers: float | int | None
+) -> Verdict:
+    asks = question_text(score)
+    return Verdict(score.question, asks, answer, because, score, reason, **numbers)  # type: ignore[arg-type]
+
+
+def _undefined(score: Score) -> Verdict | None:
+    """Where nothing was counted, or too few were drawn to know how they vary."""
     null = score.null
     if math.isnan(score.value) or null is None or math.isnan(null.value):
         counted = f"{score.n_undefined} {score.n_of} undefined"
-        return answered("cannot tell", f"Nothing could be counted ({counted}).")
-    sign = 1.0 if score.better == "higher" else -1.0
-    score_text = f"{percent(score.value, score)}{interval_text(score)}"
-    if find_metric(score.metric).looks_for_a_fault:
-        return answered(*_against_clean(score, null, score_text))
-    if sign * (score.best - null.value) <= 1e-9:
-        reason = f"{score_text}, but {null.name} already scores the best possible"
-        return answered("cannot tell", f"{reason} ({percent(null.value, score)}).")
+        because = f"Nothing could be counted ({counted})."
+        return _answer(score, "cannot tell", because, "undefined")
+    few = score.n_clusters if score.n_clusters is not None else score.n
+    of = "clusters" if score.n_clusters is not None else score.n_of
+    if few < FEWEST_CLUSTERS and (score.n_clusters is not None or score.n_of == "samples"):
+        because = f"{_value_text(score)}, from {few} {of}: too few to know how they vary."
+        return _answer(score, "cannot tell", because, "underpowered")
     if score.n < 2:
-        return answered("cannot tell", f"{score_text}, from a single one of the {score.n_of}.")
-    score_text += _of_best(score)
-    lost = next((null for null in score.nulls if not _beaten(null, score, sign)), None)
-    if lost is not None:
-        return answered(*_lost_to(lost, score, score_text, sign))
-    because = f"{score_text}, better than {null.name} ({percent(null.value, score)})"
-    line = enough_line(score)
+        because = f"{_value_text(score)}, from a single one of the {score.n_of}."
+        return _answer(score, "cannot tell", because, "underpowered")
+    return None
+
+
+def _value_text(score: Score) -> str:
+    return f"{percent(score.value, score)}{interval_text(score)}"
+
+
+def _better(score: Score, alpha: float) -> Verdict:
+    """Of a score that must beat its nulls."""
+    undefined = _undefined(score)
+    if undefined is not None:
+        return undefined
+    distances = [d for d in (distance_of(score, null) for null in score.nulls) if d is not None]
+    hardest = min(distances, key=lambda d: d.gain)
+    against = f"{hardest.null.name} ({percent(hardest.null.value, score)})"
+    if _is_empty(score, hardest):
+        because = f"{_value_text(score)}: {against} scores the same, whatever is explained."
+        if abs(score.best - hardest.null.value) <= EMPTY:
+            because = f"{_value_text(score)}, but {against} already scores the best possible."
+        return _answer(score, "cannot tell", because, "empty")
+    text = f"{_value_text(score)}{of_best(score)}"
+    lost = [d for d in distances if not (d.gain > 0 and d.p <= alpha)]
+    if lost:
+        return _not_better(score, min(lost, key=lambda d: d.gain), text, alpha)
+    because = f"{text}, better than {against}"
+    line, sign = enough_line(score), 1.0 if score.better == "higher" else -1.0
     if line is None or score.interval is None:
-        return answered("partly", f"{because}.")
+        return _answer(score, "partly", f"{because}.")
     nearest = score.interval.low if sign > 0 else score.interval.high
-    if sign * (nearest - line) >= 0:
-        return answered("yes", f"{because}.")
+    if sign * (nearest - line) >= -1e-12:
+        return _answer(score, "yes", f"{because}.")
     side = "at least" if sign > 0 else "at most"
-    return answered("partly", f"{because}, but not surely {side} {percent(line, score)}.")
+    return _answer(score, "partly", f"{because}, but not surely {side} {percent(line, score)}.")
 
 
-def _lost_to(lost: Null, score: Score, score_text: str, sign: float) -> tuple[Answer, str]:
-    """No; but a few samples that could as well be far better than the null do not tell."""
-    against = f"{lost.name} ({percent(lost.value, score)})"
-    if _surely_worse(lost, sign):
-        return "no", f"{score_text}, worse than {against}."
-    if score.n < FEW and score.n_of == "samples" and lost.difference is not None:
-        gain = lost.difference.high if sign > 0 else -lost.difference.low
-        if gain >= sign * (score.best - lost.value) / 2 > 0:
-            only = f"only {score.n} samples"
-            return (
-                "cannot tell",
-                f"{score_text}: {only} do not tell whether that is better than {against}.",
-            )
-    return "no", f"{score_text}, no better than {against}."
+def _is_empty(score: Score, hardest: Distance) -> bool:
+    """Whether even the best explanation could hardly do better than a null, or none differs."""
+    worst = score.bounds[0] if score.better == "higher" else score.bounds[1]
+    room = abs(score.best - hardest.null.value)
+    sign = 1.0 if score.better == "higher" else -1.0
+    beyond = sign * (score.best - hardest.null.value) <= 0
+    least = EMPTY * abs(score.best - worst) if math.isfinite(worst) else 1e-9
+    nothing_varies = hardest.null.difference is None or hardest.null.difference.method.endswith(
+        "nothing varied"
+    )
+    return beyond or room <= least or (abs(hardest.gain) <= 1e-12 and nothing_varies)
 
 
-def _of_best(score: Score) -> str:
-    """What could be had at most, where that is less than all."""
-    short = score.better == "higher" and score.best < score.bounds[1] - 5e-4
-    return (
-        f" of at most {percent(score.best, score)}" if short and score.bounds[1] < math.inf else ""
+def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdict:
+    """No where an effect of use is ruled out; else nothing can be told yet."""
+    against = f"{lost.null.name} ({percent(lost.null.value, score)})"
+    most = lost.most(alpha)
+    least_seen = detectable(lost.error, lost.df, 1 - alpha)
+    seen = seen_text(least_seen, score)
+    if most < 0:
+        return _answer(score, "no", f"{text}, worse than {against}.", detectable=least_seen)
+    of_use = useful_gain(score, lost.null)
+    if of_use is not None and most < of_use:
+        because = (
+            f"{text}, no better than {against}: at most {difference_text(most, score)} more, where "
+            f"{difference_text(of_use, score)} would be of use; {seen}."
+        )
+        return _answer(score, "no", because, detectable=least_seen)
+    needed = None if of_use is None else samples_needed(score, lost, of_use, alpha)
+    wanted = "" if needed is None else f"; about {needed:,} {_unit(score)} would do"
+    because = (
+        f"{text}, not to be told from {against}: an effect below "
+        f"{difference_text(least_seen, score)} would be missed{wanted}."
+    )
+    return _answer(
+        score, "cannot tell", because, "underpowered", detectable=least_seen, needed=needed
     )
 
 
-def _against_clean(score: Score, null: Null, score_text: str) -> tuple[Answer, str]:
-    """A fault is absent if the score surely exceeds its clean null by no more than we accept."""
+def useful_gain(score: Score, null: Null) -> float | None:
+    """How much better than a null would be of use: a quarter of the way to the line."""
+    sign = 1.0 if score.better == "higher" else -1.0
+    ends = [end for end in (enough_line(score), score.best) if end is not None]
+    ways = [sign * (end - null.value) for end in ends if math.isfinite(end)]
+    return next((OF_USE * way for way in ways if way > 0), None)
+
+
+def samples_needed(score: Score, lost: Distance, gain: float, alpha: float) -> int | None:
+    """How many samples or clusters would show such a gain in four of five cases."""
+    if not lost.error > 0 or not gain > 0:
+        return None
+    times = (quantile(lost.df, 1 - alpha) + float(stdtrit(lost.df, SEEN))) * lost.error / gain
+    n = score.n if score.n_clusters is None else score.n_clusters
+    return math.ceil(n * times**2) if times < 1e6 else None
+
+
+def _unit(score: Score) -> str:
+    return score.n_of if score.n_clusters is None else "clusters"
+
+
+def _against_clean(score: Score, alpha: float) -> Verdict:
+    """A fault is absent if it surely is no more than we accept."""
+    undefined = _undefined(score)
+    if undefined is not None:
+        return undefined
+    test, text = fault_of(score), _value_text(score)
     accepted = find_metric(score.metric).tolerance or 0.0
-    clean = f"{null.name} ({percent(null.value, score)})"
     allowed = f"up to {percent(accepted, score)} is accepted"
-    if null.difference is None:
-        return "cannot tell", f"{score_text}; how far that is from {clean} could not be told."
-    low, high = null.difference.low, null.difference.high
-    if low > accepted:
-        return "no", f"{score_text}, surely more than {clean}; {allowed}."
-    if high <= accepted:
-        return "yes", f"{score_text}, about as {clean}; {allowed}."
-    if low > 0:
-        return "partly", f"{score_text}, more than {clean}, but not surely too much; {allowed}."
-    return "cannot tell", f"{score_text}, too uncertain to be told from {clean}; {allowed}."
+    assert score.null is not None  # noqa: S101  else it is undefined
+    clean = f"{score.null.name} ({percent(score.null.value, score)})"
+    if test is None:
+        because = f"{text}; how far that is from {clean} could not be told."
+        return _answer(score, "cannot tell", because, "undefined")
+    least_seen = detectable(test.error, test.df, 1 - alpha)
+    if test.p_too_much <= alpha:
+        return _answer(score, "no", f"{text}, surely more than {clean}; {allowed}.")
+    if test.p_free <= alpha:
+        because = f"{text}, about as {clean}; {allowed}."
+        return _answer(score, "yes", because, detectable=least_seen)
+    if test.p_some <= alpha and test.low > -1e-12:
+        because = f"{text}, more than {clean}, but not surely too much; {allowed}."
+        return _answer(score, "partly", because, detectable=least_seen)
+    because = (
+        f"{text}, too uncertain to be told from {clean}; {allowed}, and one below "
+        f"{percent(least_seen, score)} would be missed."
+    )
+    return _answer(score, "cannot tell", because, "underpowered", detectable=least_seen)
 
 
 def enough_line(score: Score) -> float | None:
-    """From where on we would rely on it: a share of the best possible."""
-    enough = find_metric(score.metric).enough
-    if enough is None:
+    """From where on we would rely on it: a share of the way to the best possible."""
+    metric = find_metric(score.metric)
+    if metric.enough is None:
         return None
-    worst = score.bounds[0] if score.better == "higher" else score.bounds[1]
-    return worst + enough * (score.best - worst)
-
-
-def _beaten(null: Null, score: Score, sign: float) -> bool:
-    if math.isnan(null.value):  # a null that could not be drawn is not in the way
-        return True
-    if null.difference is None:
-        return sign * (score.value - null.value) > 1e-9
-    return null.difference.low > 0 if sign > 0 else null.difference.high < 0
-
-
-def _surely_worse(null: Null, sign: float) -> bool:
-    if null.difference is None:
-        return False
-    return null.difference.high < 0 if sign > 0 else null.difference.low > 0
-
-
-def percent(value: float, score: Score) -> str:
-    """As a percentage where the score is a share, as a number where it is not."""
-    if math.isnan(value):
-        return "undefined"
-    return f"{100 * value:.1f} %" if score.bounds == (0.0, 1.0) else f"{round(value, 2) + 0.0:.2f}"
-
-
-def interval_text(score: Score) -> str:
-    """The interval to quote, in brackets."""
-    if score.interval is None:
-        return ""
-    low, high = score.interval.low, score.interval.high
-    if score.bounds == (0.0, 1.0):
-        return f" [{100 * low:.1f}, {100 * high:.1f}]"
-    return f" [{low:.2f}, {high:.2f}]"
+    start = score.bounds[0] if score.better == "higher" else score.bounds[1]
+    if metric.enough_from == "null" and score.null is not None:
+        start = score.null.value
+    return start + metric.enough * (score.best - start)

@@ -46,7 +46,7 @@ def _print_pair(pair: "Pair") -> None:
     from theodolite.cli.tables import print_table
     from theodolite.errors import printable
     from theodolite.report.pages.compare_runs_words import SAID, difference_text, sentence
-    from theodolite.verdicts.rules import percent
+    from theodolite.verdicts.words import percent
 
     typer.echo(printable(sentence(pair), 1000))
     rows = []
@@ -166,7 +166,7 @@ def _print_board(board: "Board") -> None:
     from theodolite.comparison.runs import key_of
     from theodolite.errors import printable
     from theodolite.report.pages.leaderboard import sentences
-    from theodolite.verdicts.rules import interval_text, percent
+    from theodolite.verdicts.words import interval_text, percent
 
     for text in sentences(board):
         typer.echo(printable(text, 1000))

@@ -18,7 +18,7 @@ from theodolite.run_folder.run_file import read_record
 from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, score_named, score_of
 from theodolite.run_folder.spec import ChartSpec, RunSpec
 from theodolite.stats.resampling import mean_interval
-from theodolite.verdicts.rules import percent
+from theodolite.verdicts.words import percent
 
 Attribute = float | int | str
 

@@ -21,7 +21,7 @@ from theodolite.results import Detail, Score
 from theodolite.run_folder.scores_file import ComparedRecord
 from theodolite.run_folder.spec import RunSpec
 from theodolite.stats.resampling import mean_interval
-from theodolite.verdicts.rules import percent
+from theodolite.verdicts.words import percent
 
 MOST_CONCEPTS = 20
 MOST_MODELS = 6

@@ -20,7 +20,8 @@ from theodolite.report.figures.svg import (
     text,
 )
 from theodolite.results import Score
-from theodolite.verdicts.rules import enough_line, percent
+from theodolite.verdicts.rules import enough_line
+from theodolite.verdicts.words import percent
 
 FAR = 3.0
 """A null that lies so many times farther out than what must be seen is a tip at the end."""

@@ -30,7 +30,7 @@ from theodolite.report.pages.compare_runs_words import (
 )
 from theodolite.report.words import full_title, options_text, title
 from theodolite.results import Score
-from theodolite.verdicts.rules import interval_text, percent
+from theodolite.verdicts.words import interval_text, percent
 
 MOST_ITEMS = 8
 

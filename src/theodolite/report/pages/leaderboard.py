@@ -12,7 +12,7 @@ from theodolite.questions import QUESTIONS, Question
 from theodolite.report.page import TEMPLATES, write_page
 from theodolite.report.words import full_title
 from theodolite.results import Score
-from theodolite.verdicts.rules import interval_text, percent
+from theodolite.verdicts.words import interval_text, percent
 
 MARKS = {"yes": "✓", "partly": "~", "no": "✗", "cannot tell": "?"}
 SHORT: dict[Question, str] = {

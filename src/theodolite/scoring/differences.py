@@ -1,0 +1,138 @@
+"""How far a score is from its nulls, and how likely chance alone would put it there."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import stdtr
+
+from theodolite.metrics.base import Metric, NullModel
+from theodolite.results import FaultTest, Interval, Null, Score, Source
+from theodolite.scoring.intervals import NOTHING, Counts, Resampled, items_components
+from theodolite.scoring.plan import Plan
+from theodolite.stats.intervals import (
+    FEWEST_CLUSTERS,
+    Estimate,
+    quantile,
+    sample_variance,
+    student_interval,
+    two_sided_p,
+)
+from theodolite.stats.resampling import shuffle_interval
+
+SHUFFLES = "shuffles"
+NOTHING_VARIED = "exact, nothing varied"
+
+
+@dataclass(frozen=True, eq=False)
+class NullRows:
+    """A null's rows, as those of the score; and how far apart its draws are."""
+
+    head: Float[np.ndarray, " rows"]
+    items: Float[np.ndarray, "rows items"] | None
+    per_seed: Float[np.ndarray, " seeds"]
+    between_draws: float = 0.0
+    """Variance of the mean over draws."""
+
+
+def compared_null(
+    null: NullModel, rows: NullRows, score: Resampled, plan: Plan, counts: Counts, metric: Metric
+) -> Null:
+    """A null, the interval of score minus null, and its p-value."""
+    seeds = tuple(float(v) for v in rows.per_seed) if len(rows.per_seed) > 1 else ()
+    level = plan.resampling.level
+    if null.on == "state":
+        value = float(np.nanmean(rows.head)) if (~np.isnan(rows.head)).any() else math.nan
+        away = shuffle_interval(rows.head, score.value, level)
+        return Null(
+            null.name, value, _with_error(away, rows.head), seeds, shuffle_p(rows.head, score.value)
+        )
+    value = float(rows.head[0])
+    estimate = _difference(null, rows, score, plan, counts)
+    if estimate is None:
+        return Null(null.name, value, None, seeds)
+    if estimate.variance <= NOTHING:
+        away, p = _nothing_varied(estimate, counts, metric, level)
+    else:
+        away = student_interval(estimate, level)
+        p = two_sided_p(estimate.value, estimate.error, estimate.df)
+    return Null(null.name, value, away, seeds, p)
+
+
+def _difference(
+    null: NullModel, rows: NullRows, score: Resampled, plan: Plan, counts: Counts
+) -> Estimate | None:
+    """Score minus null with its variance: over samples, and over items where the null was drawn
+    item by item, which makes the items a sample of chance."""
+    block = plan.block(plan.sources[0])
+    middle = float(score.head[0] - rows.head[0])
+    moved = score.head[block] - rows.head[block]
+    if math.isnan(middle) or counts.draws < FEWEST_CLUSTERS:
+        return None
+    over: Source = counts.source
+    variance, df = sample_variance(moved, counts.draws), float(counts.draws - 1)
+    if math.isnan(variance):
+        return None
+    if null.per_item and score.items is not None and rows.items is not None:
+        moved_items = score.items - rows.items
+        both = items_components(moved, moved_items[block], moved_items[0], counts)
+        if both is not None:
+            variance, df = both.variance, both.df
+    return Estimate(middle, variance + rows.between_draws, df, over, plan.resampling.resamples)
+
+
+def variance_of_mean(draws: Float[np.ndarray, " draws"]) -> float:
+    """Of the mean over draws of a null; 0 where it is not drawn but known."""
+    defined = draws[~np.isnan(draws)]
+    return float(defined.var(ddof=1)) / len(defined) if len(defined) > 1 else 0.0
+
+
+def shuffle_p(draws: Float[np.ndarray, " draws"], value: float) -> float | None:
+    """Twice the smaller tail of the draws, the value itself counted among them."""
+    defined = draws[~np.isnan(draws)]
+    if len(defined) < 2 or math.isnan(value):
+        return None
+    above = int((defined >= value - 1e-12).sum())
+    below = int((defined <= value + 1e-12).sum())
+    return min(1.0, 2 * (1 + min(above, below)) / (1 + len(defined)))
+
+
+def _with_error(interval: Interval | None, draws: np.ndarray) -> Interval | None:
+    if interval is None:
+        return None
+    defined = draws[~np.isnan(draws)]
+    return replace(interval, error=float(defined.std()), df=float(len(defined) - 1))
+
+
+def _nothing_varied(
+    estimate: Estimate, counts: Counts, metric: Metric, level: float
+) -> tuple[Interval | None, float | None]:
+    """Where no resample differs: as if one of the samples that would differ had not been met."""
+    span = metric.bounds[1] - metric.bounds[0]
+    if not math.isfinite(span):
+        return None, None
+    reach = span * (1 - ((1 - level) / 2) ** (1 / counts.draws))
+    share = min(abs(estimate.value) / span, 1.0)
+    interval = Interval(
+        estimate.value - reach, estimate.value + reach, level, estimate.over, NOTHING_VARIED,
+        counts.draws, error=reach / quantile(estimate.df, level), df=estimate.df,
+    )  # fmt: skip
+    return interval, min(2 * (1 - share) ** counts.draws, 1.0)
+
+
+def fault_test(score: Score, tolerance: float, level: float) -> FaultTest | None:
+    """Of a score that must not exceed its clean null: what is more is the fault."""
+    null = score.null
+    if null is None or null.difference is None or null.difference.error is None:
+        return None
+    fault, error = score.value - null.value, null.difference.error
+    df = null.difference.df or 1.0
+    half = quantile(df, level) * error
+
+    def p(distance: float) -> float:
+        return float(min(2 * stdtr(df, -distance / error), 1.0))
+
+    return FaultTest(
+        fault - half, fault + half, p(tolerance - fault), p(fault), p(fault - tolerance), error, df
+    )

@@ -1,0 +1,161 @@
+"""One engine of intervals: from variances over samples or clusters, and over items and seeds."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.metrics.base import Metric, SampleMean
+from theodolite.results import Interval, Score, Source
+from theodolite.scoring.plan import Plan
+from theodolite.stats.intervals import (
+    FEWEST_CLUSTERS,
+    Components,
+    Estimate,
+    components,
+    fisher_interval,
+    sample_variance,
+    student_interval,
+    wilson_interval,
+)
+
+NOTHING = 1e-28
+"""A variance below this is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """A score's rows: as it is, then resampled; of the headline, of its items, of its seeds."""
+
+    head: Float[np.ndarray, " rows"]
+    items: Float[np.ndarray, "rows items"] | None
+    per_seed: Float[np.ndarray, " seeds"]
+
+    @property
+    def value(self) -> float:
+        """The headline."""
+        return float(self.head[0])
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many things there are that were drawn independently, and what they are."""
+
+    source: Source
+    draws: int
+    """Clusters, or samples where each is its own."""
+    rows: int
+
+    @classmethod
+    def of(cls, plan: Plan, n: int) -> "Counts":
+        """From the plan and the number of samples that count."""
+        if plan.sources[0] == "clusters":
+            return cls("clusters", min(plan.n_clusters, n), n)
+        return cls("samples", n, n)
+
+
+def score_intervals(
+    score: Score, metric: Metric, plan: Plan, rows: Resampled, counts: Counts
+) -> Iterator[Interval]:
+    """The one to quote first: these items and trained models, on new samples; then populations."""
+    level, block = plan.resampling.level, plan.block(plan.sources[0])
+    varied = sample_variance(rows.head[block], counts.draws)
+    if counts.draws >= FEWEST_CLUSTERS and varied >= 0:
+        df = counts.draws - 1
+        these = Estimate(score.value, varied, df, counts.source, plan.resampling.resamples)
+        interval = shaped(these, score, metric, counts, level)
+        if interval is not None:
+            yield _cut(interval, score)
+    for population in _populations(score, plan, rows, counts):
+        interval = shaped(population, score, metric, counts, level)
+        if interval is not None:
+            yield _cut(interval, score)
+
+
+def _populations(score: Score, plan: Plan, rows: Resampled, counts: Counts) -> Iterator[Estimate]:
+    """Concepts, classes or units like these; and models trained again as these were."""
+    block, resamples = plan.block(plan.sources[0]), plan.resampling.resamples
+    if rows.items is not None and score.detail is not None:
+        both = items_components(rows.head[block], rows.items[block], rows.items[0], counts)
+        if both is not None and both.variance > NOTHING:
+            over: Source = score.detail.over
+            yield Estimate(score.value, both.variance, both.df, over, resamples, "population")
+    seeds = rows.per_seed[~np.isnan(rows.per_seed)]
+    if len(seeds) > 1 and np.ptp(seeds) > 1e-14:
+        # only the first seed is resampled, so what seeds and samples share is not taken off
+        samples = sample_variance(rows.head[block], counts.draws)
+        samples = samples if samples >= 0 else 0.0
+        recipe = Components(
+            samples, float(seeds.var(ddof=1)) / len(seeds), 0.0, max(counts.draws, 2), len(seeds)
+        )
+        yield Estimate(score.value, recipe.variance, recipe.df, "seeds", len(seeds), "population")
+
+
+def items_components(
+    head: np.ndarray, items: np.ndarray, values: np.ndarray, counts: Counts
+) -> Components | None:
+    """Of a mean over items; where no resample differs, of the items alone."""
+    defined = values[~np.isnan(values)]
+    if len(defined) < 2:
+        return None
+    varied = sample_variance(head, counts.draws)
+    if varied > NOTHING:
+        return components(head, items, values, counts.draws)
+    return Components(0.0, float(defined.var(ddof=1)) / len(defined), 0.0, 2, len(defined))
+
+
+def shaped(
+    estimate: Estimate, score: Score, metric: Metric, counts: Counts, level: float
+) -> Interval | None:
+    """As the score's bounds ask for; none where nothing varied and nothing bounds it."""
+    low, high = score.bounds
+    mean = issubclass(metric.state, SampleMean)
+    bounded = math.isfinite(low) and math.isfinite(high)
+    if bounded and (mean or (low, high) != (-1.0, 1.0)):
+        items = 1 if score.detail is None else max(len(score.detail.values), 1)
+        most = counts.rows * items if mean else 1 << 50
+        if estimate.variance <= NOTHING and not mean:
+            return None
+        ends = min(low, score.value), max(high, score.value)
+        if estimate.variance <= NOTHING and abs(score.value - score.best) <= 1e-12:
+            # every sample is as good as it can be, which may be short of the bound
+            ends = (low, score.best) if score.better == "higher" else (score.best, high)
+        return wilson_interval(estimate, ends, most, counts.draws, level)
+    if estimate.variance <= NOTHING:
+        return None
+    return fisher_interval(estimate, level) if bounded else student_interval(estimate, level)
+
+
+def item_ends(
+    score: Score, metric: Metric, plan: Plan, items: Float[np.ndarray, "rows items"], counts: Counts
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Both ends of the interval of each item; none where none has any."""
+    rows = items[plan.block(plan.sources[0])]
+    single = replace(score, detail=None)
+    ends = np.full((2, items.shape[1]), np.nan)
+    for j in range(items.shape[1]):
+        varied = sample_variance(rows[:, j], counts.draws)
+        if counts.draws >= FEWEST_CLUSTERS and varied > NOTHING:
+            estimate = Estimate(
+                float(items[0, j]), varied, counts.draws - 1, counts.source, len(rows)
+            )
+            interval = shaped(
+                estimate,
+                replace(single, value=estimate.value),
+                metric,
+                counts,
+                plan.resampling.level,
+            )
+            if interval is not None:
+                ends[:, j] = interval.low, interval.high
+    if np.isnan(ends).all():
+        return None
+    low, high = np.clip(ends, *score.bounds)
+    return low, high
+
+
+def _cut(interval: Interval, score: Score) -> Interval:
+    low, high = np.clip((interval.low, interval.high), *score.bounds)
+    return replace(interval, low=float(low), high=float(high))

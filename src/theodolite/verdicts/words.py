@@ -1,0 +1,49 @@
+"""Numbers of a score in words: shares as percentages, differences as points."""
+
+import math
+
+from theodolite.metrics.catalogue import catalogue
+from theodolite.results import Score
+
+
+def is_share(score: Score) -> bool:
+    """Whether it is read as a percentage."""
+    metric = catalogue().get(score.metric)
+    return score.bounds == (0.0, 1.0) or (metric is not None and metric.share)
+
+
+def percent(value: float, score: Score) -> str:
+    """As a percentage where the score is a share, as a number where it is not."""
+    if math.isnan(value):
+        return "undefined"
+    if is_share(score):  # a predictor that learnt nothing is a little worse than none
+        return f"{100 * max(value, 0.0):.1f} %"
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def difference_text(value: float, score: Score) -> str:
+    """A difference: in points where the score is a share."""
+    return f"{100 * value:.1f} points" if is_share(score) else f"{round(value, 3) + 0.0:.3g}"
+
+
+def seen_text(detectable: float, score: Score) -> str:
+    """What a study of this size would have seen."""
+    return f"effects above {difference_text(detectable, score)} would have been seen"
+
+
+def interval_text(score: Score) -> str:
+    """The interval to quote, in brackets."""
+    if score.interval is None:
+        return ""
+    low, high = score.interval.low, score.interval.high
+    if is_share(score):
+        return f" [{100 * max(low, 0.0):.1f}, {100 * max(high, 0.0):.1f}]"
+    return f" [{low:.2f}, {high:.2f}]"
+
+
+def of_best(score: Score) -> str:
+    """What could be had at most, where that is less than all."""
+    short = score.better == "higher" and score.best < score.bounds[1] - 5e-4
+    return (
+        f" of at most {percent(score.best, score)}" if short and score.bounds[1] < math.inf else ""
+    )
