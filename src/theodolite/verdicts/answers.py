@@ -19,6 +19,7 @@ from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, ev
 from theodolite.verdicts.from_scores import verdicts
 from theodolite.verdicts.missing import MissingEvidence, missing
 from theodolite.verdicts.notes import evidence_warnings, fallbacks, subsample_notes
+from theodolite.verdicts.repeats import find_repeats, with_doubt
 
 __all__ = [
     "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "requests_for",
@@ -92,16 +93,18 @@ def answer_shards(
 ) -> AuditAnswers:
     """The same from evidence in pieces, by kind."""
     started = time.monotonic()
+    repeats = find_repeats(seeds)
+    seeds = repeats.seeds
     some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
     unanswered: list[MissingScore] = []
-    notes = evidence_warnings(some)
+    notes = [*repeats.notes, *evidence_warnings(some)]
     if requests is None:
         requests, unanswered = requests_for(some)
         notes += fallbacks(requests)
     runs = [_metric_run(request, seeds) for request in requests]
     notes += subsample_notes(runs, resampling)
     groups = evaluate_all(runs, resampling, workers, progress)
-    scores = tuple(score for group in groups for score in group)
+    scores = with_doubt([score for group in groups for score in group], repeats.doubt)
     seconds = time.monotonic() - started
     return AuditAnswers(scores, tuple(unanswered), tuple(requests), tuple(notes), seconds=seconds)
 
