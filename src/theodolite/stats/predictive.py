@@ -10,6 +10,7 @@ label. A model's weight is what it gained on all other clusters.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -54,25 +55,68 @@ def predictive_terms(
     (np.float64(0.253044), np.float64(0.267706), np.float64(0.826679))
     """
     columns = np.array(np.asarray(values, np.float64).T, order="C")
-    labels = np.unique(labels, return_inverse=True)[1]
+    labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     if clusters is not None:
-        clusters = np.unique(clusters, return_inverse=True)[1]
+        clusters = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
         if len(clusters) and clusters.max() + 1 == len(clusters):  # each row one of its own
             clusters = None
-    whole = np.zeros(columns.shape, np.int64) if strata is None else np.asarray(strata)
-    out, inside, surprise = (np.full(columns.shape, np.nan) for _ in range(3))
-    small = columns.size <= SMALL_TERMS
+    whole = np.zeros(columns.shape, np.int64) if strata is None else np.asarray(strata, np.int64)
+    terms = np.full((3, *columns.shape), np.nan)
+    if is_small(columns.shape, int(labels.max(initial=0)) + 1):
+        _small(columns, labels, clusters, whole, terms)
+    else:
+        _compiled(columns, labels, clusters, whole, terms)
+    return PredictiveTerms(*terms)
+
+
+def is_small(shape: tuple[int, int], n_labels: int) -> bool:
+    """Whether numpy does, which makes a table of rows and labels."""
+    n_columns, n = shape
+    return n_columns * n <= SMALL_TERMS and n * n_labels <= 100 * SMALL_TERMS
+
+
+def _small(
+    columns: Float[np.ndarray, "columns samples"],
+    labels: Int[np.ndarray, " samples"],
+    clusters: Int[np.ndarray, " samples"] | None,
+    strata: Int[np.ndarray, "columns samples"],
+    terms: Float[np.ndarray, "3 columns samples"],
+) -> None:
+    for column in range(len(columns)):
+        for stratum in range(int(strata[column].max(initial=-1)) + 1):
+            rows = np.flatnonzero(strata[column] == stratum)
+            result = _stratum(columns[column], labels, clusters, rows)
+            if result is not None:
+                rows, own = result
+                terms[:, column, rows] = own
+
+
+def _compiled(
+    columns: Float[np.ndarray, "columns samples"],
+    labels: Int[np.ndarray, " samples"],
+    clusters: Int[np.ndarray, " samples"] | None,
+    strata: Int[np.ndarray, "columns samples"],
+    terms: Float[np.ndarray, "3 columns samples"],
+) -> None:
+    """All strata of some columns at once in each thread, rows put cluster by cluster before."""
+    from theodolite.stats.predictive_kernels import column_terms  # noqa: PLC0415  it compiles
+
+    single = clusters is None
+    own = np.arange(len(labels)) if clusters is None else clusters
+    rows = slice(None) if single else np.argsort(own, kind="stable")
+    own, labels, n_labels = own[rows], labels[rows], int(labels.max(initial=0)) + 1
+    n_strata = int(strata.max(initial=-1)) + 1
+
+    # Weights of 1 add up to the same in any order of equal values; others need a fixed order.
+    sort: Literal["quicksort", "stable"] = "quicksort" if single else "stable"
 
     def of(some: slice) -> None:
-        for column in range(*some.indices(len(columns))):
-            for stratum in range(int(whole[column].max(initial=-1)) + 1):
-                rows = np.flatnonzero(whole[column] == stratum)
-                terms = _stratum(columns[column], labels, clusters, rows, small=small)
-                if terms is not None:
-                    rows, (out[column, rows], inside[column, rows], surprise[column, rows]) = terms
+        part, group = (np.ascontiguousarray(array[some][:, rows]) for array in (columns, strata))
+        order, result = np.argsort(part, axis=1, kind=sort), np.full((3, *part.shape), np.nan)
+        column_terms(part, order, group, n_strata, labels, n_labels, own, single, result)
+        terms[:, some, rows] = result
 
     in_slices(len(columns), of, small=columns.size <= SMALL)
-    return PredictiveTerms(out, inside, surprise)
 
 
 def _stratum(
@@ -80,8 +124,6 @@ def _stratum(
     labels: Int[np.ndarray, " samples"],
     clusters: Int[np.ndarray, " samples"] | None,
     rows: Int[np.ndarray, " rows"],
-    *,
-    small: bool,
 ) -> tuple[Int[np.ndarray, " some"], Float[np.ndarray, "3 some"]] | None:
     """The rows of labels that at least two clusters have, cluster by cluster, and their terms."""
     own = None if clusters is None else clusters[rows]
@@ -99,15 +141,7 @@ def _stratum(
     ranks = midranks(column[rows], np.repeat(1 / np.diff(starts), np.diff(starts)), n_clusters)
     normal = ndtri(np.clip(ranks, 1 / (4 * n_clusters), 1 - 1 / (4 * n_clusters)))
     terms = np.empty((3, len(rows)))
-    if small:
-        predictive_small.stratum_terms(ranks, normal, numbers, starts, n_labels, terms)
-        return rows, terms
-    from theodolite.stats import predictive_kernels as kernels  # noqa: PLC0415  it compiles
-
-    if clusters is None:
-        kernels.single_terms(ranks, normal, numbers, n_labels, terms)
-    else:
-        kernels.stratum_terms(ranks, normal, numbers, starts, n_labels, terms)
+    predictive_small.stratum_terms(ranks, normal, numbers, starts, n_labels, terms)
     return rows, terms
 
 

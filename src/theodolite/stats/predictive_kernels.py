@@ -11,15 +11,128 @@ LEVELS = 7  # tables of 2, 4, … 128 groups
 PRIORS = (2.0, 8.0, 32.0)
 EDGE = 1e-9  # sums of weights such as 1/3 must not move a row over an edge
 LEAST_VARIANCE = 0.05
+MODELS = 1 + 3 * LEVELS + 1  # nothing, tables, the normal model
+FEWEST_CLUSTERS, FEWEST_LABELS = 4, 2
+FAR = 1e20  # products of ratios outside 1/FAR to FAR are turned into sums of logarithms
+STEEPEST = 600.0  # largest exponent: nothing overflows, and no ratio is 0
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def stratum_terms(u, z, y, starts, n_labels, terms):
-    """Terms of one stratum: u the rows' ranks, z these as normal values, y labels.
+def column_terms(columns, order, strata, n_strata, labels, n_labels, clusters, single, terms):
+    """Terms of each stratum of each column; NaN is left where there are too few of something.
 
-    Rows lie cluster by cluster, each cluster from one of ``starts`` to the next.
+    Rows lie cluster by cluster; ``single`` says that each is a cluster of its own. ``order`` is
+    that of each column's values; rows that are equal may stand in any order.
     """
+    n = len(labels)
+    count, number = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
+    rows, at, sorted_rows = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    y, starts = np.empty(n, np.int64), np.empty(n + 1, np.int64)
+    u, z, local = np.empty(n), np.empty(n), np.empty((3, n))
+    for c in range(len(columns)):
+        for s in range(n_strata):
+            n_kept = _labels_kept(strata[c], s, labels, clusters, count, number)
+            m, n_clusters, before = 0, 0, -1
+            for i in range(n):
+                at[i] = -1
+                if strata[c, i] == s and number[labels[i]] >= 0:
+                    if clusters[i] != before:
+                        starts[n_clusters], before = m, clusters[i]
+                        n_clusters += 1
+                    rows[m], at[i], y[m] = i, m, number[labels[i]]
+                    m += 1
+            starts[n_clusters] = m
+            if n_clusters < FEWEST_CLUSTERS or n_kept < FEWEST_LABELS:
+                continue
+            begin = 0
+            for p in range(n):
+                if at[order[c, p]] >= 0:
+                    sorted_rows[begin] = order[c, p]
+                    begin += 1
+            own = starts[: n_clusters + 1]
+            _ranks(columns[c], sorted_rows[:m], at, own, single, u[:m])
+            edge = 1.0 / (4 * n_clusters)
+            for i in range(m):
+                z[i] = _quantile(min(max(u[i], edge), 1.0 - edge))
+            if single:
+                _single_terms(u[:m], z[:m], y[:m], n_kept, local[:, :m])
+            else:
+                _cluster_terms(u[:m], z[:m], y[:m], own, n_kept, local[:, :m])
+            for t in range(3):
+                for i in range(m):
+                    terms[t, c, rows[i]] = local[t, i]
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _labels_kept(strata, s, labels, clusters, count, number):
+    """Numbers of the labels that at least two clusters of the stratum have; -1 for others."""
+    count[:] = 0
+    number[:] = -1  # until they are numbered: the last cluster that was counted
+    for i in range(len(labels)):
+        if strata[i] == s and number[labels[i]] != clusters[i]:
+            number[labels[i]] = clusters[i]
+            count[labels[i]] += 1
+    n_kept = 0
+    for k in range(len(count)):
+        number[k] = n_kept if count[k] >= FEWEST_LABELS else -1
+        n_kept += count[k] >= FEWEST_LABELS
+    return n_kept
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _ranks(values, sorted_rows, at, starts, single, u):
+    """The share of the weight that lies below each value, equal ones counted half."""
+    n, n_clusters = len(u), len(starts) - 1
+    weight = np.ones(n)
+    if not single:
+        for c in range(n_clusters):
+            weight[starts[c] : starts[c + 1]] = 1.0 / (starts[c + 1] - starts[c])
+    first, below = 0, 0.0
+    while first < n:
+        value, last, equal = values[sorted_rows[first]], first, 0.0
+        while last < n and values[sorted_rows[last]] == value:
+            equal += weight[at[sorted_rows[last]]]
+            last += 1
+        for p in range(first, last):
+            u[at[sorted_rows[p]]] = (below + equal / 2) / n_clusters
+        first = last
+        below += equal
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _quantile(p):
+    """Of the standard normal, for p from 1e-11 to 1 - 1e-11 (Wichura 1988, algorithm AS 241)."""
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        above = 2509.0809287301226727 * r + 33430.575583588128105
+        above = (above * r + 67265.770927008700853) * r + 45921.953931549871457
+        above = (above * r + 13731.693765509461125) * r + 1971.5909503065514427
+        above = (above * r + 133.14166789178437745) * r + 3.387132872796366608
+        below = 5226.495278852854561 * r + 28729.085735721942674
+        below = (below * r + 39307.89580009271061) * r + 21213.794301586595867
+        below = (below * r + 5394.1960214247511077) * r + 687.1870074920579083
+        return q * above / ((below * r + 42.313330701600911252) * r + 1.0)
+    r = math.sqrt(-math.log(min(p, 1.0 - p))) - 1.6
+    above = 7.7454501427834140764e-4 * r + 0.0227238449892691845833
+    above = (above * r + 0.24178072517745061177) * r + 1.27045825245236838258
+    above = (above * r + 3.64784832476320460504) * r + 5.7694972214606914055
+    above = (above * r + 4.6303378461565452959) * r + 1.42343711074968357734
+    below = 1.05075007164441684324e-9 * r + 5.475938084995344946e-4
+    below = (below * r + 0.0151986665636164571966) * r + 0.14810397642748007459
+    below = (below * r + 0.68976733498510000455) * r + 1.6763848301838038494
+    away = above / ((below * r + 2.05319162663775882187) * r + 1.0)
+    return away if q > 0 else -away
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _cluster_terms(u, z, y, starts, n_labels, terms):
+    """Terms of one stratum: u the rows' ranks, z these as normal values, y labels."""
     out, inside, surprise = terms
     n, n_clusters = len(u), len(starts) - 1
     weight = np.empty(n)
@@ -38,8 +151,7 @@ def stratum_terms(u, z, y, starts, n_labels, terms):
             base_in[i] = (by_label[y[i]] + 0.5) / (n_clusters + n_labels / 2)
         for i in range(starts[c], starts[c + 1]):
             own[y[i]] = 0.0
-    n_models = 1 + 3 * LEVELS + 1
-    ratio_out, ratio_in = np.ones((n_models, n)), np.ones((n_models, n))
+    ratio_out, ratio_in = np.ones((n, MODELS)), np.ones((n, MODELS))
     m, groups = 1, 1
     bins = np.empty(n, np.int64)
     level = 2
@@ -61,17 +173,25 @@ def stratum_terms(u, z, y, starts, n_labels, terms):
                 n_labels,
                 base_out,
                 base_in,
-                ratio_out[m : m + 3],
-                ratio_in[m : m + 3],
+                ratio_out[:, m : m + 3],
+                ratio_in[:, m : m + 3],
             )
             m += 3
         level *= 2
     if m > 1:
         _normal(
-            z, y, starts, weight, n_labels, by_label, base_out, base_in, ratio_out[m], ratio_in[m]
+            z,
+            y,
+            starts,
+            weight,
+            by_label,
+            base_out,
+            base_in,
+            ratio_out[:, m],
+            ratio_in[:, m],
         )
         m += 1
-    _mixture(ratio_out[:m], ratio_in[:m], starts, weight, out, inside)
+    _mixture(ratio_out, ratio_in, m, starts, weight, out, inside)
     for i in range(n):
         surprise[i] = -math.log(base_out[i])
 
@@ -89,14 +209,15 @@ def _table(bins, y, starts, weight, level, n_labels, base_out, base_in, ratio_ou
             own_bin[bins[i]] += weight[i]
             own_cell[bins[i] * n_labels + y[i]] += weight[i]
         for i in range(starts[c], starts[c + 1]):
-            cell = bins[i] * n_labels + y[i]
+            b, cell = bins[i], bins[i] * n_labels + y[i]
+            left_bin, left_cell = in_bin[b] - own_bin[b], in_cell[cell] - own_cell[cell]
             for a in range(3):
                 prior = PRIORS[a]
-                ratio_out[a, i] = (in_cell[cell] - own_cell[cell] + prior * base_out[i]) / (
-                    (in_bin[bins[i]] - own_bin[bins[i]] + prior) * base_out[i]
+                ratio_out[i, a] = (left_cell + prior * base_out[i]) / (
+                    (left_bin + prior) * base_out[i]
                 )
-                ratio_in[a, i] = (in_cell[cell] + prior * base_in[i]) / (
-                    (in_bin[bins[i]] + prior) * base_in[i]
+                ratio_in[i, a] = (in_cell[cell] + prior * base_in[i]) / (
+                    (in_bin[b] + prior) * base_in[i]
                 )
         for i in range(starts[c], starts[c + 1]):
             own_bin[bins[i]] = 0.0
@@ -105,65 +226,72 @@ def _table(bins, y, starts, weight, level, n_labels, base_out, base_in, ratio_ou
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _normal(z, y, starts, weight, n_labels, by_label, base_out, base_in, ratio_out, ratio_in):
-    n_clusters = len(starts) - 1
+def _normal(z, y, starts, weight, by_label, base_out, base_in, ratio_out, ratio_in):
+    n_clusters, n_labels = len(starts) - 1, len(by_label)
     sums, squares = np.zeros(n_labels), 0.0
     for i in range(len(z)):
         sums[y[i]] += weight[i] * z[i]
         squares += weight[i] * z[i] * z[i]
     spread = 0.0
+    all_means, all_counts = np.empty(n_labels), by_label + 0.5
     for k in range(n_labels):
-        spread += sums[k] * sums[k] / (by_label[k] + 1.0)
-    whole = max((squares - spread) / max(n_clusters - 1.0, 1.0), LEAST_VARIANCE)
-    means, counts = np.empty(n_labels), np.empty(n_labels)
+        all_means[k] = sums[k] / (by_label[k] + 1.0)
+        spread += sums[k] * all_means[k]
+    whole = 0.5 / max((squares - spread) / max(n_clusters - 1.0, 1.0), LEAST_VARIANCE)
+    means, counts = all_means.copy(), all_counts.copy()
+    own_weight, own_sum = np.zeros(n_labels), np.zeros(n_labels)
     for c in range(n_clusters):
         first, last = starts[c], starts[c + 1]
-        for k in range(n_labels):
-            counts[k], means[k] = by_label[k], sums[k]
         left, lost = squares, spread
         for i in range(first, last):
-            k = y[i]
-            lost -= means[k] * means[k] / (counts[k] + 1.0)
-            counts[k] -= weight[i]
-            means[k] -= weight[i] * z[i]
-            lost += means[k] * means[k] / (counts[k] + 1.0)
+            own_weight[y[i]] += weight[i]
+            own_sum[y[i]] += weight[i] * z[i]
             left -= weight[i] * z[i] * z[i]
-        variance = max((left - lost) / max(n_clusters - 2.0, 1.0), LEAST_VARIANCE)
         for i in range(first, last):
-            ratio_out[i] = _likelihood(z[i], y[i], means, counts, variance) / base_out[i]
-            ratio_in[i] = _likelihood(z[i], y[i], sums, by_label, whole) / base_in[i]
+            k = y[i]
+            if own_weight[k] > 0:
+                total = sums[k] - own_sum[k]
+                counts[k] = by_label[k] - own_weight[k] + 0.5
+                means[k] = total / (counts[k] + 0.5)
+                lost += total * means[k] - sums[k] * all_means[k]
+                own_weight[k], own_sum[k] = 0.0, 0.0
+        scale = 0.5 / max((left - lost) / max(n_clusters - 2.0, 1.0), LEAST_VARIANCE)
+        for i in range(first, last):
+            ratio_out[i] = _likelihood(z[i], y[i], means, counts, scale) / base_out[i]
+            ratio_in[i] = _likelihood(z[i], y[i], all_means, all_counts, whole) / base_in[i]
+        for i in range(first, last):
+            means[y[i]], counts[y[i]] = all_means[y[i]], all_counts[y[i]]
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _likelihood(z, label, sums, counts, variance):
+def _likelihood(z, label, means, counts, scale):
     """The probability of the label, each label's values being normal around its mean."""
-    total, own = 0.0, 0.0
-    nearest = 1e300
-    for k in range(len(sums)):
-        away = z - sums[k] / (counts[k] + 1.0)
-        nearest = min(nearest, away * away)
-    for k in range(len(sums)):
-        away = z - sums[k] / (counts[k] + 1.0)
-        p = (counts[k] + 0.5) * math.exp((nearest - away * away) / (2 * variance))
-        total += p
-        if k == label:
-            own = p
-    return own / total
+    ours = (z - means[label]) * (z - means[label])
+    total = counts[label]
+    for k in range(len(means)):
+        if k != label:
+            away = z - means[k]
+            total += counts[k] * math.exp(min((ours - away * away) * scale, STEEPEST))
+    return counts[label] / total
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _mixture(ratio_out, ratio_in, starts, weight, out, inside):
-    n_models, n_clusters = len(ratio_out), len(starts) - 1
-    gains = np.zeros((n_clusters, n_models))
-    for m in range(n_models):
-        for c in range(n_clusters):
-            for i in range(starts[c], starts[c + 1]):
-                gains[c, m] += weight[i] * math.log(ratio_out[m, i])
+def _mixture(ratio_out, ratio_in, n_models, starts, weight, out, inside):
+    n_clusters = len(starts) - 1
+    gains, product = np.zeros((n_clusters, n_models)), np.empty(n_models)
     total = np.zeros(n_models)
     for c in range(n_clusters):
+        product[:] = 1.0
+        for i in range(starts[c], starts[c + 1]):
+            for m in range(n_models):
+                product[m] *= ratio_out[i, m]
+                if product[m] > FAR or product[m] < 1 / FAR:
+                    gains[c, m] += math.log(product[m])
+                    product[m] = 1.0
         for m in range(n_models):
+            gains[c, m] = (gains[c, m] + math.log(product[m])) * weight[starts[c]]
             total[m] += gains[c, m]
     for c in range(n_clusters):
         most = -1e300
@@ -177,15 +305,15 @@ def _mixture(ratio_out, ratio_in, starts, weight, out, inside):
         for i in range(starts[c], starts[c + 1]):
             a, b = 0.0, 0.0
             for m in range(n_models):
-                a += gains[c, m] * ratio_out[m, i]
-                b += gains[c, m] * ratio_in[m, i]
+                a += gains[c, m] * ratio_out[i, m]
+                b += gains[c, m] * ratio_in[i, m]
             out[i] = math.log(a / share)
             inside[i] = math.log(b / share)
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def single_terms(u, z, y, n_labels, terms):
+def _single_terms(u, z, y, n_labels, terms):
     """The same where every row is a cluster of its own: tables are worked out cell by cell."""
     out, inside, surprise = terms
     n = len(u)
@@ -193,78 +321,119 @@ def single_terms(u, z, y, n_labels, terms):
     while finest < 2**LEVELS and 2 * finest <= n / 4:
         finest *= 2
     by_label = np.zeros(n_labels)
-    bins, counts = np.empty(n, np.int64), np.zeros((finest, n_labels))
+    cells, counts = np.empty(n, np.int64), np.zeros((2 * finest, n_labels))
     for i in range(n):
-        bins[i] = min(int(finest * u[i] + EDGE), finest - 1)
-        counts[bins[i], y[i]] += 1.0
+        cells[i] = finest + min(int(finest * u[i] + EDGE), finest - 1)
+        counts[cells[i], y[i]] += 1.0
         by_label[y[i]] += 1.0
-    base_out, base_in = np.empty(n_labels), np.empty(n_labels)
+    base_out, base_in, left_open = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
     for k in range(n_labels):
         base_out[k] = (by_label[k] - 0.5) / (n - 1 + n_labels / 2)
         base_in[k] = (by_label[k] + 0.5) / (n + n_labels / 2)
-    n_tables, width, gains, below, above = _cells(counts, base_out, base_in)
+        left_open[k] = -math.log(base_out[k])
+    in_bin, tables, gains = _table_gains(counts, finest, base_out)
     ratio_out, ratio_in = np.ones(n), np.ones(n)
     normal_gain = 0.0
-    if n_tables:
+    if tables.any():
         normal_gain = _single_normal(z, y, by_label, base_out, base_in, ratio_out, ratio_in)
     most = max(0.0, normal_gain)
-    for m in range(n_tables):
-        most = max(most, gains[m])
+    for t in range(LEVELS):
+        if tables[t]:
+            for a in range(3):
+                most = max(most, gains[t, a])
     nothing = math.exp(-most)
-    normal = math.exp(normal_gain - most) if n_tables else 0.0
+    normal = math.exp(normal_gain - most) if tables.any() else 0.0
     total = nothing + normal
-    denominators, numerators = np.zeros((finest, n_labels)), np.zeros((finest, n_labels))
-    for m in range(n_tables):
-        share = math.exp(gains[m] - most)
-        total += share
-        per = finest // width[m]
-        for b in range(finest):
-            for k in range(n_labels):
-                if counts[b, k] > 0:
-                    left = share / below[m, b // per, k]
-                    denominators[b, k] += left
-                    numerators[b, k] += left * above[m, b // per, k]
+    for t in range(LEVELS):
+        for a in range(3):
+            gains[t, a] = math.exp(gains[t, a] - most) if tables[t] else 0.0
+            total += gains[t, a]
+    below, above = _cell_sums(counts, in_bin, finest, tables, gains, base_out, base_in)
     for i in range(n):
-        b, k = bins[i], y[i]
-        d = denominators[b, k] + nothing + normal / ratio_out[i]
+        b, k = cells[i], y[i]
+        d = below[b, k] + nothing + normal / ratio_out[i]
         out[i] = math.log(total / d)
-        inside[i] = math.log((numerators[b, k] + nothing + normal * ratio_in[i] / ratio_out[i]) / d)
-        surprise[i] = -math.log(base_out[k])
+        inside[i] = math.log((above[b, k] + nothing + normal * ratio_in[i] / ratio_out[i]) / d)
+        surprise[i] = left_open[k]
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _cells(finest_counts, base_out, base_in):
-    """Of each table that groups rows anew: how wide it is, its gain, and its ratios by cell."""
-    finest, n_labels = finest_counts.shape
-    below, above = np.ones((3 * LEVELS, finest, n_labels)), np.ones((3 * LEVELS, finest, n_labels))
-    gains, width = np.zeros(3 * LEVELS), np.zeros(3 * LEVELS, np.int64)
-    m, groups, level = 0, 1, 2
+def _table_gains(counts, finest, base_out):
+    """Rows in each bin, which tables group rows anew, and what each gains.
+
+    Bins of the table of 2 are numbers 2 and 3 of ``counts``, those of the table of 4 numbers 4 to
+    7: bin b lies in bin b // 2 of the next coarser table. Only the finest is filled before.
+    """
+    for b in range(2 * finest - 1, 3, -1):
+        counts[b // 2] += counts[b]
+    in_bin = np.zeros(2 * finest)
+    tables, gains = np.zeros(LEVELS, np.bool_), np.zeros((LEVELS, 3))
+    groups, level, t = 1, 2, 0
     while level <= finest:
-        per = finest // level
-        counts, in_bin = np.zeros((level, n_labels)), np.zeros(level)
-        for b in range(finest):
-            for k in range(n_labels):
-                counts[b // per, k] += finest_counts[b, k]
-                in_bin[b // per] += finest_counts[b, k]
-        used = (in_bin > 0).sum()
+        used = 0
+        for b in range(level, 2 * level):
+            in_bin[b] = counts[b].sum()
+            used += in_bin[b] > 0
         if used > groups:
-            groups = used
+            groups, tables[t] = used, True
             for a in range(3):
-                prior, width[m] = PRIORS[a], level
-                for b in range(level):
-                    for k in range(n_labels):
-                        rows = counts[b, k]
-                        if rows > 0:
-                            p = (rows - 1 + prior * base_out[k]) / (in_bin[b] - 1 + prior)
-                            below[m, b, k] = p / base_out[k]
-                            above[m, b, k] = (rows + prior * base_in[k]) / (
-                                (in_bin[b] + prior) * base_in[k]
-                            )
-                            gains[m] += rows * math.log(below[m, b, k])
-                m += 1
+                gains[t, a] = _table_gain(counts[level : 2 * level], in_bin[level : 2 * level],
+                                          PRIORS[a], base_out)  # fmt: skip
         level *= 2
-    return m, width, gains, below, above
+        t += 1
+    return in_bin, tables, gains
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _table_gain(counts, in_bin, prior, base_out):
+    gain, product = 0.0, 1.0
+    for b in range(len(counts)):
+        scale = 1.0 / (in_bin[b] - 1 + prior) if in_bin[b] > 0 else 0.0
+        for k in range(len(base_out)):
+            rows = counts[b, k]
+            if rows > 0:
+                ratio = ((rows - 1) / base_out[k] + prior) * scale
+                if rows > 8:
+                    gain += rows * math.log(ratio)
+                else:
+                    for _ in range(int(rows)):
+                        product *= ratio
+                    if product > FAR or product < 1 / FAR:
+                        gain += math.log(product)
+                        product = 1.0
+    return gain + math.log(product)
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _cell_sums(counts, in_bin, finest, tables, shares, base_out, base_in):
+    """Of each cell the sums over tables of share / ratio, and of share * ratio inside / ratio."""
+    below, above = np.zeros(counts.shape), np.zeros(counts.shape)
+    level, t = 2, 0
+    while level <= finest:
+        for b in range(level, 2 * level):
+            if in_bin[b] == 0:
+                continue
+            for k in range(counts.shape[1]):
+                rows = counts[b, k]
+                if rows == 0:
+                    continue
+                below[b, k], above[b, k] = below[b // 2, k], above[b // 2, k]
+                if tables[t]:
+                    for a in range(3):
+                        prior = PRIORS[a]
+                        left = (
+                            shares[t, a]
+                            * (in_bin[b] - 1 + prior)
+                            / ((rows - 1) / base_out[k] + prior)
+                        )
+                        below[b, k] += left
+                        above[b, k] += left * (rows / base_in[k] + prior) / (in_bin[b] + prior)
+        level *= 2
+        t += 1
+    return below, above
 
 
 @numba.njit(cache=True, nogil=True)
@@ -280,7 +449,7 @@ def _single_normal(z, y, by_label, base_out, base_in, ratio_out, ratio_in):
         means[k] = sums[k] / (by_label[k] + 1.0)
         spread += sums[k] * means[k]
     scale = 0.5 / max((squares - spread) / max(n - 1.0, 1.0), LEAST_VARIANCE)
-    gain = 0.0
+    gain, product = 0.0, 1.0
     for i in range(n):
         own = y[i]
         count, total = by_label[own] - 1.0, sums[own] - z[i]
@@ -290,14 +459,26 @@ def _single_normal(z, y, by_label, base_out, base_in, ratio_out, ratio_in):
         own_scale = 0.5 / max((left - lost) / max(n - 2.0, 1.0), LEAST_VARIANCE)
         away, own_away = z[i] - means[own], z[i] - mean
         ours, theirs = away * away, own_away * own_away
-        whole, rest = by_label[own] + 0.5, count + 0.5
+        whole, rest = 0.0, 0.0
+        moved = (theirs - ours) * own_scale
+        shift, near = math.exp(min(moved, STEEPEST)), abs(moved) < 300.0
         for k in range(n_labels):
             if k != own:
-                far = (z[i] - means[k]) * (z[i] - means[k])
+                far = ours - (z[i] - means[k]) * (z[i] - means[k])
                 weight = by_label[k] + 0.5
-                whole += weight * math.exp(min((ours - far) * scale, 700.0))
-                rest += weight * math.exp(min((theirs - far) * own_scale, 700.0))
-        ratio_out[i] = (count + 0.5) / rest / base_out[own]
-        ratio_in[i] = (by_label[own] + 0.5) / whole / base_in[own]
-        gain += math.log(ratio_out[i])
-    return gain
+                likely = math.exp(min(far * scale, STEEPEST))
+                whole += weight * likely
+                x = far * (own_scale - scale)
+                if near and abs(x) < 0.03 and far * scale < 300.0:  # exp(x) without a call
+                    y7 = 1 + x / 6 * (1 + x / 7)
+                    more = 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * y7))))
+                    rest += weight * likely * more * shift
+                else:
+                    rest += weight * math.exp(min((far + theirs - ours) * own_scale, STEEPEST))
+        ratio_out[i] = (count + 0.5) / (count + 0.5 + rest) / base_out[own]
+        ratio_in[i] = (by_label[own] + 0.5) / (by_label[own] + 0.5 + whole) / base_in[own]
+        product *= ratio_out[i]
+        if product > FAR or product < 1 / FAR:
+            gain += math.log(product)
+            product = 1.0
+    return gain + math.log(product)

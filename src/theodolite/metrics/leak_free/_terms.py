@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.base import ratio
 from theodolite.stats.information import is_discrete, tie_broken
 
 WIDER = 1.3
@@ -21,10 +22,18 @@ def weighted_means(
     weights: Float[np.ndarray, "rows samples"],
     *,
     wider: float = 1.0,
+    counts: Float[np.ndarray, " samples"] | None = None,
 ) -> Float[np.ndarray, "rows *terms"]:
-    """Means over what is defined, one row per row of weights; NaN where nothing is."""
+    """Means over what is defined, one row per row of weights; NaN where nothing is.
+
+    ``counts`` is how much each sample counts in every row, where they do not count alike.
+    """
     flat = terms.reshape(int(np.prod(terms.shape[:-1])), terms.shape[-1])
     defined = ~np.isnan(flat)
+    if counts is not None:  # as if the terms were multiplied, and the means divided by their sums
+        return _counted_means(flat, defined * counts, weights, wider).reshape(
+            len(weights), *terms.shape[:-1]
+        )
     n = defined.sum(axis=1)
     plain = np.where(defined, flat, 0.0).sum(axis=1) / np.maximum(n, 1)
     kind = np.float64 if weights.shape[0] * flat.size <= EXACT else np.float32
@@ -44,6 +53,22 @@ def weighted_means(
     moved[(weights == 1).all(axis=1)] = 0.0  # as they are: to the last digit
     means = np.where((n > 0) & (counted > 0), plain + wider * moved, np.nan)
     return np.asarray(means.reshape(len(weights), *terms.shape[:-1]))
+
+
+def _counted_means(
+    terms: Float[np.ndarray, "terms samples"],
+    counts: Float[np.ndarray, "terms samples"],
+    weights: Float[np.ndarray, "rows samples"],
+    wider: float,
+) -> Float[np.ndarray, "rows terms"]:
+    defined = np.where(counts > 0, terms, 0.0)
+    plain = ratio((counts * defined).sum(axis=1), counts.sum(axis=1))
+    kind = np.float64 if weights.shape[0] * terms.size <= EXACT else np.float32
+    cast_weights = weights.astype(kind, copy=False)
+    away = np.where(counts > 0, counts * (defined - plain[:, None]), 0.0).astype(kind)
+    moved = ratio(cast_weights @ away.T, cast_weights @ counts.T.astype(kind))
+    moved[(weights == 1).all(axis=1)] = 0.0  # as they are: to the last digit
+    return np.asarray(plain + wider * moved)
 
 
 def share(

@@ -8,12 +8,9 @@ from jaxtyping import Bool, Float, Int
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._terms import share, weighted_means
-from theodolite.stats.predictive import predictive_terms
-
-LEARNT_TOGETHER = 70.0
-"""Predictions share what they were learnt from, which drawing clusters one by one does not see: the
-spread is moved out by the root of 1 + 70 / clusters, fitted at 30 to 500 clusters."""
+from theodolite.metrics.leak_free._predictive import concept_strata, predictive_shares
+from theodolite.stats.predictive import PredictiveTerms, predictive_terms
+from theodolite.stats.predictive_interval import ceiling_of, predictive_moments
 
 
 def predictive_task_leakage(
@@ -28,8 +25,9 @@ def predictive_task_leakage(
 
     Both probabilities are learnt without the cluster that sample i belongs to, from the ranks of
     the values among the samples that agree on the concept. Labels that fewer than two clusters
-    have are left out. 0 where the value tells nothing more, below 0 where what seemed to help did
-    not; at most 1. Undefined where the concept settles the label. Ours, to mend the concepts-task
+    have are left out. Rows of a cluster count as one together as far as they share their label. 0
+    where the value tells nothing more, below 0 where what seemed to help did not; at most 1.
+    Undefined where the concept settles the label. Ours, to mend the concepts-task
     score of :cite:t:`parisini2025leakage`.
 
     Example:
@@ -80,14 +78,34 @@ class PredictiveTaskLeakage(Pooled):
         over: Literal["concepts"] = "concepts",
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
-        strata = np.asarray(evidence.truth).astype(np.int64).T
-        if evidence.known is not None:
-            strata = np.where(evidence.known.T, strata, -1)
-        clusters = evidence.samples.clusters
-        terms = predictive_terms(
-            np.asarray(evidence.values), np.asarray(evidence.labels), clusters, strata
-        )
-        n_clusters = len(evidence) if clusters is None else len(np.unique(clusters))
-        wider = float(np.sqrt(1 + LEARNT_TOGETHER / max(n_clusters, 1)))
-        gained = weighted_means(terms.out, weights, wider=wider)
-        return share(gained, weighted_means(terms.surprise, weights), least=-1.0)
+        return predictive_shares(_terms(evidence), evidence, weights)
+
+    @staticmethod
+    def measure_with_moments(
+        evidence: ConceptEvidence,
+        weights: Float[np.ndarray, "rows samples"],
+        *,
+        over: Literal["concepts"] = "concepts",
+    ) -> tuple[Float[np.ndarray, "rows concepts"], dict[str, np.ndarray]]:
+        """What ``measure`` gives, and what the interval and the doubts are made from."""
+        del over
+        terms = _terms(evidence)
+        return predictive_shares(terms, evidence, weights), _moments(terms, evidence)
+
+    @staticmethod
+    def moments(
+        evidence: ConceptEvidence, *, over: Literal["concepts"] = "concepts"
+    ) -> dict[str, np.ndarray]:
+        """Fields of ``PredictiveMoments`` by name."""
+        del over
+        return _moments(_terms(evidence), evidence)
+
+
+def _terms(evidence: ConceptEvidence) -> PredictiveTerms:
+    values, labels = np.asarray(evidence.values), np.asarray(evidence.labels)
+    return predictive_terms(values, labels, evidence.samples.clusters, concept_strata(evidence))
+
+
+def _moments(terms: PredictiveTerms, evidence: ConceptEvidence) -> dict[str, np.ndarray]:
+    own = np.asarray(evidence.labels), evidence.samples.clusters, concept_strata(evidence)
+    return predictive_moments(terms, *own, ceiling=ceiling_of(*own)).arrays()

@@ -1,0 +1,26 @@
+"""What the predictive scores share: strata of the concepts, and shares under weights."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.leak_free._terms import share, weighted_means
+from theodolite.stats.predictive import PredictiveTerms
+from theodolite.stats.predictive_interval import row_weights, wider_by
+
+
+def concept_strata(evidence: ConceptEvidence) -> Int[np.ndarray, "concepts samples"]:
+    """Whether each sample has each concept, as a number; -1 where that is not known."""
+    strata = np.asarray(evidence.truth).astype(np.int64).T
+    return strata if evidence.known is None else np.where(np.asarray(evidence.known).T, strata, -1)
+
+
+def predictive_shares(
+    terms: PredictiveTerms, evidence: ConceptEvidence, weights: Float[np.ndarray, "rows samples"]
+) -> Float[np.ndarray, "rows concepts"]:
+    """What was gained over what there was to gain, rows counted as the interval counts them."""
+    clusters = evidence.samples.clusters
+    counts = row_weights(np.asarray(evidence.labels), clusters)
+    n_clusters = len(evidence) if clusters is None else len(np.unique(clusters))
+    gained = weighted_means(terms.out, weights, wider=wider_by(n_clusters), counts=counts)
+    return share(gained, weighted_means(terms.surprise, weights, counts=counts), least=-1.0)

@@ -1,0 +1,61 @@
+"""Predictive scores of leakage: planted truths, and the moments that their intervals come from."""
+
+import numpy as np
+import pytest
+
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
+from theodolite.stats.predictive_interval import PredictiveMoments, doubt, fault_interval
+
+
+def concept_evidence(shift: float, n: int = 400, seed: int = 0, **axes: object) -> ConceptEvidence:
+    random = np.random.default_rng(seed)
+    truth, labels = random.random((n, 3)) < 0.4, random.integers(0, 2, n)
+    values = 3 * truth + random.normal(size=(n, 3)) + shift * labels[:, None]
+    return ConceptEvidence(values=values, truth=truth, labels=labels, **axes)  # type: ignore[arg-type]
+
+
+class TestTask:
+    def test_moments_go_with_the_measure(self) -> None:
+        clusters = np.random.default_rng(1).integers(0, 90, 400)
+        for axes in ({}, {"samples": Samples(index=np.arange(400), clusters=clusters)}):
+            evidence = concept_evidence(0.8, **axes)
+            weights = np.random.default_rng(2).poisson(1, (50, 400)).astype(np.float32)
+            weights[0] = 1
+            rows, arrays = PredictiveTaskLeakage.measure_with_moments(evidence, weights)
+            np.testing.assert_array_equal(rows, PredictiveTaskLeakage.measure(evidence, weights))
+            again = PredictiveTaskLeakage.moments(evidence)
+            assert all((array == again[name]).all() for name, array in arrays.items())
+            moments = PredictiveMoments.of(arrays)
+            assert moments.value == pytest.approx(rows[0].mean())
+            assert moments.clusters == (len(np.unique(clusters)) if axes else 400)
+            assert moments.ceiling > 0.95
+
+    def test_planted_truths(self) -> None:
+        for shift, expected in ((0.0, "free"), (1.2, "too much")):
+            moments = PredictiveMoments.of(PredictiveTaskLeakage.moments(concept_evidence(shift)))
+            test = fault_interval(moments, 0.05, 0.95)
+            assert doubt(moments) is None
+            assert ("free" if test.high <= 0.05 else "") == ("free" if expected == "free" else "")
+            assert (test.low > 0.05) == (expected == "too much")
+        labels = concept_evidence(0.0).labels
+        perfect = np.repeat(np.asarray(labels)[:, None], 3, axis=1).astype(float)
+        whole = PredictiveTaskLeakage.of(
+            ConceptEvidence(values=perfect, truth=concept_evidence(0.0).truth, labels=labels)
+        ).value()
+        assert (whole > 0.95).all()
+
+    def test_largest_clusters_do_not_rule_where_each_has_one_label(self) -> None:
+        """By rows, one large cluster of a clean model would be most of the score."""
+        evidence = concept_evidence(0.0, 100)
+        copies = np.repeat(np.arange(100), np.where(np.arange(100) < 2, 100, 1))
+        samples = Samples(index=np.arange(len(copies)), clusters=copies)
+        repeated = ConceptEvidence(
+            values=np.asarray(evidence.values)[copies],
+            truth=np.asarray(evidence.truth)[copies],
+            labels=np.asarray(evidence.labels)[copies],
+            samples=samples,
+        )
+        once, again = (PredictiveTaskLeakage.of(e).value() for e in (evidence, repeated))
+        np.testing.assert_allclose(again, once, atol=1e-12)
