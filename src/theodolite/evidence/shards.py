@@ -1,6 +1,7 @@
 """Evidence in pieces that can be had one by one: cut from memory, or far larger than that."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -149,24 +150,29 @@ class Clusters:
     n: int
     whole_classes: bool
     """Whether no class lies in two clusters."""
+    effective: float
+    """How many clusters of equal size would tell as much: the largest count most."""
 
 
 def clusters_of(shards: Shards) -> Clusters | None:
     """How many clusters there are, seen piece by piece; nothing if samples stand alone."""
-    seen: set[int] = set()
+    sizes: Counter[int] = Counter()
     pairs: set[tuple[int, int]] = set()
     labelled = True
     for samples, labels in shards.samples():
         if samples.clusters is None:
             return None
         clusters = np.asarray(samples.clusters)
-        seen.update(np.unique(clusters).tolist())
+        numbers, counts = np.unique(clusters, return_counts=True)
+        sizes.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
         labelled = labelled and labels is not None
         if labels is not None:
             both = np.unique(np.stack([np.asarray(labels), clusters]), axis=1)
             pairs.update((int(label), int(cluster)) for label, cluster in both.T)
     whole = labelled and len(pairs) == len({label for label, _ in pairs})
-    return Clusters(len(seen), whole)
+    rows = np.array(list(sizes.values()), float)
+    effective = float(rows.sum() ** 2 / (rows**2).sum()) if len(rows) else 0.0
+    return Clusters(len(rows), whole, effective)
 
 
 def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | None = None) -> Any:

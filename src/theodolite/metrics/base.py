@@ -171,6 +171,11 @@ class Pooled(Additive):
 
     measure: ClassVar[Callable[..., np.ndarray]]
     """(evidence, weights, *, options) -> one row of values per row of weights"""
+    measure_with_moments: ClassVar[
+        Callable[..., tuple[np.ndarray, dict[str, np.ndarray]]] | None
+    ] = None
+    """The same, and what ``fault_test`` and ``doubt`` are made from, for a score whose error is
+    more than resampling its terms shows."""
 
     @classmethod
     def of(
@@ -190,6 +195,12 @@ class Pooled(Additive):
         evidence, weights = self._whole()
         rows = np.asarray(self.measure(evidence, weights, **self.options))
         return np.asarray(rows[0]) if self.plain else rows
+
+    def value_with_moments(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Values in rows, and what is known of their error beside; nothing for most scores."""
+        if self.measure_with_moments is None:
+            return self.value(), {}
+        return self.measure_with_moments(*self._whole(), **self.options)
 
     def __len__(self) -> int:
         return sum(len(evidence) for evidence, _ in self.shards)

@@ -12,7 +12,6 @@ from theodolite.results import FaultTest, Interval, Null, Score, Source
 from theodolite.scoring.intervals import NOTHING, Counts, Resampled, items_components
 from theodolite.scoring.plan import Plan
 from theodolite.stats.intervals import (
-    FEWEST_CLUSTERS,
     Estimate,
     quantile,
     sample_variance,
@@ -68,7 +67,7 @@ def _difference(
     block = plan.block(plan.sources[0])
     middle = float(score.head[0] - rows.head[0])
     moved = score.head[block] - rows.head[block]
-    if math.isnan(middle) or counts.draws < FEWEST_CLUSTERS:
+    if math.isnan(middle) or not counts.enough:
         return None
     over: Source = counts.source
     variance, df = sample_variance(moved, counts.draws), float(counts.draws - 1)
@@ -116,7 +115,7 @@ def _nothing_varied(
     share = min(abs(estimate.value) / span, 1.0)
     interval = Interval(
         estimate.value - reach, estimate.value + reach, level, estimate.over, NOTHING_VARIED,
-        counts.draws, error=reach / quantile(estimate.df, level), df=estimate.df,
+        round(counts.draws), error=reach / quantile(estimate.df, level), df=estimate.df,
     )  # fmt: skip
     return interval, min(2 * (1 - share) ** counts.draws, 1.0)
 

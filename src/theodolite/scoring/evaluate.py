@@ -19,6 +19,7 @@ from theodolite.results import Detail, Items, Null, Score
 from theodolite.scoring.counting import Slot, seeds_of, state_jobs
 from theodolite.scoring.differences import NullRows, compared_null, fault_test, variance_of_mean
 from theodolite.scoring.intervals import Counts, Resampled, item_ends, score_intervals
+from theodolite.scoring.moments import over_seeds_of_moments, with_moments
 from theodolite.scoring.passes import PassItem, passes
 from theodolite.scoring.plan import Plan
 from theodolite.scoring.pooled import Subsample, pooled_values
@@ -237,8 +238,11 @@ def _with_inference(
         if ends is not None:
             score = replace(score, detail=replace(score.detail, low=ends[0], high=ends[1]))
     if metric.looks_for_a_fault:
-        test = fault_test(score, metric.tolerance or 0.0, plan.resampling.level)
-        score = replace(score, fault=test)
+        tolerance, level = metric.tolerance or 0.0, plan.resampling.level
+        moments = over_seeds_of_moments([seed.moments for seed in estimates.seeds])
+        if moments:
+            return with_moments(score, metric, moments, counts, level)
+        return replace(score, fault=fault_test(score, tolerance, level))
     return score
 
 

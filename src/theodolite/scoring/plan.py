@@ -27,10 +27,10 @@ class Plan:
         self.pooled = issubclass(metric.state, Pooled)
         self.n = n
         self.sources: tuple[Source, ...] = ("samples",)
-        self.n_clusters = 0
+        self.n_clusters, self.effective_clusters = 0, 0.0
         if clusters is not None and not (metric.per_class and clusters.whole_classes):
             self.sources = ("clusters",)  # rows of a cluster are no independent draws
-            self.n_clusters = clusters.n
+            self.n_clusters, self.effective_clusters = clusters.n, clusters.effective
 
     def weights(self, evidence: Evidence, rows: slice) -> Float[np.ndarray, "rows samples"]:
         """The weights of a shard for some rows of the plan."""

@@ -13,6 +13,8 @@ from theodolite.scoring.plan import Plan
 from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
 
+MOMENT = "moment."
+
 
 def pooled_values(
     request: MetricRequest,
@@ -29,9 +31,7 @@ def pooled_values(
         for number, job in enumerate(jobs):
             bundle = subsample(evidence[job.experiment], plan)
             values = read(job, job.state(job.changed(bundle, {})))
-            for name, array in vars(values).items():
-                if array is not None:
-                    arrays[f"{number}.{name}"] = np.asarray(array)
+            arrays |= {f"{number}.{name}": array for name, array in _arrays(values).items()}
         return arrays
 
     description: dict[str, Any] = {
@@ -41,12 +41,19 @@ def pooled_values(
         "shuffles": plan.resampling.shuffles,
     }
     arrays = workers.once(description, subsample.digest(evidence), measured)
-    return {
-        job.slot: Values(
-            **{n: arrays.get(f"{number}.{n}") for n in ("rows", "defined", "undefined")}  # type: ignore[arg-type]
-        )
-        for number, job in enumerate(jobs)
-    }
+    return {job.slot: _values(arrays, f"{number}.") for number, job in enumerate(jobs)}
+
+
+def _arrays(values: Values) -> dict[str, np.ndarray]:
+    arrays = {"rows": values.rows, "defined": values.defined, "undefined": values.undefined}
+    moments = {f"{MOMENT}{name}": array for name, array in values.moments.items()}
+    return {n: np.asarray(a) for n, a in (arrays | moments).items() if a is not None}
+
+
+def _values(arrays: Mapping[str, np.ndarray], prefix: str) -> Values:
+    own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+    moments = {n.removeprefix(MOMENT): a for n, a in own.items() if n.startswith(MOMENT)}
+    return Values(own["rows"], own.get("defined"), own.get("undefined"), moments)
 
 
 class Subsample:

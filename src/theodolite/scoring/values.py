@@ -1,7 +1,7 @@
 """Values read from states: as they are, as resampled, over draws and over seeds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,20 @@ class Values:
     defined: np.ndarray | None = None
     undefined: np.ndarray | None = None
     """What was counted, for states that count."""
+    moments: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """What is known of the error beside the resampled rows, for states that know more."""
 
     @classmethod
     def of(cls, state: Any, finish: Mapping[str, Any]) -> "Values":
         """What a state says."""
+        if isinstance(state, Pooled):  # all samples enter; what is undefined shows in the detail
+            rows, moments = state.value_with_moments()
+            shape = rows.shape[1:]
+            return cls(rows, np.full(shape, len(state)), np.zeros(shape), moments)
         rows = np.asarray(state.value(**finish))
         if hasattr(state, "counted"):
-            return cls(rows, *(np.asarray(part[0]) for part in state.counted()))
-        if isinstance(state, Pooled):  # all samples enter; what is undefined shows in the detail
-            shape = rows.shape[1:]
-            return cls(rows, np.full(shape, len(state)), np.zeros(shape))
+            defined, undefined = (np.asarray(part[0]) for part in state.counted())
+            return cls(rows, defined, undefined)
         return cls(rows)
 
     @classmethod

@@ -11,6 +11,7 @@ from theodolite.results import Interval, Scope, Source
 
 FEWEST_CLUSTERS = 4
 """With fewer, no interval."""
+NEAR_A_BOUND = 10
 STUDENT = "Student t"
 WILSON = "Wilson, effective number"
 FISHER = "Student t on Fisher's z"
@@ -55,14 +56,16 @@ def student_interval(estimate: Estimate, level: float) -> Interval:
 
 
 def wilson_interval(
-    estimate: Estimate, bounds: tuple[float, float], most: int, clusters: int, level: float
+    estimate: Estimate, bounds: tuple[float, float], most: int, clusters: float, level: float
 ) -> Interval:
     """Of a mean of numbers between bounds, as if it were a share of an effective number of draws.
 
     Args:
         estimate: The mean and its variance.
         bounds: Between which each number lies.
-        most: Rows; the effective number is not larger.
+        most: Rows; the effective number is not larger where the mean is within ten rows' worth of
+            a bound, and what little varies may be too little. Further in, numbers between the
+            bounds may well vary less than zeros and ones.
         clusters: Draws that are independent: the effective number where nothing varied.
         level: Of the interval.
     """
@@ -70,7 +73,9 @@ def wilson_interval(
     share = min(max((estimate.value - bounds[0]) / width, 0.0), 1.0)
     variance = estimate.variance / width**2
     spread = share * (1 - share)
-    effective = min(spread / variance, most) if variance > 1e-30 and spread > 0 else clusters
+    effective = spread / variance if variance > 1e-30 and spread > 0 else float(clusters)
+    if variance > 1e-30 and most * min(share, 1 - share) < NEAR_A_BOUND:
+        effective = min(effective, most)
     t2 = quantile(estimate.df, level) ** 2
     centre = (share + t2 / (2 * effective)) / (1 + t2 / effective)
     root = math.sqrt(t2 * (spread / effective + t2 / (4 * effective**2)))
@@ -89,10 +94,10 @@ def fisher_interval(estimate: Estimate, level: float) -> Interval:
     return _interval(estimate, math.tanh(middle - half), math.tanh(middle + half), level, FISHER)
 
 
-def sample_variance(resampled: Float[np.ndarray, " resamples"], clusters: int) -> float:
+def sample_variance(resampled: Float[np.ndarray, " resamples"], clusters: float) -> float:
     """Of a value over resamples of clusters; a bootstrap's own is too small by (n - 1) / n."""
     defined = resampled[~np.isnan(resampled)]
-    if len(defined) < 2 or clusters < 2:
+    if len(defined) < 2 or clusters <= 1:
         return float("nan")
     return float(defined.var() * clusters / (clusters - 1))
 
@@ -105,7 +110,7 @@ class Components:
     items: float
     rest: float
     """What is neither the sample's nor the item's alone."""
-    clusters: int
+    clusters: float
     n_items: int
 
     @property
@@ -126,7 +131,7 @@ def components(
     mean: Float[np.ndarray, " resamples"],
     items: Float[np.ndarray, "resamples items"],
     values: Float[np.ndarray, " items"],
-    clusters: int,
+    clusters: float,
 ) -> Components | None:
     """Variance components of a mean over items; none with fewer than two of either.
 

@@ -52,8 +52,7 @@ def predictive_task_leakage(
     detail=True,
     baselines=(CLEAN,),
     tolerance=0.05,
-    decides=False,
-    on_request=True,
+    share=True,
     cite="parisini2025leakage",
     card=Card(
         asks="By how much does a concept's value help to predict the answer for samples that were "
