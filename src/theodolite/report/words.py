@@ -70,6 +70,7 @@ OPTION = {
     "noise": {"first": "", "uniform": "uniform noise", "gaussian": "Gaussian noise"},
     "sign": {"positive": "", "absolute": "for and against the class"},
 }
+POPULATIONS = {"seeds": "models trained again"}
 NAMES = {
     "top": "first {} named",
     "alpha": "region {}/12",
@@ -191,7 +192,9 @@ def interval_words(interval: Interval, score: Score) -> str:
 
 
 def source_words(interval: Interval, spec: RunSpec) -> str:
-    """What was drawn anew, in the reader's words."""
+    """What was drawn anew, in the reader's words; for a population, what it is of."""
+    if interval.of == "population":
+        return POPULATIONS.get(interval.over, f"{interval.over} like these")
     if interval.over != "clusters":
         return interval.over
     return "classes" if spec.resampling.clusters == "classes" else "groups"

@@ -1,0 +1,103 @@
+"""What 0.1.0 answered wrongly: codes of a number, copies, too few; each now tells or says why not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from theodolite.auditing.front import audit
+from theodolite.certification.planted_leakage import LeakageCondition, planted_evidence
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.catalogue import find_metric
+from theodolite.results import Verdict
+from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite.thresholds.judge import broken, read_thresholds
+from theodolite.verdicts.rules import verdict
+
+QUICK = Resampling(resamples=50, most_null_draws=1)
+LEAKING, CLEAN = LeakageCondition(share=0.2, clusters=400), LeakageCondition(clusters=500)
+CODES = {
+    "float": lambda values: values,
+    "float32": lambda values: values.astype(np.float32),
+    "three digits": lambda values: np.round(values, 3),
+    "uint16": lambda values: np.round(65535 * values).astype(np.uint16),
+}
+
+
+def leaks(evidence: ConceptEvidence) -> Verdict:
+    (answer,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leaks"]
+    return answer
+
+
+def coded(evidence: ConceptEvidence, code: str) -> ConceptEvidence:
+    return replace(evidence, values=CODES[code](np.asarray(evidence.values)))
+
+
+def repeated(evidence: ConceptEvidence, times: int, *, declared: bool) -> ConceptEvidence:
+    rows = np.repeat(np.arange(len(evidence)), times)
+    samples = Samples(clusters=rows) if declared else Samples()
+    arrays = {
+        name: np.asarray(getattr(evidence, name))[rows] for name in ("values", "truth", "labels")
+    }
+    return ConceptEvidence(**arrays, samples=samples)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_leak_is_seen_whatever_the_numbers_are_stored_as(code: str, tmp_path: Path) -> None:
+    for seed in range(2):
+        evidence = coded(planted_evidence(LEAKING, seed), code)
+        answers = audit([evidence], QUICK)
+        (answer,) = [v for v in answers.verdicts if v.question == "leaks"]
+        assert answer.answer == "no", answer.because
+        (tmp_path / "t.yaml").write_text("questions: {leaks: 'yes'}")
+        assert broken(read_thresholds(tmp_path / "t.yaml"), answers.scores, answers.verdicts)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("times", [2, 10])
+def test_copies_do_not_leak_and_do_not_hide_a_leak(times: int, declared: bool) -> None:
+    for seed in range(2):
+        plain = planted_evidence(CLEAN, seed)
+        clean = leaks(repeated(plain, times, declared=declared))
+        assert clean.answer == leaks(plain).answer == "yes", clean.because
+        leaking = leaks(repeated(planted_evidence(LEAKING, seed), times, declared=declared))
+        assert leaking.answer == "no", leaking.because
+
+
+def test_no_verdict_flips_between_representations_and_orders() -> None:
+    for condition in (CLEAN, LEAKING, replace(CLEAN, share=0.05), replace(CLEAN, clusters=100)):
+        evidence = planted_evidence(condition, seed=7)
+        answers = {leaks(coded(evidence, code)).answer for code in CODES}
+        order = np.random.default_rng(1).permutation(len(evidence))
+        answers.add(leaks(evidence[order]).answer)
+        assert len(answers) == 1, condition
+
+
+def test_near_copies_cannot_accuse_until_clusters_are_declared() -> None:
+    base = planted_evidence(replace(LEAKING, clusters=150, rows=2, within=0.02), seed=2)
+    undeclared = replace(base, samples=Samples())
+    answers = audit([undeclared], QUICK)
+    (answer,) = [v for v in answers.verdicts if v.question == "leaks"]
+    assert (answer.answer, answer.reason) == ("cannot tell", "evidence in doubt")
+    assert any("near-identical" in note for note in answers.notes)
+    independent = replace(base, samples=Samples(clusters=np.arange(len(base))))
+    assert leaks(independent).answer == leaks(base).answer == "no"
+
+
+def test_too_few_cannot_be_told_and_say_how_many_would_do() -> None:
+    few = leaks(planted_evidence(replace(CLEAN, clusters=30), seed=0))
+    assert (few.answer, few.reason) == ("cannot tell", "underpowered")
+    assert few.detectable is not None and few.detectable > 0.05
+    assert leaks(planted_evidence(replace(CLEAN, clusters=8), seed=0)).answer == "cannot tell"
+
+
+def test_the_questions_of_a_report_are_corrected_for_one_another() -> None:
+    """A leak that one question alone would show is not shown by one of several."""
+    evidence = planted_evidence(replace(CLEAN, clusters=300, share=0.1), seed=1)
+    (score,) = evaluate(MetricRequest(find_metric("predictive_task_leakage")), [evidence], QUICK)
+    assert score.fault is not None
+    lone = verdict(score, alpha=score.fault.p_too_much * 1.01)
+    strict = verdict(score, alpha=score.fault.p_too_much * 0.99)
+    assert lone.answer == "no" and strict.answer != "no"
