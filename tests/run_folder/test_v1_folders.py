@@ -37,3 +37,11 @@ def test_an_audit_of_a_folder_of_0_1_0_gives_its_scores(folder: Path) -> None:
         for scores in (library.audit(folder, resamples=50).scores, before)
     )
     assert values == pytest.approx(expected, rel=1e-9, nan_ok=True)
+
+
+def test_recomputing_a_folder_of_0_1_0_says_which_deciding_scores_changed(folder: Path) -> None:
+    result = theodolite("verify", folder, "--recompute", "all")
+    assert result.returncode != 0
+    text = " ".join(result.stderr.split())
+    assert "This version decides otherwise" in text, text
+    assert "is at version" in text or "decides no more" in text

@@ -17,6 +17,7 @@ from theodolite.evidence.produced import ComparedModel, Progress, silent
 from theodolite.io.paths import confined
 from theodolite.io.stores import Store
 from theodolite.io.tables import read_parquet
+from theodolite.metrics.catalogue import catalogue
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.run_file import (
     MadeRecord,
@@ -85,9 +86,32 @@ def recompute(
         same = _all_again(folder, spec, progress)
     if not same:
         raise VerificationFailed(
-            f"run {folder.name!r}", "other scores when computed again", "the stored ones"
+            f"run {folder.name!r}",
+            "other scores when computed again",
+            "the stored ones",
+            decided_otherwise(folder),
         )
     return n
+
+
+def decided_otherwise(folder: Path) -> str:
+    """Of the stored verdicts, those that this version reads from another score or version."""
+    known, stored = catalogue(), read_record(folder / "scores.json", ScoresFile)
+    changes = []
+    for verdict in stored.verdicts:
+        metric = known.get(verdict.metric)
+        version = next((s.version for s in stored.scores if s.metric == verdict.metric), None)
+        before = f"{verdict.question} was decided by {verdict.metric} {version}"
+        if metric is None:
+            changes.append(f"{before}, which is not installed")
+        elif not metric.decides:
+            now = [m.name for m in known.values() if m.question == verdict.question and m.decides]
+            changes.append(f"{before}, which decides no more ({' or '.join(now)} does)")
+        elif metric.version != version:
+            changes.append(f"{before}, which is at version {metric.version}")
+    if not changes:
+        return ""
+    return f"This version decides otherwise: {'; '.join(changes)}. Audit the evidence again."
 
 
 def _stored_again(
