@@ -23,7 +23,7 @@ from theodolite.metrics.accepted.correlation_table import corrected
 from theodolite.scoring.evaluate import Resampling
 from theodolite.stats.resampling import poisson_weights
 
-samples_of = st.lists(st.floats(-1, 1, allow_nan=False), min_size=3, max_size=40)
+samples_of = st.lists(st.floats(-1, 1, allow_nan=False), min_size=4, max_size=40)
 
 
 def naive(first: np.ndarray, second: np.ndarray, resamples: int, seed: int) -> list[float]:
@@ -60,12 +60,13 @@ def line_of(pair: Pair, metric: str = "concept_existence") -> ComparisonRow:
 def test_interval_is_that_of_the_paired_t_test(moved: list[float], seed: int) -> None:
     values = np.array(moved)
     rows = np.array(naive(np.zeros(len(values)), values, 400, seed))
-    interval, p = paired_interval(
+    test = paired_interval(
         rows, float(values.mean()), ResamplingSource("samples", len(values), 0.95, 100.0)
     )
     if np.ptp(values) < 1e-6:
         return
-    assert interval is not None
+    assert test is not None
+    interval, p = test.interval, test.p
     half = (interval.high - interval.low) / 2
     error = values.std(ddof=1) / math.sqrt(len(values))
     spread = np.nanstd(rows) * math.sqrt(len(values) / (len(values) - 1))
@@ -85,11 +86,12 @@ def test_whole_way_from_folders_is_the_naive_bootstrap(two: Pair) -> None:
         right.append(bundle.truth[np.arange(len(bundle)), named].astype(float))  # type: ignore[attr-defined]
     rows = np.array(naive(right[0], right[1], 100, 0))
     assert_allclose(found.value, right[1].mean() - right[0].mean())
-    wanted, p = paired_interval(rows, found.value, ResamplingSource("samples", 120, 0.95, 1.0))
+    wanted = paired_interval(rows, found.value, ResamplingSource("samples", 120, 0.95, 1.0))
     assert wanted is not None
-    assert_allclose([found.interval.low, found.interval.high], [wanted.low, wanted.high])
-    assert_allclose(found.p, p)
-    assert_allclose(p, ttest_rel(right[1], right[0]).pvalue, atol=0.01)
+    ends = [wanted.interval.low, wanted.interval.high]
+    assert_allclose([found.interval.low, found.interval.high], ends)
+    assert_allclose(found.p, wanted.p)
+    assert_allclose(wanted.p, ttest_rel(right[1], right[0]).pvalue, atol=0.01)
 
 
 def test_what_is_hard_for_both_cancels_out(tmp_path: Path) -> None:
@@ -145,11 +147,11 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         moved = (0.3 + hard + random.normal(size=n) * 0.5) - hard * 0.9
         weights = poisson_weights(np.arange(n), 200, trial)
         rows = weights @ moved / weights.sum(axis=1)
-        interval, _ = paired_interval(
+        test = paired_interval(
             rows, float(moved.mean()), ResamplingSource("samples", n, 0.9, 50.0)
         )
-        assert interval is not None
-        held += interval.low <= 0.3 <= interval.high
+        assert test is not None
+        held += test.interval.low <= 0.3 <= test.interval.high
     assert 0.85 <= held / 200 <= 0.95
 
 
