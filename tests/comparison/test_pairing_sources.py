@@ -95,9 +95,7 @@ def test_clusters_are_counted_for_the_items_as_well() -> None:
     found = difference(side(np.zeros((40, 3)), clusters=clusters), second)
     assert found.items is not None
     rows = second.rows.values
-    wanted = paired_interval(
-        rows[1:61, 0], rows[0, 0], ResamplingSource("clusters", 4, 0.95, 20.0)
-    )
+    wanted = paired_interval(rows[1:61, 0], rows[0, 0], ResamplingSource("clusters", 4, 0.95, 20.0))
     assert wanted is not None
     ends = [wanted.interval.low, wanted.interval.high]
     assert_allclose([found.items.low[0], found.items.high[0]], ends)

@@ -4,12 +4,14 @@ Power is that of the tests that ``compare`` does: Student's for these models and
 concepts, Satterthwaite's for the recipe.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, chdtri, nctdtr, ndtr, stdtrit
+from jaxtyping import Float
+from scipy.special import betaincinv, chdtri, ndtr, ndtri, stdtrit
 
 from theodolite.stats.intervals import SEEN
 
@@ -17,8 +19,8 @@ MOST = 10**9
 """More than so many of anything is none that one could have."""
 MOST_SEEDS = 1000
 NODES = 48
-NEARLY_NORMAL = 1e5
-"""Degrees of freedom from which Student's t is as good as normal."""
+MANY = 10_000
+"""Degrees of freedom."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,7 @@ def power_of_mean(effect: float, sd: float, n: int, alpha: float) -> float:
     >>> round(power_of_mean(0.05, 0.45, 638, 0.05), 3)
     0.8
     """
-    if n < 2:
-        return 0.0
-    if sd <= 0:
-        return float(effect != 0)
-    df, far = n - 1, abs(effect) * math.sqrt(n) / sd
-    t = float(stdtrit(df, 1 - alpha / 2))
-    if df > NEARLY_NORMAL or far > 30:
-        return float(ndtr(far - t) + ndtr(-far - t))
-    return float(1 - nctdtr(df, far, t) + nctdtr(df, far, -t))
+    return power_of_recipes(effect, RecipeVariances(sd, paired=True), n, alpha)
 
 
 def number_needed(effect: float, sd: float, alpha: float, power: float) -> int | None:
@@ -82,17 +76,33 @@ def power_of_recipes(effect: float, varied: RecipeVariances, seeds: int, alpha: 
     true = of_seeds + varied.common
     if true <= 0:
         return float(effect != 0)
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    u, w = (nodes + 1) / 2, weights / 2
-    drawn_seeds = of_seeds * chdtri(sides * df, 1 - u)[:, None] / (sides * df)
-    share = betaincinv(df / 2, df / 2, u)[None, :] if sides == 2 else np.ones((1, NODES))
+    u, w = _nodes()
+    drawn_seeds = of_seeds * _chi_squared(u, sides * df)[:, None] / (sides * df)
+    if sides == 2:
+        share, v = betaincinv(df / 2, df / 2, u)[None, :], w
+    else:
+        share, v = np.ones((1, 1)), np.ones(1)
     uneven = share**2 + (1 - share) ** 2
     variance = drawn_seeds + varied.common
     parts = drawn_seeds**2 * uneven / df + varied.common**2 / (varied.clusters - 1)
     line = stdtrit(variance**2 / parts, 1 - alpha / 2) * np.sqrt(variance)
     error = math.sqrt(true)
     seen = ndtr((abs(effect) - line) / error) + ndtr((-abs(effect) - line) / error)
-    return float(w @ seen @ w)
+    return float(w @ seen @ v)
+
+
+@functools.cache
+def _nodes() -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
+    """Gauss and Legendre's places and weights between 0 and 1."""
+    places, weights = np.polynomial.legendre.leggauss(NODES)
+    return (places + 1) / 2, weights / 2
+
+
+def _chi_squared(u: Float[np.ndarray, " nodes"], df: int) -> Float[np.ndarray, " nodes"]:
+    """Quantiles; by Wilson and Hilferty where there are many degrees of freedom."""
+    if df < MANY:
+        return np.asarray(chdtri(df, 1 - u))
+    return np.asarray(df * (1 - 2 / (9 * df) + ndtri(u) * math.sqrt(2 / (9 * df))) ** 3)
 
 
 def seeds_needed(effect: float, varied: RecipeVariances, alpha: float, power: float) -> int | None:
