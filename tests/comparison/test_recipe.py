@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
 from theodolite.comparison.compare_runs import Pair, compare
 from theodolite.comparison.intervals import ResamplingSource, student_test
 from theodolite.comparison.recipe import SeedVariances, recipe_test, seed_variances
+from theodolite.comparison.rows import ClaimOutcome
 from theodolite.comparison.runs import read_runs
 from theodolite.comparison.shortage import shortage_of_recipe, shortage_of_these
 from theodolite.report.pages.compare_runs_words import outcome_text, sentence, shortage_text
@@ -156,6 +158,21 @@ def test_neither_claim_vetoes_the_other_and_it_is_said_what_blocks(folder: Path)
     assert shortage is not None and shortage.by == "seeds" and shortage.samples is None
     assert shortage.seeds is not None and shortage.seeds > 3
     assert shortage_text(line).startswith(f"the recipe: seeds block; {shortage.seeds} seeds of ")
+
+
+def test_where_neither_alone_would_do_both_are_said(folder: Path) -> None:
+    line = pair_of(folder, "single", "b").questions[0].line
+    delta = line.difference
+    assert delta is not None
+    both = SeedVariances((3, 3), (0.02**2, 0.02**2), (0.0, 0.0), 0.02**2, 120)
+    claim = ClaimOutcome("undecided", 0.2, 0.05)
+    for second, says in (
+        (delta.first + 0.02, "more than 17 seeds of each run and 944 samples"),
+        (delta.first + 1e-9, "a difference as small is not to be shown"),
+    ):
+        weak = replace(delta, second=second, variances=both, seeds=(3, 3))
+        text = shortage_text(replace(line, difference=weak, these=ClaimOutcome(), recipe=claim))
+        assert text.startswith("the recipe: samples block; ") and text.endswith(says)
 
 
 def test_one_seed_does_not_tell_of_the_recipe(folder: Path) -> None:

@@ -24,6 +24,8 @@ class Shortage:
     """Samples or clusters in all, with the seeds that there are; None where no number would do."""
     seeds: int | None = None
     """Seeds of each run, with the samples that there are; None where no number would do."""
+    least: tuple[int | None, int | None] = (None, None)
+    """Samples with seeds to spare, and seeds with samples to spare: fewer of either never do."""
 
 
 def shortage_of_these(delta: Difference, alpha: float) -> Shortage | None:
@@ -42,10 +44,17 @@ def shortage_of_recipe(delta: Difference, alpha: float) -> Shortage | None:
         return None
     pure = variances.spread_without_samples
     of_seeds = pure**2 * sum(1 / n for n in variances.seeds)
+    now, effect = at_hand(variances), delta.value
+    spare = RecipeVariances(pure, paired=variances.paired)
+    sample_sd = math.sqrt(variances.common * variances.clusters)
     return Shortage(
         "seeds" if of_seeds > variances.variance - of_seeds else "samples",
-        recipe_samples_needed(delta.value, at_hand(variances), (pure, min(variances.seeds)), alpha),
-        seeds_needed(delta.value, at_hand(variances), alpha, SEEN),
+        recipe_samples_needed(effect, now, (pure, min(variances.seeds)), alpha),
+        seeds_needed(effect, now, alpha, SEEN),
+        (
+            number_needed(effect, sample_sd, alpha, SEEN),
+            seeds_needed(effect, spare, alpha, SEEN),
+        ),
     )
 
 

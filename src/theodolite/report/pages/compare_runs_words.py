@@ -81,12 +81,20 @@ def _needed(shortage: Shortage | None, delta: Difference) -> str:
     if shortage is None:
         return ""
     over = "samples" if delta.interval is None else delta.interval.over
-    samples = "" if shortage.samples is None else f"{shortage.samples:,} {over}"
-    seeds = "" if shortage.seeds is None else f"{shortage.seeds:,} seeds of each run"
-    choices = (seeds, samples) if shortage.by == "seeds" else (samples, seeds)
-    enough = " or ".join(filter(None, choices)) or "more of both, or no number,"
     blocks = over if shortage.by == "samples" else "seeds"
-    return f"{blocks} block; {enough} would show a difference as large in four of five cases"
+    samples, seeds = _count(shortage.samples, over), _count(shortage.seeds, "seeds of each run")
+    choices = (seeds, samples) if shortage.by == "seeds" else (samples, seeds)
+    enough = " or ".join(filter(None, choices))
+    if enough:
+        return f"{blocks} block; {enough} would show a difference as large in four of five cases"
+    least = _count(shortage.least[1], "seeds of each run"), _count(shortage.least[0], over)
+    if all(least):
+        return f"{blocks} block; a difference as large needs more than {' and '.join(least)}"
+    return f"{blocks} block; a difference as small is not to be shown"
+
+
+def _count(n: int | None, what: str) -> str:
+    return "" if n is None else f"{n:,} {what}"
 
 
 def is_share(score: Score) -> bool:
