@@ -1,6 +1,7 @@
 """The command plan, as a user gives it."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from theodolite.comparison.pilot import pilot_of_run
 from theodolite.comparison.planning import number_needed
 from theodolite.comparison.runs import read_run
 
+V1 = Path(__file__).parents[1] / "fixtures" / "v1" / "concept.zip"
 SPARE = "seeds of each run, for the recipe, with samples to spare"
 
 
@@ -62,20 +64,19 @@ def test_plan_from_two_runs_is_paired(folder: Path) -> None:
     assert "seeds of each run, for the recipe, with 60 samples" in told
 
 
-def test_plan_of_a_run_of_an_earlier_version(folder: Path, tmp_path: Path) -> None:
-    """0.1.0 stored the ends of intervals alone, and no spread over seeds of single runs."""
-    old = written(tmp_path / "old", spoilt(0.4, 60), sealed=False)
-    content = json.loads((old / "scores.json").read_text())
-    for score in content["scores"]:
-        for interval in (score["interval"], *score["intervals"]):
-            if interval is not None:
-                for name in ("of", "error", "df"):
-                    interval.pop(name, None)
-        score.pop("per_seed", None)
-    (old / "scores.json").write_text(json.dumps(content))
-    (pilot,) = pilot_of_run(read_run(old, must_be_sealed=False))
-    assert pilot.sd is not None and pilot.n == 60 and pilot.recipe is None
-    assert pilot.sd == pytest.approx((2 * 0.4 * 0.6) ** 0.5, rel=0.2)
+def test_runs_of_0_1_0_serve_as_pilots_and_are_compared(tmp_path: Path) -> None:
+    """They stored the ends of intervals alone, and no values of seeds."""
+    for name in ("before", "after"):
+        with zipfile.ZipFile(V1) as archive:
+            archive.extractall(tmp_path / name)
+    pilot, other = pilot_of_run(read_run(tmp_path / "before"))
+    score = read_run(tmp_path / "before").headline("exists")
+    assert score is not None and pilot.sd is not None
+    assert pilot.n == score.n and pilot.recipe is None
+    assert pilot.sd == pytest.approx((2 * score.value * (1 - score.value)) ** 0.5, rel=0.2)
+    assert other.sd is None and "--against" in other.why
+    found = theodolite("compare", tmp_path / "before", tmp_path / "after", "--quiet")
+    assert found.stdout.startswith("after and before hold the very same evidence."), found.stderr
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def _pilot(asks: str, score: Score) -> Pilot:
     interval = next((i for i in score.intervals if i.over in ("samples", "clusters")), None)
     n = None if interval is None else _independent(score, interval)
     if interval is None or n is None:
-        return Pilot(asks, why="no interval over samples was stored; give --against")
+        return Pilot(asks, why="it does not say over how many samples; give --against")
     error = interval.error
     if error is None:  # runs of 0.1.0 stored the ends alone
         error = (interval.high - interval.low) / 2 / float(ndtri((1 + interval.level) / 2))

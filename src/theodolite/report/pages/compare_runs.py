@@ -36,6 +36,8 @@ from theodolite.results import Score
 from theodolite.verdicts.rules import interval_text, percent
 
 MOST_ITEMS = 8
+LOWER_HIGHER = ("lower", "higher")
+"""Ends of a line around 0 where nothing is claimed."""
 
 
 def write_comparison(path: Path, pairs: Sequence[Pair]) -> Path:
@@ -149,7 +151,7 @@ def _line(line: ComparisonRow, reach: float) -> dict[str, Any]:
             (name, between(test.interval, score), _p_of(line, name, test.p))
             for name, test in others
         ],
-        "ends": ends_of_line(score),
+        "ends": ends_of_line(score) if headline else LOWER_HIGHER,
         "figure": beside_zero(difference.value, low, high, reach) if difference and known else "",
         "outcome": outcome_text(line),
         "css": CSS[line.outcome],
@@ -223,7 +225,7 @@ def _items(pair: Pair) -> list[dict[str, Any]]:
                 "over": items.over,
                 "n": len(items.names),
                 "better": line.score.better,
-                "ends": ends_of_line(line.score),
+                "ends": LOWER_HIGHER,
                 "rows": _item_rows(items, line.score),
             }
         )
