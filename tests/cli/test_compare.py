@@ -21,7 +21,10 @@ def test_compare_prints_and_writes(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "compare.html"
     found = theodolite("compare", folder / "a", folder / "b", "--out", page, "--quiet")
     assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("b is better than a in 1 question, worse in none")
+    assert found.stdout.startswith(
+        "On these models b is better than a in 1 question, worse in none, none undecided. "
+        "The recipe, trained again, cannot be told: one seed."
+    )
     assert "+20.0 points" in found.stdout and page.is_file()
 
 
@@ -30,6 +33,8 @@ def test_compare_as_json(folder: Path) -> None:
     (pair,) = json.loads(found.stdout)
     assert (pair["reference"], pair["run"], pair["samples"]) == ("b", "a", 60)
     assert pair["questions"][0]["outcome"] == "worse"
+    assert pair["questions"][0]["recipe_outcome"] == "cannot be told"
+    assert [one["outcome"] for one in pair["scores"]] == ["worse", "exploration"]
     assert pair["questions"][0]["difference"] == pytest.approx(-0.2)
 
 

@@ -19,11 +19,11 @@ from theodolite.comparison.runs import RunRead, read_run, read_runs
 from theodolite.comparison.table import table_difference
 from theodolite.errors import EvidenceError, VerificationFailed
 from theodolite.evidence.axes import Samples
-from theodolite.metrics.accepted.correlation_table import corrected
 from theodolite.scoring.evaluate import Resampling
+from theodolite.stats.multiple import holm
 from theodolite.stats.resampling import poisson_weights
 
-samples_of = st.lists(st.floats(-1, 1, allow_nan=False), min_size=3, max_size=40)
+samples_of = st.lists(st.floats(-1, 1, allow_nan=False), min_size=4, max_size=40)
 
 
 def naive(first: np.ndarray, second: np.ndarray, resamples: int, seed: int) -> list[float]:
@@ -60,12 +60,13 @@ def line_of(pair: Pair, metric: str = "concept_existence") -> ComparisonRow:
 def test_interval_is_that_of_the_paired_t_test(moved: list[float], seed: int) -> None:
     values = np.array(moved)
     rows = np.array(naive(np.zeros(len(values)), values, 400, seed))
-    interval, p = paired_interval(
+    test = paired_interval(
         rows, float(values.mean()), ResamplingSource("samples", len(values), 0.95, 100.0)
     )
     if np.ptp(values) < 1e-6:
         return
-    assert interval is not None
+    assert test is not None
+    interval, p = test.interval, test.p
     half = (interval.high - interval.low) / 2
     error = values.std(ddof=1) / math.sqrt(len(values))
     spread = np.nanstd(rows) * math.sqrt(len(values) / (len(values) - 1))
@@ -85,11 +86,12 @@ def test_whole_way_from_folders_is_the_naive_bootstrap(two: Pair) -> None:
         right.append(bundle.truth[np.arange(len(bundle)), named].astype(float))  # type: ignore[attr-defined]
     rows = np.array(naive(right[0], right[1], 100, 0))
     assert_allclose(found.value, right[1].mean() - right[0].mean())
-    wanted, p = paired_interval(rows, found.value, ResamplingSource("samples", 120, 0.95, 1.0))
+    wanted = paired_interval(rows, found.value, ResamplingSource("samples", 120, 0.95, 1.0))
     assert wanted is not None
-    assert_allclose([found.interval.low, found.interval.high], [wanted.low, wanted.high])
-    assert_allclose(found.p, p)
-    assert_allclose(p, ttest_rel(right[1], right[0]).pvalue, atol=0.01)
+    ends = [wanted.interval.low, wanted.interval.high]
+    assert_allclose([found.interval.low, found.interval.high], ends)
+    assert_allclose(found.p, wanted.p)
+    assert_allclose(wanted.p, ttest_rel(right[1], right[0]).pvalue, atol=0.01)
 
 
 def test_what_is_hard_for_both_cancels_out(tmp_path: Path) -> None:
@@ -145,11 +147,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         moved = (0.3 + hard + random.normal(size=n) * 0.5) - hard * 0.9
         weights = poisson_weights(np.arange(n), 200, trial)
         rows = weights @ moved / weights.sum(axis=1)
-        interval, _ = paired_interval(
-            rows, float(moved.mean()), ResamplingSource("samples", n, 0.9, 50.0)
-        )
-        assert interval is not None
-        held += interval.low <= 0.3 <= interval.high
+        test = paired_interval(rows, float(moved.mean()), ResamplingSource("samples", n, 0.9, 50.0))
+        assert test is not None
+        held += test.interval.low <= 0.3 <= test.interval.high
     assert 0.85 <= held / 200 <= 0.95
 
 
@@ -203,7 +203,9 @@ def test_concepts_that_both_have_are_paired(tmp_path: Path) -> None:
     found = line_of(pair, "concept_global_importance").difference
     assert found is not None and found.items is not None and found.interval is not None
     assert_allclose(found.items.differences.mean(), found.value)
-    assert found.interval.over == "concepts"
+    assert [(one.over, one.of) for one in found.intervals] == [
+        ("samples", "these"), ("concepts", "population"),
+    ]  # fmt: skip
     assert (found.items.low <= found.items.differences).all()
     assert (found.items.high >= found.items.differences).all()
 
@@ -222,21 +224,24 @@ def test_seeds_are_averaged_and_must_agree(tmp_path: Path) -> None:
     assert line.outcome == "undecided" and found.p > 0.05
 
 
-def test_many_comparisons_are_corrected(two: Pair) -> None:
+def test_headlines_alone_are_corrected(two: Pair) -> None:
     line = line_of(two)
-    assert line.difference is not None
-    weak = replace(line, difference=replace(line.difference, p=0.03))
+    assert line.difference is not None and line.difference.these is not None
+    test = replace(line.difference.these, p=0.03)
+    weak = replace(line, difference=replace(line.difference, these=test))
     assert [one.outcome for one in settled([weak], 0.95)] == ["better"]
     assert [one.outcome for one in settled([weak, weak], 0.95)] == ["undecided"] * 2
     told = settled([weak, line], 0.95)
-    assert_allclose([one.p for one in told], corrected(np.array([0.03, line.difference.p]), "holm"))
+    assert_allclose([one.these.p for one in told], holm([0.03, line.difference.p]).p)
 
 
 def test_questions_say_what_their_scores_say(two: Pair) -> None:
     asked = two.questions[0].line
     line = next(one for one in two.lines if one.difference is asked.difference)
-    assert (asked.p, asked.outcome) == (line.p, line.outcome)
-    assert asked.difference is not None and asked.p > asked.difference.p, "one family of all"
+    assert asked.difference is not None and (asked.these, asked.recipe) == (line.these, line.recipe)
+    assert asked.these.p == asked.difference.p, "a single headline"
+    others = [one for one in two.lines if one is not line]
+    assert others and {one.outcome for one in others} == {"exploration"}
 
 
 def test_without_evidence_the_table_of_samples_serves(two: Pair) -> None:

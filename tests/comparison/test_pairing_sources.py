@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import stdtr
 
 from support.runs.compared_runs import spoilt
 from theodolite.comparison import table as paired_table
-from theodolite.comparison.intervals import ResamplingSource, paired_interval, seeds_interval
+from theodolite.comparison.intervals import ResamplingSource, paired_interval
 from theodolite.comparison.pairing import Rows, Side, difference
 from theodolite.comparison.rows import ComparisonRow, _remark, settled
 from theodolite.comparison.runs import RunRead
@@ -21,6 +22,7 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Detail, Interval, Score
 from theodolite.scoring.plan import Plan
 from theodolite.scoring.request import Resampling
+from theodolite.stats.intervals import components
 from theodolite.stats.resampling import poisson_weights
 
 BOTH = AlignedSamples((), 30, (0, 0), identical=False)
@@ -44,7 +46,7 @@ def side(each: np.ndarray, *, clusters: np.ndarray | None = None) -> Side:
         "concept_global_importance", 1, "exists", float(np.nanmean(values[0])), "higher",
         (-10.0, 10.0), 10.0, concepts, 0, "concepts", detail=detail,
     )  # fmt: skip
-    return Side(Rows(values, values[:1], plan), (), score, (0,))
+    return Side(Rows(values, values[None], plan), (), score, (0,))
 
 
 def test_errors_that_concepts_share_within_a_sample_are_not_taken_for_a_difference() -> None:
@@ -60,23 +62,30 @@ def test_errors_that_concepts_share_within_a_sample_are_not_taken_for_a_differen
     )
 
 
-def test_p_is_the_largest_over_all_sources() -> None:
+def test_these_concepts_are_quoted_and_others_are_a_further_interval() -> None:
     random = np.random.default_rng(4)
     shared = 0.4 + random.normal(size=(30, 1)) + 0.1 * random.normal(size=(30, 25))
     first, second = side(np.zeros((30, 25))), side(shared)
     found = difference(first, second)
     rows = second.rows.values.mean(axis=1)[1:]
-    _, p = paired_interval(rows, found.value, ResamplingSource("samples", 30, 0.95, 20.0))
-    assert [one.over for one in found.intervals] == ["concepts", "samples"]
-    assert_allclose(found.p, p)
+    wanted = paired_interval(rows, found.value, ResamplingSource("samples", 30, 0.95, 20.0))
+    assert wanted is not None
+    assert [(one.over, one.of) for one in found.intervals] == [
+        ("samples", "these"), ("concepts", "population"),
+    ]  # fmt: skip
+    assert_allclose(found.p, wanted.p)
+    parts = components(rows, second.rows.values[1:], second.rows.values[0], 30)
+    assert parts is not None and found.population is not None
+    assert_allclose(found.population.interval.error, math.sqrt(parts.variance))
+    assert found.hardest is found.population and found.population.p >= found.p
 
 
-def test_seeds_have_the_p_value_of_the_t_test() -> None:
-    moved = np.array([0.1, 0.2, 0.15])
-    interval, p = seeds_interval(moved, 0.95)
-    t = moved.mean() / (moved.std(ddof=1) / math.sqrt(3))
-    assert interval is not None
-    assert_allclose(p, 1 - t / math.sqrt(2 + t**2))  # Student with 2 degrees of freedom
+def test_concepts_alone_vary_where_samples_change_nothing() -> None:
+    moved = np.array([0.1, 0.3, 0.2, 0.5])
+    found = difference(side(np.zeros((30, 4))), side(np.tile(moved, (30, 1))))
+    t = moved.mean() / (moved.std(ddof=1) / 2)
+    assert found.interval is not None and found.interval.over == "concepts"
+    assert_allclose(found.p, 2 * stdtr(3, -t))
 
 
 def test_clusters_are_counted_for_the_items_as_well() -> None:
@@ -86,11 +95,10 @@ def test_clusters_are_counted_for_the_items_as_well() -> None:
     found = difference(side(np.zeros((40, 3)), clusters=clusters), second)
     assert found.items is not None
     rows = second.rows.values
-    wanted, _ = paired_interval(
-        rows[1:61, 0], rows[0, 0], ResamplingSource("clusters", 4, 0.95, 20.0)
-    )
+    wanted = paired_interval(rows[1:61, 0], rows[0, 0], ResamplingSource("clusters", 4, 0.95, 20.0))
     assert wanted is not None
-    assert_allclose([found.items.low[0], found.items.high[0]], [wanted.low, wanted.high])
+    ends = [wanted.interval.low, wanted.interval.high]
+    assert_allclose([found.items.low[0], found.items.high[0]], ends)
 
 
 @pytest.mark.parametrize("more", ["first", "second"])

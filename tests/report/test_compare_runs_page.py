@@ -73,13 +73,19 @@ def table(folder: Path, ranked: tuple[list[Board], list[ExcludedModel]]) -> Path
 
 def test_comparison_says_first_who_is_better(pairs: list[Pair], page: Path) -> None:
     pair = pairs[0]
-    said = "late is better than early in 1 question, worse in none, none undecided."
+    said = (
+        "On these models late is better than early in 1 question, worse in none, none undecided. "
+        "The recipe, trained again, cannot be told: one seed."
+    )
     text = page.read_text()
     assert sentence(pair) == said and said in text
     line = pair.questions[0].line
     assert line.difference is not None and line.difference.interval is not None
     assert signed(line.difference.value, line.score) in text
     assert "paired, over samples" in text and "Holm" in text
+    assert "For exploration: other scores of late and early" in text
+    below = text.partition("For exploration")[2].partition("What changed most")[0]
+    assert "better" not in below and "worse" not in below, "nothing is claimed of the others"
     assert "the most common concepts" in text, "the null stands beside the score"
     assert "<span>worse</span><span>better</span>" in text, "the ends of the line around 0"
     assert ends_of_line(replace(line.score, better="lower")) == ("better", "worse")

@@ -17,6 +17,7 @@ from theodolite.cli.commands.export import export
 from theodolite.cli.commands.folders import report, verify
 from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.metrics import metrics
+from theodolite.cli.commands.plan import plan
 from theodolite.cli.commands.run import dissect, run
 from theodolite.cli.study.commands import (
     study_demo,
@@ -43,6 +44,7 @@ app.command()(verify)
 app.command()(export)
 app.command()(compare)
 app.command()(leaderboard)
+app.command()(plan)
 app.command()(gate)
 app.command()(certify)
 data_app.command("list")(data_list)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from theodolite.comparison.rows import ComparisonRow, lines_of, settled
+from theodolite.comparison.rows import ComparisonRow, explored, lines_of, settled
 from theodolite.comparison.runs import Key, RunRead, key_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
@@ -14,7 +14,7 @@ from theodolite.scoring.request import Resampling
 
 @dataclass(frozen=True, eq=False)
 class VerdictPair:
-    """A question, what both runs answered, and the score behind it."""
+    """A question, what both runs answered, and the score behind it: a headline."""
 
     question: Question
     asks: str
@@ -31,6 +31,7 @@ class Pair:
     second: RunRead
     questions: tuple[VerdictPair, ...]
     lines: tuple[ComparisonRow, ...]
+    """All scores that both have: headlines as they were settled, the others for exploration."""
     only_first: tuple[Score, ...]
     only_second: tuple[Score, ...]
     n: int
@@ -48,28 +49,44 @@ def resampling_for(run: RunRead, resamples: int | None = None) -> Resampling:
 def compare(
     runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = silent
 ) -> list[Pair]:
-    """Every further run against the first. P-values are corrected over all scores of all pairs
-    (Holm)."""
+    """Every further run against the first.
+
+    One headline a question is tested: the score that decides it and that both runs have. P-values
+    are corrected over the headlines of all pairs (Holm), so over six at most where two runs are
+    compared. All other scores are for exploration.
+    """
     if len(runs) < 2:
         raise EvidenceError("runs", f"{len(runs)}", "two or more")
     resampling = resampling_for(runs[0], resamples)
     pairs = [_pair((runs[0], other), resampling, progress) for other in runs[1:]]
-    lines = iter(settled([line for pair in pairs for line in pair.lines], resampling.level))
-    pairs = [replace(pair, lines=tuple(next(lines) for _ in pair.lines)) for pair in pairs]
-    return [replace(pair, questions=tuple(_settled_questions(pair))) for pair in pairs]
+    heads = iter(settled([q.line for pair in pairs for q in pair.questions], resampling.level))
+    return [
+        _with_headlines(pair, [replace(q, line=next(heads)) for q in pair.questions])
+        for pair in pairs
+    ]
 
 
-def _settled_questions(pair: Pair) -> Iterator[VerdictPair]:
-    """Questions as their scores were settled: one score is not sure here and unsure there."""
-    for question in pair.questions:
-        delta = question.line.difference
-        line = next((x for x in pair.lines if delta is not None and x.difference is delta), None)
-        same = (
-            question.line
-            if line is None
-            else replace(question.line, p=line.p, outcome=line.outcome)
-        )
-        yield replace(question, line=same)
+def headlines(
+    first: RunRead, second: RunRead, resamples: int | None = None, progress: Progress = silent
+) -> list[VerdictPair]:
+    """The headlines of two runs alone, each tested by itself: what a plan is made from."""
+    runs = first, second
+    heads = [run.headline(question) for run in runs for question in QUESTIONS]
+    keys = dict.fromkeys(key_of(head) for head in heads if head is not None)
+    shared = [key for key in keys if all(key in run.by_key for run in runs)]
+    by_key, _ = lines_of(runs, shared, resampling_for(first, resamples), progress)
+    return list(_questions(runs, by_key))
+
+
+def _with_headlines(pair: Pair, questions: Sequence[VerdictPair]) -> Pair:
+    """The pair with its headlines as settled, which the lines take over."""
+    by_difference = {id(q.line.difference): q.line for q in questions if q.line.difference}
+    lines = []
+    for line in pair.lines:
+        head = by_difference.get(id(line.difference))
+        same = None if head is None else replace(line, these=head.these, recipe=head.recipe)
+        lines.append(same or explored(line))
+    return replace(pair, questions=tuple(questions), lines=tuple(lines))
 
 
 def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Pair:

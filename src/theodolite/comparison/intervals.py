@@ -1,17 +1,31 @@
 """The interval of a difference between two runs, and how likely chance alone would make it."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtr, stdtrit
 
 from theodolite.results import Interval, Score, Source
-from theodolite.stats.resampling import mean_interval
+from theodolite.stats.intervals import (
+    FEWEST_CLUSTERS,
+    Estimate,
+    sample_variance,
+    student_interval,
+    two_sided_p,
+)
 
 PAIRED = "Student t, spread of paired resamples"
 SAME = "the same evidence in both"
 NOTHING_VARIED = "exact, nothing varied"
+
+
+@dataclass(frozen=True)
+class DifferenceTest:
+    """The interval of a difference, and how likely chance alone would make such a one."""
+
+    interval: Interval
+    p: float
 
 
 @dataclass(frozen=True)
@@ -36,7 +50,7 @@ class ResamplingSource:
 
 def paired_interval(
     resampled: Float[np.ndarray, " resamples"], value: float, source: ResamplingSource
-) -> tuple[Interval | None, float]:
+) -> DifferenceTest | None:
     """Interval and p-value of a difference that was resampled with the same weights in both runs.
 
     The spread of the resampled differences is their standard error, and the interval is Student's
@@ -46,33 +60,40 @@ def paired_interval(
 
     Where no resample differs the data cannot show a spread: the interval is as wide as if one more
     sample could have differed by all that is possible. The very same evidence differs by nothing.
+    Fewer than four samples or clusters tell nothing.
     """
-    if np.isnan(value):
-        return None, float("nan")
+    if math.isnan(value):
+        return None
     if source.identical:
         exact = Interval(0.0, 0.0, source.level, source.over, SAME, source.n)
-        return exact, 1.0
+        return DifferenceTest(replace(exact, error=0.0), 1.0)
     defined = resampled[~np.isnan(resampled)]
-    if len(defined) < 2 or source.n < 2:
-        return None, float("nan")
+    if len(defined) < 2 or source.n < FEWEST_CLUSTERS:
+        return None
     if np.ptp(defined) <= 1e-14:
-        return _nothing_varied(value, source)
-    # a bootstrap's variance is too small by (n - 1) / n
-    error = float(defined.std()) * np.sqrt(source.n / (source.n - 1))
-    half = float(stdtrit(source.n - 1, (1 + source.level) / 2)) * error
-    ends = source.cut(value - half, value + half)
-    interval = Interval(*ends, source.level, source.over, PAIRED, len(defined))
-    return interval, float(min(2 * stdtr(source.n - 1, -abs(value) / error), 1.0))
+        return nothing_varied(value, source)
+    variance = sample_variance(defined, source.n)
+    estimate = Estimate(value, variance, source.n - 1, source.over, len(defined))
+    return student_test(estimate, source, PAIRED)
 
 
-def _nothing_varied(value: float, source: ResamplingSource) -> tuple[Interval | None, float]:
+def student_test(estimate: Estimate, source: ResamplingSource, method: str) -> DifferenceTest:
+    """Student's interval of a difference, cut to what can be, and its p-value."""
+    interval = student_interval(estimate, source.level)
+    low, high = source.cut(interval.low, interval.high)
+    p = two_sided_p(estimate.value, estimate.error, estimate.df)
+    return DifferenceTest(replace(interval, low=low, high=high, method=method), p)
+
+
+def nothing_varied(value: float, source: ResamplingSource) -> DifferenceTest | None:
+    """What one more sample could change, where all that were drawn differ alike."""
     if not np.isfinite(source.span):
-        return None, float("nan")
+        return None
     reach = source.span * (1 - ((1 - source.level) / 2) ** (1 / source.n))
     ends = source.cut(value - reach, value + reach)
     interval = Interval(*ends, source.level, source.over, NOTHING_VARIED, source.n)
     share = min(abs(value) / source.span, 1.0)
-    return interval, min(2 * (1 - share) ** source.n, 1.0)
+    return DifferenceTest(interval, min(2 * (1 - share) ** source.n, 1.0))
 
 
 def possible(scores: tuple[Score, Score], values: tuple[float, float]) -> tuple[float, float]:
@@ -90,24 +111,3 @@ def possible(scores: tuple[Score, Score], values: tuple[float, float]) -> tuple[
         ends.append((max(low, bottom), min(high, top)) if known else (bottom, top))
     (low, high), (other_low, other_high) = ends
     return max(bottom - high, other_low - top), min(top - low, other_high - bottom)
-
-
-def seeds_interval(
-    moved: Float[np.ndarray, " seeds"], level: float
-) -> tuple[Interval | None, float]:
-    """Student's interval over seeds, each seed's difference by itself, and its p-value."""
-    interval = mean_interval(moved, level, "seeds")
-    if interval is None:
-        return None, float("nan")
-    known = moved[~np.isnan(moved)]
-    error = float(known.std(ddof=1)) / np.sqrt(len(known))
-    return interval, float(min(2 * stdtr(len(known) - 1, -abs(known.mean()) / error), 1.0))
-
-
-def item_draws(
-    differences: Float[np.ndarray, " items"], resamples: int, seed: int
-) -> Float[np.ndarray, " resamples"]:
-    """Means of concepts, classes or units drawn anew: of each the difference between the runs."""
-    random = np.random.default_rng(seed)
-    picks = random.integers(0, len(differences), (resamples, len(differences)))
-    return np.asarray(differences[picks].mean(axis=1))

@@ -9,7 +9,7 @@ import numpy as np
 
 from theodolite.comparison.compare_runs import resampling_for
 from theodolite.comparison.leaderboard_runs import ExcludedModel, digest_of, runs_in, samples_of
-from theodolite.comparison.rows import lines_of, settled
+from theodolite.comparison.rows import claims, lines_of
 from theodolite.comparison.runs import Key, RunRead, key_of
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
@@ -60,6 +60,8 @@ class Board:
     standings: tuple[LeaderboardRow, ...]
     pairs: int
     """How many pairs were compared for the ranks."""
+    over: tuple[str, ...] = ()
+    """What was drawn anew to tell runs apart: samples, concepts, seeds."""
     chosen: bool = False
     """Whether somebody asked for this question. Else the runs with fewest noes come first."""
 
@@ -102,7 +104,7 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
     able = [run for run in group if _head_key(run, chosen) == key and not _undefined(run, key)]
     if len(able) < 2:
         able = []
-    places, pairs = _ranked(able, key, progress)
+    places, pairs, over = _ranked(able, key, progress)
     rest = [run for run in group if run not in able]
     standings = [LeaderboardRow(run, *places[id(run)]) for run in able]
     sign = -1.0 if able and able[0].by_key[key].better == "higher" else 1.0
@@ -111,7 +113,7 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
     )
     unranked = [LeaderboardRow(run, None, None, _unranked(run, chosen, key)) for run in rest]
     every = (*standings, *unranked)
-    return Board(_shared(group), chosen, columns, every, pairs, chosen=by is not None)
+    return Board(_shared(group), chosen, columns, every, pairs, over, chosen=by is not None)
 
 
 def _shared(group: Sequence[RunRead]) -> str:
@@ -159,8 +161,12 @@ def _unranked(run: RunRead, question: Question, key: Key) -> str:
 
 def _ranked(
     runs: Sequence[RunRead], key: Key, progress: Progress
-) -> tuple[dict[int, tuple[int, int]], int]:
-    """From each pair of runs who is surely ahead, all pairs corrected together (Holm)."""
+) -> tuple[dict[int, tuple[int, int]], int, tuple[str, ...]]:
+    """From each pair of runs who is surely ahead, all pairs corrected together (Holm).
+
+    Places are of methods, not of the models and concepts at hand: a difference must stand out from
+    the population of concepts and from seeds as well, where runs have several.
+    """
     pairs = [(a, b) for i, a in enumerate(runs) for b in runs[i + 1 :]]
     lines = []
     for number, (first, second) in enumerate(pairs):
@@ -173,13 +179,16 @@ def _ranked(
     level = runs[0].record.spec.resampling.level if runs else 0.95
     ahead = {id(run): 0 for run in runs}
     behind = dict(ahead)
-    for (first, second), line in zip(pairs, settled(lines, level), strict=True):
-        if line.outcome in ("better", "worse"):
-            winner, loser = (second, first) if line.outcome == "better" else (first, second)
+    deltas = [line.difference for line in lines]
+    tests = [None if delta is None else delta.hardest for delta in deltas]
+    for (first, second), claim in zip(pairs, claims(lines, tests, level), strict=True):
+        if claim.outcome in ("better", "worse"):
+            winner, loser = (second, first) if claim.outcome == "better" else (first, second)
             behind[id(winner)] += 1
             ahead[id(loser)] += 1
     places = {id(run): (1 + ahead[id(run)], len(runs) - behind[id(run)]) for run in runs}
-    return places, len(pairs)
+    over = dict.fromkeys(i.over for delta in deltas if delta is not None for i in delta.intervals)
+    return places, len(pairs), tuple(over)
 
 
 def beats_its_null(score: Score, answer: str) -> bool:

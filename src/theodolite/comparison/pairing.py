@@ -9,12 +9,13 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from theodolite.comparison.intervals import (
+    DifferenceTest,
     ResamplingSource,
-    item_draws,
     paired_interval,
     possible,
-    seeds_interval,
+    student_test,
 )
+from theodolite.comparison.recipe import SeedVariances, recipe_test, seed_variances
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import silent
 from theodolite.evidence.shards import InMemoryShards, clusters_of
@@ -26,6 +27,10 @@ from theodolite.scoring.plan import Plan
 from theodolite.scoring.pooled import Subsample
 from theodolite.scoring.request import MetricRequest, Resampling
 from theodolite.scoring.values import mean_of_defined
+from theodolite.stats.intervals import Estimate, components
+
+OVER_ITEMS = "Student t, samples and items"
+ITEMS_ALONE = "Student t over items, which samples do not change"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +58,18 @@ class Difference:
 
     first: float
     second: float
-    intervals: tuple[Interval, ...]
-    """The first is the one to quote; the others vary something else."""
-    p: float
-    """How likely chance alone would make such a difference: the largest over all sources of
-    chance, since a difference must stand out from each of them; NaN where that is unknown."""
+    these: DifferenceTest | None
+    """Of these trained models and these concepts, classes or units, on new samples."""
     n: int
     """Samples that both have."""
+    population: DifferenceTest | None = None
+    """Of these models, on new samples and other concepts, classes or units."""
+    recipe: DifferenceTest | None = None
+    """Of models trained again, on new samples; None where seeds do not tell."""
+    variances: SeedVariances | None = None
+    """What the recipe's difference varies by."""
+    seeds: tuple[int, int] = (1, 1)
+    """How many of each run were compared."""
     items: ItemDifferences | None = None
 
     @property
@@ -68,9 +78,30 @@ class Difference:
         return self.second - self.first
 
     @property
+    def tests(self) -> tuple[DifferenceTest, ...]:
+        """All that there are, the one to quote first."""
+        return tuple(t for t in (self.these, self.population, self.recipe) if t is not None)
+
+    @property
+    def hardest(self) -> DifferenceTest | None:
+        """The test that the difference stands out from least."""
+        return max(self.tests, key=lambda test: test.p, default=None)
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """The first is the one to quote; the others vary something else."""
+        return tuple(test.interval for test in self.tests)
+
+    @property
+    def p(self) -> float:
+        """How likely chance alone would make such a difference between these models; NaN where
+        that is unknown."""
+        return float("nan") if self.these is None else self.these.p
+
+    @property
     def interval(self) -> Interval | None:
         """The interval to quote."""
-        return self.intervals[0] if self.intervals else None
+        return None if self.these is None else self.these.interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +110,8 @@ class Rows:
 
     values: np.ndarray
     """Rows of the plan first, then swept options, then items."""
-    per_seed: np.ndarray
+    seeds: np.ndarray
+    """The same of each seed."""
     plan: Plan
 
 
@@ -107,7 +139,8 @@ def rows_of(request: MetricRequest, evidence: Sequence[Evidence], resampling: Re
             seeds = [
                 read(job, job.state(subsample(shards[job.experiment], plan))).rows for job in jobs
             ]
-    return Rows(_over_seeds(np.stack(seeds)), np.stack([rows[0] for rows in seeds]), plan)
+    every = np.stack(seeds)
+    return Rows(_over_seeds(every), every, plan)
 
 
 def _over_seeds(seeds: Float[np.ndarray, "seeds rows *shape"]) -> Float[np.ndarray, "rows *shape"]:
@@ -127,6 +160,9 @@ class Side:
     cell: tuple[int, ...]
     score: Score
     seeds: tuple[int, ...]
+    """Numbers of the seeds that the run was asked for."""
+    paired_seeds: bool = False
+    """Whether its spec says that seeds with one number share what is random in training."""
 
     def values(self, items: Sequence[int] | None) -> np.ndarray:
         """Rows of the plan; of some items where the score has them."""
@@ -134,17 +170,22 @@ class Side:
         values = self.rows.values[at]
         return np.asarray(values if items is None else values[:, list(items)])
 
-    def of_seeds(self, items: Sequence[int] | None) -> np.ndarray:
-        """The value of each seed."""
-        at: Any = (slice(None), *self.cell)
-        values = self.rows.per_seed[at]
-        return values if items is None else mean_of_defined(values[:, list(items)].T)
+    def of_seeds(self, items: Sequence[int] | None) -> Float[np.ndarray, "seeds rows"]:
+        """The value of each seed, as it is and in the resamples of the source to quote."""
+        plan = self.rows.plan
+        block = plan.block(plan.sources[0])
+        at: Any = (slice(None), np.r_[0, block.start : block.stop], *self.cell)
+        values = self.rows.seeds[at]
+        if items is None:
+            return np.asarray(values)
+        return mean_of_defined(np.moveaxis(values[..., list(items)], -1, 0))
 
 
 def difference(first: Side, second: Side, *, identical: bool = False) -> Difference:
-    """Second minus first with its paired intervals, one per source of chance.
+    """Second minus first on the same samples: of these models, and of the recipe.
 
-    A mean over concepts, classes or units is taken over those that both runs have.
+    A mean over concepts, classes or units is taken over those that both runs have. These are held
+    fixed in what is quoted; what others would give is a further interval.
     """
     items = _shared(first, second)
     plan = first.rows.plan
@@ -155,26 +196,51 @@ def difference(first: Side, second: Side, *, identical: bool = False) -> Differe
     each = [float(mean_of_defined(side[0]) if items else side[0]) for side in (mine, yours)]
     source = _source_to_quote(first, identical=identical)
     source = replace(source, limits=possible((first.score, second.score), (each[0], each[1])))
-    candidates: list[tuple[Interval | None, float]] = []
-    if items is not None and len(items[0]):
-        resampled = item_draws(moved[0], plan.resampling.resamples, plan.resampling.seed)
-        over = first.score.detail.over  # type: ignore[union-attr]
-        candidates.append(
-            paired_interval(resampled, value, replace(source, over=over, n=len(items[0])))
-        )
-    for name in plan.sources:
-        own = replace(source, over=name, n=_count(plan, name))
-        candidates.append(paired_interval(heads[plan.block(name)], value, own))
-    candidates.append(_seeds(first, second, items))
-    known = [(interval, p) for interval, p in candidates if interval is not None]
+    block = plan.block(source.over)
+    population = None if items is None else _population((first, second), moved, heads, source)
+    these = paired_interval(heads[block], value, source)
+    if population is not None and population.interval.method == ITEMS_ALONE:
+        these, population = population, None
+    variances = None if identical else _seeds(first, second, items, source.n)
     return Difference(
         first=each[0],
         second=each[1],
-        intervals=tuple(interval for interval, _ in known),
-        p=max((p for _, p in known), default=float("nan")),
+        these=these,
         n=plan.n,
+        population=population,
+        recipe=recipe_test(value, variances, source),
+        variances=variances,
+        seeds=(len(first.rows.seeds), len(second.rows.seeds)),
         items=None if items is None else _items((first, second), items, (mine, yours), source),
     )
+
+
+def _population(
+    sides: tuple[Side, Side], moved: np.ndarray, heads: np.ndarray, source: ResamplingSource
+) -> DifferenceTest | None:
+    """The difference over other concepts, classes or units as well; alone where samples change
+    none of them."""
+    detail = sides[0].score.detail
+    assert detail is not None  # noqa: S101  else there were no items
+    block = sides[0].rows.plan.block(source.over)
+    k, value = moved.shape[1], float(heads[0])
+    if source.identical or k < 2 or np.isnan(value):
+        return None
+    if np.ptp(moved[0]) > 1e-14 and not _samples_matter(sides, block):
+        variance = float(moved[0].var(ddof=1)) / k
+        alone = Estimate(value, variance, k - 1, detail.over, k, of="population")
+        return student_test(alone, source, ITEMS_ALONE)
+    parts = components(heads[block], moved[block], moved[0], source.n) if k > 2 else None
+    if parts is None or not parts.variance > 0:  # two items do not tell of others
+        return None
+    estimate = Estimate(value, parts.variance, parts.df, detail.over, k, of="population")
+    return student_test(estimate, source, OVER_ITEMS)
+
+
+def _samples_matter(sides: tuple[Side, Side], block: slice) -> bool:
+    """Whether any resample changes anything in either run."""
+    rows = [np.nan_to_num(side.values(None)[block]) for side in sides]
+    return any(bool((np.ptp(values, axis=0) > 1e-14).any()) for values in rows)
 
 
 def _source_to_quote(side: Side, *, identical: bool) -> ResamplingSource:
@@ -214,9 +280,9 @@ def _items(
     source = replace(source, limits=None)  # those are of the mean
     ends = np.full((2, len(items[0])), np.nan)
     for j in range(len(items[0])):
-        interval, _ = paired_interval(moved[block, j], float(moved[0, j]), source)
-        if interval is not None:
-            ends[:, j] = interval.low, interval.high
+        test = paired_interval(moved[block, j], float(moved[0, j]), source)
+        if test is not None:
+            ends[:, j] = test.interval.low, test.interval.high
     names = tuple(detail.names[i] for i in items[0])
     defined = [int((~np.isnan(side.values(None)[0])).sum()) for side in sides]
     dropped = sum(defined) - 2 * len(names)
@@ -224,12 +290,11 @@ def _items(
 
 
 def _seeds(
-    first: Side, second: Side, items: tuple[list[int], list[int]] | None
-) -> tuple[Interval | None, float]:
-    """How it varies over the experiment's seeds, where both runs have the same ones."""
-    if first.seeds != second.seeds or len(first.seeds) < 2:
-        return None, float("nan")
-    moved = second.of_seeds(items and items[1]) - first.of_seeds(items and items[0])
-    if len(moved) != len(first.seeds):
-        return None, float("nan")
-    return seeds_interval(moved, first.rows.plan.resampling.level)
+    first: Side, second: Side, items: tuple[list[int], list[int]] | None, clusters: int
+) -> SeedVariances | None:
+    """How the difference varies over seeds. They are paired where both specs say so and both runs
+    have all of the same numbers."""
+    mine, yours = first.of_seeds(items and items[0]), second.of_seeds(items and items[1])
+    same = first.seeds == second.seeds and len(mine) == len(yours) == len(first.seeds)
+    paired = same and first.paired_seeds and second.paired_seeds
+    return seed_variances(mine, yours, clusters, paired=paired)

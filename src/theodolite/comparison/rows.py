@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.comparison.intervals import NOTHING_VARIED, SAME
+from theodolite.comparison.intervals import NOTHING_VARIED, SAME, DifferenceTest
 from theodolite.comparison.pairing import Difference, Side, difference, rows_of
 from theodolite.comparison.runs import Key, RunRead, key_of
 from theodolite.comparison.samples import AlignedSamples, NotComparable, aligned
@@ -14,12 +14,26 @@ from theodolite.comparison.table import table_difference
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress
-from theodolite.metrics.accepted.correlation_table import corrected
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Score
 from theodolite.scoring.request import MetricRequest, Resampling
+from theodolite.stats.multiple import holm
 
-Outcome = Literal["better", "worse", "undecided", "the same", "not comparable"]
+Outcome = Literal[
+    "better", "worse", "undecided", "cannot be told", "the same", "not comparable", "exploration"
+]
+"""Undecided: there is a test, and it does not show a difference. Cannot be told: there is none."""
+
+
+@dataclass(frozen=True)
+class ClaimOutcome:
+    """What can be said of a difference, as a claim about these models or about the recipe."""
+
+    outcome: Outcome = "not comparable"
+    p: float = float("nan")
+    """The p-value, corrected for the other headlines (Holm)."""
+    alpha: float = float("nan")
+    """How often chance alone may pass, at the step that it was looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +45,15 @@ class ComparisonRow:
     difference: Difference | None
     why: str = ""
     """Why there is no difference; or, with one, what a reader must know of it."""
-    p: float = float("nan")
-    """The p-value, corrected for how many lines were looked at."""
-    outcome: Outcome = "not comparable"
+    these: ClaimOutcome = ClaimOutcome()
+    """Of these trained models, on new samples."""
+    recipe: ClaimOutcome = ClaimOutcome()
+    """Of models trained again."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What is said of these models."""
+        return self.these.outcome
 
     @property
     def score(self) -> Score:
@@ -44,30 +64,50 @@ class ComparisonRow:
 
 
 def settled(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]:
-    """What each line comes to, given that all of them were looked at (Holm's correction)."""
-    known = np.array(
-        [np.nan if line.difference is None else line.difference.p for line in lines], float
-    )
-    adjusted = corrected(known, "holm")
+    """What the headlines come to: two claims each, each claim corrected over the headlines alone
+    (Holm). Neither stands in the way of the other."""
+    deltas = [line.difference for line in lines]
+    these = [None if delta is None else delta.these for delta in deltas]
+    recipes = [None if delta is None else delta.recipe for delta in deltas]
     return [
-        replace(line, p=float(p), outcome=_outcome(line, float(p), level))
-        for line, p in zip(lines, adjusted, strict=True)
+        replace(line, these=models, recipe=recipe)
+        for line, models, recipe in zip(
+            lines, claims(lines, these, level), claims(lines, recipes, level), strict=True
+        )
     ]
 
 
-def _outcome(line: ComparisonRow, p: float, level: float) -> Outcome:
-    """Sure is a difference whose intervals all lie beside 0, whatever is drawn anew (samples,
-    clusters, concepts, seeds), and that would be rare among so many comparisons."""
-    delta = line.difference
-    if delta is None or np.isnan(delta.value):
-        return "not comparable"
-    if delta.interval is not None and delta.interval.method == SAME:
-        return "the same"
-    beside = all(interval.low > 0 or interval.high < 0 for interval in delta.intervals)
-    same_way = len({interval.low > 0 for interval in delta.intervals}) == 1
-    if not (beside and same_way and p <= 1 - level):
+def claims(
+    lines: Sequence[ComparisonRow], tests: Sequence[DifferenceTest | None], level: float
+) -> list[ClaimOutcome]:
+    """What one test of each line shows, given that all were looked at (Holm)."""
+    steps = holm([float("nan") if test is None else test.p for test in tests], 1 - level)
+    return [
+        ClaimOutcome(_outcome(line, float(p), 1 - level), float(p), float(alpha))
+        for line, p, alpha in zip(lines, steps.p, steps.level, strict=True)
+    ]
+
+
+def _outcome(line: ComparisonRow, p: float, alpha: float) -> Outcome:
+    explored_outcome = explored(line).outcome
+    if line.difference is None or explored_outcome != "exploration":
+        return explored_outcome
+    if np.isnan(p):
+        return "cannot be told"
+    if p > alpha:
         return "undecided"
-    return "better" if (delta.value > 0) == (line.score.better == "higher") else "worse"
+    return "better" if (line.difference.value > 0) == (line.score.better == "higher") else "worse"
+
+
+def explored(line: ComparisonRow) -> ComparisonRow:
+    """A line that no question hangs on: it shows a difference and never says better or worse."""
+    delta = line.difference
+    outcome: Outcome = "exploration"
+    if delta is None or np.isnan(delta.value):
+        outcome = "not comparable"
+    elif delta.interval is not None and delta.interval.method == SAME:
+        outcome = "the same"
+    return replace(line, these=ClaimOutcome(outcome), recipe=ClaimOutcome(outcome))
 
 
 def lines_of(
@@ -173,12 +213,16 @@ def _lines(
     by_key = {}
     for key, pair in scores.items():
         first, second = (
-            Side(run_rows, cells[key], score, tuple(run.record.spec.seeds))
+            Side(run_rows, cells[key], score, tuple(run.record.spec.seeds), _paired_seeds(run))
             for run_rows, score, run in zip(rows, pair, runs, strict=True)
         )
         delta = difference(first, second, identical=both.identical)
         by_key[key] = ComparisonRow(*pair, delta, _remark(pair, delta, both))
     return by_key
+
+
+def _paired_seeds(run: RunRead) -> bool:
+    return run.record.spec.paired_seeds
 
 
 def _from_tables(
@@ -188,7 +232,8 @@ def _from_tables(
         delta = table_difference(runs, scores, resampling)
     except NotComparable as reason:
         return ComparisonRow(*scores, None, str(reason))
-    return ComparisonRow(*scores, delta, "from what each sample gave, not from the evidence")
+    seed = " with the first seed" if any(len(score.per_seed) > 1 for score in scores) else ""
+    return ComparisonRow(*scores, delta, f"from what each sample gave{seed}, not from the evidence")
 
 
 def _remark(scores: tuple[Score, Score], delta: Difference, both: AlignedSamples) -> str:

@@ -39,9 +39,9 @@ def table_difference(
     resampled = np.where(whole > 0, total(moved, weights) / np.maximum(whole, 1), np.nan)
     low, high = scores[0].bounds
     source = ResamplingSource("samples", len(moved), resampling.level, float(high - low))
-    interval, p = paired_interval(resampled, float(moved.mean()), source)
     first, second = (float(column.mean()) for column in values.T)
-    return Difference(first, second, () if interval is None else (interval,), p, len(moved))
+    these = paired_interval(resampled, float(moved.mean()), source)
+    return Difference(first, second, these, len(moved))
 
 
 def _of_samples(run: RunRead, score: Score) -> dict[str, float]:

@@ -24,7 +24,10 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Is one run better than another? Differences on the same samples, with paired intervals."""
+    """Is one run better than another? Differences on the same samples, with paired intervals.
+
+    One headline a question is tested, as a claim about these models and about the recipe.
+    """
     from theodolite.cli.progress import show_progress
     from theodolite.comparison.compare_runs import compare as compared
     from theodolite.comparison.runs import read_runs
@@ -45,7 +48,12 @@ def compare(
 def _print_pair(pair: "Pair") -> None:
     from theodolite.cli.tables import print_table
     from theodolite.errors import printable
-    from theodolite.report.pages.compare_runs_words import SAID, difference_text, sentence
+    from theodolite.report.pages.compare_runs_words import (
+        difference_text,
+        outcome_text,
+        sentence,
+        shortage_text,
+    )
     from theodolite.verdicts.words import percent
 
     typer.echo(printable(sentence(pair), 1000))
@@ -62,7 +70,8 @@ def _print_pair(pair: "Pair") -> None:
             if verdict_pair.before == verdict_pair.after
             else f"{verdict_pair.before} → {verdict_pair.after}"
         )
-        outcome = "; ".join(part for part in (SAID[line.outcome], line.why) if part)
+        words = (outcome_text(line), line.why, shortage_text(line))
+        outcome = ". ".join(part[0].upper() + part[1:] for part in words if part)
         rows.append((verdict_pair.asks, answer, *values, difference, outcome))
     heads = ("question", "answer", pair.first.name, pair.second.name, "difference", "")
     print_table(heads, rows, right=(2, 3))
@@ -91,6 +100,7 @@ def _pair_json(pair: "Pair") -> dict[str, Any]:
 
 
 def _line_json(line: "ComparisonRow") -> dict[str, Any]:
+    from theodolite.report.pages.compare_runs_words import shortage_text
     from theodolite.run_folder.scores_file import written
 
     difference, score = line.difference, line.score
@@ -100,6 +110,7 @@ def _line_json(line: "ComparisonRow") -> dict[str, Any]:
         "options": score.options,
         "better": score.better,
         "outcome": line.outcome,
+        "recipe_outcome": line.recipe.outcome,
         "why": line.why,
     }
     if difference is not None:
@@ -109,8 +120,13 @@ def _line_json(line: "ComparisonRow") -> dict[str, Any]:
             "difference": written(difference.value),
             "intervals": [_interval_json(interval) for interval in difference.intervals],
             "p": written(difference.p),
-            "p_corrected": written(line.p),
+            "p_corrected": written(line.these.p),
+            "p_recipe": None if difference.recipe is None else written(difference.recipe.p),
+            "p_recipe_corrected": written(line.recipe.p),
             "samples": difference.n,
+            "seeds": list(difference.seeds),
+            "variances": None if difference.variances is None else vars(difference.variances),
+            "blocks": shortage_text(line),
         }
     return content
 

@@ -18,13 +18,16 @@ from theodolite.report.figures.svg import swatch
 from theodolite.report.page import write_page
 from theodolite.report.pages.compare_runs_words import (
     CSS,
-    SAID,
     between,
     changed_answers,
     ends_of_line,
+    further,
     is_share,
+    outcome_text,
+    p_text,
     reach_of,
     sentence,
+    shortage_text,
     signed,
     unit,
 )
@@ -33,6 +36,8 @@ from theodolite.results import Score
 from theodolite.verdicts.words import interval_text, percent
 
 MOST_ITEMS = 8
+LOWER_HIGHER = ("lower", "higher")
+"""Ends of a line around 0 where nothing is claimed."""
 
 
 def write_comparison(path: Path, pairs: Sequence[Pair]) -> Path:
@@ -52,7 +57,7 @@ def write_comparison(path: Path, pairs: Sequence[Pair]) -> Path:
         "pairs": [_pair(pair) for pair in pairs],
         "interval": f"{100 * level:g} % interval",
         "sure": f"{100 * (1 - level):g} %",
-        "n_lines": sum(_tested(line) for pair in pairs for line in pair.lines),
+        "n_headlines": sum(_tested(q.line) for pair in pairs for q in pair.questions),
         "provenance": [_provenance(run) for run in runs],
         "version": first.record.packages.get("theodolite", ""),
     }
@@ -128,8 +133,10 @@ def _line(line: ComparisonRow, reach: float) -> dict[str, Any]:
     difference, score = line.difference, line.score
     known = difference is not None and not np.isnan(difference.value)
     interval = difference.interval if difference is not None and known else None
-    others = difference.intervals[1:] if difference is not None and known else ()
+    others = further(difference) if difference is not None and known else []
     low, high = (None, None) if interval is None else (interval.low, interval.high)
+    headline = line.outcome != "exploration"
+    p = line.these.p if headline or difference is None else difference.p
     return {
         "title": title(score),
         "options": options_text(score),
@@ -140,15 +147,25 @@ def _line(line: ComparisonRow, reach: float) -> dict[str, Any]:
         else "",
         "interval": between(interval, score),
         "over": "" if interval is None else interval.over,
-        "others": [(other.over, between(other, score)) for other in others],
-        "ends": ends_of_line(score),
+        "others": [
+            (name, between(test.interval, score), _p_of(line, name, test.p))
+            for name, test in others
+        ],
+        "ends": ends_of_line(score) if headline else LOWER_HIGHER,
         "figure": beside_zero(difference.value, low, high, reach) if difference and known else "",
-        "said": SAID[line.outcome],
+        "outcome": outcome_text(line),
         "css": CSS[line.outcome],
-        "p": "" if np.isnan(line.p) else f"{line.p:.3f}" if line.p >= 0.001 else "< 0.001",
+        "p": p_text(p),
         "why": line.why,
+        "shortage": shortage_text(line),
         "n": "" if difference is None else f"{difference.n}",
     }
+
+
+def _p_of(line: ComparisonRow, name: str, p: float) -> str:
+    """Of a headline's claim about the recipe the corrected one."""
+    corrected = name == "the recipe" and line.outcome != "exploration"
+    return p_text(line.recipe.p if corrected else p)
 
 
 def _value_parts(score: Score | None) -> tuple[str, ...]:
@@ -161,8 +178,10 @@ def _value_parts(score: Score | None) -> tuple[str, ...]:
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
-    shares = [line for line in pair.lines if is_share(line.score)]
-    others = [line for line in pair.lines if not is_share(line.score)]
+    heads = {id(q.line.difference) for q in pair.questions if q.line.difference is not None}
+    other_lines = [line for line in pair.lines if id(line.difference) not in heads]
+    shares = [line for line in other_lines if is_share(line.score)]
+    others = [line for line in other_lines if not is_share(line.score)]
     reach, wider = reach_of(shares), reach_of(others)
     grouped = itertools.groupby(differs(pair.first, pair.second), key=lambda row: row.group)
     return {
@@ -170,7 +189,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "second": pair.second.name,
         "samples": _samples(pair),
         "changed": changed_answers(pair),
-        "lines": [_line(x, reach if is_share(x.score) else wider) for x in pair.lines],
+        "lines": [_line(x, reach if is_share(x.score) else wider) for x in other_lines],
         "only": [
             (run.name, [full_title(score) for score in scores])
             for run, scores in ((pair.first, pair.only_first), (pair.second, pair.only_second))
@@ -206,7 +225,7 @@ def _items(pair: Pair) -> list[dict[str, Any]]:
                 "over": items.over,
                 "n": len(items.names),
                 "better": line.score.better,
-                "ends": ends_of_line(line.score),
+                "ends": LOWER_HIGHER,
                 "rows": _item_rows(items, line.score),
             }
         )

@@ -4,24 +4,97 @@ import math
 from collections.abc import Sequence
 
 from theodolite.comparison.compare_runs import Pair
+from theodolite.comparison.intervals import DifferenceTest
 from theodolite.comparison.pairing import Difference
 from theodolite.comparison.rows import ComparisonRow, Outcome
+from theodolite.comparison.shortage import Shortage, shortage_of_recipe, shortage_of_these
 from theodolite.results import Interval, Score
 
-SAID: dict[Outcome, str] = {
-    "better": "surely better",
-    "worse": "surely worse",
-    "undecided": "not surely different",
+THESE: dict[Outcome, str] = {
+    "better": "better on these models",
+    "worse": "worse on these models",
+    "undecided": "not surely different on these models",
+    "cannot be told": "too few samples to tell these models apart",
     "the same": "the very same evidence",
     "not comparable": "not comparable",
+    "exploration": "",
+}
+RECIPE: dict[Outcome, str] = {
+    "better": "better for the recipe",
+    "worse": "worse for the recipe",
+    "undecided": "not shown for the recipe",
+    "cannot be told": "the recipe cannot be told",
 }
 CSS: dict[Outcome, str] = {
     "better": "yes",
     "worse": "no",
     "undecided": "partly",
+    "cannot be told": "partly",
     "the same": "plain",
     "not comparable": "plain",
+    "exploration": "plain",
 }
+
+
+def outcome_text(line: ComparisonRow) -> str:
+    """Both claims of a headline in a sentence, such as: better on these models; not shown for the
+    recipe (3 seeds, spread 1.0 points)."""
+    delta, recipe = line.difference, RECIPE.get(line.recipe.outcome)
+    if delta is None or recipe is None:
+        return THESE[line.outcome]
+    return f"{THESE[line.outcome]}; {recipe} ({seeds_text(delta, line.score)})"
+
+
+def seeds_text(delta: Difference, score: Score) -> str:
+    """How many seeds there are and how far they lie apart."""
+    variances = delta.variances
+    counts = dict.fromkeys(_seeds(n) for n in delta.seeds)
+    if variances is None:
+        return " and ".join(counts)
+    what = "spread of their differences" if variances.paired else "spread"
+    spread = signed(variances.spread, score).lstrip("+")
+    return f"{' and '.join(counts)}, {what} {spread}{unit(score)}"
+
+
+def _seeds(n: int) -> str:
+    return "one seed" if n == 1 else f"{n} seeds"
+
+
+def shortage_text(line: ComparisonRow) -> str:
+    """What blocks a claim that is not shown, and how much more would do; empty where both are."""
+    delta = line.difference
+    if delta is None:
+        return ""
+    parts = []
+    if line.these.outcome == "undecided":
+        text = _needed(shortage_of_these(delta, line.these.alpha), delta)
+        parts += [f"these models: {text}"] * bool(text)
+    if line.recipe.outcome == "undecided":
+        text = _needed(shortage_of_recipe(delta, line.recipe.alpha), delta)
+        parts += [f"the recipe: {text}"] * bool(text)
+    if line.recipe.outcome == "cannot be told" and min(delta.seeds) == 1:
+        parts.append("the recipe: needs two or more seeds of each run")
+    return "; ".join(parts)
+
+
+def _needed(shortage: Shortage | None, delta: Difference) -> str:
+    if shortage is None:
+        return ""
+    over = "samples" if delta.interval is None else delta.interval.over
+    blocks = over if shortage.by == "samples" else "seeds"
+    samples, seeds = _count(shortage.samples, over), _count(shortage.seeds, "seeds of each run")
+    choices = (seeds, samples) if shortage.by == "seeds" else (samples, seeds)
+    enough = " or ".join(filter(None, choices))
+    if enough:
+        return f"{blocks} block; {enough} would show a difference as large in four of five cases"
+    least = _count(shortage.least[1], "seeds of each run"), _count(shortage.least[0], over)
+    if all(least):
+        return f"{blocks} block; a difference as large needs more than {' and '.join(least)}"
+    return f"{blocks} block; a difference as small is not to be shown"
+
+
+def _count(n: int | None, what: str) -> str:
+    return "" if n is None else f"{n:,} {what}"
 
 
 def is_share(score: Score) -> bool:
@@ -53,13 +126,29 @@ def between(interval: Interval | None, score: Score) -> str:
 
 
 def difference_text(difference: Difference, score: Score) -> str:
-    """The difference with its interval, and with those of other sources that leave it open."""
+    """The difference with its intervals: these models, and what other concepts or seeds give."""
     value = f"{signed(difference.value, score)}{unit(score)}"
     text = f"{value} {between(difference.interval, score)}".rstrip()
-    for interval in difference.intervals[1:]:
-        if interval.low <= 0 <= interval.high:
-            text += f"; over {interval.over} {between(interval, score)}"
+    for name, test in further(difference):
+        text += f"; {name} {between(test.interval, score)}"
     return text
+
+
+def further(difference: Difference) -> list[tuple[str, DifferenceTest]]:
+    """Tests beside the one to quote, by what they are about."""
+    tests = []
+    if difference.population is not None:
+        tests.append((f"other {difference.population.interval.over}", difference.population))
+    if difference.recipe is not None:
+        tests.append(("the recipe", difference.recipe))
+    return tests
+
+
+def p_text(p: float) -> str:
+    """A p-value with three digits; nothing where there is none."""
+    if math.isnan(p):
+        return ""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def ends_of_line(score: Score) -> tuple[str, str]:
@@ -77,14 +166,28 @@ def sentence(pair: Pair) -> str:
         return f"{second} and {first} cannot be compared: {pair.questions[0].line.why}."
     if set(outcomes) == {"the same"}:
         return f"{second} and {first} hold the very same evidence."
-    parts = [
-        f"better than {first} in {_questions(outcomes.count('better'))}",
-        f"worse in {outcomes.count('worse') or 'none'}",
-        f"{outcomes.count('undecided') or 'none'} undecided",
-    ]
     same, other = outcomes.count("the same"), outcomes.count("not comparable")
-    parts += [f"{same} the same"] * bool(same) + [f"{other} not comparable"] * bool(other)
-    return f"{second} is {', '.join(parts)}."
+    parts = [f"{same} the same"] * bool(same) + [f"{other} not comparable"] * bool(other)
+    text = f"On these models {second} is better than {first} in {_counts(outcomes)}"
+    return f"{', '.join([text, *parts])}. {_recipe_sentence(pair)}"
+
+
+def _recipe_sentence(pair: Pair) -> str:
+    lines = [verdict_pair.line for verdict_pair in pair.questions]
+    outcomes = [line.recipe.outcome for line in lines if line.recipe.outcome in RECIPE]
+    if set(outcomes) == {"cannot be told"}:
+        seeds = [line.difference.seeds for line in lines if line.difference is not None]
+        why = "one seed" if min(map(min, seeds)) == 1 else "too few seeds have a score"
+        return f"The recipe, trained again, cannot be told: {why}."
+    return f"For the recipe, trained again: better in {_counts(outcomes)}."
+
+
+def _counts(outcomes: Sequence[Outcome]) -> str:
+    undecided = outcomes.count("undecided") + outcomes.count("cannot be told")
+    return (
+        f"{_questions(outcomes.count('better'))}, worse in {outcomes.count('worse') or 'none'}, "
+        f"{undecided or 'none'} undecided"
+    )
 
 
 def _questions(n: int) -> str:
@@ -107,6 +210,6 @@ def reach_of(lines: Sequence[ComparisonRow]) -> float:
         if difference is None or math.isnan(difference.value):
             continue
         ends.append(abs(difference.value))
-        if difference.interval is not None:
-            ends += [abs(difference.interval.low), abs(difference.interval.high)]
+        for interval in difference.intervals:
+            ends += [abs(interval.low), abs(interval.high)]
     return max(ends)

@@ -115,9 +115,16 @@ def _board(board: Board, number: int) -> dict[str, Any]:
         "head": f"{'Runs' if len(board.standings) > 1 else 'One run'} on {board.why}",
         "alone": len(board.standings) == 1,
         "pairs": board.pairs,
+        "over": _listed(board.over),
+        "one_seed": "seeds" not in board.over,
         "columns": columns,
         "rows": [_row(row, board) for row in board.standings],
     }
+
+
+def _listed(names: Sequence[str]) -> str:
+    *before, last = names or ("samples",)
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _row(row: LeaderboardRow, board: Board) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""The command plan, as a user gives it."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from support.runs.command_line import theodolite
+from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
+from theodolite.comparison.pilot import pilot_of_run
+from theodolite.comparison.planning import number_needed
+from theodolite.comparison.runs import read_run
+
+V1 = Path(__file__).parents[1] / "fixtures" / "v1" / "concept.zip"
+SPARE = "seeds of each run, for the recipe, with samples to spare"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    for name, share in (("a", 0.4), ("b", 0.3)):
+        seeds = [spoilt(share + 0.02 * i, 60, seed=i) for i in range(3)]
+        written(root / name, seeds, metrics=[*METRICS, BY_CONCEPT])
+    return root
+
+
+def needed(*arguments: object) -> dict[str, tuple[int | None, int | None]]:
+    found = theodolite("plan", *arguments, "--json", "--quiet")
+    assert found.returncode == 0, found.stderr
+    (pilot,) = json.loads(found.stdout)
+    return {size["what"]: (size["alone"], size["strictest"]) for size in pilot["needed"]}
+
+
+def test_plan_from_numbers() -> None:
+    found = theodolite("plan", "--sd", ".45", "--seed-sd", "1", "--points", "2")
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("To see 2 points in 80 of 100 comparisons:")
+    assert "3,976" in found.stdout and "6,134" in found.stdout
+    told = needed("--sd", ".45", "--seed-sd", "1", "--concept-sd", "5")
+    assert told[SPARE] == (6, 9)
+    assert told["concepts, for others like these"] == (52, 80)
+
+
+def test_plan_from_one_run_takes_errors_for_unrelated(folder: Path) -> None:
+    found = theodolite("plan", folder / "a", "--points", "5", "--quiet")
+    assert found.returncode == 0, found.stderr
+    assert "Give a second run --against." in found.stdout
+    told = needed(folder / "a", "--points", "5")
+    score = read_run(folder / "a").headline("exists")
+    assert score is not None
+    (alone, strictest) = told["samples, for these models"]
+    rough = number_needed(0.05, (2 * score.value * (1 - score.value)) ** 0.5, 0.05, 0.8)
+    assert alone is not None and strictest is not None and rough is not None
+    assert alone == pytest.approx(rough, rel=0.25) and strictest > alone
+    assert told[SPARE] is not None
+
+
+def test_plan_from_two_runs_is_paired(folder: Path) -> None:
+    one = needed(folder / "a", "--points", "5")["samples, for these models"][0]
+    told = needed(folder / "a", "--against", folder / "b", "--points", "5")
+    two = told["samples, for these models"][0]
+    assert one is not None and two is not None and two < one / 2
+    assert "seeds of each run, for the recipe, with 60 samples" in told
+
+
+def test_runs_of_0_1_0_serve_as_pilots_and_are_compared(tmp_path: Path) -> None:
+    """They stored the ends of intervals alone, and no values of seeds."""
+    for name in ("before", "after"):
+        with zipfile.ZipFile(V1) as archive:
+            archive.extractall(tmp_path / name)
+    pilot, other = pilot_of_run(read_run(tmp_path / "before"))
+    score = read_run(tmp_path / "before").headline("exists")
+    assert score is not None and pilot.sd is not None
+    assert pilot.n == score.n and pilot.recipe is None
+    assert pilot.sd == pytest.approx((2 * score.value * (1 - score.value)) ** 0.5, rel=0.2)
+    assert other.sd is None and "--against" in other.why
+    found = theodolite("compare", tmp_path / "before", tmp_path / "after", "--quiet")
+    assert found.stdout.startswith("after and before hold the very same evidence."), found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [((), "neither"), (("a", "--sd", ".4"), "both"), (("nowhere",), "no run.json")],
+)
+def test_mistakes_are_refused(folder: Path, arguments: tuple[str, ...], says: str) -> None:
+    names = [str(folder / one) if one in ("a", "nowhere") else one for one in arguments]
+    found = theodolite("plan", *names)
+    assert found.returncode in (2, 3) and says in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
