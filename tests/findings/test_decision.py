@@ -107,6 +107,8 @@ def test_a_correlation_is_decided_on_fishers_scale() -> None:
     assert found.answer == "confirmed" and found.value == pytest.approx(r)
     assert (found.low, found.high) == pytest.approx((0.354806, 0.767971), abs=1e-6)
     assert math.atanh(found.detectable) == pytest.approx(2.801585 / math.sqrt(37), abs=1e-6)
+    few = decide_correlation(0.1, 1 / math.sqrt(9), 1e9, 0.36, repeats=12)
+    assert few.needed == math.ceil((2.801585 / math.atanh(0.36)) ** 2 + 3)
     against = decide_correlation(math.atanh(r), 1 / math.sqrt(n - 3), 1e9, 0.3, -1)
     assert against.answer == "contradicted"
 

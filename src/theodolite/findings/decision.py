@@ -119,15 +119,21 @@ def _answer(value: float, half: float, seen: float, effect: float) -> Answer:
     return "too few repeats" if seen > effect else "cannot tell"
 
 
-def _needed(error: float, df: float, effect: float, level: float, repeats: int) -> int | None:
-    """About how many repeats would see the effect, if they scatter as these do."""
-    if repeats < 2:
+def _needed(
+    error: float, df: float, effect: float, level: float, repeats: int, *, spent: int = 0
+) -> int | None:
+    """About how many repeats would see the effect, if they scatter as these do.
+
+    The variance falls with their number, less those that are ``spent`` (3 by Fisher's z).
+    """
+    if repeats < max(2, spent + 1):
         return None
     low, high = repeats, MOST_REPEATS
     while low < high:
         n = (low + high) // 2
-        fewer = detectable(error * math.sqrt(repeats / n), df * (n - 1) / (repeats - 1), level)
-        low, high = (low, n) if fewer <= effect else (n + 1, high)
+        scale = math.sqrt((repeats - spent) / (n - spent))
+        seen = detectable(error * scale, df * (n - 1) / (repeats - 1), level)
+        low, high = (low, n) if seen <= effect else (n + 1, high)
     return low if low < MOST_REPEATS else None
 
 
@@ -159,10 +165,18 @@ def decide_correlation(  # noqa: PLR0913  an estimate and a claim
     >>> few.answer, round(few.low, 3), round(few.high, 3), round(few.detectable, 3)
     ('too few repeats', -0.384, 0.886, 0.851)
     """
-    decision = decide(z, error, df, math.atanh(effect), sign, level=level, repeats=repeats)
-    scaled = (decision.value, decision.low, decision.high, decision.detectable)
-    value, low, high, seen = (math.tanh(part) for part in scaled)
-    return replace(decision, value=value, low=low, high=high, detectable=seen, effect=effect)
+    on_z = math.atanh(effect)
+    decision = decide(z, error, df, on_z, sign, level=level, repeats=repeats)
+    needed = decision.needed and _needed(error, df, on_z, level, repeats, spent=3)
+    return replace(
+        decision,
+        value=math.tanh(decision.value),
+        low=math.tanh(decision.low),
+        high=math.tanh(decision.high),
+        detectable=math.tanh(decision.detectable),
+        effect=effect,
+        needed=needed,
+    )
 
 
 def decision_record(decision: FindingDecision) -> DecisionRecord:

@@ -70,6 +70,8 @@ class SanityRecord(Record):
     title: str
     rows: list[SanityRow]
     paper: dict[str, list[float]]
+    effect: float | None = None
+    """The smallest difference that counts, as a share of a measure's largest value."""
 
 
 class LayerRow(Record):
@@ -123,7 +125,7 @@ def sanity_record(study: SanitySpec, models: Sequence[ComparedRecord]) -> Sanity
     """Judge every measure that was scored in all settings."""
     settings = {str(m.about["setting"]): m for m in models if m.about.get("kind") == "setting"}
     if not set(ORDER) <= set(settings):
-        return SanityRecord(title=study.title, rows=[], paper=study.paper)
+        return SanityRecord(title=study.title, rows=[], paper=study.paper, effect=study.effect)
     rows = []
     for score in settings[ORDER[0]].scores:
         setting_scores = {
@@ -137,7 +139,7 @@ def sanity_record(study: SanitySpec, models: Sequence[ComparedRecord]) -> Sanity
         }
         if set(ORDER) <= set(values):
             rows.append(_row(score, values, study))
-    return SanityRecord(title=study.title, rows=rows, paper=study.paper)
+    return SanityRecord(title=study.title, rows=rows, paper=study.paper, effect=study.effect)
 
 
 def _row(score: ScoreRecord, values: dict[str, np.ndarray], study: SanitySpec) -> SanityRow:

@@ -244,18 +244,20 @@ def _mean_model(models: Sequence[ComparedRecord], metric: str, *, excess: bool) 
 
 def pairs_decision(tests: Sequence[Criterion], effect: float) -> DecisionRecord:
     """The answer of all pairs; what would be seen in most of them, with the fewest repeats."""
-    known = [t.differences for t in tests if t.outcome != "undefined"]
-    differences = [d for pair in known for d in pair if not np.isnan(d.value)]
+    defined = [[d for d in t.differences if not np.isnan(d.value)] for t in tests]
+    pairs = [pair for pair in defined if pair]
     # NaN, a pair without an error, is the largest of a maximum and sorts last
-    seen = np.sort([np.max([d.detectable for d in p if not np.isnan(d.value)]) for p in known])
+    seen = np.sort([np.max([d.detectable for d in pair]) for pair in pairs])
+    needed = sorted(max(d.needed or d.repeats for d in pair) for pair in pairs)
     answer = pairs_answer([test.outcome for test in tests])
-    needed = [d.needed for d in differences if d.needed is not None]
+    repeats = min((d.repeats for pair in pairs for d in pair), default=0)
+    powerless = answer == "too few repeats" and repeats > 1
     return DecisionRecord(
         answer=answer,
-        repeats=min((d.repeats for d in differences), default=0),
+        repeats=repeats,
         effect=effect,
-        detectable=written(float(seen[len(seen) // 2])) if len(seen) else None,
-        needed=max(needed) if needed and answer == "too few repeats" else None,
+        detectable=written(float(seen[len(pairs) // 2])) if pairs else None,
+        needed=needed[len(pairs) // 2] if powerless else None,
     )
 
 
