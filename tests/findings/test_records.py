@@ -117,6 +117,36 @@ def test_scores_of_one_table_are_decided_together(tmp_path: Path) -> None:
     assert [row.decision.answer for row in few.rows] == ["too few repeats"] * 2
 
 
+def test_a_correlation_that_is_sure_alone_may_not_be_in_a_table(tmp_path: Path) -> None:
+    """Twelve models without errors, r = 0.5945: z times 3 is 2.054, p = 0.04."""
+    basis = np.linalg.qr(
+        np.random.default_rng(0).normal(size=(12, 4)) @ np.eye(4) + [[5, 0, 0, 0]]
+    )[0]
+    x, along, away = (c - c.mean() for c in basis[:, 1:].T)
+    x, along, away = np.linalg.qr(np.stack([x, along, away]).T)[0].T
+    r = 0.5945
+    columns = (0.5 + 0.3 * x, 0.5 + 0.3 * (r * x + (1 - r**2) ** 0.5 * along), 0.5 + 0.3 * away)
+    compared = [
+        ComparedRecord(
+            name=f"m{i}", about={},
+            scores=[
+                score(m, np.full(2, c[i]))
+                for m, c in zip(("intervention_score", *PUBLISHED), columns, strict=True)
+            ],
+        )
+        for i in range(12)
+    ]  # fmt: skip
+
+    def answers(*metrics: str) -> list[str]:
+        study = {"kind": "correlation", "title": "t", "metrics": list(metrics), "effect": 0.9}
+        (found,) = records(tmp_path, compared, study)
+        assert found.rows[0].p == pytest.approx(0.04, abs=0.001)
+        return [row.decision.answer for row in found.rows]
+
+    assert answers(PUBLISHED[0]) == ["confirmed"]
+    assert answers(*PUBLISHED) == ["not there", "not there"], "surely below 0.9"
+
+
 def test_findings_of_0_1_0_are_read_and_told_as_they_were(tmp_path: Path) -> None:
     gap = {"metric": PUBLISHED[0], "value": 0.01, "low": -0.02, "high": 0.04, "p": 0.4}
     old = {

@@ -27,9 +27,10 @@ def points(metric_name: str) -> Size:
     share = metric is not None and metric.bounds == (0.0, 1.0)
 
     def text(value: float) -> str:
-        return f"{100 * value:.2g} points" if share and value < 0.1 else (
-            f"{100 * value:.0f} points" if share else f"{value:.2g}"
-        )  # fmt: skip
+        if not share:
+            return f"{max(value, 0.001):.2g}"
+        number = max(100 * value, 0.01)
+        return f"{number:.0f} points" if number >= 10 else f"{number:.2g} points"
 
     return text
 
