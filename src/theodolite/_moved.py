@@ -190,7 +190,7 @@ RENAMED = (
     "Cell=ConflictCell Check=LedgerCheck Column=ScoreColumn/VoteColumn "
     "Compared=ComparedModel CorrelationRow=CorrelationRecord Counted=ConflictCount "
     "Counting=StateJob Crew=WorkerPool Described=ArrayDescription/ExplanationFeatures "
-    "Difference=GroupDifference Differs=RunDifference Dissected=DissectionResult "
+    "Difference=FindingDecision Differs=RunDifference Dissected=DissectionResult "
     "Drawn=Subsample/ResamplingSource Entry=Metric Explained=UnitFormula "
     "Failed=FailedPiece Finished=FinishedRun Formula=LatexFormula "
     "Found=DiscoveredConcepts/SearchResult Frame=PlotFrame Given=EvidenceSource "

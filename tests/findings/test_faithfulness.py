@@ -7,6 +7,7 @@ import pytest
 
 from theodolite.findings.elbow import elbow
 from theodolite.findings.faithfulness import curve_record, layers_record, sanity_record
+from theodolite.findings.sanity import judged
 from theodolite.run_folder.scores_file import ComparedRecord, ScoreRecord
 from theodolite.run_folder.spec import CurveSpec, LayersSpec, SanitySpec
 
@@ -67,6 +68,31 @@ def test_two_seeds_that_disagree_leave_it_open() -> None:
     models = settings(perfect=[0.0, 0.0], importances=[1.0, 2.0], concepts=[1.2, 2.1])
     (row,) = sanity_record(SANITY, models).rows
     assert row.outcome == "undecided"
+    assert {step.found for step in row.order} == {"too few repeats"}
+    power = row.order[0].decision
+    assert power is not None and power.repeats == 2
+    assert power.effect == pytest.approx(0.05 * 2.1), "a share of the largest value"
+    assert power.detectable == pytest.approx((12.706205 + 1.376382) * 0.5, abs=1e-5)
+
+
+def test_many_seeds_show_that_a_measure_sees_no_difference() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.02, (2, 30))
+    models = settings(
+        perfect=[0.0] * 30, importances=noise[0].tolist(), concepts=(2 + noise[1]).tolist()
+    )
+    (row,) = sanity_record(SANITY, models).rows
+    assert [step.found for step in row.order] == ["the same", "worse"]
+    assert row.outcome == "fails" and row.order[0].decision.answer == "not there"
+
+
+def test_what_fails_a_measure_must_hold_for_all_steps_together() -> None:
+    """With p = 0.046: better alone, not as the worst of two."""
+    order = ("perfect", "random importances", "random concepts")
+    values = dict(
+        zip(order, ((0.0,) * 4, (-2.0, -0.4, -0.8, -1.4), (5.0, 5.1, 5.2, 5.3)), strict=True)
+    )
+    first = judged("m", {}, "lower", values).order[0]
+    assert first.high < 0 and first.found == "too few repeats"
 
 
 @pytest.mark.parametrize(("missed", "usable"), [(0.1, True), (0.6, False), (np.nan, False)])
@@ -89,6 +115,31 @@ def test_a_layer_may_be_read_if_the_slope_misses_little(missed: float, usable: b
     assert found.last["nmf"].value == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("missed", "answer"),
+    [
+        ([0.1], "too few repeats"),
+        ([0.1, 0.8, 0.2], "too few repeats"),
+        ([0.1, 0.12, 0.11], "confirmed"),
+        ([0.9, 0.92, 0.91], "contradicted"),
+        ([0.5, 0.51, 0.49, 0.5], "not there"),
+    ],
+)
+def test_a_slope_is_usable_only_if_it_surely_misses_less_than_half(
+    missed: list[float], answer: str
+) -> None:
+    about = {"kind": "layer", "layer": "layer2", "method": "nmf", "concepts": 5}
+    scores = [
+        score("surrogate_error", [1.0] * len(missed), surrogate="linearised"),
+        score("surrogate_error", [1.2] * len(missed), surrogate="rebuilt"),
+        score("linearisation_error", missed),
+    ]
+    spec = LayersSpec(kind="layers", title="t", metric="surrogate_error")
+    (row,) = layers_record(spec, [model("layer2-nmf", about, *scores)]).rows
+    assert row.decision is not None and row.decision.answer == answer
+    assert row.usable is (answer == "confirmed")
+
+
 def test_a_curve_has_a_line_for_each_method_and_its_knee() -> None:
     models = [
         model(
@@ -101,6 +152,8 @@ def test_a_curve_has_a_line_for_each_method_and_its_knee() -> None:
     found = curve_record(CurveSpec(kind="curve", title="t"), models)
     assert [(line.method, line.knee) for line in found.lines] == [("nmf", 5.0), ("pca", None)]
     assert found.lines[0].concepts == [1, 5, 10, 20]
+    gains = [line.decision.answer for line in found.lines if line.decision is not None]
+    assert gains == ["confirmed", "contradicted"]
 
 
 def test_no_knee_in_a_straight_line() -> None:

@@ -419,7 +419,7 @@ class TestSanity:
             "random concepts": (2.0, 2.1, 2.2),
         }
         found = judged("m", {}, "lower", values)
-        assert found.order[0].found == "not told apart" and found.outcome == "undecided"
+        assert found.order[0].found == "too few repeats" and found.outcome == "undecided"
 
     def test_one_seed_decides_nothing(self) -> None:
         values = {"perfect": (0.0,), "random importances": (1.0,), "random concepts": (2.0,)}

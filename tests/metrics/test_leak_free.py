@@ -291,8 +291,10 @@ def test_criterion() -> None:
     assert leakage_criterion([low, wide[0]], [high, wide[1]]).outcome == "less"
     assert leakage_criterion([high, high], [low, low]).outcome == "more"
     assert leakage_criterion([high, low], [low, high]).outcome == "contradictory"
-    assert leakage_criterion([wide[0]], [wide[1]]).outcome == "compatible"
-    assert leakage_criterion([high[:1]], [low]).outcome == "undefined"
+    assert leakage_criterion([wide[0]], [wide[1]]).outcome == "too few repeats"
+    assert leakage_criterion([wide[0]], [wide[1]], effect=1.0).outcome == "not there"
+    assert leakage_criterion([high[:1]], [low]).outcome == "too few repeats"
+    assert leakage_criterion([high[:0]], [low]).outcome == "undefined"
     found, expected = difference(low, wide[0]), ttest_ind(low, wide[0], equal_var=False)
     assert found.p == pytest.approx(expected.pvalue)
     interval = expected.confidence_interval(0.95)
@@ -308,7 +310,7 @@ def test_criterion_keeps_its_level() -> None:
         ).outcome
         for _ in range(2000)
     ]
-    assert np.mean([o != "compatible" for o in outcomes]) < 0.06
+    assert np.mean([o != "too few repeats" for o in outcomes]) < 0.06
 
 
 def test_correlation_study() -> None:

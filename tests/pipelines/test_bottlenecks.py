@@ -16,7 +16,6 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import Produced, WorkContext
-from theodolite.findings.leakage import _answer
 from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
 from theodolite.report.html import write_report
 from theodolite.run_folder.seal import seal
@@ -171,13 +170,3 @@ def test_cub_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     (leak,) = [s for s in found.scores if s.metric == "task_leakage_given_concept"]
     assert len(leak.detail.values) == 22
     assert 0 <= leak.value <= 1
-
-
-def test_a_finding_is_confirmed_by_most_and_contradicted_by_none() -> None:
-    assert _answer(["more", "more", "compatible"]) == "confirmed"
-    assert _answer(["more", "more", "less"]) == "not confirmed"
-    assert _answer(["more", "compatible", "compatible"]) == "not confirmed"
-    assert _answer(["less", "less", "more"]) == "not confirmed"
-    assert _answer(["less", "less", "compatible"]) == "contradicted"
-    assert _answer(["contradictory", "contradictory"]) == "cannot tell"
-    assert _answer(["undefined"]) == "cannot tell"

@@ -117,6 +117,9 @@ def test_numbers_against_votes(folder: Path) -> None:
     assert len(record.rows) == 4
     page = (folder / "report.html").read_text()
     assert "all 8 correlations" in page
+    assert "Correlations within ±0.10 count as none" in page
+    assert by_name["far", "pearson"].decision.answer == "too few repeats"
+    assert "too few repeats: 0." in page
 
 
 def test_words_of_others_are_only_shown(folder: Path) -> None:

@@ -368,9 +368,8 @@ def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
     claim = found["criteria"][0]
     first, second = claim["answers"]
     assert first["counts"] == "more in 7 of 9 pairs, less in 0, compatible in 2"
-    assert second["counts"] == (
-        "more in 0 of 3 pairs, less in 1, compatible in 0, contradictory in 1, undefined in 1"
-    )
+    assert second["counts"] == "more in 0 of 3 pairs, less in 1, contradictory in 1, undefined in 1"
+    assert first["power"] == "" and first["pooled"][0]["words"] == [], "0.1.0 did not say"
     assert (first["word"], first["css"], second["css"]) == ("confirmed", "yes", "no")
     assert first["pooled"][0]["said"] == "+12.3 [−5.0, +100.0]", "a share differs by 100 at most"
     assert claim["paper"] == "Surely."
@@ -381,7 +380,9 @@ def test_findings_are_on_the_page(page: str) -> None:
     part = between(page, "What the paper found", "models compared")
     assert "Loose supervision leaks more" in part and "The paper: It does." in part
     assert part.count('class="answer"') == 2
-    assert "More in 2 of 2 pairs, less in 0, compatible in 0." in part
+    assert "More in 2 of 2 pairs, less in 0." in part
+    assert part.count("3 seeds each; asked for: 2 points; most pairs would show ") == 2
+    assert 'class="small"' in part and "Shaded: too small" in part
     assert "0.75, p 0.0034" in part and p_text(0.0142) == "0.014"
     assert "Pearson's correlation with: Accuracy lost under full intervention" in part.replace(
         "&#39;", "'"

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtr, stdtrit
 
 from theodolite.errors import EvidenceError
+from theodolite.findings.decision import NAN, decide_correlation
 
-NAN = float("nan")
 Models = Float[np.ndarray, " models"]
+EFFECT = 0.1
+"""The smallest correlation that is called one, by convention."""
+FEWEST_MODELS = 4
+"""With fewer there is no correlation to speak of."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,11 @@ class Correlation:
     p: float
     n: int
     draws: int
+    z: float = NAN
+    """The mean of Fisher's z, which is decided on."""
+    error: float = NAN
+    """Of z."""
+    df: float = NAN
 
 
 def correlation_study(
@@ -51,7 +59,7 @@ def correlation_study(
     arrays = [np.asarray(part, float) for pair in (score, other) for part in pair]
     usable = ~np.isnan(arrays).any(axis=0)
     n = int(usable.sum())
-    if n < 4:
+    if n < FEWEST_MODELS:
         return Correlation(NAN, NAN, NAN, NAN, n, draws)
     random = np.random.default_rng(seed)
     a, of_a, b, of_b = (part[usable] for part in arrays)
@@ -66,9 +74,8 @@ def correlation_study(
     z = np.arctanh(np.clip(each, -1 + 1e-12, 1 - 1e-12))
     middle, within = float(z.mean()), 1 / (n - 3)
     between = (1 + 1 / len(z)) * float(z.var(ddof=1))
-    error = np.sqrt(within + between)
+    error = float(np.sqrt(within + between))
     freedom = (len(z) - 1) * (1 + within / max(between, 1e-12)) ** 2
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
-    p = 2 * float(stdtr(freedom, -abs(middle) / error))
-    low, high = np.tanh([middle - half, middle + half])
-    return Correlation(float(each.mean()), float(low), float(high), p, n, draws)
+    pooled = decide_correlation(middle, error, freedom, EFFECT, level=level, repeats=n)
+    ends = (pooled.low, pooled.high)
+    return Correlation(float(each.mean()), *ends, pooled.p, n, draws, middle, error, freedom)

@@ -6,29 +6,16 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtr, stdtrit
 
 from theodolite.errors import EvidenceError
+from theodolite.findings.decision import NAN, FindingDecision, decide
 
-Outcome = Literal["more", "less", "compatible", "contradictory", "undefined"]
+Outcome = Literal[
+    "more", "less", "not there", "too few repeats", "cannot tell", "contradictory", "undefined"
+]
 Repeats = Float[np.ndarray, " _"]
-
-
-@dataclass(frozen=True)
-class GroupDifference:
-    """How two groups of repeats differ in one score: Welch's test."""
-
-    value: float
-    low: float
-    high: float
-    p: float
-
-    @property
-    def outcome(self) -> Outcome:
-        """Whether the first group scores surely more, surely less, or neither."""
-        if np.isnan(self.p):
-            return "undefined"
-        return "more" if self.low > 0 else "less" if self.high < 0 else "compatible"
+EFFECT = 0.02
+"""The smallest difference of a share of information that is called one, by convention."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +23,15 @@ class Criterion:
     """The outcome, and the difference in each score that it was read from."""
 
     outcome: Outcome
-    differences: tuple[GroupDifference, ...]
+    differences: tuple[FindingDecision, ...]
 
 
 def leakage_criterion(
-    first: Sequence[Repeats], second: Sequence[Repeats], *, level: float = 0.95
+    first: Sequence[Repeats],
+    second: Sequence[Repeats],
+    *,
+    level: float = 0.95,
+    effect: float = EFFECT,
 ) -> Criterion:
     """Whether the first model (or group of models) leaks more than the second.
 
@@ -51,43 +42,60 @@ def leakage_criterion(
     contradictory: the criterion then says nothing. After the criterion in
     :cite:t:`parisini2025leakage`, section 5.
 
+    Where neither is surely more, there is no difference only if every score's interval lies within
+    plus and minus ``effect``. There are too few repeats if some score would miss a difference of
+    that size, and else nobody can tell.
+
     Example:
         >>> ctl = [np.array([0.30, 0.32, 0.31]), np.array([0.10, 0.12, 0.11])]
         >>> icl = [np.array([0.05, 0.06, 0.04]), np.array([0.05, 0.04, 0.06])]
         >>> leakage_criterion([ctl[0], icl[0]], [ctl[1], icl[1]]).outcome
         'more'
+        >>> leakage_criterion([icl[0]], [icl[1]]).outcome
+        'too few repeats'
+        >>> leakage_criterion([icl[0]], [icl[1]], effect=0.05).outcome
+        'not there'
     """
     if len(first) != len(second) or not first:
         raise EvidenceError("scores", f"{len(first)} and {len(second)}", "the same, at least one")
     each = 1 - (1 - level) / len(first)
-    differences = tuple(difference(a, b, level=each) for a, b in zip(first, second, strict=True))
-    seen = {d.outcome for d in differences}
-    outcome: Outcome
-    if seen == {"undefined"}:
-        outcome = "undefined"
-    elif {"more", "less"} <= seen:
-        outcome = "contradictory"
-    else:
-        outcome = "more" if "more" in seen else "less" if "less" in seen else "compatible"
-    return Criterion(outcome, differences)
+    differences = tuple(
+        difference(a, b, level=each, effect=effect) for a, b in zip(first, second, strict=True)
+    )
+    return Criterion(_outcome(differences), differences)
 
 
-def difference(first: Repeats, second: Repeats, *, level: float = 0.95) -> GroupDifference:
-    """Difference of two means with Welch's interval and p-value; NaN without two repeats each.
+def _outcome(differences: Sequence[FindingDecision]) -> Outcome:
+    answers = {d.answer for d in differences if not np.isnan(d.value)}
+    if not answers:
+        return "undefined"
+    if {"confirmed", "contradicted"} <= answers:
+        return "contradictory"
+    if "confirmed" in answers:
+        return "more"
+    if "contradicted" in answers:
+        return "less"
+    if answers == {"not there"}:
+        return "not there"
+    return "too few repeats" if "too few repeats" in answers else "cannot tell"
+
+
+def difference(
+    first: Repeats, second: Repeats, *, level: float = 0.95, effect: float = EFFECT
+) -> FindingDecision:
+    """Difference of two means with Welch's interval and p-value; NaN without a value on each side.
 
     >>> d = difference(np.array([1.0, 2, 3]), np.array([4.0, 5, 6]))
     >>> round(d.value, 3), round(d.low, 3), round(d.high, 3), round(d.p, 4)
     (-3.0, -5.267, -0.733, 0.0213)
     """
     a, b = (np.asarray(part, float)[~np.isnan(part)] for part in (first, second))
-    if len(a) < 2 or len(b) < 2:
-        return GroupDifference(*[float("nan")] * 4)
-    value = float(a.mean() - b.mean())
-    of_a, of_b = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
-    error = float(np.sqrt(of_a + of_b))
-    if error <= 1e-14:  # nothing varies: equal, or surely not
-        return GroupDifference(value, value, value, 0.0 if abs(value) > 1e-12 else 1.0)
-    freedom = (of_a + of_b) ** 2 / (of_a**2 / (len(a) - 1) + of_b**2 / (len(b) - 1))
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
-    p = 2 * float(stdtr(freedom, -abs(value) / error))
-    return GroupDifference(value, value - half, value + half, p)
+    repeats = min(len(a), len(b))
+    value = float(a.mean() - b.mean()) if repeats else NAN
+    if repeats < 2:
+        return decide(value, NAN, 0, effect, repeats=repeats)
+    of_a, of_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
+    error, freedom = float(np.sqrt(of_a + of_b)), float(repeats - 1)
+    if error > 0:
+        freedom = (of_a + of_b) ** 2 / (of_a**2 / (len(a) - 1) + of_b**2 / (len(b) - 1))
+    return decide(value, error, freedom, effect, level=level, repeats=repeats)

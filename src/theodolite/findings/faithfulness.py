@@ -6,8 +6,14 @@ from typing import Literal
 import numpy as np
 
 from theodolite.findings.cost import surrogate_operations
+from theodolite.findings.decision import (
+    DecisionRecord,
+    FindingDecision,
+    decide_mean,
+    decision_record,
+)
 from theodolite.findings.elbow import elbow
-from theodolite.findings.sanity import ORDER, Outcome, Step, judged
+from theodolite.findings.sanity import ORDER, Outcome, SettingOutcome, Step, judged
 from theodolite.run_folder.run_file import Record
 from theodolite.run_folder.scores_file import (
     ComparedRecord,
@@ -37,9 +43,10 @@ class StepRecord(Record):
     setting: str
     against: str
     expected: Literal["worse", "the same"]
-    found: Literal["worse", "the same", "better", "not told apart"]
+    found: SettingOutcome
     low: float | None
     high: float | None
+    decision: DecisionRecord | None = None
 
 
 class SanityRow(Record):
@@ -63,6 +70,8 @@ class SanityRecord(Record):
     title: str
     rows: list[SanityRow]
     paper: dict[str, list[float]]
+    effect: float | None = None
+    """The smallest difference that counts, as a share of a measure's largest value."""
 
 
 class LayerRow(Record):
@@ -75,7 +84,9 @@ class LayerRow(Record):
     rebuilt: ValueRecord
     missed: ValueRecord
     usable: bool
-    """Whether what the slope misses is less than half of what is measured by it."""
+    """Whether what the slope misses is surely less than half of what is measured by it."""
+    decision: DecisionRecord | None = None
+    """That it is less than half; as a share of what is measured."""
 
 
 class LayersRecord(Record):
@@ -97,6 +108,8 @@ class CurveLine(Record):
     scores: list[ValueRecord]
     knee: float | None
     """Beyond this number a concept more gains little."""
+    decision: DecisionRecord | None = None
+    """That the score gains from the smallest number of concepts to the largest."""
 
 
 class CurveRecord(Record):
@@ -112,7 +125,7 @@ def sanity_record(study: SanitySpec, models: Sequence[ComparedRecord]) -> Sanity
     """Judge every measure that was scored in all settings."""
     settings = {str(m.about["setting"]): m for m in models if m.about.get("kind") == "setting"}
     if not set(ORDER) <= set(settings):
-        return SanityRecord(title=study.title, rows=[], paper=study.paper)
+        return SanityRecord(title=study.title, rows=[], paper=study.paper, effect=study.effect)
     rows = []
     for score in settings[ORDER[0]].scores:
         setting_scores = {
@@ -126,14 +139,14 @@ def sanity_record(study: SanitySpec, models: Sequence[ComparedRecord]) -> Sanity
         }
         if set(ORDER) <= set(values):
             rows.append(_row(score, values, study))
-    return SanityRecord(title=study.title, rows=rows, paper=study.paper)
+    return SanityRecord(title=study.title, rows=rows, paper=study.paper, effect=study.effect)
 
 
 def _row(score: ScoreRecord, values: dict[str, np.ndarray], study: SanitySpec) -> SanityRow:
     n = max(len(each) for each in values.values())
     # a setting without chance has one value for all seeds
     filled = {name: tuple(np.resize(each, n).tolist()) for name, each in values.items()}
-    measure = judged(score.metric, score.options, score.better, filled)
+    measure = judged(score.metric, score.options, score.better, filled, study.effect)
     surrogate = str(score.options.get("surrogate", ""))
     return SanityRow(
         metric=score.metric,
@@ -166,6 +179,7 @@ def _step(step: Step) -> StepRecord:
         found=step.found,
         low=written(step.low),
         high=written(step.high),
+        decision=None if step.decision is None else decision_record(step.decision),
     )
 
 
@@ -181,7 +195,7 @@ def layers_record(study: LayersSpec, models: Sequence[ComparedRecord]) -> Layers
         error = score_named(model, "surrogate_error", surrogate="linearised")
         if slope is None or rebuilt is None or missed is None or error is None:
             continue
-        lost, measured = _mean(_seeds(missed)), _mean(_seeds(error))
+        less = _less_than_half(_seeds(missed), _seeds(error), study.effect)
         rows.append(
             LayerRow(
                 model=model.name,
@@ -189,8 +203,9 @@ def layers_record(study: LayersSpec, models: Sequence[ComparedRecord]) -> Layers
                 method=str(model.about["method"]),
                 by_slope=_mean(_seeds(slope)),
                 rebuilt=_mean(_seeds(rebuilt)),
-                missed=lost,
-                usable=_usable(lost.value, measured.value),
+                missed=_mean(_seeds(missed)),
+                usable=less.answer == "confirmed",
+                decision=decision_record(less),
             )
         )
     return LayersRecord(
@@ -201,11 +216,18 @@ def layers_record(study: LayersSpec, models: Sequence[ComparedRecord]) -> Layers
     )
 
 
-def _usable(missed: float | None, measured: float | None) -> bool:
-    """An exact slope may always be read; one whose error is not known never."""
-    if missed is None or measured is None:
-        return False
-    return missed < max(0.5 * measured, 1e-6)
+def _less_than_half(missed: np.ndarray, measured: np.ndarray, effect: float) -> FindingDecision:
+    """Over seeds, as a share of what is measured. An exact slope may always be read."""
+    missed, measured = _paired(missed, measured)
+    known = measured[~np.isnan(measured)]
+    size = max(float(known.mean()), 2e-6) if len(known) else 1.0
+    return decide_mean((np.maximum(0.5 * measured, 1e-6) - missed) / size, effect)
+
+
+def _paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Seed by seed; what chance does not change has one value for all seeds."""
+    n = max(len(first), len(second))
+    return np.resize(first, n), np.resize(second, n)
 
 
 def _last(
@@ -240,8 +262,20 @@ def curve_record(study: CurveSpec, models: Sequence[ComparedRecord]) -> CurveRec
             concepts = [n for n, _ in scored]
             means = numbers([v.value for v in values])
             bend = elbow(concepts, means.tolist(), scored[0][1].better)
-            lines.append(CurveLine(method=method, concepts=concepts, scores=values, knee=bend))
+            gain = decision_record(_gain(scored[0][1], scored[-1][1], study.effect))
+            lines.append(
+                CurveLine(method=method, concepts=concepts, scores=values, knee=bend, decision=gain)
+            )
     return CurveRecord(title=study.title, metric=study.metric, lines=lines)
+
+
+def _gain(fewest: ScoreRecord, most: ScoreRecord, effect: float) -> FindingDecision:
+    """What the largest number of concepts gains over the smallest."""
+    first, last = _paired(_seeds(fewest), _seeds(most))
+    low, high = fewest.bounds
+    known = np.abs([v for v in (*first, *last) if not np.isnan(v)])
+    size = float(known.max(initial=1e-9)) if low is None or high is None else high - low
+    return decide_mean(last - first, effect * size, 1 if fewest.better == "higher" else -1)
 
 
 def _seeds(score: ScoreRecord) -> np.ndarray:

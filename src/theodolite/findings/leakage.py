@@ -7,13 +7,14 @@ from typing import Literal
 import numpy as np
 
 from theodolite.evidence.base import Evidence
-from theodolite.findings.correlation import correlation_study
-from theodolite.findings.criterion import (
-    Criterion,
-    GroupDifference,
-    Outcome,
-    difference,
-    leakage_criterion,
+from theodolite.findings.correlation import EFFECT, FEWEST_MODELS, Correlation, correlation_study
+from theodolite.findings.criterion import Criterion, Outcome, difference, leakage_criterion
+from theodolite.findings.decision import (
+    Answer,
+    DecisionRecord,
+    FindingDecision,
+    decide_correlation,
+    decision_record,
 )
 from theodolite.findings.faithfulness import (
     CurveRecord,
@@ -39,6 +40,7 @@ from theodolite.run_folder.spec import (
     ScoreCorrelationsSpec,
     VoteCorrelationsSpec,
 )
+from theodolite.stats.multiple import holm
 
 Scores = Literal["published", "mended"]
 SCORES: dict[Scores, tuple[str, str]] = {
@@ -46,7 +48,10 @@ SCORES: dict[Scores, tuple[str, str]] = {
     "mended": ("task_leakage_given_concept", "interconcept_leakage_given_concepts"),
 }
 """The two scores that the criterion looks at: as published, and as we mend them."""
-Answer = Literal["confirmed", "not confirmed", "contradicted", "cannot tell"]
+StoredAnswer = Answer | Literal["not confirmed"]
+"""Runs of 0.1.0 say "not confirmed", whatever the reason."""
+StoredOutcome = Outcome | Literal["compatible"]
+"""Runs of 0.1.0 call compatible what is neither more nor less."""
 
 
 class DifferenceRecord(Record):
@@ -57,6 +62,7 @@ class DifferenceRecord(Record):
     low: float | None
     high: float | None
     p: float | None
+    decision: DecisionRecord | None = None
 
 
 class PairRecord(Record):
@@ -64,7 +70,7 @@ class PairRecord(Record):
 
     more: str
     less: str
-    outcome: Outcome
+    outcome: StoredOutcome
     differences: list[DifferenceRecord]
 
 
@@ -74,11 +80,13 @@ class CriterionRecord(Record):
     kind: Literal["criterion"] = "criterion"
     title: str
     scores: Scores
-    answer: Answer
+    answer: StoredAnswer
     pairs: list[PairRecord]
     pooled: list[DifferenceRecord]
     """Difference of the mean models of both sides, with the interval over seeds."""
     paper: str
+    decision: DecisionRecord | None = None
+    """The answer with its power: what most pairs would have seen, with the fewest repeats."""
 
 
 class CorrelationRowRecord(Record):
@@ -91,6 +99,9 @@ class CorrelationRowRecord(Record):
     p: float | None
     n: int
     paper: tuple[float, float] | None
+    corrected_p: float | None = None
+    """Holm's, for all scores of the table."""
+    decision: DecisionRecord | None = None
 
 
 class CorrelationRecord(Record):
@@ -160,7 +171,7 @@ def _between_scores(
         if not (study.without and matches(model, study.without))
     ]
     requests = [(name, requests_named([metric])[0]) for name, metric in study.metrics.items()]
-    return score_correlations(study.title, requests, chosen)
+    return score_correlations(study.title, requests, chosen, effect=study.effect)
 
 
 def _with_votes(
@@ -171,7 +182,7 @@ def _with_votes(
     pairs = list(zip(models, evidence, strict=True))
     chosen = pairs[:1] + [p for p in pairs[1:] if study.where and matches(p[0], study.where)]
     named = [(str(m.about.get("votes", m.name)), bundles) for m, bundles in chosen]
-    return vote_correlations(study.title, study.aggregate, named)
+    return vote_correlations(study.title, study.aggregate, named, effect=study.effect)
 
 
 def matches(model: ComparedRecord, conditions: Filter) -> bool:
@@ -182,10 +193,12 @@ def matches(model: ComparedRecord, conditions: Filter) -> bool:
 def _repeats(model: ComparedRecord, metric: str, *, excess: bool = False) -> np.ndarray:
     """A score's values over seeds; with ``excess`` less the clean null of each."""
     score = score_named(model, metric)
-    values = [] if score is None else score.per_seed
-    if score is None or not excess or score.null is None:
-        return numbers(values)
-    return np.asarray(numbers(values) - numbers(score.null.per_seed))
+    if score is None:
+        return numbers([])
+    values = numbers(score.per_seed or [score.value])
+    if not excess or score.null is None:
+        return values
+    return np.asarray(values - numbers(score.null.per_seed or [score.null.value]))
 
 
 def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterator[CriterionRecord]:
@@ -193,30 +206,32 @@ def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterato
         # counts and neighbours err differently: the mended scores are compared by what exceeds
         # the clean null of the same model
         excess = scores == "mended"
-        pairs = []
         matched = list(_matched(study, models))
-        for more, less in matched:
-            test = leakage_criterion(
-                [_repeats(more, name, excess=excess) for name in names],
-                [_repeats(less, name, excess=excess) for name in names],
+        tests = [
+            leakage_criterion(
+                *([_repeats(m, name, excess=excess) for name in names] for m in pair),
+                effect=study.effect,
             )
-            pairs.append(_pair(more, less, test, names))
+            for pair in matched
+        ]
         # each model once, however many pairs it is in: pairs that share one are not independent
         sides = [list({m.name: m for m in side}.values()) for side in zip(*matched, strict=True)]
-        if any(pair.outcome != "undefined" for pair in pairs):
+        if any(test.outcome != "undefined" for test in tests):
+            decision = pairs_decision(tests, study.effect)
+            means = [[_mean_model(side, name, excess=excess) for side in sides] for name in names]
             yield CriterionRecord(
                 title=study.title,
                 scores=scores,
-                answer=_answer([pair.outcome for pair in pairs]),
-                pairs=pairs,
+                answer=decision.answer,
+                pairs=[
+                    _pair(*pair, test, names) for pair, test in zip(matched, tests, strict=True)
+                ],
                 pooled=[
-                    _difference(
-                        name,
-                        difference(*(_mean_model(side, name, excess=excess) for side in sides)),
-                    )
-                    for name in names
+                    _difference(name, difference(more, less, effect=study.effect))
+                    for name, (more, less) in zip(names, means, strict=True)
                 ],
                 paper=study.paper,
+                decision=decision,
             )
 
 
@@ -227,14 +242,51 @@ def _mean_model(models: Sequence[ComparedRecord], metric: str, *, excess: bool) 
     return np.asarray(np.mean(known, axis=0))
 
 
-def _answer(outcomes: Sequence[Outcome]) -> Answer:
-    """Confirmed where most pairs say so and none the opposite; contradicted the other way round."""
-    more, less, most = outcomes.count("more"), outcomes.count("less"), len(outcomes) / 2
-    if not more + less + outcomes.count("compatible"):
-        return "cannot tell"
-    if less > most and not more:
-        return "contradicted"
-    return "confirmed" if more > most and not less else "not confirmed"
+def pairs_decision(tests: Sequence[Criterion], effect: float) -> DecisionRecord:
+    """The answer of all pairs; what would be seen in most of them, with the fewest repeats."""
+    defined = [[d for d in t.differences if not np.isnan(d.value)] for t in tests]
+    pairs = [pair for pair in defined if pair]
+    # NaN, a pair without an error, is the largest of a maximum and sorts last
+    seen = np.sort([np.max([d.detectable for d in pair]) for pair in pairs])
+    needed = sorted(max(d.needed or d.repeats for d in pair) for pair in pairs)
+    answer = pairs_answer([test.outcome for test in tests])
+    repeats = min((d.repeats for pair in pairs for d in pair), default=0)
+    powerless = answer == "too few repeats" and repeats > 1
+    return DecisionRecord(
+        answer=answer,
+        repeats=repeats,
+        effect=effect,
+        detectable=written(float(seen[len(pairs) // 2])) if pairs else None,
+        needed=needed[len(pairs) // 2] if powerless else None,
+    )
+
+
+def pairs_answer(outcomes: Sequence[Outcome]) -> Answer:
+    """What most pairs say and none denies.
+
+    Confirmed where most say more and none less; contradicted the other way round; not there where
+    most say so and none says more or less. Else there are too few repeats if the pairs that lack
+    them could still bring one of these about; and where the others forbid it nobody can tell.
+    """
+    settled = _most(outcomes, ())
+    if settled is not None:
+        return settled
+    hopeful = _most(outcomes, ("too few repeats",))
+    return "cannot tell" if hopeful is None else "too few repeats"
+
+
+def _most(outcomes: Sequence[Outcome], joining: Sequence[Outcome]) -> Answer | None:
+    """What most pairs say and none denies, if those that are joining said the same."""
+    claims: dict[Answer, tuple[Outcome, set[Outcome]]] = {
+        "confirmed": ("more", {"less"}),
+        "contradicted": ("less", {"more"}),
+        "not there": ("not there", {"more", "less"}),
+    }
+    for answer, (outcome, denials) in claims.items():
+        agreeing = sum(o == outcome or o in joining for o in outcomes)
+        if agreeing > len(outcomes) / 2 and not denials & set(outcomes):
+            return answer
+    return None
 
 
 def _matched(
@@ -263,35 +315,57 @@ def _pair(
     )
 
 
-def _difference(metric: str, group_difference: GroupDifference) -> DifferenceRecord:
+def _difference(metric: str, decision: FindingDecision) -> DifferenceRecord:
     return DifferenceRecord(
         metric=metric,
-        value=written(group_difference.value),
-        low=written(group_difference.low),
-        high=written(group_difference.high),
-        p=written(group_difference.p),
+        value=written(decision.value),
+        low=written(decision.low),
+        high=written(decision.high),
+        p=written(decision.p),
+        decision=None if np.isnan(decision.value) else decision_record(decision),
     )
 
 
 def _correlation(study: CorrelationSpec, models: Sequence[ComparedRecord]) -> CorrelationRecord:
     chosen = [m for m in models if not study.where or any(matches(m, w) for w in study.where)]
-    rows = []
+    against = np.array([_mean_and_error(m, study.against) for m in chosen]).reshape(-1, 2).T
+    correlations = []
     for metric in study.metrics:
-        pairs = [(_mean_and_error(m, metric), _mean_and_error(m, study.against)) for m in chosen]
-        x, y = (np.array([pair[i] for pair in pairs]).reshape(-1, 2).T for i in (0, 1))
-        correlation = correlation_study((x[0], x[1]), (y[0], y[1]))
-        rows.append(
-            CorrelationRowRecord(
-                metric=metric,
-                r=written(correlation.r),
-                low=written(correlation.low),
-                high=written(correlation.high),
-                p=written(correlation.p),
-                n=correlation.n,
-                paper=study.paper.get(metric),
-            )
+        own = np.array([_mean_and_error(m, metric) for m in chosen]).reshape(-1, 2).T
+        correlations.append(correlation_study((own[0], own[1]), (against[0], against[1])))
+    steps = holm([c.p for c in correlations])
+    rows = [
+        CorrelationRowRecord(
+            metric=metric,
+            r=written(c.r),
+            low=written(c.low),
+            high=written(c.high),
+            p=written(c.p),
+            n=c.n,
+            paper=study.paper.get(metric),
+            corrected_p=written(float(p)),
+            decision=_follows(study, metric, c, 1 - float(step)),
         )
+        for metric, c, p, step in zip(
+            study.metrics, correlations, steps.p, steps.level, strict=True
+        )
+    ]
     return CorrelationRecord(title=study.title, against=study.against, rows=rows)
+
+
+def _follows(
+    study: CorrelationSpec, metric: str, correlation: Correlation, level: float
+) -> DecisionRecord:
+    """Whether a score follows the other as the paper says; by at least half of what it printed."""
+    printed = study.paper.get(metric, (0.0, 0.0))[0]
+    effect = study.effect or max(abs(printed) / 2, EFFECT)
+    decision = decide_correlation(
+        correlation.z, correlation.error, correlation.df, effect, -1 if printed < 0 else 1,
+        level=level, repeats=correlation.n,
+    )  # fmt: skip
+    too_few = np.isnan(correlation.z) and correlation.n < FEWEST_MODELS
+    record = decision_record(decision)
+    return record.model_copy(update={"answer": "too few repeats"}) if too_few else record
 
 
 def _mean_and_error(model: ComparedRecord, metric: str) -> tuple[float, float]:

@@ -16,14 +16,19 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import SETTINGS
+from theodolite.findings.decision import LEVEL, Answer, FindingDecision, decide_mean
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.results import Better
-from theodolite.stats.resampling import mean_interval
 
 Learned = Callable[[SurrogateEvidence, int], Float[np.ndarray, "samples classes"]]
 Expected = Literal["worse", "the same"]
+SettingOutcome = Literal["worse", "the same", "better", "not told apart", "too few repeats"]
 Outcome = Literal["passes", "fails", "undecided"]
+EFFECT = 0.05
+"""The smallest difference between two settings that counts, as a share of the largest value."""
+ROUNDING = 1e-5
+"""A difference within it is none, however sure; as a share of the largest value."""
 ORDER = ("perfect", "random importances", "random concepts")
 """From the most to the least faithful."""
 PLANTED: dict[str, Expected] = {
@@ -33,6 +38,14 @@ PLANTED: dict[str, Expected] = {
     "each concept twice": "the same",
 }
 """What a measure should find, beside the perfect explanation."""
+WORDS: dict[Answer, SettingOutcome] = {
+    "confirmed": "worse",
+    "contradicted": "better",
+    "not there": "the same",
+    "too few repeats": "too few repeats",
+    "cannot tell": "not told apart",
+}
+SURE: tuple[SettingOutcome, ...] = ("worse", "better", "the same")
 WITHOUT_CHANCE = ("perfect", "each concept twice")
 
 
@@ -43,10 +56,11 @@ class Step:
     more: str
     less: str
     expected: Expected
-    found: Literal["worse", "the same", "better", "not told apart"]
+    found: SettingOutcome
     value: float
     low: float
     high: float
+    decision: FindingDecision | None = None
 
     @property
     def holds(self) -> bool:
@@ -70,7 +84,8 @@ class MeasureOrder:
     def outcome(self) -> Outcome:
         """Whether it ranks perfect above random importances above random concepts.
 
-        Undecided where seeds do not tell two of them apart: more seeds may.
+        Undecided where seeds do not tell two of them apart; more seeds may. It fails only if two
+        are surely the same or the wrong way round, at a level that holds for both steps.
         """
         outcomes = {step.found for step in self.order}
         if outcomes <= {"worse"}:
@@ -97,7 +112,7 @@ class Sanity:
         return "\n".join([f"{'':61s} {heads}", *(str(measure) for measure in self.measures)])
 
 
-def sanity_check(
+def sanity_check(  # noqa: PLR0913  each is a choice of its own
     embeddings: Float[np.ndarray, "samples dimensions"],
     head: Float[np.ndarray, "classes dimensions"],
     *,
@@ -105,11 +120,13 @@ def sanity_check(
     labels: Int[np.ndarray, " samples"] | None = None,
     seeds: Sequence[int] = range(10),
     learned: Learned | None = None,
+    effect: float = EFFECT,
 ) -> Sanity:
     """Check every measure of faithfulness of the catalogue on your own network's last layer.
 
     ``learned`` fits a surrogate with parameters to evidence, given a seed, and says what it puts
-    out; without it such surrogates are left out.
+    out; without it such surrogates are left out. Differences below ``effect``, a share of the
+    largest value of a measure, count as none.
 
     >>> random = np.random.default_rng(0)
     >>> result = sanity_check(random.normal(size=(50, 8)), random.normal(size=(3, 8)))
@@ -145,7 +162,7 @@ def sanity_check(
             by_measure.setdefault(number, {})[name] = filled
     return Sanity(
         tuple(
-            judged(metric.name, options, metric.better, by_measure[number])
+            judged(metric.name, options, metric.better, by_measure[number], effect)
             for number, (metric, options) in enumerate(measures)
         )
     )
@@ -172,7 +189,11 @@ def _value(metric: Metric, options: dict[str, Any], evidence: SurrogateEvidence)
 
 
 def judged(
-    measure: str, options: dict[str, Any], better: Better, values: dict[str, tuple[float, ...]]
+    measure: str,
+    options: dict[str, Any],
+    better: Better,
+    values: dict[str, tuple[float, ...]],
+    effect: float = EFFECT,
 ) -> MeasureOrder:
     """Whether a measure's values in the settings are in the order that they must be in."""
     steps: list[tuple[str, str, Expected]] = [(a, b, "worse") for a, b in itertools.pairwise(ORDER)]
@@ -182,30 +203,49 @@ def judged(
         options,
         better,
         values,
-        tuple(_step(a, b, e, better, values) for a, b, e in steps),
-        tuple(_step(a, b, e, better, values) for a, b, e in planted),
+        _steps(steps, better, values, effect),
+        _steps(planted, better, values, effect),
     )
 
 
-def _step(
-    more: str, less: str, expected: Expected, better: Better, values: Mapping[str, Sequence[float]]
-) -> Step:
-    sign = -1.0 if better == "higher" else 1.0
-    a, b = (np.asarray(values[name], float) for name in (more, less))
-    lost = sign * (b - a)
-    mean = float(np.mean(lost))
+def _steps(
+    steps: Sequence[tuple[str, str, Expected]],
+    better: Better,
+    values: Mapping[str, Sequence[float]],
+    effect: float,
+) -> tuple[Step, ...]:
+    """Each step between two settings, at a level for as many as there are."""
     # rounding is small beside what the measure ranges over, not beside a perfect 0
     size = max((abs(v) for each in values.values() for v in each if not np.isnan(v)), default=0.0)
-    interval = mean_interval(lost, 0.95, "seeds")
-    low, high = (mean, mean) if interval is None else (interval.low, interval.high)
-    if np.isnan(mean):
-        outcome = "not told apart"
-    elif np.abs(lost).max() <= 1e-5 * size:
+    sign = -1.0 if better == "higher" else 1.0
+    strict = 1 - (1 - LEVEL) / max(len(steps), 1)
+    return tuple(
+        _step(step, sign * (np.asarray(values[step[1]], float) - values[step[0]]), (
+            max(effect * size, np.finfo(float).tiny), ROUNDING * size, strict))
+        for step in steps
+    )  # fmt: skip
+
+
+def _step(
+    step: tuple[str, str, Expected], lost: np.ndarray, limits: tuple[float, float, float]
+) -> Step:
+    """What a measure makes of a setting.
+
+    It passes only if all steps are as they must be, which needs no correction. It fails by any one
+    that is surely not, so that this must hold at the strict level, for all steps together.
+    """
+    effect, rounding, strict = limits
+    undefined = bool(np.isnan(lost).any())  # a setting that breaks a measure is no draw of chance
+    defined = lost[:0] if undefined else lost
+    quoted = decision = decide_mean(defined, effect)
+    outcome = WORDS[quoted.answer]
+    if outcome != step[2]:
+        if outcome in SURE:
+            decision = decide_mean(defined, effect, level=strict)
+        outcome = WORDS[decision.answer]
+    if not undefined and float(np.abs(lost).max(initial=0.0)) <= rounding:
         outcome = "the same"
-    elif len(lost) < 2:  # a single draw of chance proves nothing
-        outcome = "not told apart"
-    elif low > 0:
-        outcome = "worse"
-    else:
-        outcome = "better" if high < 0 else "not told apart"
-    return Step(more, less, expected, outcome, mean, low, high)  # type: ignore[arg-type]
+    ends = (quoted.low, quoted.high)
+    if np.isnan(quoted.low):  # a single draw has no interval
+        ends = (quoted.value, quoted.value)
+    return Step(*step, outcome, quoted.value, *ends, decision)

@@ -2,21 +2,26 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri
 
 from theodolite.evidence.base import Evidence
-from theodolite.metrics.accepted.correlation_table import (
-    CorrelationRow,
-    corrected,
-    correlation_table,
+from theodolite.findings.correlation import EFFECT
+from theodolite.findings.decision import (
+    DecisionRecord,
+    FindingDecision,
+    decide_correlation,
+    decision_record,
 )
+from theodolite.metrics.accepted.correlation_table import CorrelationRow, correlation_table
 from theodolite.metrics.base import SampleMean, ratio
 from theodolite.run_folder.run_file import Record
 from theodolite.run_folder.scores_file import written
 from theodolite.scoring.evaluate import MetricRequest
+from theodolite.stats.multiple import holm
 
 
 class ScorePairRecord(Record):
@@ -30,6 +35,8 @@ class ScorePairRecord(Record):
     p: float | None
     corrected_p: float | None
     n: int
+    decision: DecisionRecord | None = None
+    """That they go together; contradicted where they go against each other."""
 
 
 class ScoreCorrelationsRecord(Record):
@@ -48,13 +55,18 @@ FEWEST = 10
 
 
 def score_correlations(
-    title: str, requests: Sequence[tuple[str, MetricRequest]], models: Sequence[Sequence[Evidence]]
+    title: str,
+    requests: Sequence[tuple[str, MetricRequest]],
+    models: Sequence[Sequence[Evidence]],
+    *,
+    effect: float = EFFECT,
 ) -> ScoreCorrelationsRecord:
     """Spearman's correlation of each pair of scores over all explanations.
 
     Explanations of one picture are alike, and so are those of one method: the variance of Fisher's
     z is that of resampling pictures plus that of resampling methods, and Student's t has the
-    degrees of freedom of the fewer. P-values are corrected for the number of pairs (Holm).
+    degrees of freedom of the fewer. P-values are corrected for the number of pairs (Holm), and so
+    are decisions.
     """
     values = {name: _explanation_scores(request, models) for name, request in requests}
     pictures = np.concatenate(
@@ -65,25 +77,45 @@ def score_correlations(
         _pair((a, b), (values[a], values[b]), (pictures, methods))
         for a, b in itertools.combinations(values, 2)
     ]
-    known = np.array([np.nan if pair.p is None else pair.p for pair in pairs])
-    adjusted = corrected(known, "holm")
+    steps = holm([pair.at(effect).p for pair in pairs])
     return ScoreCorrelationsRecord(
         title=title,
         explanations=len(pictures),
         methods=len(models),
         names=list(values),
         pairs=[
-            pair.model_copy(update={"corrected_p": written(p)})
-            for pair, p in zip(pairs, adjusted, strict=True)
+            _pair_record(pair, effect, float(p), 1 - float(step))
+            for pair, p, step in zip(pairs, steps.p, steps.level, strict=True)
         ],
     )
+
+
+@dataclass(frozen=True)
+class ScorePair:
+    """Two scores over explanations: Fisher's z with its error."""
+
+    first: str
+    second: str
+    r: float
+    error: float
+    """Of z; NaN with too few pictures or methods."""
+    fewest: int
+    """Pictures or methods, whichever are fewer."""
+    n: int
+
+    def at(self, effect: float, level: float = 0.95) -> FindingDecision:
+        """Whether they go together."""
+        z = float(np.arctanh(np.clip(self.r, -1 + 1e-12, 1 - 1e-12)))
+        return decide_correlation(
+            z, self.error, self.fewest - 1, effect, level=level, repeats=self.fewest
+        )
 
 
 def _pair(
     names: tuple[str, str],
     values: tuple[np.ndarray, np.ndarray],
     clusters: tuple[np.ndarray, np.ndarray],
-) -> ScorePairRecord:
+) -> ScorePair:
     first, second = names
     rows = [
         correlation_table(
@@ -92,25 +124,30 @@ def _pair(
         )[0]
         for cluster in clusters
     ]  # fmt: skip
-    r, n = rows[0].coefficient, rows[0].n
     known = ~np.isnan(values[0] + values[1])
     fewest = min(len(np.unique(cluster[known])) for cluster in clusters)
-    error = float(np.sqrt(sum(_error(row) ** 2 for row in rows)))
-    if fewest < FEWEST or not error > 0:
-        return ScorePairRecord(
-            first=first, second=second, r=written(r), low=None, high=None, p=None, corrected_p=None,
-            n=n,
-        )  # fmt: skip
-    z, degrees = float(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))), fewest - 1
-    half = float(stdtrit(degrees, 0.975)) * error
+    error = float(np.sqrt(sum(fisher_error(row) ** 2 for row in rows)))
+    sure = fewest >= FEWEST and error > 0
+    r, n = rows[0].coefficient, rows[0].n
+    return ScorePair(first, second, r, error if sure else float("nan"), fewest, n)
+
+
+def _pair_record(pair: ScorePair, effect: float, p: float, level: float) -> ScorePairRecord:
+    quoted = pair.at(effect)
     return ScorePairRecord(
-        first=first, second=second, r=r, low=float(np.tanh(z - half)),
-        high=float(np.tanh(z + half)), p=2 * float(stdtr(degrees, -abs(z) / error)),
-        corrected_p=None, n=n,
-    )  # fmt: skip
+        first=pair.first,
+        second=pair.second,
+        r=written(pair.r),
+        low=written(quoted.low),
+        high=written(quoted.high),
+        p=written(quoted.p),
+        corrected_p=written(p),
+        n=pair.n,
+        decision=decision_record(pair.at(effect, level)),
+    )
 
 
-def _error(row: CorrelationRow) -> float:
+def fisher_error(row: CorrelationRow) -> float:
     """The standard error of z that an interval was made with."""
     ends = np.arctanh(np.clip([row.low, row.high], -1 + 1e-15, 1 - 1e-15))
     return float((ends[1] - ends[0]) / 2 / ndtri(0.975))

@@ -127,6 +127,11 @@ class ChartSpec(Strict):
     note: str = ""
 
 
+Effect = Annotated[float, Field(gt=0)]
+"""The smallest effect that a claim is about: a smaller one is as good as none."""
+CorrelationEffect = Annotated[float, Field(gt=0, lt=1)]
+
+
 class CriterionSpec(Strict):
     """Does one group of models leak more than another? Pairs agree in ``matched``."""
 
@@ -135,6 +140,8 @@ class CriterionSpec(Strict):
     more: Filter
     less: Filter
     matched: list[str] = []
+    effect: Effect = 0.02
+    """In the scores' own units: a share of information."""
     paper: str = ""
     """What the paper found."""
 
@@ -147,6 +154,8 @@ class CorrelationSpec(Strict):
     metrics: list[str]
     against: str = "intervention_score"
     where: list[Filter] = []
+    effect: CorrelationEffect | None = None
+    """Half of what the paper printed, or 0.1, if left out."""
     paper: dict[str, tuple[float, float]] = {}
     """Correlation and p-value that the paper printed, by metric."""
 
@@ -159,6 +168,8 @@ class SanitySpec(Strict):
     classes: int = 0
     dimensions: int = 0
     """With the number of classes: what surrogates cost is then said as well."""
+    effect: Effect = 0.05
+    """As a share of the largest value of a measure over all settings."""
     paper: dict[str, list[float]] = {}
     """What the paper printed, by measure: perfect, random importances, random concepts."""
 
@@ -169,6 +180,8 @@ class LayersSpec(Strict):
     kind: Literal["layers"]
     title: str
     metric: str = "surrogate_distance"
+    effect: Effect = 0.05
+    """How far from one half the share must be that the slope misses."""
 
 
 class CurveSpec(Strict):
@@ -177,6 +190,8 @@ class CurveSpec(Strict):
     kind: Literal["curve"]
     title: str
     metric: str = "surrogate_distance"
+    effect: Effect = 0.05
+    """As a share of the score's range, or of its largest value where it has no bounds."""
 
 
 class ScoreCorrelationsSpec(Strict):
@@ -188,6 +203,7 @@ class ScoreCorrelationsSpec(Strict):
     """By the name that the table shows."""
     without: Filter = {}
     """Compared models to leave out, such as nulls."""
+    effect: CorrelationEffect = 0.1
 
 
 class VoteCorrelationsSpec(Strict):
@@ -198,6 +214,7 @@ class VoteCorrelationsSpec(Strict):
     aggregate: Literal["mode", "mean", "median"] = "mean"
     where: Filter = {}
     """Of the compared ones, those whose votes are looked at; the first always."""
+    effect: CorrelationEffect = 0.1
 
 
 StudySpec = (

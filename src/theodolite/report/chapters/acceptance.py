@@ -15,6 +15,7 @@ from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
+from theodolite.report.chapters.decisions import correlation_size
 from theodolite.report.figures.bars import columns as column_figure
 from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.words import value_text
@@ -258,6 +259,7 @@ def _table(record: VoteCorrelationsRecord) -> dict[str, Any]:
         "title": record.title,
         "aggregate": record.aggregate,
         "n": len(record.rows),
+        "asked": next((correlation_size(r.decision.effect) for r in record.rows if r.decision), ""),
         "rows": [
             {
                 "votes": votes,
@@ -271,7 +273,7 @@ def _table(record: VoteCorrelationsRecord) -> dict[str, Any]:
 
 def _coefficient(row: VoteCorrelationRow | None) -> dict[str, Any]:
     if row is None or row.r is None:
-        return {"value": "–", "between": "", "p": "", "sure": False}
+        return {"value": "–", "between": "", "p": "", "sure": False, "power": ""}
     known = row.low is not None and row.high is not None
     p = row.corrected_p
     return {
@@ -279,4 +281,18 @@ def _coefficient(row: VoteCorrelationRow | None) -> dict[str, Any]:
         "between": f"{row.low:.2f} to {row.high:.2f}".replace("-", "−") if known else "",
         "p": "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}",
         "sure": p is not None and p < SURE,
+        "power": _power(row),
     }
+
+
+def _power(row: VoteCorrelationRow) -> str:
+    """What is to be said beside a correlation that is not sure."""
+    decision = row.decision
+    if decision is None or decision.answer in ("confirmed", "contradicted"):
+        return ""
+    if decision.detectable is None:
+        return decision.answer
+    seen = correlation_size(decision.detectable)
+    if decision.answer == "not there":
+        return f"within ±{correlation_size(decision.effect)}"
+    return f"{decision.answer}: {seen} or more would be seen"

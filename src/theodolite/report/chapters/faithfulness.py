@@ -12,6 +12,7 @@ from theodolite.findings.leakage import StudiesFile
 from theodolite.io.paths import confined
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.compared import mean_over_seeds
+from theodolite.report.chapters.decisions import points, power_text
 from theodolite.report.chapters.faithfulness_measures import sanity_table
 from theodolite.report.chapters.faithfulness_samples import (
     class_panels,
@@ -131,7 +132,7 @@ def curve_part(record: CurveRecord) -> dict[str, Any] | None:
         "name": name,
         "better": better,
         "figures": figures,
-        "says": [knee_text(line, better) for line in record.lines],
+        "says": [knee_text(line, better, record.metric) for line in record.lines],
         "has_knee": any(line.knee is not None for line in record.lines),
     }
 
@@ -147,15 +148,27 @@ def _line(line: CurveLine, style: int, across: Sequence[int], metric: str) -> Pl
     return PlotLine(line.method, style, tuple(points))
 
 
-def knee_text(line: CurveLine, better: str) -> str:
+def knee_text(line: CurveLine, better: str, metric_name: str = "") -> str:
     """What more concepts gain by a method, in a sentence."""
     name = method_text(line.method)
     if line.knee is not None:
-        return f"Beyond {line.knee:g} concepts {name} gains little."
+        return f"Beyond {line.knee:g} concepts {name} gains little.{_doubt(line, metric_name)}"
     known = [s.value for s in line.scores if s.value is not None]
     if len(known) < max(len(line.scores), 3):
         return f"{name}: too few numbers of concepts to find a knee."
     gain = known[-1] - known[0] if better == "higher" else known[0] - known[-1]
     if gain <= 0:
-        return f"{name} gains nothing by more concepts."
-    return f"{name} has no knee: it goes on gaining up to {line.concepts[-1]} concepts."
+        text = f"{name} gains nothing by more concepts."
+        return text + _doubt(line, metric_name)
+    text = f"{name} has no knee: it goes on gaining up to {line.concepts[-1]} concepts."
+    return text + _doubt(line, metric_name)
+
+
+def _doubt(line: CurveLine, metric_name: str) -> str:
+    """Whether the gain from the fewest to the most concepts is sure, where it was looked at."""
+    if line.decision is None:
+        return ""
+    power = power_text(line.decision, points(metric_name))
+    return (
+        f" A gain from {line.concepts[0]} to {line.concepts[-1]}: {line.decision.answer} ({power})."
+    )

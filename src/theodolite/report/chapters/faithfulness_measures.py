@@ -4,10 +4,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from theodolite.findings.faithfulness import SanityRecord, SanityRow
+from theodolite.findings.faithfulness import SanityRecord, SanityRow, StepRecord
 from theodolite.findings.sanity import ORDER
 from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.decisions import points
 from theodolite.report.words import SURROGATES, metric_interval, metric_text
+
+UNSURE = ("not told apart", "too few repeats")
 
 
 def sanity_table(record: SanityRecord) -> dict[str, Any] | None:
@@ -35,6 +38,7 @@ def sanity_table(record: SanityRecord) -> dict[str, Any] | None:
         "has_operations": any(group["operations"] for group in groups),
         "has_paper": any(c["paper"] for g in groups for row in g["rows"] for c in row["cells"]),
         "n": max(row.values[ORDER[0]].n for row in rows),
+        "asked": "" if record.effect is None else f"{100 * record.effect:g} %",
     }
 
 
@@ -89,8 +93,24 @@ def _failures(row: SanityRow) -> Iterator[str]:
                 yield "minds a change of notation"
         elif step.found == "better":
             yield f"finds {step.setting} better"
-        elif step.found == "not told apart" and row.outcome == "undecided" and step in row.order:
-            yield f"these seeds do not tell {step.setting} from {step.against}"
+        elif step.found in UNSURE and (
+            step.decision is not None or (row.outcome == "undecided" and step in row.order)
+        ):
+            yield _unsure(step, row.metric)
         elif step.found != "worse":
             of_importances = blind and step.setting.endswith("importances")
             yield "blind to importances" if of_importances else f"does not notice {step.setting}"
+
+
+def _unsure(step: StepRecord, metric: str) -> str:
+    """That seeds do not tell two settings apart, and what they would have told."""
+    decision = step.decision
+    text = f"seeds do not tell {step.setting} from {step.against}"
+    if decision is None:
+        return f"these {text}"
+    if decision.detectable is None or decision.repeats < 2:
+        return f"one seed does not tell {step.setting} from {step.against}"
+    size = points(metric)
+    seen = f"{size(decision.detectable)} would be seen, {size(decision.effect)} asked for"
+    few = "too few: " if step.found == "too few repeats" else ""
+    return f"{decision.repeats} {text} ({few}{seen})"

@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.findings.faithfulness import LayersRecord, ValueRecord
+from theodolite.findings.faithfulness import LayerRow, LayersRecord, ValueRecord
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
+from theodolite.report.chapters.decisions import power_text
 from theodolite.report.words import method_text, metric_interval, metric_text, value_text
 from theodolite.results import Score
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
@@ -145,6 +146,8 @@ def layers_table(record: LayersRecord) -> dict[str, Any] | None:
                 _of_layer(row.missed, "linearisation_error"),
             ],
             "usable": row.usable,
+            "judged": _slope_text(row),
+            "power": power_text(row.decision, lambda share: f"{100 * share:.2g} %"),
         }
         for row in record.rows
     ]
@@ -157,6 +160,18 @@ def layers_table(record: LayersRecord) -> dict[str, Any] | None:
             for method, value in record.last.items()
         ],
     }
+
+
+def _slope_text(row: LayerRow) -> tuple[str, str]:
+    """Whether the slope may be used: how it is marked, and in words."""
+    if row.usable:
+        return "yes", "✓ the slope may be used"
+    answer = "contradicted" if row.decision is None else row.decision.answer
+    if answer == "contradicted":
+        return "no", "✗ do not use: the slope misses half of what it measures, or more"
+    if answer == "not there":
+        return "no", "✗ do not use: the slope misses about half of what it measures"
+    return "cannot-tell", f"? do not rely on it: {answer}, it may miss half of what it measures"
 
 
 def _of_layer(value: ValueRecord, metric: str) -> tuple[str, str]:

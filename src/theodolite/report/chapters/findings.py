@@ -14,14 +14,14 @@ from theodolite.findings.leakage import (
     StudiesFile,
 )
 from theodolite.metrics.catalogue import catalogue
+from theodolite.report.chapters.decisions import CSS, correlation_size, points, power_text
 from theodolite.report.figures.strips import beside_zero
 from theodolite.run_folder.run_file import read_record
 
-CSS = {
-    "confirmed": "yes",
-    "not confirmed": "partly",
-    "contradicted": "no",
-    "cannot tell": "cannot-tell",
+OPEN = {
+    "not there": "surely no difference",
+    "too few repeats": "too few repeats",
+    "cannot tell": "not to be told",
 }
 NAMED = {"published": "By the published scores", "mended": "By the mended scores"}
 
@@ -38,6 +38,7 @@ def findings(folder: Path) -> dict[str, Any] | None:
     return {
         "criteria": [_claim([c for c in criteria if c.title == title]) for title in titles],
         "correlations": [_correlation(correlation) for correlation in correlations],
+        "powered": any(criterion.decision is not None for criterion in criteria),
     }
 
 
@@ -52,16 +53,19 @@ def _claim(records: Sequence[CriterionRecord]) -> dict[str, Any]:
 
 def _answer(record: CriterionRecord) -> dict[str, Any]:
     reach = _reach(record.pooled)
+    band = 0.0 if record.decision is None else record.decision.effect
     return {
         "by": NAMED[record.scores],
         "word": record.answer,
         "css": CSS[record.answer],
         "counts": counts_text(record.pairs),
+        "power": _power_of_pairs(record),
         "pooled": [
             {
                 "name": _title(d.metric),
                 "said": _difference(d),
-                "svg": beside_zero(d.value, d.low, d.high, reach),
+                "svg": beside_zero(d.value, d.low, d.high, reach, band=band),
+                "words": _pooled_words(d),
             }
             for d in record.pooled
         ],
@@ -78,16 +82,54 @@ def counts_text(pairs: Sequence[PairRecord]) -> str:
     outcomes = [pair.outcome for pair in pairs]
     of = f"{len(outcomes)} pair" + ("" if len(outcomes) == 1 else "s")
     text = f"more in {outcomes.count('more')} of {of}, less in {outcomes.count('less')}"
-    text += f", compatible in {outcomes.count('compatible')}"
-    for rare in ("contradictory", "undefined"):
+    for rare in ("compatible", "contradictory", "undefined"):
         if rare in outcomes:
             text += f", {rare} in {outcomes.count(rare)}"
+    for open_outcome, words in OPEN.items():
+        if open_outcome in outcomes:
+            text += f"; {words} in {outcomes.count(open_outcome)}"
     return text
+
+
+def _pooled_words(pooled: DifferenceRecord) -> list[str]:
+    """The answer by the mean models alone, and from which difference on they would show one."""
+    decision = pooled.decision
+    if decision is None:
+        return []
+    if not decision.detectable:
+        return [decision.answer]
+    return [decision.answer, f"seen from {points(pooled.metric)(decision.detectable)} on"]
+
+
+def _power_of_pairs(record: CriterionRecord) -> str:
+    """What most pairs would show in each score."""
+    decision = record.decision
+    if decision is None or not record.pooled:
+        return ""
+    size = points(record.pooled[0].metric)
+    parts = [f"{decision.repeats} seed{'' if decision.repeats == 1 else 's'} each",
+             f"asked for: {size(decision.effect)}"]  # fmt: skip
+    seen = [_seen_in_most(record.pairs, d.metric) for d in record.pooled]
+    if all(v is not None for v in seen):
+        ends = " and ".join(size(v) for v in seen if v is not None)
+        parts.append(f"most pairs would show {ends} in the two scores")
+    if decision.needed is not None and decision.needed > decision.repeats:
+        parts.append(f"about {decision.needed:,} seeds would do")
+    return "; ".join(parts)
+
+
+def _seen_in_most(pairs: Sequence[PairRecord], metric: str) -> float | None:
+    """From which difference in a score on more than half of the pairs would be sure."""
+    decisions = [d.decision for pair in pairs for d in pair.differences if d.metric == metric]
+    known = [math.inf if d.detectable is None else d.detectable for d in decisions if d is not None]
+    middle = sorted(known)[len(known) // 2] if known else math.inf
+    return middle if math.isfinite(middle) else None
 
 
 def _reach(pooled: Sequence[DifferenceRecord]) -> float:
     """How far the farthest interval goes, so that all are drawn alike."""
     ends = [abs(v) for d in pooled for v in (d.value, d.low, d.high) if v is not None]
+    ends += [2 * d.decision.effect for d in pooled if d.decision is not None]
     return min(max([*ends, 0.01]), 1.0)
 
 
@@ -127,6 +169,7 @@ def _correlation(record: CorrelationRecord) -> dict[str, Any]:
         "title": record.title,
         "against": _title(record.against),
         "has_paper": any(row.paper for row in record.rows),
+        "has_answers": any(row.decision is not None for row in record.rows),
         "rows": [_row(row) for row in record.rows],
     }
 
@@ -136,8 +179,14 @@ def _row(row: CorrelationRowRecord) -> dict[str, Any]:
         "name": _title(row.metric),
         "r": _r_text(row.r),
         "between": "" if row.low is None else f"{_r_text(row.low)} to {_r_text(row.high)}",
-        "svg": beside_zero(row.r, row.low, row.high, 1.0),
+        "svg": beside_zero(
+            row.r, row.low, row.high, 1.0, band=0.0 if row.decision is None else row.decision.effect
+        ),
         "p": p_text(row.p),
+        "corrected": "" if row.corrected_p is None else p_text(row.corrected_p),
+        "word": "" if row.decision is None else row.decision.answer,
+        "css": "" if row.decision is None else CSS[row.decision.answer],
+        "power": power_text(row.decision, correlation_size, "models"),
         "n": row.n,
         "paper": "" if row.paper is None else f"{_r_text(row.paper[0])}, p {p_text(row.paper[1])}",
     }

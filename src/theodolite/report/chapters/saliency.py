@@ -18,6 +18,7 @@ from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
+from theodolite.report.chapters.decisions import correlation_size, power_text
 from theodolite.report.overlays import data_address, outline_mask, relevance_overlay
 from theodolite.report.words import option_text, value_text
 from theodolite.results import Score
@@ -222,14 +223,17 @@ def _matrix(record: ScoreCorrelationsRecord) -> dict[str, Any]:
         "explanations": record.explanations,
         "methods": record.methods,
         "says": _agreement_sentence(record.pairs),
+        "seen": _seen_text(record.pairs),
     }
 
 
 def _pair(pair: ScorePairRecord | None) -> dict[str, Any]:
     if pair is None or pair.r is None:
-        return {"value": "–", "between": "", "sure": False}
+        return {"value": "–", "between": "", "sure": False, "power": ""}
     known = pair.low is not None and pair.high is not None
+    power = power_text(pair.decision, correlation_size, "pictures or methods")
     return {
+        "power": "" if pair.decision is None else f"{pair.decision.answer}: {power}",
         "value": _minus(f"{pair.r:.2f}"),
         "between": _minus(f"{pair.low:.2f} to {pair.high:.2f}") if known else "",
         "sure": pair.corrected_p is not None and pair.corrected_p < SURE,
@@ -241,11 +245,30 @@ def _agreement_sentence(pairs: Sequence[ScorePairRecord]) -> str:
     sure = [p for p in pairs if _pair(p)["sure"]]
     along = [p for p in sure if (p.r or 0) > 0]
     against = len(sure) - len(along)
-    left = len(pairs) - len(sure)
-    return (
+    text = (
         f"Of {len(pairs)} pairs of scores {len(along)} surely go together, {against} surely go "
-        f"against each other, and of {left} neither is sure."
+        f"against each other"
     )
+    decisions = [p.decision for p in pairs if p.decision is not None]
+    answers = [decision.answer for decision in decisions]
+    if not answers:
+        return f"{text}, and of {len(pairs) - len(sure)} neither is sure."
+    absent, few = answers.count("not there"), answers.count("too few repeats")
+    effect = correlation_size(decisions[0].effect)
+    text += f", {absent} surely do neither (within ±{effect})"
+    text += f", and for {few} there are too few pictures or methods to see {effect}"
+    left = len(pairs) - len(sure) - absent - few
+    return f"{text}; {left} cannot be told." if left else f"{text}."
+
+
+def _seen_text(pairs: Sequence[ScorePairRecord]) -> str:
+    """From which correlation on the pairs would have been sure; of the best and the worst."""
+    known = [p.decision.detectable for p in pairs if p.decision and p.decision.detectable]
+    if not known:
+        return ""
+    fewest = min(p.decision.repeats for p in pairs if p.decision)
+    ends = " to ".join(dict.fromkeys(correlation_size(end) for end in (min(known), max(known))))
+    return f"With {fewest} pictures or methods, whichever are fewer, {ends} or more would be seen."
 
 
 def _minus(text: str) -> str:

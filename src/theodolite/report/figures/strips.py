@@ -116,14 +116,21 @@ def _tip(x: float, middle: float, way: int, title: str) -> str:
     return outline("farther", f"M{px(x + 5 * way)} {px(middle)}l{-6 * way} -4v8z", title)
 
 
-def beside_zero(value: float | None, low: float | None, high: float | None, reach: float) -> Markup:
-    """A difference or a correlation with its interval, on a line from minus to plus ``reach``."""
+def beside_zero(
+    value: float | None, low: float | None, high: float | None, reach: float, *, band: float = 0.0
+) -> Markup:
+    """A difference or a correlation with its interval, on a line from minus to plus ``reach``.
+
+    Up to ``band`` on both sides it is too small to count.
+    """
     width, middle = 150, 11.0
 
     def x(number: float) -> float:
         return 75 + 69 * min(max(number / reach, -1.0), 1.0)
 
     parts = [line("axis", (6, middle), (144, middle)), line("middle", (75, 2), (75, 20))]
+    if band:
+        parts.insert(0, box("small", (x(-band), 2), (x(band) - x(-band), 18)))
     if low is not None and high is not None:
         parts.append(interval_bar(x(low), x(high), middle))
     if value is not None:
