@@ -1,11 +1,14 @@
 """Values dealt out anew by whole clusters: the null of two things that have nothing to do."""
 
 import itertools
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
+
+LIKE = 1.5
+"""Clusters of like size differ by no more than this factor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,30 @@ class ClusterRows:
     def order(self, random: np.random.Generator) -> Int[np.ndarray, " clusters"]:
         """Clusters in a random order among those of their stratum: which is dealt to which."""
         return np.lexsort((random.random(len(self.sizes)), self.strata))
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """From which cluster to which each stratum goes."""
+        ends = np.append(np.flatnonzero(np.diff(self.strata)) + 1, len(self.strata)).tolist()
+        return list(itertools.pairwise([0, *ends])) if len(self.strata) else []
+
+    @property
+    def n_orders(self) -> int:
+        """In how many orders clusters can be dealt out; at least so many, where there are more than
+        twelve clusters in a stratum."""
+        return math.prod(math.factorial(min(end - start, 12)) for start, end in self.blocks)
+
+    def all_orders(self) -> Int[np.ndarray, "orders clusters"]:
+        """Every order, the order as it is first: for a few clusters only."""
+        own = (itertools.permutations(range(start, end)) for start, end in self.blocks)
+        return np.array([[*itertools.chain(*parts)] for parts in itertools.product(*own)], np.int64)
+
+    def orders(self, random: np.random.Generator, draws: int) -> Int[np.ndarray, "draws clusters"]:
+        """Random orders, many at once."""
+        orders = np.tile(np.arange(len(self.sizes)), (draws, 1))
+        for start, end in self.blocks:
+            orders[:, start:end] = random.permuted(orders[:, start:end], axis=1)
+        return orders
 
     def dealt(
         self,
@@ -83,6 +110,20 @@ def deal_rows(
     return ClusterRows.of(clusters, strata).deal(random)
 
 
-def all_orders(clusters: int) -> Iterator[Int[np.ndarray, " clusters"]]:
-    """Every order of a few clusters, the order as it is first."""
-    return (np.array(order, np.int64) for order in itertools.permutations(range(clusters)))
+def like_sizes(clusters: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Strata of clusters of like size: the largest of each is at most half as large again.
+
+    Rows of large clusters may be more alike than those of small ones, or less. Dealt out among all,
+    a pattern of a small cluster would then stand where a large one weighs.
+
+    >>> like_sizes(np.repeat([7, 8, 9], [2, 6, 4])).tolist()
+    [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    """
+    keys, sizes = np.unique(clusters, return_inverse=True, return_counts=True)[1:]
+    strata = np.zeros(len(sizes), np.int64)
+    largest, stratum = 0, -1
+    for cluster in np.argsort(-sizes, kind="stable"):
+        if stratum < 0 or sizes[cluster] * LIKE < largest:
+            largest, stratum = sizes[cluster], stratum + 1
+        strata[cluster] = stratum
+    return strata[keys]
