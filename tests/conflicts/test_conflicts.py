@@ -249,57 +249,11 @@ def test_lower_is_better_where_the_score_says_so() -> None:
     assert by["leaks", "exists"].interval.over == "concepts"
 
 
-def test_a_single_bad_item_tells_nothing() -> None:
-    """Drawn anew, one bad item is either there or not: that is no sign of anything."""
+def test_a_single_bad_item_has_no_interval_of_kappa() -> None:
     good = np.array([True] * 4 + [False] * 8)
     other = np.array([True] * 11 + [False])
     found = counted(good, other, None, FAST)
     assert (found.n_conflicts, found.kappa_interval) == (0, None)
-    assert found.excess is not None
-    assert found.excess.low <= 0 <= found.excess.high
-    apart = counted(good, other, np.arange(12), FAST)
-    assert apart.excess is not None
-    assert apart.excess.low <= 0 <= apart.excess.high
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=30))
-def test_what_stands_out_is_what_shuffling_does_not_give(rows: list[tuple[bool, bool]]) -> None:
-    first, second = np.array(rows).T
-    found = counted(first, second, None, FAST)
-    rng = np.random.default_rng(1)
-    shuffled = [int((first & ~rng.permutation(second)).sum()) for _ in range(2000)]
-    below, above = (np.mean([side(s) for s in shuffled]) for side in (
-        lambda s: s <= found.n_conflicts, lambda s: s >= found.n_conflicts,
-    ))  # fmt: skip
-    assert found.excess is not None
-    if found.excess.low > 0:
-        assert above < 0.035
-    elif found.excess.high < 0:
-        assert below < 0.035
-    else:
-        assert min(above, below) > 0.015
-
-
-def test_clusters_that_cannot_be_drawn_anew_say_nothing() -> None:
-    good = np.repeat([True, False], 200)
-    few = counted(good, ~good, np.repeat(np.arange(4), 100), FAST)
-    assert few.excess is None  # shuffles of single items would call four groups certain
-    assert counted(good, ~good, np.repeat(np.arange(5), 80), FAST).excess is not None
-    alike = np.tile([True, False], 200)  # the same in each cluster: no spread
-    assert counted(alike, ~alike, np.repeat(np.arange(200), 2), FAST).excess is None
-    assert counted(alike, ~alike, None, FAST).excess is not None
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=7))
-def test_the_p_value_is_that_of_all_orders(rows: list[tuple[bool, bool]]) -> None:
-    first, second = np.array(rows).T
-    here = int((first & ~second).sum())
-    every = [int((first & ~np.array(order)).sum()) for order in itertools.permutations(second)]
-    tails = [np.mean([k <= here for k in every]), np.mean([k >= here for k in every])]
-    assert counted(first, second, None, FAST).p == pytest.approx(min(1.0, 2 * min(tails)))
-    assert counted(second, first, None, FAST).p == pytest.approx(min(1.0, 2 * min(tails)))
 
 
 def test_all_pairs_of_questions_are_looked_at_together() -> None:
@@ -315,11 +269,76 @@ def test_all_pairs_of_questions_are_looked_at_together() -> None:
     assert by["exists", "located"].p == pytest.approx(3 * alone.p)
     assert by["exists", "located"].p == by["located", "exists"].p
     assert by["exists", "accepted"].p == 1.0
-    record = alone.model_copy(update={"p": 0.01, "null": LESS})
-    assert (record.stands_out, record.cause) == ("less", record.means)
-    unsure = record.model_copy(update={"p": 0.051})
+    assert by["exists", "located"].null.p == alone.null.p == alone.p
+
+
+def test_explanations_and_concepts_are_looked_at_together() -> None:
+    """A report with both has two tests: the smaller p-value is doubled."""
+    names, values = tuple("abcdefghij"), np.tile([0.9, 0.1], 5)
+    over = [Detail("concepts", names, v, None, None) for v in (values, 1 - values)]
+    asked = [
+        said(scored(q, detail=own)) for q, own in zip(("exists", "located"), over, strict=True)
+    ]
+    twice = np.tile(values, 2)
+    table = columns_of({"exists": named(twice.tolist()), "located": named((1 - twice).tolist())})
+    alone = conflicts_between(asked, [], {}, {}, FAST).conflicts
+    both = conflicts_between(asked, [], table, {}, FAST).conflicts
+    assert [one.of for one in alone] == ["concepts"] * 2
+    assert [one.of for one in both] == ["explanations"] * 2 + ["concepts"] * 2
+    assert [one.p for one in alone] == pytest.approx([2 / 252] * 2)
+    assert [one.p for one in both] == pytest.approx(
+        [2 * 2 / 184756, 2 * 2 / 184756, 2 / 252, 2 / 252]
+    )
+
+
+def test_what_stands_out_is_what_shuffles_say_of_all_pairs() -> None:
+    first = [0.9, 0.1] * 20
+    record = found_in({"exists": named(first), "located": named(first)}).conflicts[0]
+    sure = record.model_copy(update={"p": 0.05})
+    assert (sure.stands_out, sure.cause, sure.too_few) == ("less", sure.means, "")
+    unsure = record.model_copy(update={"p": 0.0501})
     assert (unsure.stands_out, unsure.cause) == ("as", "")
-    assert record.model_copy(update={"p": None}).stands_out == "less"  # an older file
+    few = record.model_copy(update={"p": None})
+    assert (few.stands_out, few.cause) == ("few", "")
+
+
+def test_files_of_0_1_0_say_what_they_said() -> None:
+    first = [0.9, 0.1] * 20
+    record = found_in({"exists": named(first), "located": named(first)}).conflicts[0]
+    old = record.model_copy(update={"n_clusters": None, "null": LESS, "p": 0.01})
+    assert (old.stands_out, old.too_few) == ("less", "")
+    assert old.model_copy(update={"p": 0.051}).stands_out == "as"
+    assert old.model_copy(update={"p": None}).stands_out == "less"
+
+
+def test_too_few_to_tell() -> None:
+    first = [0.9, 0.1] * 4
+    values = {"exists": named(first), "located": named([1 - v for v in first])}
+    names = list(values["exists"])
+    five = found_in(values, {name: min(i, 4) for i, name in enumerate(names)}).conflicts[0]
+    assert (five.n_clusters, five.p, five.stands_out) == (5, None, "few")
+    assert five.too_few == "too few clusters to tell"
+    assert five.statement.endswith("with each other (too few clusters to tell).")
+    one_large = [0, 0, 0, 0, 1, 1, 2, 3]  # two, and two, and one alone: 2 orders
+    unlike = found_in(values, dict(zip(names, one_large, strict=True))).conflicts[0]
+    assert (unlike.n_clusters, unlike.stands_out) == (4, "few")
+    singles = found_in(values).conflicts[0]
+    assert (singles.n_clusters, singles.too_few) == (8, "")
+    assert singles.p == pytest.approx(2 / 70)
+    assert singles.stands_out == "more"
+    five = found_in({q: dict(list(own.items())[:5]) for q, own in values.items()}).conflicts[0]
+    assert five.too_few == "too few explanations to tell"
+
+
+def test_a_pair_that_cannot_tell_is_not_counted_as_a_look() -> None:
+    """Located is known for five only: no claim is possible there, and the other needs no more."""
+    first = [0.9, 0.1] * 20
+    two = {"exists": named(first), "accepted": named([1 - v for v in first])}
+    alone = found_in(two).conflicts[0]
+    located = dict(list(named(first).items())[:5])
+    by = {(o.good, o.bad): o for o in found_in({**two, "located": located}).conflicts}
+    assert by["exists", "accepted"].p == alone.p
+    assert by["exists", "located"].p is None
 
 
 def test_matching_by_number_is_told() -> None:

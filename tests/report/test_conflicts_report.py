@@ -67,7 +67,23 @@ def test_matching_by_number_is_told_and_chance_has_no_cause(folder: Path, tmp_pa
     told, cause = "Matched by row number, no ids", "People accept explanations that name what is"
     assert (told in one, cause in one) == (False, True)
     assert (told in other, cause in other) == (True, False)
-    assert "≈ as unrelated" in other
+    assert "≈ not told apart from unrelated" in other
+
+
+def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "run"))
+    found = json.loads((copy / "conflicts.json").read_text())
+    for one in found["conflicts"]:
+        one |= {"p": None, "n_clusters": 5}
+    (copy / "conflicts.json").write_text(json.dumps(found))
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
+    page = environment.get_template("conflicts.html.j2").render(
+        conflicts=conflicts_chapter(copy, [])
+    )
+    assert page.count('<span class="beside">too few clusters to tell</span>') == 2
+    assert "(too few clusters to tell)." in page
+    assert "more than unrelated" not in page
+    assert "People accept explanations that name what is" not in page
 
 
 def test_examples_have_their_values_and_pictures(folder: Path, page: str) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import gammaln
 
+from theodolite.conflicts.excess import excess_interval
 from theodolite.metrics.base import ratio
 from theodolite.results import Interval, Source
 from theodolite.scoring.request import Resampling
@@ -14,12 +14,10 @@ from theodolite.stats.resampling import (
     boundary_interval,
     percentile_interval,
     poisson_weights,
-    shuffle_interval,
 )
 
 DRAWN_AT_ONCE = 4096
 """Clusters whose weights are held at a time."""
-SHUFFLES = 10_000
 FEWEST = 5
 
 
@@ -34,11 +32,8 @@ class ConflictCount:
     expected: float
     """The share if the two questions had nothing to do with each other: product of margins."""
     excess: Interval | None
-    """Interval of share minus what shuffled judgements give; of clusters, not narrower than if
-    whole clusters are drawn anew, and None if there are fewer than five or drawing them anew
-    changes nothing: shuffles of single items know nothing of clusters."""
-    p: float
-    """How often shuffled judgements lie as far out, on either side; NaN without items."""
+    """Of share minus ``expected``; None with fewer than four clusters or where none differs from
+    another."""
     kappa: float
     """Cohen's kappa: 1 if they always agree, 0 as unrelated questions; NaN if both never vary."""
     kappa_interval: Interval | None
@@ -53,7 +48,7 @@ def counted(
     resampling: Resampling,
     over: Source = "samples",
 ) -> ConflictCount:
-    """Conflicts between two judgements of the same items, with bootstrap intervals.
+    """Conflicts between two judgements of the same items, with intervals.
 
     >>> good = np.array([True, True, False, False])
     >>> count = counted(good, ~good, None, Resampling())
@@ -64,17 +59,13 @@ def counted(
     table = cells.sum(axis=0)
     share, expected, kappa = (float(v[0]) for v in _numbers(table[None]))
     tables = _resampled(cells, clusters, resampling)
-    shares, expectations, kappas = _numbers(tables)
+    shares, _, kappas = _numbers(tables)
     over = over if clusters is None else "clusters"
     level, n = resampling.level, int(table.sum())
     units = n if clusters is None else len(np.unique(clusters))
     within = percentile_interval(shares, share, level, over)
     if within is None:
         within = boundary_interval(share, (0.0, 1.0), units, level, over)
-    excess = _shuffled(table, share, resampling)
-    if clusters is not None:
-        beyond = percentile_interval(shares - expectations, share - expected, level, over)
-        excess = _wider(excess, beyond) if units >= FEWEST else None
     around = percentile_interval(kappas, kappa, level, over)
     few = min(table[:2].sum(), table[2:].sum(), table[::2].sum(), table[1::2].sum()) < FEWEST
     return ConflictCount(
@@ -83,8 +74,7 @@ def counted(
         share=share,
         interval=_cut(within, 0.0),
         expected=expected,
-        excess=_cut(excess, -1.0),
-        p=_shuffle_p(table),
+        excess=excess_interval(first, ~second, clusters, level, over),
         kappa=kappa,
         kappa_interval=None if np.isnan(kappa) or few else _cut(around, -1.0),
     )
@@ -130,47 +120,6 @@ def _resampled(
         some = slice(start, start + DRAWN_AT_ONCE)
         tables += poisson_weights(keys[some], resampling.resamples, resampling.seed) @ sums[some]
     return tables
-
-
-def _shuffled(
-    table: Float[np.ndarray, " 4"], share: float, resampling: Resampling
-) -> Interval | None:
-    """How far the share is from those of one judgement shuffled among the items.
-
-    Shuffled, the number of conflicts is hypergeometric: it is drawn without shuffling anything.
-    """
-    n = int(table.sum())
-    if not n:
-        return None
-    good, bad = int(table[0] + table[1]), int(table[1] + table[3])
-    rng = np.random.default_rng(resampling.seed)
-    shares = rng.hypergeometric(bad, n - bad, good, SHUFFLES) / n
-    return shuffle_interval(shares, share, resampling.level)
-
-
-def _shuffle_p(table: Float[np.ndarray, " 4"]) -> float:
-    """Twice the smaller tail of the hypergeometric numbers that shuffles give, without drawing."""
-    n = int(table.sum())
-    if not n:
-        return float("nan")
-    good, bad = int(table[0] + table[1]), int(table[1] + table[3])
-    possible = np.arange(max(0, good + bad - n), min(good, bad) + 1)
-    ways = -sum(
-        gammaln(k + 1.0)
-        for k in (possible, good - possible, bad - possible, n - good - bad + possible)
-    )
-    shares = np.exp(ways - ways.max())
-    shares /= shares.sum()
-    seen = possible - table[1]
-    return min(1.0, 2 * float(min(shares[seen <= 0].sum(), shares[seen >= 0].sum())))
-
-
-def _wider(first: Interval | None, second: Interval | None) -> Interval | None:
-    """From the lowest to the highest end: it leaves out zero only where both do."""
-    if first is None or second is None:
-        return None
-    low, high = min(first.low, second.low), max(first.high, second.high)
-    return replace(second, low=low, high=high, method=f"{second.method}, and shuffles")
 
 
 def _cut(interval: Interval | None, low: float) -> Interval | None:

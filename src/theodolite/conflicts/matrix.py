@@ -2,12 +2,15 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Int
 
-from theodolite.conflicts.counts import ConflictCount, counted, most_extreme
+from theodolite.conflicts.counts import counted, most_extreme
+from theodolite.conflicts.excess import ShuffleTest, shuffle_test
 from theodolite.conflicts.judged import JudgedItems, concepts, explanations, line_of, matched
 from theodolite.conflicts.record import (
     ConflictExampleRecord,
@@ -19,7 +22,6 @@ from theodolite.conflicts.record import (
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.io.tables import Words, read_coded
-from theodolite.metrics.accepted.correlation_table import corrected
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Interval, Score, Source, Verdict
 from theodolite.run_folder.headlines import resampling_of, verdicts_of
@@ -28,6 +30,7 @@ from theodolite.run_folder.scores_file import IntervalRecord, NullRecord, read_s
 from theodolite.run_folder.spec import RunSpec
 from theodolite.run_folder.written import per_sample
 from theodolite.scoring.request import Resampling
+from theodolite.stats.multiple import holm
 from theodolite.verdicts.answers import AuditAnswers
 
 FILE = "conflicts.json"
@@ -94,30 +97,44 @@ def conflicts_between(
         for first, second in itertools.permutations(judged, 2)
         if first.of == second.of and first.question != second.question
     ]
+    records = _records(pairs, clusters, resampling)
     paired = {id(items) for pair in pairs for items in pair}
     return ConflictsFile(
         verdicts=_between_verdicts(asked_verdicts),
         judged=[_record(items) for items in judged if id(items) in paired],
-        conflicts=_corrected(
-            [_pair(first, second, clusters, resampling) for first, second in pairs]
-        ),
+        conflicts=_corrected(records),
     )
 
 
-def _corrected(records: Sequence[ConflictRecord]) -> list[ConflictRecord]:
-    """With p-values for all pairs of a level at once.
+def _records(
+    pairs: Sequence[tuple[JudgedItems, JudgedItems]],
+    clusters: Mapping[str, int],
+    resampling: Resampling,
+) -> list[ConflictRecord]:
+    """Of each pair; its two directions have the same excess and are one test."""
+    tests: dict[frozenset[int], ShuffleTest] = {}
+    records = []
+    for first, second in pairs:
+        both = BothJudged.of(first, second, clusters)
+        key = frozenset((id(first), id(second)))
+        if key not in tests:
+            tests[key] = shuffle_test(both.good, ~both.second_good, both.clusters, resampling.seed)
+        records.append(_pair_record(both, tests[key], resampling))
+    return records
 
-    The two directions of a pair are one test: with the margins as they are, either count says the
-    other, and both have the same p-value.
-    """
-    tests = {(record.of, frozenset((record.good, record.bad))): record.p for record in records}
-    for level in {record.of for record in records}:
-        own = {key: p for key, p in tests.items() if key[0] == level}
-        raw = np.array([np.nan if p is None else p for p in own.values()])
-        tests |= dict(zip(own, map(written, corrected(raw, "holm").tolist()), strict=True))
+
+def _corrected(records: Sequence[ConflictRecord]) -> list[ConflictRecord]:
+    """With p-values for all pairs of the report at once, of those that can tell anything."""
+    keys = [(record.of, frozenset((record.good, record.bad))) for record in records]
+    tests = {
+        key: record.null.p
+        for key, record in zip(keys, records, strict=True)
+        if record.p is not None and record.null.p is not None
+    }
+    steps = dict(zip(tests, holm(list(tests.values())).p.tolist(), strict=True))
     return [
-        record.model_copy(update={"p": tests[record.of, frozenset((record.good, record.bad))]})
-        for record in records
+        record.model_copy(update={"p": steps.get(key)})
+        for key, record in zip(keys, records, strict=True)
     ]
 
 
@@ -166,70 +183,101 @@ def _record(items: JudgedItems) -> JudgedRecord:
     )  # fmt: skip
 
 
-def _pair(
-    first: JudgedItems, second: JudgedItems, clusters: Mapping[str, int], resampling: Resampling
-) -> ConflictRecord:
-    names, rows, second_rows = matched(first, second)
-    values, second_values = first.values[rows], second.values[second_rows]
-    both = ~np.isnan(values) & ~np.isnan(second_values)
-    good, second_good = first.good[rows][both], second.good[second_rows][both]
-    judged_names = [name for name, judged in zip(names, both, strict=True) if judged]
-    groups = None
-    if (
-        first.of == "explanations"
-        and judged_names
-        and all(name in clusters for name in judged_names)
-    ):
-        groups = np.array([clusters[name] for name in judged_names])
-    over: Source = "samples" if first.of == "explanations" else "concepts"
-    count = counted(good, second_good, groups, resampling, over)
-    rows, second_rows = rows[both][good & ~second_good], second_rows[both][good & ~second_good]
-    named = [first.names[row] for row in rows]
-    chosen = most_extreme(first.goodness[rows], second.goodness[second_rows], named, MOST_EXAMPLES)
-    examples = [
-        ConflictExampleRecord(
-            name=named[i],
-            good_value=float(first.values[rows[i]]),
-            bad_value=float(second.values[second_rows[i]]),
+@dataclass(frozen=True, eq=False)
+class BothJudged:
+    """Items that both questions judge, and what they say of each."""
+
+    first: JudgedItems
+    second: JudgedItems
+    rows: Int[np.ndarray, " items"]
+    second_rows: Int[np.ndarray, " items"]
+    clusters: Int[np.ndarray, " items"] | None
+    n_undefined: int
+    n_unmatched: int
+
+    @classmethod
+    def of(
+        cls, first: JudgedItems, second: JudgedItems, clusters: Mapping[str, int]
+    ) -> "BothJudged":
+        """Matched by name."""
+        names, rows, second_rows = matched(first, second)
+        both = ~np.isnan(first.values[rows]) & ~np.isnan(second.values[second_rows])
+        judged_names = [name for name, judged in zip(names, both, strict=True) if judged]
+        groups = None
+        if (
+            first.of == "explanations"
+            and judged_names
+            and all(name in clusters for name in judged_names)
+        ):
+            groups = np.array([clusters[name] for name in judged_names])
+        known = set(first.names), set(second.names)
+        unmatched = len(known[0] ^ known[1]) if names else len(first.names) + len(second.names)
+        return cls(
+            first, second, rows[both], second_rows[both], groups, int((~both).sum()), unmatched
         )
-        for i in chosen
-    ]
-    unmatched = (
-        len(set(first.names) ^ set(second.names)) if names else len(first.names) + len(second.names)
-    )
-    return _pair_record(first, second, count, examples, (int((~both).sum()), unmatched))
+
+    @property
+    def good(self) -> Bool[np.ndarray, " items"]:
+        """By the first question."""
+        return np.asarray(self.first.good[self.rows])
+
+    @property
+    def second_good(self) -> Bool[np.ndarray, " items"]:
+        """By the second."""
+        return np.asarray(self.second.good[self.second_rows])
+
+    @property
+    def by_number(self) -> bool:
+        """Whether two kinds of evidence were matched by the numbers of their rows."""
+        both = (self.first, self.second)
+        kinds = {find_metric(items.score.metric).needs for items in both}
+        numbered = all(items.numbered for items in both)
+        return self.first.of == "explanations" and len(kinds) > 1 and numbered
+
+    def examples(self) -> list[ConflictExampleRecord]:
+        """The most extreme conflicts."""
+        apart = self.good & ~self.second_good
+        rows, second_rows = self.rows[apart], self.second_rows[apart]
+        names = [self.first.names[row] for row in rows]
+        chosen = most_extreme(
+            self.first.goodness[rows], self.second.goodness[second_rows], names, MOST_EXAMPLES
+        )
+        return [
+            ConflictExampleRecord(
+                name=names[i],
+                good_value=float(self.first.values[rows[i]]),
+                bad_value=float(self.second.values[second_rows[i]]),
+            )
+            for i in chosen
+        ]
 
 
-def _pair_record(
-    first: JudgedItems,
-    second: JudgedItems,
-    count: ConflictCount,
-    examples: list[ConflictExampleRecord],
-    left_out: tuple[int, int],
-) -> ConflictRecord:
-    kinds = {find_metric(items.score.metric).needs for items in (first, second)}
+def _pair_record(both: BothJudged, test: ShuffleTest, resampling: Resampling) -> ConflictRecord:
+    over: Source = "samples" if both.first.of == "explanations" else "concepts"
+    count = counted(both.good, both.second_good, both.clusters, resampling, over)
     null = NullRecord(
-        name=UNRELATED, value=written(count.expected), difference=_interval(count.excess)
+        name=UNRELATED,
+        value=written(count.expected),
+        difference=_interval(count.excess),
+        p=written(test.p),
     )
     return ConflictRecord(
-        good=first.question,
-        bad=second.question,
-        of=first.of,
+        good=both.first.question,
+        bad=both.second.question,
+        of=both.first.of,
         n=count.n,
         n_conflicts=count.n_conflicts,
-        n_undefined=left_out[0],
-        n_unmatched=left_out[1],
+        n_undefined=both.n_undefined,
+        n_unmatched=both.n_unmatched,
+        n_clusters=test.n_clusters,
         share=written(count.share),
         interval=_interval(count.interval),
         null=null,
-        p=written(count.p),
-        by_number=first.of == "explanations"
-        and len(kinds) > 1
-        and first.numbered
-        and second.numbered,
+        p=written(test.p) if test.tells else None,
+        by_number=both.by_number,
         kappa=written(count.kappa),
         kappa_interval=_interval(count.kappa_interval),
-        examples=examples,
+        examples=both.examples(),
     )
 
 

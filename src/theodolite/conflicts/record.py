@@ -8,6 +8,11 @@ from theodolite.results import Answer
 from theodolite.run_folder.run_file import Record
 from theodolite.run_folder.scores_file import IntervalRecord, NullRecord
 
+SURE = 0.05
+FEWEST_TO_TELL = 6
+"""Clusters, all of like size."""
+StandsOut = Literal["more", "less", "as", "few"]
+
 
 class JudgedRecord(Record):
     """A question, the score that judges explanations or concepts by it, and its line."""
@@ -50,11 +55,15 @@ class ConflictRecord(Record):
     """Known to only one of the two."""
     share: float | None
     interval: IntervalRecord | None
+    n_clusters: int | None = None
+    """Clusters that were dealt out whole; items, where there are no clusters. Files of 0.1.0 have
+    none."""
     null: NullRecord
-    """The share if the two questions had nothing to do with each other."""
+    """The share if the two questions had nothing to do with each other; how often judgements dealt
+    out anew lie as far from it."""
     p: float | None = None
-    """How often shuffled judgements lie as far from it, corrected (Holm) for all pairs of questions
-    of the level; older files have none."""
+    """The same, corrected (Holm) for all pairs of questions of the report; null where there are too
+    few clusters to tell. Files of 0.1.0 may have none, or of single items."""
     by_number: bool = False
     """Whether two kinds of evidence were matched by the numbers of their rows, for want of ids."""
     kappa: float | None
@@ -64,15 +73,35 @@ class ConflictRecord(Record):
     examples: list[ConflictExampleRecord]
 
     @property
-    def stands_out(self) -> Literal["more", "less", "as"]:
+    def stands_out(self) -> StandsOut:
         """Whether it is surely more or less often than of unrelated questions.
 
-        Its interval must say so, and shuffles, when all pairs of questions are looked at together.
+        Shuffles by whole clusters must say so, when all pairs of questions are looked at together.
         """
+        if self.n_clusters is None:
+            return self._of_older_file
+        if self.p is None:
+            return "few"
+        if self.p > SURE + 1e-12 or self.share is None or self.null.value is None:
+            return "as"
+        return "more" if self.share > self.null.value else "less"
+
+    @property
+    def _of_older_file(self) -> StandsOut:
+        """Its p-value knew nothing of clusters: the interval must leave out zero as well."""
         between = self.null.difference
         if between is None or (self.p is not None and self.p > 1 - between.level + 1e-12):
             return "as"
         return "more" if between.low > 0 else "less" if between.high < 0 else "as"
+
+    @property
+    def too_few(self) -> str:
+        """What there is too little of to tell; empty where there is enough."""
+        if self.stands_out != "few" or self.n_clusters is None:
+            return ""
+        items = "clusters" if self.n_clusters < self.n else self.of
+        like = " of like size" if self.n_clusters >= FEWEST_TO_TELL else ""
+        return f"too few {items}{like} to tell"
 
     @property
     def means(self) -> str:
@@ -82,7 +111,7 @@ class ConflictRecord(Record):
     @property
     def cause(self) -> str:
         """The same, if there is more to it than chance: else nothing."""
-        return "" if self.stands_out == "as" else self.means
+        return self.means if self.stands_out in ("more", "less") else ""
 
     @property
     def claim(self) -> str:
@@ -98,7 +127,8 @@ class ConflictRecord(Record):
         ends = "" if interval is None else f" [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
         return (
             f"{100 * self.share:.1f} % of the {self.of}{ends} {self.claim}; "
-            f"{100 * self.null.value:.1f} % if the two had nothing to do with each other."
+            f"{100 * self.null.value:.1f} % if the two had nothing to do with each other"
+            f"{self.too_few and f' ({self.too_few})'}."
         )
 
 

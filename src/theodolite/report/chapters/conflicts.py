@@ -21,7 +21,7 @@ from theodolite.run_folder.run_file import ExampleRecord, RunRecord, read_record
 BESIDE = {
     "more": "▲ more than unrelated",
     "less": "▼ less than unrelated",
-    "as": "≈ as unrelated",
+    "as": "≈ not told apart from unrelated",
 }
 LINES = {
     "enough": "by our convention",
@@ -108,7 +108,7 @@ def _cell(conflicts: Sequence[ConflictRecord], good: Question, bad: Question) ->
         _percent(conflict.share),
         _ends(conflict),
         f"{_percent(conflict.null.value)} if unrelated",
-        BESIDE[conflict.stands_out],
+        conflict.too_few or BESIDE[conflict.stands_out],
     )
 
 
