@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.evidence.strategies import FOR, options_of
-from support.laws import LAWS, Law, scored, state, value
+from support.laws import LAWS, Law, null_state, scored, state, value
 from theodolite.datasets.planted.concepts import (
     planted_concepts,
     planted_locations,
@@ -72,7 +72,8 @@ def excess(entry: Metric, evidence: object, baseline: object) -> float:
     if baseline.on == "state":
         null = value(entry, baseline.made(state(entry, evidence, {}), 1), {})
     else:
-        null = scored(entry, baseline.made(evidence, 1), baseline.options)
+        made = baseline.made(evidence, 1)
+        null = value(entry, null_state(entry, baseline, made, baseline.options), {})
     return float(np.nanmean(direction * (scored(entry, evidence, {}) - null)))
 
 

@@ -96,14 +96,14 @@ def one_pool(
 ) -> dict[str, np.ndarray]:
     """The pool of all samples from the pools of some and of the others, in whatever order."""
     both = {name: np.concatenate([array, right[name]]) for name, array in left.items()}
-    keys = (both.get(_ROW_LUCK, both[LUCK]), both[LUCK])
-    rows = np.lexsort(keys)
-    if any(name.startswith(ADDED) for name in both):
+    rows = np.lexsort((both.get(_ROW_LUCK, both[LUCK]), both[LUCK]))
+    if len(rows) and any(name.startswith(ADDED) for name in both):
         first = np.unique(both[LUCK][rows], return_index=True)[1]
-        return {
-            name: (np.add.reduceat(array[rows], first) if name.startswith(ADDED) else array[rows][first])[:POOL]
-            for name, array in both.items()
-        } if len(first) else both
+        for name in both:  # pieces of one cluster next to each other, now one
+            ordered = both[name][rows]
+            whole = np.add.reduceat(ordered, first) if name.startswith(ADDED) else ordered[first]
+            both[name] = whole
+        rows = np.arange(len(first))
     return {name: array[rows[:POOL]] for name, array in both.items()}
 
 
@@ -152,15 +152,20 @@ def _of_another_cluster(
     cluster = np.minimum(cluster, len(luck) - 1)
     start = (uniform(clusters, shape, seed ^ _START) * size[cluster]).astype(np.int64)
     within = _number_in_cluster(pool, first, numbers, own, seed).reshape(axes)
-    return np.where(others > 0, first[cluster] + (within + start) % size[cluster], -1)
+    rows = first[cluster] + (within + start) % size[cluster]
+    return np.asarray(np.where(others > 0, rows, -1))
 
 
 def _number_in_cluster(
-    pool: Mapping[str, np.ndarray], first: np.ndarray, numbers: np.ndarray, own: np.ndarray, seed: int
+    pool: Mapping[str, np.ndarray],
+    first: np.ndarray,
+    numbers: np.ndarray,
+    own: np.ndarray,
+    seed: int,
 ) -> np.ndarray:
     """The number of each row in its cluster where the pool has it; else any number."""
     order = np.argsort(pool[_ROW_LUCK], kind="stable")
     at = _position(pool[_ROW_LUCK][order], scattered(numbers, _POOL_SEED))
     anything = (scattered(numbers, seed ^ _START) >> np.uint64(33)).astype(np.int64)
-    inside = order[at] - first[np.minimum(own, len(first) - 1)] if len(order) else at
+    inside = order[at] - first[np.minimum(own, len(first) - 1)]
     return np.where(at >= 0, inside, anything)

@@ -130,9 +130,7 @@ class SampleMean(Additive):
         return cls.of_each(cls.each(evidence, **options), weights)
 
     @classmethod
-    def of_each(
-        cls: type["MeanState"], each: PerSample, weights: Weights = None
-    ) -> "MeanState":
+    def of_each(cls: type["MeanState"], each: PerSample, weights: Weights = None) -> "MeanState":
         """The state of what each sample of a shard contributes."""
         eligible = np.zeros(each.part.shape, bool)
         eligible[each.asked] = True

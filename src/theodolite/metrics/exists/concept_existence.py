@@ -59,7 +59,7 @@ def concept_existence(
 @metric(
     "concept_existence",
     title="Concept existence (CEM)",
-    version=1,
+    version=2,
     question="exists",
     better="higher",
     bounds=(0.0, 1.0),

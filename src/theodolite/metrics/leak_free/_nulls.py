@@ -14,9 +14,7 @@ from theodolite.metrics.base import NullModel
 from theodolite.stats.shuffles import deal_rows
 
 
-def _other_rows(
-    rows: np.ndarray, samples: Samples, random: np.random.Generator
-) -> np.ndarray:
+def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator) -> np.ndarray:
     """The same rows dealt out anew; by whole clusters, where there are any."""
     if samples.clusters is None:
         return np.asarray(random.permutation(rows))
