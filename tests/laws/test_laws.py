@@ -98,3 +98,13 @@ def test_card_is_complete(entry: Metric) -> None:
         assert len(text) > 10
     assert entry.card.asks.endswith("?")
     assert entry.cite and entry.version >= 1 and entry.title
+
+
+@every_metric
+def test_a_score_that_decides_has_a_line(entry: Metric) -> None:
+    """Else a perfect explanation could not be relied upon, nor a clean model be free of a fault."""
+    if entry.decides:
+        assert entry.enough is not None or entry.tolerance is not None
+    assert entry.enough is None or 0 < entry.enough <= 1
+    worst = entry.bounds[0] if entry.better == "higher" else entry.bounds[1]
+    assert entry.enough is None or np.isfinite(worst) or entry.enough_from == "null"

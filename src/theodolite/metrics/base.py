@@ -156,8 +156,15 @@ class Metric:
     """How much more than a clean null we would still accept; a convention, on the card."""
     asked_as: str = ""
     """Its question in words that fit the kind of evidence, where the usual ones do not."""
+    enough_from: Literal["worst", "null"] = "worst"
+    """What that share is counted from: the worst bound, or the hardest null."""
     best: Callable[[Any], Any] | None = None
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
+    best_options: dict[str, Any] = field(default_factory=dict)
+    """Options with which an ideal explanation must be read, whatever the request says."""
+    fitting: Callable[[Any], dict[str, Any]] | None = None
+    """Evidence -> choices of swept options where the defaults do not suit it, those to quote first;
+    nothing where none does."""
 
     @property
     def needs(self) -> type[Evidence]:
@@ -169,6 +176,24 @@ class Metric:
     def streams(self) -> bool:
         """Whether it adds up piece by piece, in constant memory; else it needs all samples."""
         return not issubclass(self.state, Pooled)
+
+    def fitted(self, evidence: Evidence) -> dict[str, Any]:
+        """The swept options to ask of this evidence: the defaults, or what suits it better."""
+        defaults = {name: self.default(name) for name in self.sweeps}
+        return defaults if self.fitting is None else defaults | self.fitting(evidence)
+
+    def headline_for(self, evidence: Evidence) -> dict[str, Any]:
+        """Of the swept options, those to quote first for this evidence.
+
+        Where the usual choice is not among the fitted ones, it is the first of these; so a reader
+        of stored scores takes the one with most of ``headline``, and of equals the first.
+        """
+        fitted = self.fitted(evidence)
+        return {
+            name: choice if choice in fitted[name] else fitted[name][0]
+            for name, choice in self.headline.items()
+            if fitted[name]
+        }
 
     def null_state(
         self,

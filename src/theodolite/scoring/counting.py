@@ -116,9 +116,7 @@ def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator
             for draw in draws:
                 yield StateJob(changed, plan, "null", seed, slice(0, n), null.name, draw)
     if request.metric.best is not None:
-        # an ideal explanation is ranked by its values, whatever the request ranks by
-        plain = {"rank_by": "value"} if "rank_by" in request.all_options() else {}
-        ideal = MetricRequest(request.metric, request.options | plain)
+        ideal = MetricRequest(request.metric, request.options | request.metric.best_options)
         yield StateJob(ideal, plan, "best", 0, slice(0, 1))
 
 
@@ -137,7 +135,8 @@ def in_blocks(job: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
 
 def state_bytes(job: StateJob, first: Evidence) -> int:
     """Bytes of a state with a single row."""
-    single = replace(job, rows=slice(0, 1)).state(first)
+    evidence = job.changed(first, {}) if job.role == "best" else first
+    single = replace(job, rows=slice(0, 1)).state(evidence)
     return sum(np.asarray(part).nbytes for part in vars(single).values())
 
 

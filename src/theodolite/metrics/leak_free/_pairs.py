@@ -71,7 +71,8 @@ def pair_terms_given_truth(
         strata = np.where(inputs.known.T, strata, 2)
     if inputs.discrete:
         for block in _blocks(inputs, pairs):
-            yield block, np.stack([_counted_pair(inputs, strata, i, j) for i, j in pairs[block]])
+            some = pairs[block].tolist()
+            yield block, np.stack([_counted_pair(inputs, strata, i, j) for i, j in some])
         return
     for block, terms in stratified_pair_terms(inputs.values, pairs, strata, clusters, k=k):
         if inputs.known is not None:

@@ -72,7 +72,8 @@ def task_leakage_given_concept(
         "a model whose concepts were trained without the labels. Too high with few samples: 0.28 "
         "where 0.22 is true with 30 of each concept and label. Equal values are counted, which "
         "leaves it up to 0.03 too low; rows that repeat others must be declared as clusters, or "
-        "they are each other's neighbours.",
+        "they are each other's neighbours; near-copies of other clusters come in bundles, which "
+        "makes it too low.",
         cost="two sorts per concept",
     ),
 )
