@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.evidence.strategies import FOR, options_of
-from support.laws import LAWS, Law, scored, state, value
+from support.laws import LAWS, Law, null_state, scored, state, value
 from theodolite.datasets.planted.concepts import (
     planted_concepts,
     planted_locations,
@@ -72,7 +72,8 @@ def excess(entry: Metric, evidence: object, baseline: object) -> float:
     if baseline.on == "state":
         null = value(entry, baseline.made(state(entry, evidence, {}), 1), {})
     else:
-        null = scored(entry, baseline.made(evidence, 1), baseline.options)
+        made = baseline.made(evidence, 1)
+        null = value(entry, null_state(entry, baseline, made, baseline.options), {})
     return float(np.nanmean(direction * (scored(entry, evidence, {}) - null)))
 
 
@@ -97,3 +98,13 @@ def test_card_is_complete(entry: Metric) -> None:
         assert len(text) > 10
     assert entry.card.asks.endswith("?")
     assert entry.cite and entry.version >= 1 and entry.title
+
+
+@every_metric
+def test_a_score_that_decides_has_a_line(entry: Metric) -> None:
+    """Else a perfect explanation could not be relied upon, nor a clean model be free of a fault."""
+    if entry.decides:
+        assert entry.enough is not None or entry.tolerance is not None
+    assert entry.enough is None or 0 < entry.enough <= 1
+    worst = entry.bounds[0] if entry.better == "higher" else entry.bounds[1]
+    assert entry.enough is None or np.isfinite(worst) or entry.enough_from == "null"

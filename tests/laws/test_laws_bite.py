@@ -125,6 +125,14 @@ SEEDLESS = NullModel(
     "seedless", "", lambda e, _: replace(e, values=e.values * 0 + next(CALLS)), random=True
 )
 
+HALF = NullModel("half", "", expected=lambda e: mean_of(np.full(len(e), 0.5)), random=False)
+OF_THE_SHARD = NullModel(
+    "of the shard",
+    "",
+    expected=lambda e: mean_of(np.full(len(e), e.values.max(initial=0.0))),
+    random=False,
+)
+
 BREAKERS = [
     (laws.shards_merge_to_the_whole, broken(MergesMeans)),
     (laws.value_stays_within_bounds, broken(LeavesItsBounds)),
@@ -135,6 +143,7 @@ BREAKERS = [
     (laws.weights_repeat_samples, broken(IgnoresWeights)),
     (laws.global_randomness_is_untouched, broken(RollsDice)),
     (laws.nulls_are_evidence_of_the_same_kind, broken(Right, baselines=(SEEDLESS,))),
+    (laws.nulls_are_evidence_of_the_same_kind, broken(Right, baselines=(OF_THE_SHARD,))),
     (laws.one_sample_alone_is_enough, broken(NeedsTwo)),
 ]
 
@@ -151,7 +160,22 @@ def test_law_catches_its_breaker(law: laws.Law, entry: Metric) -> None:
 
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 def test_law_lets_a_right_metric_pass(law: laws.Law) -> None:
-    law(broken(Right, baselines=catalogue()["concept_existence"].baselines), EVIDENCE, {}, 1)
+    (common,) = (b for b in catalogue()["concept_existence"].baselines if b.expected is None)
+    law(broken(Right, baselines=(common, HALF)), EVIDENCE, {}, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"make": lambda e, s: e, "expected": HALF.expected},
+        {"expected": HALF.expected, "random": True},
+        {"expected": HALF.expected, "random": False, "on": "state"},
+    ],
+)
+def test_a_null_is_either_drawn_or_expected(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="null"):
+        NullModel("neither", "", **wrong)
 
 
 def test_a_metric_without_a_null_is_caught() -> None:

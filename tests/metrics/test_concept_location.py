@@ -15,8 +15,9 @@ from theodolite.datasets.planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.located.concept_location import ConceptLocation, concept_location
-from theodolite.metrics.shared.nulls import IMAGE_CENTRE, RANDOM_POINT, UNIFORM_MAP
+from theodolite.metrics.shared.nulls import IMAGE_CENTRE, UNIFORM_MAP
 
 
 def upsampled(grid: np.ndarray, rows: int, columns: int) -> np.ndarray:
@@ -198,9 +199,10 @@ def test_a_flat_map_scores_its_share_of_the_picture() -> None:
 
 
 def test_a_random_point_scores_chance() -> None:
-    evidence = RANDOM_POINT.make(planted_locations(2000), 0)
-    found = concept_location(evidence, alpha=(1, 3, 6), top=(5,))
-    assert_allclose(found[:, 0], [1 / 12, 3 / 12, 6 / 12], atol=0.02)
+    entry = catalogue()["concept_location"]
+    (null,) = (null for null in entry.baselines if null.name == "random point")
+    found = entry.null_state(null, planted_locations(3, size=(24, 24)), top=(5,)).value()
+    assert_allclose(found[:, 0], [1 / 12, 3 / 12, 6 / 12])
 
 
 def test_the_image_centre_covers_the_middle() -> None:

@@ -33,7 +33,7 @@ from theodolite.evidence.shards import in_order
 from theodolite.evidence.store_writer import renumbered
 from theodolite.metrics.base import Metric, NullModel, added
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.shared.nulls import SHUFFLED_SAMPLES
+from theodolite.metrics.shared.map_nulls import SHUFFLED_PICTURES
 from theodolite.results import Score
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
 
@@ -148,13 +148,30 @@ def test_pieces_and_order_do_not_change_a_null(
 
 def made_in_pieces(baseline: NullModel, pieces: list[Any], seed: int) -> Any:
     """As the engine makes it: what must be known of all is learnt first, then piece by piece."""
-    if baseline.sums is None:
-        made = [baseline.make(piece, seed) for piece in pieces]
-    else:
-        learnt = [{f"kind: null:{n}": a for n, a in baseline.sums(p).items()} for p in pieces]
-        known = {name.rpartition(":")[2]: a for name, a in reduce(added, learnt).items()}
-        made = [baseline.make(piece, seed, known) for piece in pieces]
+    known = sums_of_pieces(baseline, pieces)
+    made = [baseline.made(piece, seed, known) for piece in pieces]
     return in_order(type(made[0]).joined(made))
+
+
+def sums_of_pieces(baseline: NullModel, pieces: list[Any]) -> dict[str, np.ndarray] | None:
+    if baseline.sums is None:
+        return None
+    learnt = [{f"kind: null:{n}": a for n, a in baseline.sums(p).items()} for p in pieces]
+    return {name.rpartition(":")[2]: a for name, a in reduce(added, learnt).items()}
+
+
+def same_expectation(entry: Metric, baseline: NullModel, pieces: list[Any], whole: Any) -> None:
+    known = sums_of_pieces(baseline, pieces)
+    states = [entry.null_state(baseline, piece, sums=known) for piece in pieces]
+    expected = entry.null_state(baseline, whole).value()
+    assert_allclose(sum(states).value(), expected, rtol=1e-12, atol=1e-12)
+
+
+def clustered(whole: Any, clusters: np.ndarray) -> Any:
+    """The same with clusters, in the evidence and in the explanation that it is of."""
+    samples = Samples(whole.samples.index, clusters=clusters)
+    changed = {name: replace(inner, samples=samples) for name, inner in whole._inner()}
+    return replace(whole, samples=samples, **changed)
 
 
 def same_evidence(left: Any, right: Any) -> None:
@@ -176,11 +193,15 @@ def test_a_null_of_pieces_is_that_of_the_whole(entry: Metric, data: st.DataObjec
     seed = data.draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
     whole = renumbered(whole, np.sort(random.choice(10**6, len(whole), replace=False)))
+    if data.draw(st.booleans()):
+        whole = clustered(whole, random.integers(0, 4, len(whole)))
     size = data.draw(st.integers(1, max(len(whole) - 1, 1)))
     order = random.permutation(len(whole))
     pieces = [whole[order[at : at + size]] for at in range(0, len(whole), size)]
     for baseline in entry.baselines:
-        if baseline.on == "evidence":
+        if baseline.expected is not None:
+            same_expectation(entry, baseline, pieces, whole)
+        elif baseline.on == "evidence":
             same_evidence(made_in_pieces(baseline, pieces, seed), baseline.made(whole, seed))
 
 
@@ -199,9 +220,14 @@ def test_samples_stored_class_by_class_get_the_same_verdict(cut: Cut) -> None:
         assert nulls == pytest.approx(found[0][0], abs=1e-12)
 
 
-def telling() -> ConceptEvidence:
-    """Each sample has a concept of its own."""
-    return ConceptEvidence(values=np.eye(40), truth=np.eye(40, dtype=bool))
+def telling() -> SaliencyEvidence:
+    """Each picture's map has a pixel of its own."""
+    maps = np.eye(40).reshape(40, 5, 8)
+    return SaliencyEvidence(maps=maps, objects=maps > 0)
+
+
+def taken_by(evidence: SaliencyEvidence) -> np.ndarray:
+    return np.asarray(evidence.maps).reshape(len(evidence), 40)
 
 
 @pytest.mark.parametrize("size", [4, 7, 40])
@@ -210,7 +236,7 @@ def test_no_sample_gets_itself_and_each_other_equally_often(size: int) -> None:
     pieces = [whole[at : at + size] for at in range(0, 40, size)]
     taken = np.zeros((40, 40))
     for seed in range(150):
-        taken += np.asarray(made_in_pieces(SHUFFLED_SAMPLES, pieces, seed).truth)
+        taken += taken_by(made_in_pieces(SHUFFLED_PICTURES, pieces, seed))
     assert not taken.diagonal().any()
     others = taken[~np.eye(40, dtype=bool)]
     assert others.sum() == 150 * 40
@@ -219,14 +245,13 @@ def test_no_sample_gets_itself_and_each_other_equally_often(size: int) -> None:
 
 def test_nor_does_one_that_is_not_in_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "POOL", 5)
-    taken = sum(np.asarray(SHUFFLED_SAMPLES.made(telling(), seed).truth) for seed in range(100))
+    taken = sum(taken_by(SHUFFLED_PICTURES.made(telling(), seed)) for seed in range(100))
     assert not np.diagonal(taken).any()
     assert (taken.sum(axis=0) > 0).sum() == 5
 
 
 def test_one_sample_alone_has_no_other() -> None:
-    alone = SHUFFLED_SAMPLES.made(telling()[:1], 0)
-    assert not alone.known.any()
+    assert (SHUFFLED_PICTURES.made(telling()[:1], 0).maps == 1).all()
 
 
 def test_draws_differ_between_seeds() -> None:
@@ -238,23 +263,24 @@ def test_draws_differ_between_seeds() -> None:
                     same_evidence(baseline.made(whole, 1), baseline.made(whole, 2))
 
 
-@pytest.mark.parametrize("name", ["shuffled concepts", "another sample's concepts"])
-def test_pieces_do_not_repeat_random_numbers(name: str) -> None:
+def test_pieces_do_not_repeat_random_numbers() -> None:
     """Where they did, the null of many pieces would vary as that of a single one."""
     random = np.random.default_rng(0)
-    once = ConceptEvidence(values=random.normal(size=(16, 12)), truth=random.random((16, 12)) < 0.4)
-    whole = ConceptEvidence.joined([once] * 64)
+    once = SaliencyEvidence(
+        maps=np.eye(12)[random.integers(0, 12, 16)].reshape(16, 3, 4),
+        objects=random.random((16, 3, 4)).argsort(axis=2) < 1,
+    )
+    whole = SaliencyEvidence.joined([once] * 64)
     whole = replace(whole, samples=Samples.numbered(len(whole)))
-    entry = catalogue()["concept_existence"]
-    (baseline,) = (b for b in entry.baselines if b.name == name)
+    entry = catalogue()["relevance_mass"]
 
     def values(pieces: list[Any]) -> np.ndarray:
-        each = [made_in_pieces(baseline, pieces, seed) for seed in range(60)]
-        return np.array([entry.state.of(e, top=(3,), rank_by="value").value()[0] for e in each])
+        each = [made_in_pieces(SHUFFLED_PICTURES, pieces, seed) for seed in range(60)]
+        return np.array([entry.state.of(e).value() for e in each])
 
     n = len(whole)
     one, many = values([whole]), values([whole[at : at + 16] for at in range(0, n, 16)])
     assert_allclose(many, one, atol=1e-12)
-    # a share of 3 drawn of 12 in each of n samples
-    assert one.std() < 1.5 * np.sqrt(0.24 / 3 / n)
-    assert one.std() > 0.5 * np.sqrt(0.24 / 3 / n)
+    # a pixel of another picture lies on one of the object's, a quarter, or does not
+    spread = np.sqrt(one.mean() * (1 - one.mean()) / n)
+    assert 0.5 * spread < one.std() < 1.5 * spread

@@ -22,7 +22,6 @@ from theodolite.stats import information_small
 from theodolite.stats.information import (
     Columns,
     _pair_blocks,
-    _psi,
     _shared_labels,
     has_ties,
     ksg,
@@ -31,6 +30,7 @@ from theodolite.stats.information import (
     pair_terms,
     plug_in,
     plug_in_entropy,
+    psi_table,
     ross,
     ross_columns,
     ross_many,
@@ -110,28 +110,6 @@ def test_more_equal_points_than_neighbours_are_looked_at() -> None:
     flags = random.random((160, 4)) < 0.5
     expected = np.stack([naive_ross(c, flag.astype(int), 3) for flag in flags.T])
     np.testing.assert_allclose(ross_many(c, flags, k=3), expected, rtol=0, atol=1e-12)
-
-
-@given(cases)
-@settings(max_examples=40)
-def test_information_given_strata_is_that_of_each_stratum(
-    case: tuple[int, int, int, bool, bool],
-) -> None:
-    seed, n, k, tied, _ = case
-    random = np.random.default_rng(seed)
-    values = random.normal(size=(n, 3)).round(1 if tied else 9)
-    strata = random.integers(0, 2, (3, n))
-    pairs = np.array([(0, 1), (0, 2), (1, 2)])
-    ((_, found),) = pair_terms(Columns(values), pairs, k=k, strata=strata)
-    for terms, (i, j) in zip(found, pairs, strict=True):
-        for a in (0, 1):
-            for b in (0, 1):
-                rows = (strata[i] == a) & (strata[j] == b)
-                if rows.sum() > k:
-                    expected = naive_ksg(values[rows, i], values[rows, j], k)
-                    np.testing.assert_allclose(terms[rows], expected, rtol=0, atol=1e-12)
-                else:
-                    assert np.isnan(terms[rows]).all()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(30, 200))
@@ -259,13 +237,12 @@ def test_few_samples_give_the_bits_of_the_compiled_loops(
     seed, n, k, tied, _ = case
     random = np.random.default_rng(seed)
     values = random.normal(size=(n, 3)).round(1 if tied else 9)
-    columns, psi = Columns(values), _psi(n)
+    columns, psi = Columns(values), psi_table(n)
     pairs = np.array([(0, 1), (0, 2), (1, 2)])
     if n > k:
-        for strata in (None, random.integers(0, 2, (3, n))):
-            ((_, compiled),) = _pair_blocks(columns, pairs, k, strata)
-            found = information_small.ksg_pair_terms(columns.values, pairs, k, psi, strata)
-            np.testing.assert_array_equal(found, compiled)
+        ((_, compiled),) = _pair_blocks(columns, pairs, k)
+        found = information_small.ksg_pair_terms(columns.values, pairs, k, psi)
+        np.testing.assert_array_equal(found, compiled)
     _, kept, counts, labels = _shared_labels(random.integers(0, 4, n), k)
     if len(kept):
         columns = Columns(values[kept])
@@ -288,11 +265,13 @@ import sys
 import numpy as np
 from theodolite.stats import information
 from theodolite.stats.information import Columns, pair_terms, ross_columns
+from theodolite.stats.neighbours import label_terms, stratified_pair_terms
 information.BLOCK_BYTES = 1  # the first of many blocks is enough to see
 random = np.random.default_rng(0)
 pairs = np.array([[0, 1]])
 list(pair_terms(Columns(random.normal(size=(500, 2))), pairs))
-list(pair_terms(Columns(random.normal(size=(500, 2))), pairs, strata=np.zeros((2, 500), int)))
+list(stratified_pair_terms(random.normal(size=(500, 2)), pairs, np.zeros((2, 500), int)))
+label_terms(random.normal(size=500), random.integers(0, 3, 500))
 ross_columns(random.normal(size=(500, 2)), random.integers(0, 3, 500))
 print("numba" in sys.modules)
 next(iter(pair_terms(Columns(random.normal(size=(700, 2))), pairs.repeat(300, axis=0))))

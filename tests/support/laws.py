@@ -14,7 +14,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.base import Metric, Pooled
+from theodolite.metrics.base import Metric, NullModel, Pooled
 
 Law = Callable[[Metric, Any, dict[str, Any], int], None]
 
@@ -22,6 +22,13 @@ Law = Callable[[Metric, Any, dict[str, Any], int], None]
 def state(entry: Metric, evidence: Evidence, options: dict[str, Any], weights: Any = None) -> Any:
     counting = {k: v for k, v in options.items() if k in entry.counting_options()}
     return entry.state.of(evidence, weights, **counting)
+
+
+def null_state(
+    entry: Metric, baseline: NullModel, evidence: Evidence, options: dict[str, Any], **more: Any
+) -> Any:
+    counting = {k: v for k, v in options.items() if k in entry.counting_options()}
+    return entry.null_state(baseline, evidence, **more, **counting)
 
 
 def value(entry: Metric, made: Any, options: dict[str, Any]) -> np.ndarray:
@@ -137,11 +144,35 @@ def nulls_are_evidence_of_the_same_kind(
             assert type(made) is entry.state
             same(value(entry, again, options), value(entry, made, options))
             continue
+        if baseline.expected is not None:
+            _is_what_samples_give_on_average(entry, baseline, whole, options | baseline.options)
+            continue
         made = baseline.made(whole, seed)
         assert type(made) is type(whole)
         assert len(made) == len(whole)
         assert _bytes(baseline.made(whole, seed)) == _bytes(made), "a seed gives one null"
         value_stays_within_bounds(entry, made, options | baseline.options, seed)
+
+
+def _is_what_samples_give_on_average(
+    entry: Metric, baseline: NullModel, whole: Any, options: dict[str, Any]
+) -> None:
+    assert not baseline.random
+    before = _bytes(whole)
+    null = null_state(entry, baseline, whole, options)
+    assert type(null) is entry.state
+    found, low, high = value(entry, null, options), *entry.bounds
+    assert found.shape == scored(entry, whole, options).shape
+    assert np.all(np.isnan(found) | ((found >= low) & (found <= high))), found
+    sums = None if baseline.sums is None else baseline.sums(whole)
+    halves = [
+        null_state(entry, baseline, whole[part], options, sums=sums)
+        for part in (slice(0, 2), slice(2, None))
+    ]
+    same(value(entry, sum(halves), options), found)
+    twice = null_state(entry, baseline, whole, options, weights=np.full((1, len(whole)), 2.0))
+    same(value(entry, twice, options)[0], found)
+    assert _bytes(whole) == before
 
 
 def one_sample_alone_is_enough(

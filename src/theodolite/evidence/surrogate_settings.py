@@ -87,7 +87,7 @@ def pool_of_samples(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
     """What random concepts take from other samples."""
     names = STORED if evidence.embeddings is not None else (*STORED, "projections")
     arrays = {name: np.asarray(getattr(evidence, name)) for name in names if evidence.has(name)}
-    return pool_of(np.asarray(evidence.samples.index), arrays)
+    return pool_of(np.asarray(evidence.samples.index), arrays, evidence.samples.clusters)
 
 
 def random_concepts(
@@ -101,7 +101,8 @@ def random_concepts(
     """
     known = pool_of_samples(evidence) if pool is None else pool
     n = 0 if evidence.embeddings is not None else len(evidence.concepts)
-    other = another(known, np.asarray(evidence.samples.index), (1 + n,), seed)
+    samples = evidence.samples
+    other = another(known, np.asarray(samples.index), (1 + n,), seed, samples.clusters)
     arrays: dict[str, Any] = {
         name: known[POOLED + name][other[:, 0]] for name in STORED if evidence.has(name)
     }

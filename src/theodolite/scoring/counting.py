@@ -63,16 +63,17 @@ class StateJob:
         null = self.null_model
         if null is None or null.on == "state":
             return evidence
-        if null.sums is None:
-            return null.make(evidence, self.draw)
-        known = sums.get(sums_name(self)) or null.sums(evidence)
-        return null.make(evidence, self.draw, known)
+        return null.made(evidence, self.draw, sums.get(sums_name(self)))
 
-    def state(self, evidence: Evidence) -> Any:
+    def state(self, evidence: Evidence, sums: Mapping[str, Arrays] | None = None) -> Any:
         """The state of evidence that was changed."""
         counting_options = self.request.metric.counting_options()
         options = {k: v for k, v in self.request.options.items() if k in counting_options}
         weights = self.plan.weights(evidence, self.rows)
+        null = self.null_model
+        if null is not None and null.expected is not None:
+            known = (sums or {}).get(sums_name(self))
+            return self.request.metric.null_state(null, evidence, weights, known, **options)
         return self.request.metric.state.of(evidence, weights, **options)
 
     def finish(self) -> dict[str, Any]:
@@ -115,9 +116,7 @@ def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator
             for draw in draws:
                 yield StateJob(changed, plan, "null", seed, slice(0, n), null.name, draw)
     if request.metric.best is not None:
-        # an ideal explanation is ranked by its values, whatever the request ranks by
-        plain = {"rank_by": "value"} if "rank_by" in request.all_options() else {}
-        ideal = MetricRequest(request.metric, request.options | plain)
+        ideal = MetricRequest(request.metric, request.options | request.metric.best_options)
         yield StateJob(ideal, plan, "best", 0, slice(0, 1))
 
 
@@ -136,7 +135,8 @@ def in_blocks(job: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
 
 def state_bytes(job: StateJob, first: Evidence) -> int:
     """Bytes of a state with a single row."""
-    single = replace(job, rows=slice(0, 1)).state(first)
+    evidence = job.changed(first, {}) if job.role == "best" else first
+    single = replace(job, rows=slice(0, 1)).state(evidence)
     return sum(np.asarray(part).nbytes for part in vars(single).values())
 
 
@@ -150,7 +150,7 @@ def counted(
     for number, job in enumerate(jobs):
         if cache is None or job.change != cache[0]:
             cache = (job.change, job.changed(evidence, sums))
-        for name, array in arrays_of(job.state(cache[1])).items():
+        for name, array in arrays_of(job.state(cache[1], sums)).items():
             arrays[f"{number}:{name}"] = array
     return arrays
 
@@ -183,5 +183,5 @@ def read(job: StateJob, state: Any) -> Values:
     null = job.null_model
     if null is None or null.on == "evidence":
         return Values.of(state, job.finish())
-    draws = [null.make(state, seed).value(**job.finish()) for seed in seeds_of(job.plan, null)]
+    draws = [null.made(state, seed).value(**job.finish()) for seed in seeds_of(job.plan, null)]
     return Values(np.concatenate(draws))

@@ -86,7 +86,7 @@ def ross_terms(
         terms = np.empty(len(rows))
         with one_thread_if(len(rows) ** 2 < SMALL):
             ross_vector_terms(
-                np.ascontiguousarray(values[rows]), numbered, counts, k, _psi(len(rows)), terms
+                np.ascontiguousarray(values[rows]), numbered, counts, k, psi_table(len(rows)), terms
             )
         out[rows] = terms + digamma(len(rows))
     return out
@@ -113,10 +113,10 @@ def _ross_columns(
 ) -> Float[np.ndarray, "columns samples"]:
     n_columns, n = columns.values.shape
     if information_small.few("ross_column_terms", n_columns * n):
-        return information_small.ross_column_terms(columns.values, labels, counts, k, _psi(n))
+        return information_small.ross_column_terms(columns.values, labels, counts, k, psi_table(n))
     from theodolite.stats.information_kernels import ross_column_terms  # noqa: PLC0415
 
-    terms, psi = np.empty((n_columns, n)), _psi(n)
+    terms, psi = np.empty((n_columns, n)), psi_table(n)
     each = (columns.ordered, columns.order, *columns.index())
 
     def of(some: slice) -> None:
@@ -136,7 +136,7 @@ def ross_many(
     """The terms of one vector per sample with each of many yes/no labels: distances once."""
     from theodolite.stats.information_kernels import ross_vector_many_terms  # noqa: PLC0415
 
-    _checked_k(k)
+    checked_k(k)
     out = np.full((flags.shape[1], len(flags)), np.nan)
     there = flags.sum(axis=0)
     alone = (there == 1) | (there == len(flags) - 1)
@@ -149,7 +149,7 @@ def ross_many(
         terms = np.empty(labels.shape)
         points = np.ascontiguousarray(vectors, np.float64)
         with one_thread_if(len(flags) ** 2 < SMALL):
-            ross_vector_many_terms(points, labels, counts, k, _psi(len(flags)), terms)
+            ross_vector_many_terms(points, labels, counts, k, psi_table(len(flags)), terms)
         out[shared] = terms + digamma(len(flags))
     return out
 
@@ -158,7 +158,7 @@ def _shared_labels(
     labels: Int[np.ndarray, " samples"], k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """NaN for all; the samples whose label another has, how many have each, its number."""
-    _checked_k(k)
+    checked_k(k)
     _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
     rows = np.flatnonzero(counts[inverse] > 1) if len(labels) else np.zeros(0, np.int64)
     _, numbered, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
@@ -184,14 +184,14 @@ def ksg_terms(x: np.ndarray, y: np.ndarray, *, k: int = NEIGHBOURS) -> Terms:
         return np.asarray(next(pair_terms(columns, np.array([[0, 1]]), k=k))[1][0])
     from theodolite.stats.information_kernels import ksg_vector_terms  # noqa: PLC0415
 
-    _checked_k(k)
+    checked_k(k)
     n = len(x)
     if n <= k:
         return np.full(n, np.nan)
     x, y = (np.ascontiguousarray(part.reshape(n, -1)) for part in (x, y))
     out = np.empty(n)
     with one_thread_if(n**2 < SMALL):
-        ksg_vector_terms(x, y, k, _psi(n), out)
+        ksg_vector_terms(x, y, k, psi_table(n), out)
     return np.asarray(digamma(n) + digamma(k) - out)
 
 
@@ -240,40 +240,28 @@ def pair_terms(
     pairs: Int[np.ndarray, "pairs 2"],
     *,
     k: int = NEIGHBOURS,
-    strata: Int[np.ndarray, "columns samples"] | None = None,
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
-    """KSG terms of many pairs of columns, a block of pairs at a time so that memory stays small.
-
-    With ``strata`` (a small whole number for each column and sample) neighbours are sought among
-    samples that agree in the strata of both columns: the terms' mean is then the information given
-    both. Where k or fewer agree the terms are NaN.
-    """
-    _checked_k(k)
+    """KSG terms of many pairs of columns, a block of pairs at a time so that memory stays small."""
+    checked_k(k)
     n = columns.values.shape[1]
-    kernel = "ksg_pair_terms" if strata is None else "ksg_stratified_terms"
-    if n > k and information_small.few(kernel, len(pairs) * n):
+    if n > k and information_small.few("ksg_pair_terms", len(pairs) * n):
         yield (
             slice(0, len(pairs)),
-            information_small.ksg_pair_terms(columns.values, pairs, k, _psi(n), strata),
+            information_small.ksg_pair_terms(columns.values, pairs, k, psi_table(n)),
         )
         return
-    yield from _pair_blocks(columns, pairs, k, strata)
+    yield from _pair_blocks(columns, pairs, k)
 
 
 def _pair_blocks(
     columns: Columns,
     pairs: Int[np.ndarray, "pairs 2"],
     k: int,
-    strata: Int[np.ndarray, "columns samples"] | None,
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
     from theodolite.stats import information_kernels as kernels  # noqa: PLC0415
 
-    n, psi = columns.values.shape[1], _psi(columns.values.shape[1])
-    index: tuple[np.ndarray, ...] = ()
-    if strata is None:
-        index = columns.index()
-    else:
-        strata, n_strata = np.ascontiguousarray(strata, np.int64), int(strata.max(initial=0)) + 1
+    n, psi = columns.values.shape[1], psi_table(columns.values.shape[1])
+    index = columns.index()
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
     for at in range(0, len(pairs), step):
         block = slice(at, min(at + step, len(pairs)))
@@ -281,15 +269,10 @@ def _pair_blocks(
         chosen = np.ascontiguousarray(pairs[block], np.int64)
 
         def of(some: slice, chosen: np.ndarray = chosen, out: np.ndarray = out) -> None:
-            if strata is None:
-                kernels.ksg_pair_terms(
-                    columns.values, columns.ordered, columns.order, columns.rank, *index,
-                    chosen[some], k, psi, out[some],
-                )  # fmt: skip
-            else:
-                kernels.ksg_stratified_terms(
-                    columns.values, columns.order, strata, n_strata, chosen[some], k, psi, out[some]
-                )
+            kernels.ksg_pair_terms(
+                columns.values, columns.ordered, columns.order, columns.rank, *index,
+                chosen[some], k, psi, out[some],
+            )  # fmt: skip
 
         if n > k:
             in_slices(len(chosen), of, small=out.size < SMALL)
@@ -376,7 +359,8 @@ def is_discrete(values: np.ndarray) -> bool:
     return bool(np.isclose(np.asarray(values) % 1, 0).all())
 
 
-def _psi(n: int) -> Float[np.ndarray, " m"]:
+def psi_table(n: int) -> Float[np.ndarray, " m"]:
+    """The digamma function of 1 to n + 1, each at its number."""
     table = np.empty(n + 2)
     table[0] = np.nan
     table[1:] = digamma(np.arange(1, n + 2, dtype=float))
@@ -388,6 +372,7 @@ def _mean(terms: Terms) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def _checked_k(k: int) -> None:
+def checked_k(k: int) -> None:
+    """So many neighbours can be sought."""
     if not 1 <= k <= MOST_NEIGHBOURS:
         raise EvidenceError("k", f"{k}", f"1 to {MOST_NEIGHBOURS} neighbours")

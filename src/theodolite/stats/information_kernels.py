@@ -205,60 +205,6 @@ def ksg_pair_terms(columns, ordered, order, rank, tables, lowest, scale, pairs, 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def ksg_stratified_terms(columns, order, strata, n_strata, pairs, k, psi, out):
-    """psi(n_s) + psi(k) - psi(n_x) - psi(n_y) with neighbours of the same strata only."""
-    n = columns.shape[1]
-    for p in range(pairs.shape[0]):
-        i, j = pairs[p, 0], pairs[p, 1]
-        group = np.empty(n, np.int64)
-        counts = np.zeros(n_strata * n_strata, np.int64)
-        for a in range(n):
-            group[a] = strata[i, a] * n_strata + strata[j, a]
-            counts[group[a]] += 1
-        begin = np.zeros(n_strata * n_strata + 1, np.int64)
-        for g in range(counts.size):
-            begin[g + 1] = begin[g] + counts[g]
-        # members of each group in the order of x, then renumbered inside the group
-        fill = begin[:-1].copy()
-        member = np.empty(n, np.int64)
-        number = np.empty(n, np.int64)
-        for at in range(n):
-            who = order[i, at]
-            g = group[who]
-            member[fill[g]] = who
-            number[who] = fill[g] - begin[g]
-            fill[g] += 1
-        fill = begin[:-1].copy()
-        y_order = np.empty(n, np.int32)
-        for at in range(n):
-            who = order[j, at]
-            g = group[who]
-            y_order[fill[g]] = number[who]
-            fill[g] += 1
-        for g in range(counts.size):
-            m = counts[g]
-            if m <= k:
-                continue
-            people = member[begin[g] : begin[g + 1]]
-            by_y = y_order[begin[g] : begin[g + 1]]
-            x, y, y_sorted = np.empty(m), np.empty(m), np.empty(m)
-            x_rank, y_rank = np.empty(m, np.int32), np.empty(m, np.int32)
-            for at in range(m):
-                x[at], y[at] = columns[i, people[at]], columns[j, people[at]]
-                x_rank[at], y_rank[by_y[at]] = at, at
-            for at in range(m):
-                y_sorted[at] = y[by_y[at]]
-            terms = np.empty(m)
-            _one_pair(
-                x, y, (x_rank, x, *_table(x)), (y_rank, y_sorted, *_table(y_sorted)), by_y, k, psi,
-                terms,
-            )  # fmt: skip
-            for at in range(m):
-                out[p, people[at]] = terms[at]
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
 def cell_terms(truth, pairs, cells, out):
     """For each pair and sample the number that belongs to its combination of two truths."""
     for p in range(pairs.shape[0]):

@@ -18,14 +18,14 @@ KERNELS = "information_kernels"
 
 def few(kernel: str, terms: int) -> bool:
     """Whether numpy is there sooner than the compiled loop: few terms, and not compiled yet."""
-    return terms <= MOST_TERMS and not _compiled(kernel)
+    return terms <= MOST_TERMS and not compiled(KERNELS, kernel)
 
 
-def _compiled(kernel: str) -> bool:
-    """Whether the loop is at hand, in this process or from an earlier one."""
-    if f"{__package__}.{KERNELS}" in sys.modules:
+def compiled(module: str, kernel: str) -> bool:
+    """Whether a module's loop is at hand, in this process or from an earlier one."""
+    if f"{__package__}.{module}" in sys.modules:
         return True
-    pattern = f"{KERNELS}.{kernel}-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
+    pattern = f"{module}.{kernel}-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return any(Path(chosen).glob(f"*/{pattern}"))
@@ -37,30 +37,14 @@ def ksg_pair_terms(
     pairs: Int[np.ndarray, "pairs 2"],
     k: int,
     psi: Float[np.ndarray, " m"],
-    strata: Int[np.ndarray, "columns samples"] | None = None,
 ) -> Float[np.ndarray, "pairs samples"]:
-    """psi(n) + psi(k) - psi(n_x) - psi(n_y) of every sample for each pair of columns.
-
-    With ``strata`` among samples of the same strata only; NaN where k or fewer are.
-    """
-    out = np.full((len(pairs), values.shape[1]), np.nan)
-    everybody = [np.arange(values.shape[1])]
+    """psi(n) + psi(k) - psi(n_x) - psi(n_y) of every sample for each pair of columns."""
+    out = np.empty((len(pairs), values.shape[1]))
     for terms, (a, b) in zip(out, pairs.tolist(), strict=True):
-        groups = everybody if strata is None else _groups(strata[a], strata[b])
-        for own in groups:
-            if len(own) > k:
-                x, y = values[a, own], values[b, own]
-                reach = _reach(np.stack([x, y], axis=1), k)
-                own_terms = psi[len(own)] + psi[k] - psi[_within(x, reach)] - psi[_within(y, reach)]
-                terms[own] = own_terms
+        x, y = values[a], values[b]
+        reach = _reach(np.stack([x, y], axis=1), k)
+        terms[:] = psi[len(x)] + psi[k] - psi[_within(x, reach)] - psi[_within(y, reach)]
     return out
-
-
-def _groups(first: np.ndarray, second: np.ndarray) -> list[Int[np.ndarray, " some"]]:
-    """The samples that agree in both strata."""
-    both = first * (int(second.max()) + 1) + second
-    order = np.argsort(both, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(both[order])) + 1)
 
 
 def ross_column_terms(

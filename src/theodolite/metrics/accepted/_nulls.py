@@ -9,7 +9,7 @@ import numpy as np
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import aggregated
 from theodolite.evidence.sampling import LUCK, POOLED, another, pool_of, uniform
-from theodolite.metrics.base import NullModel
+from theodolite.metrics.base import NullModel, PerSample
 
 
 def _with(evidence: RatingEvidence, **changed: Any) -> RatingEvidence:
@@ -20,20 +20,28 @@ def _with(evidence: RatingEvidence, **changed: Any) -> RatingEvidence:
     return other
 
 
-def _at_random(evidence: RatingEvidence, seed: int) -> RatingEvidence:
-    ratings, scale = evidence.ratings, evidence.scale
-    draws = uniform(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
-    answers = scale[(draws * len(scale)).astype(np.int64)]
-    return _with(evidence, ratings=np.where(np.isnan(ratings), np.nan, answers))
+def _at_random(evidence: RatingEvidence) -> PerSample:
+    """The mean of the scale's answers, on its own way from the lowest to the highest."""
+    scale = evidence.scale
+    middle = float(((scale - scale[0]) / (scale[-1] - scale[0])).mean())
+    rated = (~np.isnan(evidence.ratings)).any(axis=1).astype(float)
+    return PerSample(middle * rated, rated, np.ones(len(rated), bool))
 
 
 RANDOM_VOTES = NullModel(
-    "votes at random", "every vote drawn from all answers of the scale alike", _at_random
+    "votes at random",
+    "every vote drawn from all answers of the scale alike",
+    expected=_at_random,
+    random=False,
 )
 
 
 def _answers(evidence: RatingEvidence) -> dict[str, np.ndarray]:
-    """How often each rater gave each answer."""
+    """How often each rater gave each answer; of clusters, the answers to some of them."""
+    samples = evidence.samples
+    if samples.clusters is not None:
+        ratings = {"ratings": evidence.ratings}
+        return pool_of(np.asarray(samples.index), ratings, samples.clusters)
     counts = [(evidence.ratings == answer).sum(axis=0) for answer in evidence.scale]
     return {"answers": np.stack(counts, axis=1).astype(float)}
 
@@ -42,11 +50,33 @@ def _dealt_out(
     evidence: RatingEvidence, seed: int, sums: Mapping[str, np.ndarray]
 ) -> RatingEvidence:
     ratings = evidence.ratings
+    if evidence.samples.clusters is not None:
+        return _with(evidence, ratings=_of_other_clusters(evidence, seed, sums))
     up_to = np.cumsum(sums["answers"], axis=1)
     up_to /= np.maximum(up_to[:, -1:], 1.0)
     draws = uniform(np.asarray(evidence.samples.index), (ratings.shape[1],), seed)
     level = (draws[:, :, None] >= up_to[None, :, :-1]).sum(axis=2)
     return _with(evidence, ratings=np.where(np.isnan(ratings), np.nan, evidence.scale[level]))
+
+
+def _of_other_clusters(
+    evidence: RatingEvidence, seed: int, pool: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """For each rater and cluster the answers that the rater gave in a random cluster."""
+    samples, ratings = evidence.samples, evidence.ratings
+    clusters, n = np.asarray(samples.clusters), ratings.shape[1]
+    cluster_draws = uniform(clusters, (n,), seed)
+    row_draws = uniform(np.asarray(samples.index), (n,), seed)
+    answers = np.full(ratings.shape, np.nan)
+    for rater in range(n):
+        votes = pool[f"{POOLED}ratings"][:, rater]
+        rows = np.flatnonzero(~np.isnan(votes))
+        _, first, size = np.unique(pool[LUCK][rows], return_index=True, return_counts=True)
+        if len(rows):
+            cluster = (cluster_draws[:, rater] * len(size)).astype(np.int64)
+            within = (row_draws[:, rater] * size[cluster]).astype(np.int64)
+            answers[:, rater] = votes[rows[first[cluster] + within]]
+    return np.where(np.isnan(ratings), np.nan, answers)
 
 
 DEALT_OUT = NullModel(
@@ -84,7 +114,8 @@ ALWAYS_THE_AVERAGE = NullModel(
 def _some_predictions(evidence: RatingEvidence) -> dict[str, np.ndarray]:
     predicted = np.asarray(evidence.predicted)
     known = ~np.isnan(predicted)
-    return pool_of(np.asarray(evidence.samples.index)[known], {"predicted": predicted[known]})
+    samples = evidence.samples[known]
+    return pool_of(np.asarray(samples.index), {"predicted": predicted[known]}, samples.clusters)
 
 
 def _of_another(
@@ -93,7 +124,8 @@ def _of_another(
     old = np.asarray(evidence.predicted)
     new = np.full(len(old), np.nan)
     if len(pool[LUCK]):
-        rows = another(pool, np.asarray(evidence.samples.index), (), seed)
+        samples = evidence.samples
+        rows = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
         new = np.where(rows < 0, np.nan, pool[f"{POOLED}predicted"][rows])
     return _with(evidence, predicted=np.where(np.isnan(old), np.nan, new))
 

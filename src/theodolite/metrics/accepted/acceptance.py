@@ -31,7 +31,7 @@ def acceptance(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarra
 @metric(
     "acceptance",
     title="Acceptance",
-    version=1,
+    version=2,
     question="accepted",
     better="higher",
     bounds=(0.0, 1.0),

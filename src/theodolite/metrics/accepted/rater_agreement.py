@@ -28,8 +28,9 @@ def rater_agreement(
 
     ``own="included"`` takes the mode of all votes, the rater's own among them, as
     :cite:t:`kazmierczak2024benchmarking` do: with five votes at random on five answers that
-    gives 0.31, not 0. By default the mode is that of the others. The authors draw one rater for
-    each explanation; here every vote is compared, which is what their number varies around.
+    gives 0.31, not 0; explanations with a single vote, which is its own mode, are left out. By
+    default the mode is that of the others. The authors draw one rater for each explanation; here
+    every vote is compared, which is what their number varies around.
 
     Undefined if all votes and all modes are the same answer. A vote without another one beside it,
     or with a tied mode under ``ties="nan"``, is left out and counted.
@@ -46,7 +47,7 @@ def rater_agreement(
 @metric(
     "rater_agreement",
     title="Agreement with the others' mode (QWK)",
-    version=1,
+    version=2,
     question="accepted",
     better="higher",
     bounds=(-1.0, 1.0),
@@ -81,6 +82,7 @@ class RaterAgreement(QuadraticKappa):
         counts = histogram(ratings, scale)
         each, alone = np.zeros((len(ratings), SUMS)), np.zeros(len(ratings))
         rows = np.arange(len(ratings))
+        not_alone = counts.sum(axis=1) >= 2  # a single vote would be its own mode
         for rater in range(ratings.shape[1]):
             place = nearest(ratings[:, rater], scale)
             has_vote = place >= 0
@@ -89,7 +91,7 @@ class RaterAgreement(QuadraticKappa):
                 others = counts.copy()
                 others[rows[has_vote], place[has_vote]] -= 1
             mode = nearest(modes(others, scale, ties), scale)
-            both = has_vote & (mode >= 0)
+            both = has_vote & (mode >= 0) & not_alone
             each += pair_sums(place.astype(float), mode.astype(float), both)
             alone += has_vote & ~both
         return cls.by(each, alone, weights)

@@ -25,6 +25,7 @@ BY_CHANCE = NullModel(
     "the unit's masks dealt out over other pictures, and the best formula for those",
     _by_chance,
     random=False,
+    per_item=True,
 )
 CHANCE_ARRAYS = ("chance_unit_pixels", "chance_formula_pixels", "chance_shared_pixels")
 

@@ -48,11 +48,14 @@ def pixel_recall(
     uses=("unit_pixels", "formula_pixels", "shared_pixels", *CHANCE_ARRAYS),
     detail=True,
     baselines=(BY_CHANCE,),
+    enough=0.5,
+    enough_from="null",
     cite="larosa2023towards",
     card=Card(
         asks="How much of the formula's area does the unit mark?",
         read="A unit marks half a per cent of all pixels, so that only small concepts can be "
-        "covered; compare units of one layer with each other, not with 1.",
+        "covered; compare units of one layer with each other. From half of the way from another "
+        "picture's masks to 1 on we would rely on the name, which is a convention.",
         misleads="A large concept has a low recall however well it is found.",
         cost="two sums of pixel counts",
     ),

@@ -55,12 +55,15 @@ def unit_iou(
     uses_if={"denominator": {"category": ("annotated", "chance_annotated")}},
     detail=True,
     baselines=(BY_CHANCE,),
+    enough=0.5,
+    enough_from="null",
     cite="bau2017network",
     card=Card(
         asks="Do the unit and the concept it is named after mark the same pixels?",
         read="1 is the same mask. Units mark half a per cent of all pixels, so that large or "
         "frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. Compare "
-        "with what the best formula for another picture's masks scores.",
+        "with what the best formula for another picture's masks scores: from half of the way from "
+        "there to 1 on we would rely on the name, which is a convention.",
         misleads="It grows with the length of the formula, whatever the formula says: it is what "
         "the search maximises. Read it beside detection accuracy.",
         cost="three sums of pixel counts",

@@ -20,6 +20,7 @@ from theodolite.metrics.shared.ranking import (
     Population,
     RankBy,
     checked_top,
+    fitting_top,
     importance,
     population_mask,
     ranked,
@@ -59,7 +60,7 @@ def concept_existence(
 @metric(
     "concept_existence",
     title="Concept existence (CEM)",
-    version=1,
+    version=2,
     question="exists",
     better="higher",
     bounds=(0.0, 1.0),
@@ -69,6 +70,8 @@ def concept_existence(
     baselines=(SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES, MOST_COMMON),
     headline={"top": 5},
     best=told_the_truth,
+    best_options={"rank_by": "value"},
+    fitting=lambda evidence: {"top": fitting_top(len(evidence.concepts))},
     enough=0.8,
     cite="aysel2025concept",
     card=Card(
@@ -76,7 +79,9 @@ def concept_existence(
         read="0.8 means that four of five named concepts are there. Compare with always naming the "
         "most common concepts: an explanation that does not beat that list tells nothing about "
         "this sample. The best possible is below 1 where samples have fewer concepts than are "
-        "named. From 0.8 of the best on we would rely on it; that line is a convention.",
+        "named. From 0.8 of the best on we would rely on it; that line is a convention. Quoted for "
+        "the first five concepts, or for the first half where there are fewer than ten: of all of "
+        "them, any order names the same.",
         misleads="Presence copied from the class (as for CUB without votes per picture) rewards a "
         "model for knowing the class. Ranking by the concept's value alone scores high and says "
         "little: it ignores what the prediction was made of.",

@@ -38,13 +38,14 @@ AVERAGE = NullModel(
 
 def _some_slopes(evidence: SurrogateEvidence) -> dict[str, np.ndarray]:
     slopes = {"linearised": np.asarray(evidence.linearised)}
-    return pool_of(np.asarray(evidence.samples.index), slopes)
+    return pool_of(np.asarray(evidence.samples.index), slopes, evidence.samples.clusters)
 
 
 def _other_samples(
     evidence: SurrogateEvidence, seed: int, pool: Mapping[str, np.ndarray]
 ) -> SurrogateEvidence:
-    other = another(pool, np.asarray(evidence.samples.index), (), seed)
+    samples = evidence.samples
+    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
     return replace(evidence, linearised=pool[f"{POOLED}linearised"][other])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.surrogate_settings import ideal
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._distances import same_answer
 from theodolite.metrics.faithful._nulls import BLIND
@@ -24,7 +25,8 @@ def surrogate_agreement(
     .. math:: \frac1N \sum_x 1\bigl[\arg\max_i y_i = \arg\max_i \hat y_i\bigr]
 
     Agreement with the network, not with the label. Where several outputs are highest, the chance
-    that a random choice among them agrees. Called ICE\ :sub:`2` in
+    that a random choice among them agrees: two thirds, say, is then the best that can be had, and
+    it is what the network's outputs score against themselves. Called ICE\ :sub:`2` in
     :cite:t:`kumar2026unfaithfulness`, eq. 6.
 
     Example:
@@ -46,7 +48,7 @@ def surrogate_agreement(
 @metric(
     "surrogate_agreement",
     title="Surrogate agreement (Top-1)",
-    version=1,
+    version=2,
     question="faithful",
     better="higher",
     bounds=(0.0, 1.0),
@@ -54,6 +56,8 @@ def surrogate_agreement(
     uses_if=USES_IF,
     decides=False,
     baselines=BLIND,
+    best=ideal,
+    best_options={"surrogate": "learned", "projection": "given"},
     cite="zhang2021invertible",
     card=Card(
         asks="Does the explanation lead to the network's answer?",

@@ -53,11 +53,14 @@ def surrogate_error(
     uses=("importances",),
     uses_if=USES_IF,
     baselines=ALL,
+    enough=0.9,
+    enough_from="null",
     cite="kumar2026unfaithfulness",
     card=Card(
         asks="How far is the sum of concepts times importances from the output?",
         read="In units of the outputs; 0 is the layer itself. Compare with always answering "
-        "the average: an explanation that does not beat it says less than no explanation.",
+        "the average: an explanation that does not beat it says less than no explanation. From a "
+        "tenth of the hardest null on down we would rely on it, which is a convention.",
         misleads="Outputs have no common scale, so two networks cannot be compared by it. All "
         "classes count alike: a network with a thousand classes can be explained well for "
         "all but the one that matters.",

@@ -5,30 +5,38 @@ from dataclasses import replace
 
 import numpy as np
 
+from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.sampling import POOLED, another, pool_of
 from theodolite.metrics.base import NullModel
+from theodolite.stats.shuffles import deal_rows
+
+
+def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator) -> np.ndarray:
+    """The same rows dealt out anew; by whole clusters, where there are any."""
+    if samples.clusters is None:
+        return np.asarray(random.permutation(rows))
+    return np.asarray(rows[deal_rows(np.asarray(samples.clusters)[rows], random)])
 
 
 def _dealt(
-    values: np.ndarray, truth: np.ndarray, known: np.ndarray | None, random: np.random.Generator
+    values: np.ndarray, explained: ConceptEvidence, random: np.random.Generator
 ) -> np.ndarray:
     """Each concept's values dealt out anew among the samples that agree on the concept."""
-    dealt = values.copy()
+    dealt, truth, known = values.copy(), np.asarray(explained.truth), explained.known
     for j in range(truth.shape[1]):
         sure = np.ones(len(truth), bool) if known is None else known[:, j]
         for there in (False, True):
             rows = np.flatnonzero(sure & (truth[:, j] == there))
-            dealt[rows, j] = values[random.permutation(rows), j]
+            dealt[rows, j] = values[_other_rows(rows, explained.samples, random), j]
     return np.asarray(dealt)
 
 
 def _nothing_but_the_concept(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
     random = np.random.default_rng(seed)
-    values = _dealt(np.asarray(evidence.values), np.asarray(evidence.truth), evidence.known, random)
-    return replace(evidence, values=values)
+    return replace(evidence, values=_dealt(np.asarray(evidence.values), evidence, random))
 
 
 CLEAN = NullModel(
@@ -40,11 +48,9 @@ CLEAN = NullModel(
 
 
 def _vectors_of_the_concept(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
-    explained = evidence.explained
-    truth, random = np.asarray(explained.truth), np.random.default_rng(seed)
-    return replace(
-        evidence, vectors=_dealt(np.asarray(evidence.vectors), truth, explained.known, random)
-    )
+    random = np.random.default_rng(seed)
+    vectors = _dealt(np.asarray(evidence.vectors), evidence.explained, random)
+    return replace(evidence, vectors=vectors)
 
 
 CLEAN_VECTORS = NullModel(
@@ -56,7 +62,8 @@ CLEAN_VECTORS = NullModel(
 
 
 def _other_samples_vectors(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
-    order = np.random.default_rng(seed).permutation(len(evidence))
+    random = np.random.default_rng(seed)
+    order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
     return replace(evidence, vectors=np.asarray(evidence.vectors)[order])
 
 
@@ -76,7 +83,7 @@ def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvide
             if explained.known is None
             else np.flatnonzero(explained.known[:, j])
         )
-        truth[rows, j] = truth[random.permutation(rows), j]
+        truth[rows, j] = truth[_other_rows(rows, explained.samples, random), j]
     return replace(evidence, explained=replace(explained, truth=truth))
 
 
@@ -89,7 +96,8 @@ ALIGNED_AT_RANDOM = NullModel(
 
 
 def _other_samples_truth(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    order = np.random.default_rng(seed).permutation(len(evidence))
+    random = np.random.default_rng(seed)
+    order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
     known = None if evidence.known is None else evidence.known[order]
     return replace(evidence, truth=np.asarray(evidence.truth)[order], known=known)
 
@@ -101,13 +109,14 @@ SHUFFLED_TRUTH = NullModel(
 
 def _some_predictions(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
     predicted = {"predicted": np.asarray(evidence.predicted)}
-    return pool_of(np.asarray(evidence.samples.index), predicted)
+    return pool_of(np.asarray(evidence.samples.index), predicted, evidence.samples.clusters)
 
 
 def _other_samples_predictions(
     evidence: ConceptEvidence, seed: int, pool: Mapping[str, np.ndarray]
 ) -> ConceptEvidence:
-    other = another(pool, np.asarray(evidence.samples.index), (), seed)
+    samples = evidence.samples
+    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
     return replace(evidence, predicted=pool[f"{POOLED}predicted"][other])
 
 

@@ -16,6 +16,7 @@ from theodolite.stats.information import (
     plug_in_terms,
 )
 from theodolite.stats.information_small import few
+from theodolite.stats.neighbours import stratified_pair_terms
 from theodolite.threads import in_slices
 
 Pairs = Int[np.ndarray, "pairs 2"]
@@ -40,43 +41,60 @@ def per_concept(
 
 
 def value_pair_terms(
-    inputs: ConceptTerms, pairs: Pairs, *, k: int, given_truth: bool = False
+    inputs: ConceptTerms, pairs: Pairs, *, k: int
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
-    """Terms of the information between the values of two concepts, a block of pairs at a time.
-
-    With ``given_truth`` beyond what both true concepts say.
-    """
+    """Terms of the information between the values of two concepts, a block of pairs at a time."""
     if not inputs.discrete and inputs.known is None:
-        strata = np.ascontiguousarray(inputs.truth.T, np.int64) if given_truth else None
-        yield from pair_terms(Columns(inputs.values), pairs, k=k, strata=strata)
+        yield from pair_terms(Columns(inputs.values), pairs, k=k)
         return
-    step = max(BLOCK_BYTES // (8 * max(len(inputs.values), 1)), 1)
-    for at in range(0, len(pairs), step):
-        block = slice(at, min(at + step, len(pairs)))
-        terms = [_terms_of_pair(inputs, i, j, k, given_truth) for i, j in pairs[block].tolist()]
-        yield block, np.stack(terms)
+    for block in _blocks(inputs, pairs):
+        yield block, np.stack([_terms_of_pair(inputs, i, j, k) for i, j in pairs[block].tolist()])
 
 
-def _terms_of_pair(
-    inputs: ConceptTerms,
-    i: int,
-    j: int,
-    k: int,
-    given_truth: bool,  # noqa: FBT001
+def _terms_of_pair(inputs: ConceptTerms, i: int, j: int, k: int) -> Float[np.ndarray, " samples"]:
+    terms = np.full(len(inputs.values), np.nan)
+    rows = np.arange(len(inputs.values))[rows_known(inputs, i, j)]
+    a, b = inputs.values[rows, i], inputs.values[rows, j]
+    if inputs.discrete:
+        terms[rows] = plug_in_terms(a.astype(int), b.astype(int))
+    else:
+        terms[rows] = ksg_terms(a, b, k=k)
+    return terms
+
+
+def pair_terms_given_truth(
+    inputs: ConceptTerms, clusters: np.ndarray | None, pairs: Pairs, *, k: int
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    """The same beyond what both true concepts say, from neighbours of other clusters."""
+    strata = np.asarray(inputs.truth.T, np.int64)
+    if inputs.known is not None:
+        strata = np.where(inputs.known.T, strata, 2)
+    if inputs.discrete:
+        for block in _blocks(inputs, pairs):
+            some = pairs[block].tolist()
+            yield block, np.stack([_counted_pair(inputs, strata, i, j) for i, j in some])
+        return
+    for block, terms in stratified_pair_terms(inputs.values, pairs, strata, clusters, k=k):
+        if inputs.known is not None:
+            i, j = pairs[block].T
+            terms[~(inputs.known[:, i] & inputs.known[:, j]).T] = np.nan
+        yield block, terms
+
+
+def _counted_pair(
+    inputs: ConceptTerms, strata: Int[np.ndarray, "concepts samples"], i: int, j: int
 ) -> Float[np.ndarray, " samples"]:
     terms = np.full(len(inputs.values), np.nan)
-    known = np.arange(len(inputs.values))[rows_known(inputs, i, j)]
-    group = np.zeros(len(known))
-    if given_truth:
-        group = 2 * inputs.truth[known, i] + inputs.truth[known, j]
-    for g in np.unique(group):
-        rows = known[group == g]
-        a, b = inputs.values[rows, i], inputs.values[rows, j]
-        if inputs.discrete:
-            terms[rows] = plug_in_terms(a.astype(int), b.astype(int))
-        else:
-            terms[rows] = ksg_terms(a, b, k=k)
+    for a, b in np.ndindex(2, 2):
+        rows = np.flatnonzero((strata[i] == a) & (strata[j] == b))
+        values = inputs.values[rows].astype(int)
+        terms[rows] = plug_in_terms(values[:, i], values[:, j])
     return terms
+
+
+def _blocks(inputs: ConceptTerms, pairs: Pairs) -> Iterator[slice]:
+    step = max(BLOCK_BYTES // (8 * max(len(inputs.values), 1)), 1)
+    return (slice(at, min(at + step, len(pairs))) for at in range(0, len(pairs), step))
 
 
 def true_counts(inputs: ConceptTerms) -> Float[np.ndarray, "2 2 concepts concepts"]:

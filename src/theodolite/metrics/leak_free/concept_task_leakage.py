@@ -9,6 +9,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._terms import (
+    AS_CATEGORIES,
     WIDER,
     estimator_inputs,
     rows_known,
@@ -62,7 +63,8 @@ def concept_task_leakage(
         read="0.1 means that, on average, a concept's value tells a tenth of what there is to know "
         "about the label more than the true concept. Compare with nothing but the concept: what is "
         "above that is leakage.",
-        misleads="Blind to leakage into a concept that is learnt badly: what the value fails to "
+        misleads=f"{AS_CATEGORIES} "
+        "Blind to leakage into a concept that is learnt badly: what the value fails to "
         "say about the label through the concept hides what it says beside it (a dial of planted "
         "leakage that starts at 0 and stays there is in docs/leakage.md). The estimate can exceed "
         "the entropy of the labels. Values that saturate are told apart by noise of 1e-10. "

@@ -10,8 +10,9 @@ from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
-from theodolite.metrics.leak_free._vectors import told_apart, truth_of
-from theodolite.stats.information import plug_in_terms, ross_terms
+from theodolite.metrics.leak_free._vectors import truth_of
+from theodolite.stats.information import plug_in_terms
+from theodolite.stats.neighbours import label_vector_terms
 
 
 def embedding_task_leakage_given_concept(
@@ -25,8 +26,8 @@ def embedding_task_leakage_given_concept(
 
     .. math:: T_i = \frac{I(w_i; y \mid c_i)}{H(y \mid c_i)}
 
-    As for single values, with Euclidean distances. Ours: the embedding scores of
-    :cite:t:`parisini2025leakage` have no true concept to compare with.
+    As for single values, with Euclidean distances between vectors of different clusters. Ours: the
+    embedding scores of :cite:t:`parisini2025leakage` have no true concept to compare with.
 
     Example:
         >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
@@ -42,14 +43,15 @@ def embedding_task_leakage_given_concept(
 
 @metric(
     "embedding_task_leakage_given_concept",
-    title="Task leakage of concept vectors given the concept",
-    version=1,
+    title="Task leakage of concept vectors given the concept (neighbour estimate)",
+    version=2,
     question="leaks",
     better="lower",
-    bounds=(0.0, 1.0),
+    bounds=(-1.0, 1.0),
     uses=("vectors", "explained.labels", "explained.truth"),
     detail=True,
     baselines=(CLEAN_VECTORS,),
+    decides=False,
     tolerance=0.05,
     cite="parisini2025leakage",
     card=Card(
@@ -59,7 +61,8 @@ def embedding_task_leakage_given_concept(
         "Up to 0.05 above nothing but the concept we would accept, "
         "which is a convention.",
         misleads="As for single values: gradings that have to do with the label count too. In many "
-        "dimensions estimates are too low rather than too high.",
+        "dimensions estimates are too low rather than too high. Rows that repeat others must be "
+        "declared as clusters, or they are each other's neighbours.",
         cost="all distances between samples, per concept",
     ),
 )
@@ -75,15 +78,19 @@ class EmbeddingTaskLeakageGivenConcept(Pooled):
         k: int = 3,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
-        labels, vectors = np.asarray(evidence.explained.labels), told_apart(evidence)
+        labels, vectors = np.asarray(evidence.explained.labels), np.asarray(evidence.vectors)
+        clusters = evidence.samples.clusters
         truth, known = truth_of(evidence)
         learnt = np.full((truth.shape[1], len(truth)), np.nan)
         left_open = learnt.copy()
         for j in range(len(learnt)):
             for there in (False, True):
                 rows = np.flatnonzero(known[:, j] & (truth[:, j] == there))
-                learnt[j, rows] = ross_terms(vectors[rows, j], labels[rows], k=k)
+                own = None if clusters is None else clusters[rows]
+                learnt[j, rows] = label_vector_terms(vectors[rows, j], labels[rows], own, k=k)
                 left_open[j, rows] = plug_in_terms(labels[rows], labels[rows])
         return share(
-            weighted_means(learnt, weights, wider=WIDER), weighted_means(left_open, weights)
+            weighted_means(learnt, weights, wider=WIDER),
+            weighted_means(left_open, weights),
+            least=-1.0,
         )

@@ -16,6 +16,7 @@ from theodolite.metrics.leak_free._pairs import (
     value_pair_terms,
 )
 from theodolite.metrics.leak_free._terms import (
+    AS_CATEGORIES,
     WIDER,
     ConceptTerms,
     estimator_inputs,
@@ -78,7 +79,8 @@ def interconcept_leakage(
         read="0 means that two concepts' values are no more related than the concepts are; 1 that "
         "one gives the other. Compare only at equal numbers of samples, and soft values only with "
         "soft ones.",
-        misleads="The published normaliser is no entropy but psi(N) - psi(4): the score falls with "
+        misleads=f"{AS_CATEGORIES} "
+        "The published normaliser is no entropy but psi(N) - psi(4): the score falls with "
         "the number of samples, and a bit shared by values counts a tenth of a bit shared by the "
         "true concepts. Where true concepts are related the score therefore goes to 0 however much "
         "leaks (two equal concepts up to 10 % flips, with a shared signal added: 0.0000). "

@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._pairs import all_pairs, per_concept, value_pair_terms
-from theodolite.metrics.leak_free._terms import WIDER, estimator_inputs, weighted_means
+from theodolite.metrics.leak_free._pairs import all_pairs, pair_terms_given_truth, per_concept
+from theodolite.metrics.leak_free._terms import WIDER, neighbour_inputs, weighted_means
 
 Over = Literal["concepts", "pairs"]
 
@@ -25,11 +25,12 @@ def interconcept_leakage_given_concepts(
 
     .. math:: G_{ij} = 1 - \exp\left(-2\, I(\hat c_i; \hat c_j \mid c_i, c_j)\right)
 
-    The information is estimated among samples that agree on both concepts (KSG; from counts where
-    all values are whole) and put on a scale from 0 to 1 on which jointly normal values score their
-    squared correlation :cite:p:`linfoot1957informational`. It needs no entropy of numbers, so it
-    does not change with the number of samples beyond about 25 for each combination of two concepts.
-    Ours, to mend the interconcept score of
+    The information is estimated among samples that agree on both concepts (KSG with neighbours of
+    other clusters, ties counted; from counts where all values are whole numbers, of which no
+    concept has more than 20) and put on a scale from 0 to 1 on which jointly normal values score
+    their squared correlation :cite:p:`linfoot1957informational`; estimates around 0 may lie below.
+    It needs no entropy of numbers, so it does not change with the number of samples beyond about 25
+    for each combination of two concepts. Ours, to mend the interconcept score of
     :cite:t:`parisini2025leakage`.
 
     Example:
@@ -44,11 +45,11 @@ def interconcept_leakage_given_concepts(
 
 @metric(
     "interconcept_leakage_given_concepts",
-    title="Interconcept leakage given the concepts",
-    version=1,
+    title="Interconcept leakage given the concepts (neighbour estimate)",
+    version=2,
     question="leaks",
     better="lower",
-    bounds=(0.0, 1.0),
+    bounds=(-1.0, 1.0),
     uses=("values", "truth"),
     detail=True,
     decides=False,
@@ -65,7 +66,8 @@ def interconcept_leakage_given_concepts(
         misleads="Anything that both values share and the concepts do not say counts: a blurred "
         "picture that makes all values timid, or graded inputs that are related, looks like "
         "leakage. It says that values are not only concepts; compare with a model whose concepts "
-        "were trained apart before calling it smuggling.",
+        "were trained apart before calling it smuggling. Rows that repeat others must be declared "
+        "as clusters, or they are each other's neighbours.",
         cost="all pairs of concepts, about 1.5 times interconcept_leakage",
     ),
 )
@@ -79,14 +81,13 @@ class InterconceptLeakageGivenConcepts(Pooled):
         *,
         over: Over = "concepts",
         k: int = 3,
-        tie_seed: int = 0,
     ) -> Float[np.ndarray, "rows items"]:
-        inputs = estimator_inputs(evidence, tie_seed)
+        inputs, clusters = neighbour_inputs(evidence), evidence.samples.clusters
         n = inputs.values.shape[1]
         pairs = all_pairs(n)
         wider = 1.0 if inputs.discrete else WIDER
         pair_scores = np.full((len(weights), len(pairs)), np.nan)
-        for block, terms in value_pair_terms(inputs, pairs, k=k, given_truth=True):
+        for block, terms in pair_terms_given_truth(inputs, clusters, pairs, k=k):
             pair_scores[:, block] = weighted_means(terms, weights, wider=wider)
-        pair_scores = 1 - np.exp(-2 * np.maximum(pair_scores, 0.0))
+        pair_scores = np.maximum(1 - np.exp(-2 * pair_scores), -1.0)
         return pair_scores if over == "pairs" else per_concept(pair_scores, pairs, n)

@@ -10,12 +10,13 @@ from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._terms import (
     WIDER,
-    estimator_inputs,
+    neighbour_inputs,
     rows_known,
     share,
     weighted_means,
 )
-from theodolite.stats.information import plug_in_terms, ross_columns
+from theodolite.stats.information import plug_in_terms
+from theodolite.stats.neighbours import label_terms
 
 
 def task_leakage_given_concept(
@@ -30,8 +31,10 @@ def task_leakage_given_concept(
     .. math:: T_i = \frac{I(\hat c_i; y \mid c_i)}{H(y \mid c_i)}
 
     The information is estimated among the samples that have the concept and among those that do
-    not, each by Ross's estimator (from counts where all values are whole). Undefined where the
-    concept settles the label: then nothing is left to leak. Ours, to mend the concepts-task score
+    not, each by Ross's estimator from neighbours of other clusters, ties counted (from counts where
+    all values are whole numbers, of which no concept has more than 20). Slightly below 0 where
+    nothing is told. Undefined where the concept settles the label: then nothing is left to leak.
+    Ours, to mend the concepts-task score
     of :cite:t:`parisini2025leakage`.
 
     Example:
@@ -47,14 +50,15 @@ def task_leakage_given_concept(
 
 @metric(
     "task_leakage_given_concept",
-    title="Task leakage given the concept",
-    version=1,
+    title="Task leakage given the concept (neighbour estimate)",
+    version=2,
     question="leaks",
     better="lower",
-    bounds=(0.0, 1.0),
+    bounds=(-1.0, 1.0),
     uses=("values", "truth", "labels"),
     detail=True,
     baselines=(CLEAN,),
+    decides=False,
     tolerance=0.05,
     decides=False,
     cite="parisini2025leakage",
@@ -66,8 +70,11 @@ def task_leakage_given_concept(
         misleads="Whatever the value grades beyond yes and no counts, if it has to do with the "
         "label: a long horn told from a short one is not smuggling, but looks like it. Where "
         "inputs are graded and concepts related, an honest model scores above 0 too: compare with "
-        "a model whose concepts were trained without the labels. With few samples per label and "
-        "concept the estimate is noisy.",
+        "a model whose concepts were trained without the labels. Too high with few samples: 0.28 "
+        "where 0.22 is true with 30 of each concept and label. Equal values are counted, which "
+        "leaves it up to 0.03 too low; rows that repeat others must be declared as clusters, or "
+        "they are each other's neighbours; near-copies of other clusters come in bundles, which "
+        "makes it too low.",
         cost="two sorts per concept",
     ),
 )
@@ -81,10 +88,10 @@ class TaskLeakageGivenConcept(Pooled):
         *,
         over: Literal["concepts"] = "concepts",
         k: int = 3,
-        tie_seed: int = 0,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
-        inputs, labels = estimator_inputs(evidence, tie_seed), np.asarray(evidence.labels)
+        inputs, labels = neighbour_inputs(evidence), np.asarray(evidence.labels)
+        clusters = evidence.samples.clusters
         learnt = np.full((inputs.values.shape[1], len(labels)), np.nan)
         left_open = learnt.copy()
         for j in range(len(learnt)):
@@ -96,11 +103,12 @@ class TaskLeakageGivenConcept(Pooled):
                         inputs.values[rows, j].astype(int), labels[rows]
                     )
                 else:
-                    learnt[j, rows] = ross_columns(
-                        inputs.values[rows, j : j + 1], labels[rows], k=k
-                    )[0]
+                    own = None if clusters is None else clusters[rows]
+                    learnt[j, rows] = label_terms(inputs.values[rows, j], labels[rows], own, k=k)
                 left_open[j, rows] = plug_in_terms(labels[rows], labels[rows])
         wider = 1.0 if inputs.discrete else WIDER
         return share(
-            weighted_means(learnt, weights, wider=wider), weighted_means(left_open, weights)
+            weighted_means(learnt, weights, wider=wider),
+            weighted_means(left_open, weights),
+            least=-1.0,
         )

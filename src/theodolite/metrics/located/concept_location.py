@@ -1,37 +1,34 @@
 """Does the map of a named concept cover the place where the concept is?"""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.shared import nulls
-from theodolite.metrics.shared.places import (
-    Average,
-    Sides,
-    Ties,
-    averaged,
-    inside_region,
-    over_places,
-    pixel_counts,
+from theodolite.metrics.located._regions import (
+    RANDOM_POINT,
+    Among,
+    Invisible,
+    inside_regions,
+    named_concepts,
+    over_named,
 )
+from theodolite.metrics.shared import nulls
+from theodolite.metrics.shared.places import Average, Sides, Ties, averaged, over_places
 from theodolite.metrics.shared.ranking import (
     USES_IF,
     Order,
     Population,
     RankBy,
-    checked_top,
     importance,
     population_mask,
-    ranked,
 )
 
-Among = Literal["localisable", "all"]
-Invisible = Literal["skip", "miss"]
+__all__ = ["ConceptLocation", "concept_location", "inside_regions"]
 
 
 def concept_location(
@@ -80,7 +77,7 @@ def concept_location(
 @metric(
     "concept_location",
     title="Concept location (CLM)",
-    version=1,
+    version=2,
     question="located",
     better="higher",
     bounds=(0.0, 1.0),
@@ -92,7 +89,7 @@ def concept_location(
         for option, c in USES_IF.items()
     },
     sweeps=("alpha", "top"),
-    baselines=(nulls.SHUFFLED_MAPS, nulls.RANDOM_POINT, nulls.IMAGE_CENTRE, nulls.UNIFORM_MAP),
+    baselines=(nulls.SHUFFLED_MAPS, RANDOM_POINT, nulls.IMAGE_CENTRE, nulls.UNIFORM_MAP),
     headline={"alpha": 1, "top": 5},
     enough=0.8,
     cite="aysel2025concept",
@@ -131,52 +128,6 @@ class ConceptLocation(SampleMean):
         scores = importance(evidence.explained, rank_by, order)
         named = named_concepts(scores, evidence.part_of, among, top)
         inside, visible = inside_regions(evidence, named, np.asarray(alpha, float) / regions, ties)
-        localisable = evidence.part_of[named] >= 0
-        seen = np.asarray(visible.any(axis=-1))
-        counted = seen if invisible == "skip" else localisable
         credit = over_places(inside, visible[:, :, None, :], sides)
-        credit = np.where(seen[:, :, None], credit, 0.0)
-        lengths = np.asarray(top)
-        n_inside = credit.cumsum(axis=1)[:, lengths - 1].swapaxes(1, 2)
-        n_counted = np.broadcast_to(
-            counted.cumsum(axis=1)[:, None, lengths - 1].astype(float), n_inside.shape
-        )
-        return averaged(
-            n_inside, n_counted, average, population_mask(evidence.explained, population)
-        )
-
-
-def named_concepts(
-    scores: Float[np.ndarray, "samples concepts"],
-    part_of: Int[np.ndarray, " concepts"],
-    among: Among,
-    top: Sequence[int],
-) -> Int[np.ndarray, "samples named"]:
-    """The concepts that an explanation names, among those that can be located or among all."""
-    localisable = part_of >= 0
-    if among == "localisable":
-        scores = np.where(localisable, scores, -np.inf)
-    limit = int(localisable.sum()) if among == "localisable" else len(localisable)
-    return ranked(scores, max(checked_top(top, limit)))
-
-
-def inside_regions(
-    evidence: LocationEvidence,
-    named: Int[np.ndarray, "samples named"],
-    shares: Float[np.ndarray, " alpha"],
-    ties: Ties,
-) -> tuple[
-    Float[np.ndarray, "samples named alpha places"], Bool[np.ndarray, "samples named places"]
-]:
-    """Credit of each named concept at each place of its part, and which of these are visible."""
-    part = evidence.part_of[named]
-    points = np.asarray(evidence.points)[np.arange(len(named))[:, None], part]
-    visible = ~np.isnan(points).any(axis=-1) & (part >= 0)[..., None]
-    sample, rank, place = np.nonzero(visible)
-    which = np.stack([sample, named[sample, rank]], axis=1)
-    counts = pixel_counts(evidence, which, points[sample, rank, place])
-    n_pixels = evidence.sizes.prod(axis=1)[sample]
-    region = np.floor(shares * n_pixels[:, None] + 0.5).astype(np.int64)
-    credit = np.zeros((*visible.shape[:2], len(shares), visible.shape[2]))
-    credit[sample, rank, :, place] = inside_region(counts, region, ties)
-    return credit, visible
+        per_length = over_named(evidence, named, credit, visible, top, invisible)
+        return averaged(*per_length, average, population_mask(evidence.explained, population))

@@ -1,18 +1,18 @@
 """Does a concept's map peak where the concept is?"""
 
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-from jaxtyping import Bool
-
-from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.located._targets import (
+    RANDOM_PEAK,
+    Pairs,
+    Target,
+    hits,
+    over_pairs,
+)
 from theodolite.metrics.shared import nulls
-from theodolite.metrics.shared.places import Average, averaged, peaks
-
-Target = Literal["auto", "points", "boxes", "masks"]
-Pairs = Literal["present", "all"]
+from theodolite.metrics.shared.places import Average, peaks
 
 
 def pointing_game(evidence: LocationEvidence, **options: Any) -> float:
@@ -45,13 +45,13 @@ def pointing_game(evidence: LocationEvidence, **options: Any) -> float:
 @metric(
     "pointing_game",
     title="Pointing game",
-    version=1,
+    version=2,
     question="located",
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps",),
     uses_if={"pairs": {"present": ("explained.truth",)}},
-    baselines=(nulls.SHUFFLED_MAPS, nulls.RANDOM_PEAK, nulls.IMAGE_CENTRE),
+    baselines=(nulls.SHUFFLED_MAPS, RANDOM_PEAK, nulls.IMAGE_CENTRE),
     enough=0.8,
     cite="zhang2018top",
     card=Card(
@@ -76,44 +76,5 @@ class PointingGame(SampleMean):
         average: Average = "pairs",
     ) -> PerSample:
         """Each picture's hits and the pairs they are counted among."""
-        hit, there = _hits(evidence, _target(evidence, target), tolerance)
-        counted = there & (evidence.part_of >= 0)
-        if pairs == "present":
-            counted &= np.asarray(evidence.explained.truth)
-            if evidence.explained.known is not None:
-                counted &= evidence.explained.known
-        n_hit = (hit & counted).sum(axis=1).astype(float)
-        n_counted = counted.sum(axis=1).astype(float)
-        return averaged(n_hit, n_counted, average, np.ones(len(evidence), bool))
-
-
-def _target(evidence: LocationEvidence, target: Target) -> str:
-    if target == "auto":
-        return next(name for name in ("masks", "boxes", "points") if evidence.has(name))
-    if not evidence.has(target):
-        raise EvidenceError(f"target={target!r}", f"no `{target}`", "them in the evidence")
-    return target
-
-
-def _hits(
-    evidence: LocationEvidence, target: str, tolerance: float | None
-) -> tuple[Bool[np.ndarray, "samples concepts"], Bool[np.ndarray, "samples concepts"]]:
-    """Whether each map peaks at its concept, and whether the concept has a place at all."""
-    peak = peaks(evidence.maps)[:, :, None]
-    part = evidence.part_of
-    if target == "masks":
-        masks = np.asarray(evidence.masks)
-        cell = (peak[:, :, 0] * masks.shape[2:]).astype(int)
-        picture = np.arange(len(evidence))[:, None]
-        hit = masks[picture, part[None, :], cell[..., 0], cell[..., 1]]
-        return hit, np.asarray(masks.any(axis=(2, 3)))[:, part]
-    if target == "boxes":
-        scale = np.tile(evidence.sizes, 2)[:, None, None, :]
-        boxes = (np.asarray(evidence.boxes) / scale)[:, part]
-        margin = 0.0 if tolerance is None else tolerance
-        inside = (boxes[..., :2] - margin <= peak) & (peak <= boxes[..., 2:] + margin)
-        return inside.all(axis=-1).any(axis=-1), ~np.isnan(boxes).any(axis=-1).all(axis=-1)
-    points = (np.asarray(evidence.points) / evidence.sizes[:, None, None, :])[:, part]
-    away = np.sqrt(((points - peak) ** 2).sum(axis=-1))
-    limit = 0.2 if tolerance is None else tolerance
-    return (away <= limit).any(axis=-1), ~np.isnan(away).all(axis=-1)
+        hit, there = hits(evidence, peaks(evidence.maps), target, tolerance)
+        return over_pairs(evidence, hit, there, pairs, average)

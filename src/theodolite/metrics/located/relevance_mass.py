@@ -34,7 +34,7 @@ def relevance_mass(
 @metric(
     "relevance_mass",
     title="Relevance on the object",
-    version=1,
+    version=2,
     question="located",
     asked_as=ASKED_AS,
     better="higher",

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.shared.marked import ASKED_AS, NULLS, flattened, objects, shares
+from theodolite.metrics.shared.marked import ASKED_AS, NULLS_OF_PEAKS, flattened, objects, shares
 
 
 def relevance_peak(
@@ -30,7 +30,7 @@ def relevance_peak(
 @metric(
     "relevance_peak",
     title="Peak on the object (pointing game)",
-    version=1,
+    version=2,
     question="located",
     asked_as=ASKED_AS,
     better="higher",
@@ -38,7 +38,7 @@ def relevance_peak(
     uses=("maps", "objects"),
     enough=0.9,
     decides=False,
-    baselines=NULLS[:2],
+    baselines=NULLS_OF_PEAKS,
     cite="zhang2018excitation",
     card=Card(
         asks="Does the map peak on the object?",

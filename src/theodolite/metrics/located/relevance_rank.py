@@ -34,7 +34,7 @@ def relevance_rank(
 @metric(
     "relevance_rank",
     title="Highest pixels on the object",
-    version=1,
+    version=2,
     question="located",
     asked_as=ASKED_AS,
     better="higher",

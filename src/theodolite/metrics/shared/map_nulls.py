@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.sampling import POOLED, another, pool_of, uniform
-from theodolite.metrics.base import NullModel
+from theodolite.metrics.base import NullModel, PerSample
 
 
 def _in_the_order_of(name: str) -> Callable[[SaliencyEvidence, int], SaliencyEvidence]:
@@ -73,13 +74,15 @@ NOTHING_IN_COMMON = NullModel(
 
 
 def _some_maps(evidence: SaliencyEvidence) -> dict[str, np.ndarray]:
-    return pool_of(np.asarray(evidence.samples.index), {"maps": evidence.maps})
+    samples = evidence.samples
+    return pool_of(np.asarray(samples.index), {"maps": evidence.maps}, samples.clusters)
 
 
 def _maps_dealt_out(
     evidence: SaliencyEvidence, seed: int, pool: Mapping[str, np.ndarray]
 ) -> SaliencyEvidence:
-    other = another(pool, np.asarray(evidence.samples.index), (), seed)
+    samples = evidence.samples
+    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
     maps = pool[POOLED + "maps"][other]
     # there is no other: a flat map, of which any pixel is as good as any other
     return replace(evidence, maps=np.where((other >= 0)[:, None, None], maps, 1.0))
@@ -110,15 +113,25 @@ IMAGE_CENTRE = NullModel(
 )
 
 
-def _flat(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:
-    del seed
-    return replace(evidence, maps=np.broadcast_to(1.0, evidence.maps.shape))
+def _area(evidence: SaliencyEvidence, **options: Any) -> PerSample:
+    """The share of the picture that the object covers, where there is one."""
+    del options
+    area = np.asarray(evidence.objects).mean(axis=(1, 2))
+    return PerSample(area, (area > 0).astype(float), np.ones(len(area), bool))
 
 
 FLAT_MAP = NullModel(
-    "flat map", "all pixels alike: the share of the picture that the object covers", _flat,
+    "flat map",
+    "all pixels alike: the share of the picture that the object covers",
+    expected=_area,
     random=False,
-)  # fmt: skip
+)
+RANDOM_PLACE = NullModel(
+    "random place",
+    "a map that peaks anywhere: the share of the picture that the object covers",
+    expected=_area,
+    random=False,
+)
 
 
 def _noise(evidence: SaliencyEvidence, seed: int) -> SaliencyEvidence:

@@ -7,10 +7,16 @@ from jaxtyping import Float
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import PerSample
-from theodolite.metrics.shared.map_nulls import FLAT_MAP, IMAGE_CENTRE, SHUFFLED_PICTURES
+from theodolite.metrics.shared.map_nulls import (
+    FLAT_MAP,
+    IMAGE_CENTRE,
+    RANDOM_PLACE,
+    SHUFFLED_PICTURES,
+)
 
 Sign = Literal["positive", "absolute"]
 NULLS = (IMAGE_CENTRE, SHUFFLED_PICTURES, FLAT_MAP)
+NULLS_OF_PEAKS = (IMAGE_CENTRE, SHUFFLED_PICTURES, RANDOM_PLACE)
 ASKED_AS = "Does the map mark the object?"
 
 

@@ -1,6 +1,6 @@
 """Null baselines of the alignment scores: explanations that know nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,47 +8,96 @@ import numpy as np
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.sampling import POOLED, another, pool_of, uniform
-from theodolite.metrics.base import NullModel
+from theodolite.evidence.sampling import ADDED, place_in, pool_of_clusters, uniform
+from theodolite.metrics.base import NullModel, PerSample, ratio
+from theodolite.metrics.shared.ranking import (
+    Order,
+    Population,
+    RankBy,
+    checked_top,
+    importance,
+    population_mask,
+    ranked,
+)
 
-_ANNOTATION = ("truth", "known")
 
-
-def _orders(evidence: ConceptEvidence | LocationEvidence, n: int, seed: int) -> np.ndarray:
+def _orders(evidence: LocationEvidence, n: int, seed: int) -> np.ndarray:
     """A random order of n things for each sample."""
     return uniform(np.asarray(evidence.samples.index), (n,), seed).argsort(axis=1, kind="stable")
 
 
-def _shuffled_concepts(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    order = _orders(evidence, len(evidence.concepts), seed)
-    changed: dict[str, Any] = {
-        name: np.take_along_axis(getattr(evidence, name), order, axis=1)
-        for name in _ANNOTATION
-        if evidence.has(name)
-    }
-    return replace(evidence, **changed)
+def _any_concept(
+    evidence: ConceptEvidence, *, top: Sequence[int], population: Population, **ranking: Any
+) -> PerSample:
+    """Any concept is as likely to be named: a sample's share of concepts that are there.
+
+    Of those whose presence is known; the whole is the chance that of the named ones any is.
+    """
+    del ranking
+    lengths = np.asarray(checked_top(top, len(evidence.concepts)))
+    known = _known(evidence)
+    n, n_known = known.shape[1], known.sum(axis=1)
+    share = (np.asarray(evidence.truth) & known).sum(axis=1) / np.maximum(n_known, 1)
+    steps = np.arange(int(lengths.max()))
+    unknown = np.maximum((n - n_known)[:, None] - steps, 0) / (n - steps)
+    whole = 1.0 - unknown.cumprod(axis=1)[:, lengths - 1]
+    return PerSample(share[:, None] * whole, whole, population_mask(evidence, population))
 
 
-def _some_annotation(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
-    annotation = {name: getattr(evidence, name) for name in _ANNOTATION if evidence.has(name)}
-    return pool_of(np.asarray(evidence.samples.index), annotation)
+def _known(evidence: ConceptEvidence) -> np.ndarray:
+    return np.ones(evidence.values.shape, bool) if evidence.known is None else evidence.known
 
 
-def _shuffled_samples(
-    evidence: ConceptEvidence, seed: int, pool: Mapping[str, np.ndarray]
-) -> ConceptEvidence:
-    other = another(pool, np.asarray(evidence.samples.index), (), seed)
-    changed: dict[str, Any] = {n: pool[POOLED + n][other] for n in _ANNOTATION if evidence.has(n)}
-    if (other < 0).any():  # there is no other
-        known = changed.get("known", np.ones_like(changed["truth"]))
-        changed["known"] = known & (other >= 0)[:, None]
-    return replace(evidence, **changed)
+def _annotation(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
+    """How often concepts are there and known: in all samples, or in each of some clusters."""
+    known = _known(evidence).astype(float)
+    rows = {"there": np.asarray(evidence.truth) * known, "known": known, "n": np.ones(len(known))}
+    if evidence.samples.clusters is not None:
+        return pool_of_clusters(evidence.samples.clusters, rows)
+    return {name: np.asarray(part.sum(axis=0)) for name, part in rows.items()}
+
+
+def _of_others(
+    evidence: ConceptEvidence, sums: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """How often each concept is there, and known, in the other samples, or other clusters."""
+    if evidence.samples.clusters is None:
+        known = _known(evidence)
+        return sums["there"] - (np.asarray(evidence.truth) & known), sums["known"] - known
+    size = sums[f"{ADDED}n"][:, None]
+    own = place_in(sums, evidence.samples.clusters)
+    means = [sums[ADDED + name] / size for name in ("there", "known")]
+    own_means = [np.where(own[:, None] >= 0, mean[own], 0.0) for mean in means]
+    there, known = (mean.sum(axis=0) - o for mean, o in zip(means, own_means, strict=True))
+    return there, np.where(known > 1e-9, known, 0.0)
+
+
+def _any_sample(
+    evidence: ConceptEvidence,
+    sums: Mapping[str, np.ndarray],
+    *,
+    top: Sequence[int],
+    rank_by: RankBy,
+    order: Order,
+    population: Population,
+) -> PerSample:
+    """How often the named concepts are there in other samples, of those where that is known."""
+    lengths = np.asarray(checked_top(top, len(evidence.concepts)))
+    named = ranked(importance(evidence, rank_by, order), int(lengths.max()))
+    there, known = (
+        np.take_along_axis(part, named, axis=1).cumsum(axis=1)[:, lengths - 1]
+        for part in _of_others(evidence, sums)
+    )
+    part = np.clip(ratio(there, known), 0.0, 1.0)
+    defined = known > 0
+    return PerSample(
+        np.where(defined, part, 0.0), defined.astype(float), population_mask(evidence, population)
+    )
 
 
 def _how_common(evidence: ConceptEvidence) -> dict[str, np.ndarray]:
-    assert evidence.truth is not None  # noqa: S101  the metric needs it, so it is there
-    known = np.ones_like(evidence.truth) if evidence.known is None else evidence.known
-    return {"there": (evidence.truth & known).sum(axis=0), "known": known.sum(axis=0)}
+    known = _known(evidence)
+    return {"there": (np.asarray(evidence.truth) & known).sum(axis=0), "known": known.sum(axis=0)}
 
 
 def _most_common(
@@ -77,13 +126,15 @@ def told_the_truth(evidence: ConceptEvidence) -> ConceptEvidence:
 SHUFFLED_CONCEPTS = NullModel(
     "shuffled concepts",
     "the same ranking with the concepts' names dealt out at random",
-    _shuffled_concepts,
+    expected=_any_concept,
+    random=False,
 )
 SHUFFLED_SAMPLES = NullModel(
     "another sample's concepts",
     "the same ranking, checked against the concepts of a random other sample",
-    _shuffled_samples,
-    sums=_some_annotation,
+    expected=_any_sample,
+    sums=_annotation,
+    random=False,
 )
 MOST_COMMON = NullModel(
     "the most common concepts",
@@ -139,22 +190,6 @@ def _shuffled_maps(evidence: LocationEvidence, seed: int) -> LocationEvidence:
     return replace(evidence, maps=evidence.maps[np.arange(n)[:, None], _orders(evidence, k, seed)])
 
 
-def _random_points(evidence: LocationEvidence, seed: int) -> LocationEvidence:
-    assert evidence.points is not None  # noqa: S101
-    draws = uniform(np.asarray(evidence.samples.index), evidence.points.shape[1:], seed)
-    points = draws * evidence.sizes[:, None, None, :]
-    return replace(evidence, points=np.where(np.isnan(evidence.points), np.nan, points))
-
-
-def _random_peaks(evidence: LocationEvidence, seed: int) -> LocationEvidence:
-    n, k, *grid = evidence.maps.shape
-    grid = [max(side, 7) for side in grid]  # a point anywhere, also where maps are a single cell
-    draws = uniform(np.asarray(evidence.samples.index), (k, 1), seed)
-    maps = np.zeros((n, k, grid[0] * grid[1]), np.float32)
-    np.put_along_axis(maps, (draws * maps.shape[2]).astype(np.int64), 1.0, axis=2)
-    return replace(evidence, maps=maps.reshape(n, k, *grid))
-
-
 IMAGE_CENTRE = NullModel(
     "image centre",
     "every map replaced by one that points at the middle of the picture",
@@ -171,10 +206,4 @@ UNIFORM_MAP = NullModel(
 )
 SHUFFLED_MAPS = NullModel(
     "shuffled concepts", "the maps of one picture dealt out over its concepts", _shuffled_maps
-)
-RANDOM_POINT = NullModel(
-    "random point", "a random point of the picture instead of the annotated one", _random_points
-)
-RANDOM_PEAK = NullModel(
-    "random point", "a random point of the picture instead of the map's peak", _random_peaks
 )

@@ -71,3 +71,15 @@ def checked_top(top: Sequence[int], n_concepts: int) -> tuple[int, ...]:
             "top", f"{list(top)}", f"numbers from 1 to {n_concepts}, the concepts that can be named"
         )
     return tuple(top)
+
+
+def fitting_top(n_concepts: int) -> tuple[int, ...]:
+    """Lengths of explanations to ask for, so that half of the concepts can be left unnamed.
+
+    >>> fitting_top(40), fitting_top(8), fitting_top(3), fitting_top(0)
+    ((1, 3, 5), (4, 3, 1), (1,), ())
+    """
+    longest = max(min(5, n_concepts // 2), 1)
+    if longest == 5:
+        return 1, 3, 5
+    return tuple(dict.fromkeys(n for n in (longest, 3, 1) if n <= min(longest, n_concepts)))

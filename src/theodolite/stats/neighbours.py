@@ -1,0 +1,260 @@
+r"""Neighbour estimates of information that count ties and leave the own cluster out.
+
+After Ross (numbers and a label) and Kraskov (numbers and numbers), see ``stats.information``, in
+nats, as means of one term per sample. Neighbours are of other clusters. The reach is the distance
+to the k-th of them; where several are as far, all are counted:
+
+- the k-th alone: the published term, :math:`\psi(N + 1) + \psi(k) - \psi(N_y + 1) - \psi(m)` for
+  m others within reach, N others in all and :math:`N_y` of the same label;
+- several at the same distance: :math:`\psi(N) + \psi(\tilde k) - \psi(N_y) - \psi(m)` with all
+  :math:`\tilde k` of the label within reach;
+- reach 0, so many equal values: the same with the sample itself counted among them, which takes
+  away what counting leaves too low.
+
+A column without any spread gives 0. On independent rows the mean is 0 without ties, and lies from
+-0.03 to 0.01 with them (60 to 200 samples, two labels; tests/stats/test_neighbours.py).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from theodolite.stats.information import (
+    BLOCK_BYTES,
+    NEIGHBOURS,
+    SMALL,
+    Columns,
+    checked_k,
+    has_ties,
+    psi_table,
+)
+from theodolite.stats.information_small import compiled
+from theodolite.threads import in_slices, one_thread_if
+
+Rows = Int[np.ndarray, " samples"]
+Terms = Float[np.ndarray, " samples"]
+MOST_PAIRS_OF_SAMPLES = 20_000_000
+"""Pairs of columns times pairs of samples up to which numpy is there sooner than a compiler."""
+
+
+def label_terms(
+    values: Float[np.ndarray, " samples"],
+    labels: Rows,
+    clusters: Rows | None = None,
+    *,
+    k: int = NEIGHBOURS,
+) -> Terms:
+    """Of numbers and a label; NaN where no other cluster has the label.
+
+    >>> label_terms(np.zeros(6), np.array([0, 0, 0, 1, 1, 1])).tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    checked_k(k)
+    values = np.asarray(values, np.float64)
+    if not len(values):
+        return np.zeros(0)
+    label, own = _codes(labels), _codes_of_clusters(clusters, len(values))
+    both = _codes(label * (own.max() + 1) + own)
+    reach, near = _reach(values, label, own, k)
+    alone = clusters is None
+    same = _within(values, label, reach) - (1 if alone else _within(values, both, reach))
+    everyone = np.zeros(len(values), np.int64)
+    others = _within(values, everyone, reach) - (1 if alone else _within(values, own, reach))
+    n_same = np.bincount(label)[label] - np.bincount(both)[both]
+    n_others = len(values) - np.bincount(own)[own]
+    return _terms(reach, near, (n_others, n_same), (same, others))
+
+
+def _terms(
+    reach: np.ndarray,
+    near: np.ndarray,
+    n: tuple[np.ndarray, np.ndarray],
+    within: tuple[np.ndarray, np.ndarray],
+) -> Terms:
+    """The term of each sample, by what lies at the reach."""
+    psi = psi_table(int(n[0].max()) + 1)
+    (n_others, n_same), (same, others) = n, within
+    atom, several = reach == 0, same > near
+    also = (~(several & ~atom)).astype(np.int64)  # whether the sample itself counts in the whole
+    counted = atom.astype(np.int64)
+    terms = psi[n_others + also] - psi[n_same + also] + psi[same + counted] - psi[others + counted]
+    return np.asarray(np.where(near > 0, terms, np.nan))
+
+
+def _reach(values: np.ndarray, label: Rows, own: Rows, k: int) -> tuple[np.ndarray, Rows]:
+    """How far the k-th of other clusters with the same label is, and how many there are up to k."""
+    order = np.lexsort((values, label))
+    v, g, of = values[order], own[order], label[order]
+    n, place = len(v), np.arange(len(v))
+    first, last = np.searchsorted(of, of, "left"), np.searchsorted(of, of, "right") - 1
+    change = np.flatnonzero((np.diff(g) != 0) | (np.diff(of) != 0))
+    run = np.searchsorted(change, place)  # of rows of one cluster next to each other
+    after, before = np.append(change, n - 1)[run] + 1, np.insert(change, 0, -1)[run]
+    up, down = place + 1, place - 1
+    reach, near = np.zeros(n), np.zeros(n, np.int64)
+    for _ in range(k):
+        there = up <= last
+        at = np.where(there, up, place)
+        up = np.where(there & (g[at] == g), after[at], up)
+        there = down >= first
+        at = np.where(there, down, place)
+        down = np.where(there & (g[at] == g), before[at], down)
+        above = np.where(up <= last, v[np.minimum(up, n - 1)] - v, np.inf)
+        below = np.where(down >= first, v - v[np.maximum(down, 0)], np.inf)
+        away = np.minimum(above, below)
+        some = np.isfinite(away)
+        reach, near = np.where(some, away, reach), near + some
+        up, down = up + (some & (above <= below)), down - (some & (above > below))
+    back = np.empty(n, np.int64)
+    back[order] = place
+    return reach[back], near[back]
+
+
+def _within(values: np.ndarray, group: Rows, reach: np.ndarray) -> Rows:
+    """How many of its group lie within reach of each, itself included.
+
+    What counts is the difference compared with the reach, never ``value ± reach``, which rounds
+    differently: that only says where to look.
+    """
+    order = np.lexsort((values, group))
+    v, g = values[order], group[order]
+    first, end = np.searchsorted(g, group, "left"), np.searchsorted(g, group, "right")
+    keys = _keys(g, v)
+    low = np.searchsorted(keys, _keys(group, values - reach), "left")
+    high = np.searchsorted(keys, _keys(group, values + reach), "right")
+    padded = np.append(v, np.inf)
+    while (step := (high < end) & (padded[high] - values <= reach)).any():
+        high += step
+    while (step := padded[high - 1] - values > reach).any():
+        high -= step
+    while (step := (low > first) & (values - padded[low - 1] <= reach)).any():
+        low -= step
+    while (step := values - padded[low] > reach).any():
+        low += step
+    return np.asarray(high - low)
+
+
+def _keys(group: Rows, values: np.ndarray) -> np.ndarray:
+    """Numbers that are ordered by group first: complex ones are."""
+    keys = np.empty(len(values), np.complex128)
+    keys.real, keys.imag = group, values
+    return keys
+
+
+def label_vector_terms(
+    vectors: Float[np.ndarray, "samples dimensions"],
+    labels: Rows,
+    clusters: Rows | None = None,
+    *,
+    k: int = NEIGHBOURS,
+) -> Terms:
+    """Of vectors, by Euclidean distance, and a label."""
+    from theodolite.stats.neighbour_kernels import label_vector_terms as kernel  # noqa: PLC0415
+
+    checked_k(k)
+    n = len(vectors)
+    terms = np.empty(n)
+    if n:
+        points = np.ascontiguousarray(vectors, np.float64)
+        own = _codes_of_clusters(clusters, n)
+        with one_thread_if(n**2 < SMALL):
+            kernel(points, _codes(labels), own, k, psi_table(n), terms)
+    return terms
+
+
+def stratified_pair_terms(
+    values: Float[np.ndarray, "samples columns"],
+    pairs: Int[np.ndarray, "pairs 2"],
+    strata: Int[np.ndarray, "columns samples"],
+    clusters: Rows | None = None,
+    *,
+    k: int = NEIGHBOURS,
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    """Of many pairs of columns, given the strata of both; a block of pairs at a time.
+
+    ``strata`` is a small whole number for each column and sample. NaN where fewer than k of other
+    clusters agree in both.
+    """
+    checked_k(k)
+    n, own = len(values), _codes_of_clusters(clusters, len(values))
+    step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
+    small = len(pairs) * n**2 <= MOST_PAIRS_OF_SAMPLES
+    plain = small and not compiled("neighbour_kernels", "stratified_pair_terms")
+    columns = Columns(values)
+    ties = has_ties(values)
+    for at in range(0, len(pairs), step):
+        block = slice(at, min(at + step, len(pairs)))
+        chosen = np.ascontiguousarray(pairs[block], np.int64)
+        if plain:
+            yield block, _plain_pair_terms(columns.values, chosen, strata, own, k)
+        else:
+            yield block, _compiled_pair_terms(columns, chosen, strata, own, ties, k)
+
+
+def _compiled_pair_terms(
+    columns: Columns,
+    pairs: Int[np.ndarray, "pairs 2"],
+    strata: Int[np.ndarray, "columns samples"],
+    own: Rows,
+    ties: Bool[np.ndarray, " columns"],
+    k: int,
+) -> Float[np.ndarray, "pairs samples"]:
+    from theodolite.stats.neighbour_kernels import stratified_pair_terms as kernel  # noqa: PLC0415
+
+    strata, n_strata = np.ascontiguousarray(strata, np.int64), int(strata.max(initial=0)) + 1
+    out = np.full((len(pairs), len(own)), np.nan)
+    psi = psi_table(len(own))
+
+    def of(some: slice) -> None:
+        kernel(
+            columns.values, columns.order, strata, n_strata, own, ties, pairs[some], k, psi,
+            out[some],
+        )  # fmt: skip
+
+    in_slices(len(pairs), of, small=out.size < SMALL)
+    return out
+
+
+def _plain_pair_terms(
+    values: Float[np.ndarray, "columns samples"],
+    pairs: Int[np.ndarray, "pairs 2"],
+    strata: Int[np.ndarray, "columns samples"],
+    own: Rows,
+    k: int,
+) -> Float[np.ndarray, "pairs samples"]:
+    """The same from all distances, for few samples."""
+    out = np.full((len(pairs), values.shape[1]), np.nan)
+    for terms, (a, b) in zip(out, pairs.tolist(), strict=True):
+        group = strata[a] * (int(strata[b].max(initial=0)) + 1) + strata[b]
+        for code in np.unique(group):
+            rows = np.flatnonzero(group == code)
+            if len(rows) > k:
+                terms[rows] = _pair_terms(values[a, rows], values[b, rows], own[rows], k)
+    return out
+
+
+def _pair_terms(x: np.ndarray, y: np.ndarray, own: Rows, k: int) -> Terms:
+    others = own[:, None] != own[None, :]
+    dx, dy = np.abs(x[:, None] - x[None, :]), np.abs(y[:, None] - y[None, :])
+    both = np.where(others, np.maximum(dx, dy), np.inf)
+    far = np.sort(both, axis=1)[:, k - 1]
+    defined = np.isfinite(far)
+    near = (both <= np.where(defined, far, 0.0)[:, None]).sum(axis=1)
+    atom, several = far == 0, near > k
+    reach = np.where(atom | several, far, np.nextafter(far, 0.0))[:, None]
+    n_x, n_y = (((away <= reach) & others).sum(axis=1) for away in (dx, dy))
+    n, psi = others.sum(axis=1), psi_table(len(x))
+    also = (~(several & ~atom)).astype(np.int64)
+    joint = np.where(several | atom, near + atom, k)
+    terms = psi[n + also] + psi[joint] - psi[n_x + also] - psi[n_y + also]
+    return np.asarray(np.where(defined, terms, np.nan))
+
+
+def _codes(labels: Rows) -> Rows:
+    """Numbers from 0 on."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def _codes_of_clusters(clusters: Rows | None, n: int) -> Rows:
+    return np.arange(n) if clusters is None else _codes(np.asarray(clusters))
