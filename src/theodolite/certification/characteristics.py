@@ -13,10 +13,13 @@ from scipy.stats import binom
 FALSE_ALARMS, FALSE_CLEAN = 0.025, 0.05
 COVERAGE = 0.93
 """An interval of 95 % that covers this much is still believed."""
+CONSERVATIVE = 0.985
 BY_CHANCE = 1e-3
 MOST_BIAS = 0.5
 """In standard deviations over draws."""
+NOTHING = 1e-9
 ANSWERS = ("yes", "partly", "no", "cannot tell")
+FIELDS = ("values", "low", "high", "truth", "answers", "best", "seconds")
 
 
 def most_often(rate: float, draws: int) -> int:
@@ -41,12 +44,27 @@ def least_often(rate: float, draws: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Of each draw: the value, its quoted interval, and the answer as a number of ``ANSWERS``."""
+    """Of each draw what came out; the truth is that of what its interval is about."""
 
     values: Float[np.ndarray, " draws"]
     low: Float[np.ndarray, " draws"]
     high: Float[np.ndarray, " draws"]
+    truth: Float[np.ndarray, " draws"]
     answers: Float[np.ndarray, " draws"]
+    """As numbers of ``ANSWERS``."""
+    best: Float[np.ndarray, " draws"]
+    seconds: Float[np.ndarray, " draws"]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is asked of a cell."""
+
+    looks_for_a_fault: bool
+    tolerance: float | None
+    """How much of a fault is accepted."""
+    worthless: bool
+    """Whether nothing is planted: no fault, or nothing that could beat a null."""
 
 
 @dataclass(frozen=True)
@@ -58,38 +76,85 @@ class Characteristics:
     draws: int
     undefined: int
     answers: dict[str, int]
+    alarms: int
+    """Draws in which a claim was made: better than its nulls, or a fault."""
     covered: int
     intervals: int
     """Draws that had an interval."""
     mean: float
     spread: float
+    bias: float
+    """Mean of value minus truth, over the spread of that."""
     width: float
+    best: float
+    seconds: float
+    """Of one evaluation, on average."""
     failures: tuple[str, ...]
     """What does not hold, in words."""
 
 
-def characteristics(
-    draws: Draws, truth: float, condition: dict[str, Any], tolerance: float
-) -> Characteristics:
-    """Of a score that looks for a fault: what is there, or what is accepted, must be told apart."""
+def characteristics(draws: Draws, condition: dict[str, Any], expected: Expected) -> Characteristics:
+    """Of a score that looks for a fault, or of one that must beat a null."""
+    n = len(draws.values)
     defined = ~np.isnan(draws.values)
-    with_interval = ~np.isnan(draws.low)
-    inside = (draws.low <= truth + 1e-9) & (truth <= draws.high + 1e-9)
-    n, intervals, covered = len(defined), int(with_interval.sum()), int(inside.sum())
+    with_interval = ~(np.isnan(draws.low) | np.isnan(draws.high))
+    inside = (draws.low <= draws.truth + NOTHING) & (draws.truth <= draws.high + NOTHING)
     answers = {name: int((draws.answers == i).sum()) for i, name in enumerate(ANSWERS)}
-    values = draws.values[defined]
-    mean, spread = (float(values.mean()), float(values.std())) if len(values) else (np.nan, np.nan)
-    failures = []
-    alarms = answers["no"] + (answers["partly"] if truth <= 1e-9 else 0)
-    if truth <= tolerance and alarms > (most := most_often(FALSE_ALARMS, n)):
-        failures.append(f"false alarms: {alarms} of {n}, at most {most}")
-    if truth >= tolerance and answers["yes"] > (most := most_often(FALSE_CLEAN, n)):
-        failures.append(f"falsely called free: {answers['yes']} of {n}, at most {most}")
-    if intervals and covered < (least := least_often(COVERAGE, intervals)):
-        failures.append(f"covered: {covered} of {intervals}, at least {least}")
-    if spread > 0 and mean - truth > MOST_BIAS * spread + 1e-9:
-        failures.append(f"too high: {mean:.3f} for {truth:.3f}, with a spread of {spread:.3f}")
-    return Characteristics(
-        condition, truth, n, n - int(defined.sum()), answers, covered, intervals, mean, spread,
-        float(np.nanmean(draws.high - draws.low)) if intervals else np.nan, tuple(failures),
+    alarms = answers["partly"] + answers["no" if expected.looks_for_a_fault else "yes"]
+    widths = (draws.high - draws.low)[with_interval]
+    errors = (draws.values - draws.truth)[defined]
+    spread = float(errors.std()) if len(errors) else np.nan
+    off = float(errors.mean()) if len(errors) else np.nan
+    cell = Characteristics(
+        condition=condition,
+        truth=float(np.mean(draws.truth)),
+        draws=n,
+        undefined=n - int(defined.sum()),
+        answers=answers,
+        alarms=alarms,
+        covered=int(inside[with_interval].sum()),
+        intervals=int(with_interval.sum()),
+        mean=float(draws.values[defined].mean()) if len(errors) else np.nan,
+        spread=spread,
+        bias=off / spread if spread > NOTHING else np.nan,
+        width=float(np.mean(widths)) if len(widths) else np.nan,
+        best=float(np.nanmean(draws.best)) if defined.any() else np.nan,
+        seconds=float(draws.seconds.mean()),
+        failures=(),
     )  # fmt: skip
+    failures = (*_claims(cell, expected), *_interval(cell), *_bias(cell, off, expected))
+    return Characteristics(**{**cell.__dict__, "failures": failures})
+
+
+def _claims(cell: Characteristics, expected: Expected) -> tuple[str, ...]:
+    """Claims that are wrong, on either side."""
+    n, wrong = cell.draws, []
+    accepted = expected.tolerance or 0.0
+    false = cell.alarms if expected.worthless else 0
+    if expected.looks_for_a_fault and not expected.worthless and cell.truth <= accepted + NOTHING:
+        false = cell.answers["no"]
+    if false > (most := most_often(FALSE_ALARMS, n)):
+        wrong.append(f"false alarms: {false} of {n}, at most {most}")
+    at_fault = expected.looks_for_a_fault and not expected.worthless
+    clean = cell.answers["yes"] if at_fault and cell.truth >= accepted - NOTHING else 0
+    if clean > (most := most_often(FALSE_CLEAN, n)):
+        wrong.append(f"falsely called free: {clean} of {n}, at most {most}")
+    return tuple(wrong)
+
+
+def _interval(cell: Characteristics) -> tuple[str, ...]:
+    least = least_often(COVERAGE, cell.intervals) if cell.intervals else 0
+    if cell.covered < least:
+        return (f"covered: {cell.covered} of {cell.intervals}, at least {least}",)
+    return ()
+
+
+def _bias(cell: Characteristics, off: float, expected: Expected) -> tuple[str, ...]:
+    """Too high or too low; an estimate of a fault may be too low, as a lower bound is."""
+    room = (MOST_BIAS + 3 / np.sqrt(cell.draws)) * cell.spread + NOTHING
+    by = f"by {abs(off):.3f} from {cell.truth:.3f}, with a spread of {cell.spread:.3f}"
+    if off > room:
+        return (f"too high: {by}",)
+    if off < -room and not expected.looks_for_a_fault:
+        return (f"too low: {by}",)
+    return ()

@@ -1,8 +1,9 @@
 """The command that puts a score through planted truths."""
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,14 +18,20 @@ from theodolite.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from theodolite.certification.certify import Certified
+    from theodolite.certification.subjects import Subject
 
-    from theodolite.certification.characteristics import Characteristics
+Declared = "Of a function: "
 
 
 def certify(
-    metric: Annotated[str, typer.Argument(help="A score that looks for leakage in values.")],
-    out: Annotated[Path, typer.Option(help="The folder for certificate.json and its pieces.")],
+    out: Annotated[Path, typer.Option(help="The folder for certificates and pieces of work.")],
+    metric: Annotated[
+        str | None, typer.Argument(help="A score of the catalogue, or module:function.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All scores; with --size ci those that decide.")
+    ] = False,
     size: Annotated[
         Literal["ci", "release"], typer.Option(help="How many conditions and draws.")
     ] = "ci",
@@ -32,6 +39,24 @@ def certify(
         int | None, typer.Option(help="Draws of each condition; else by size.", min=20)
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.", min=0)] = 0,
+    date: Annotated[str | None, typer.Option(help="The day to write down; else today.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Also write NAME-VERSION.json into this folder.")
+    ] = None,
+    question: Annotated[str | None, typer.Option(help=f"{Declared}what it answers.")] = None,
+    better: Annotated[
+        Literal["higher", "lower"] | None, typer.Option(help=f"{Declared}which values are better.")
+    ] = None,
+    arrays: Annotated[
+        str, typer.Option(help=f"{Declared}arrays it takes, in order, with commas.")
+    ] = "values,labels",
+    planted: Annotated[str | None, typer.Option(help=f"{Declared}what is planted.")] = None,
+    null: Annotated[
+        str | None, typer.Option(help=f"{Declared}arrays that its null deals out, with commas.")
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help=f"{Declared}it looks for a fault, and accepts so much.")
+    ] = None,
     engine: EngineOption = "auto",
     workers: WorkersOption = None,
     ray_address: RayAddress = None,
@@ -39,44 +64,105 @@ def certify(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Put a score through evidence with a planted truth: false alarms, coverage, bias.
+    """Put a score through evidence with a planted truth: false alarms, coverage, bias, order.
 
-    So far for scores that look for leakage in values of concepts. What was cut off goes on: give
-    the same command again.
+    What was cut off goes on: give the same command again. A line that does not hold: exit code 6.
     """
+    from theodolite.thresholds.judge import NOT_MET
+
+    declared = {
+        "question": question, "better": better, "arrays": tuple(arrays.split(",")),
+        "planted": planted, "null": null, "tolerance": tolerance,
+    }  # fmt: skip
+    subjects = _subjects(metric, size, declared, every=every)
+    day = date or datetime.now(timezone.utc).date().isoformat()
+    contents = []
+    for number, subject in enumerate(subjects):
+        home = out / _folder(subject.name) if every else out
+        chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
+        content, certified = _certificate(subject, home, chosen, (size, draws, seed, day), quiet)
+        contents.append(content)
+        if keep is not None:
+            _keep(keep, content)
+        if every and not as_json:
+            failed = len(content["failures"])
+            word = f"{failed} not met" if failed else "holds"
+            typer.echo(
+                f"{number + 1} of {len(subjects)} {subject.name}: {content['summary']}; {word}"
+            )
+        elif not as_json:
+            _print(certified)
+    if as_json:
+        typer.echo(json.dumps(contents if every else contents[0], indent=1))
+    raise typer.Exit(NOT_MET if any(content["failures"] for content in contents) else 0)
+
+
+def _subjects(
+    metric: str | None, size: Literal["ci", "release"], declared: dict[str, Any], *, every: bool
+) -> "list[Subject]":
+    from theodolite.certification.certify import subjects_of
+    from theodolite.certification.foreign import dealt_out, foreign_named
+    from theodolite.certification.subjects import CatalogueSubject
+    from theodolite.errors import EvidenceError
+    from theodolite.metrics.catalogue import find_metric
+
+    if every == (metric is not None):
+        raise EvidenceError("certify", "both or none", "a score, or --all")
+    if every:
+        return list(subjects_of(size))
+    name = str(metric)
+    if ":" not in name:
+        return [CatalogueSubject(find_metric(name).name)]
+    null, tolerance = declared.pop("null"), declared["tolerance"]
+    nulls = (dealt_out(*null.split(",")),) if null else ()
+    return [foreign_named(name, **declared, nulls=nulls, looks_for_a_fault=tolerance is not None)]
+
+
+def _certificate(
+    subject: "Subject",
+    home: Path,
+    engine: Any,
+    how: tuple[Literal["ci", "release"], int | None, int, str],
+    quiet: bool,
+) -> "tuple[dict[str, Any], Certified]":
     from theodolite.certification.certificate import certificate, write_certificate
-    from theodolite.certification.grid import REPETITIONS, certify, conditions
+    from theodolite.certification.certify import certify
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
     from theodolite.engine.base import worker_pool
-    from theodolite.thresholds.judge import NOT_MET
 
-    chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
+    size, draws, seed, day = how
     with (
         goes_on(),
         show_progress(quiet=quiet) as progress,
-        worker_pool(chosen, out, progress) as pool,
+        worker_pool(engine, home, progress) as pool,
     ):
-        n = draws or REPETITIONS[size]
-        cells = certify(metric, conditions(size), n, seed=seed, workers=pool)
-    content = certificate(metric, cells, size, seed)
-    write_certificate(out / "certificate.json", content)
-    if as_json:
-        typer.echo(json.dumps(content, indent=1))
-    else:
-        _print(cells)
-    raise typer.Exit(NOT_MET if content["failed"] else 0)
+        certified = certify(subject, size, draws=draws, seed=seed, workers=pool)
+    content = certificate(certified, day)
+    write_certificate(home / "certificate.json", content)
+    return content, certified
 
 
-def _print(cells: "Sequence[Characteristics]") -> None:
-    from theodolite.certification.planted_leakage import LeakageCondition
+def _keep(folder: Path, content: dict[str, Any]) -> None:
+    from theodolite.certification.certificate import file_name, write_certificate
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_certificate(folder / file_name(content), content)
+
+
+def _folder(name: str) -> str:
+    return name.replace(":", "-")
+
+
+def _print(certified: "Certified") -> None:
+    from theodolite.certification.conditions import Condition
     from theodolite.cli.tables import print_table
 
-    usual = LeakageCondition().describe()
+    usual = certified.subject.generator.usual
     rows = []
-    for cell in cells:
-        changed = {k: v for k, v in cell.condition.items() if v != usual[k] and k != "share"}
-        condition = ", ".join(f"{name} {value}" for name, value in changed.items()) or "plain"
+    for cell in certified.cells:
+        changed = Condition(**cell.condition).changed_from(usual)
+        condition = ", ".join(f"{name} {value}" for name, value in changed.items()) or "as usual"
         shares = {name: f"{count / cell.draws:.2f}" for name, count in cell.answers.items()}
         covered = f"{cell.covered / cell.intervals:.2f}" if cell.intervals else "–"
         rows.append(
@@ -86,7 +172,10 @@ def _print(cells: "Sequence[Characteristics]") -> None:
                 "; ".join(cell.failures) or "holds",
             )
         )  # fmt: skip
-    heads = (
-        "condition", "true", "mean", "covered", "free", "partly", "leaking", "cannot tell", "",
-    )  # fmt: skip
+    heads = ("condition", "true", "mean", "covered", "yes", "partly", "no", "cannot tell", "")
     print_table(heads, rows)
+    for line in certified.lines:
+        typer.echo(f"{line.name}: {'holds' if line.holds else 'FAILS'} ({line.because})")
+    for power in certified.powers:
+        seen = "never" if power.dial is None else f"from {power.dial:.2g} on the dial on"
+        typer.echo(f"power at {power.samples} samples: {seen}")

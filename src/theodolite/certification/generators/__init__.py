@@ -1,0 +1,1 @@
+"""Evidence with a planted truth, one file for each kind of question."""

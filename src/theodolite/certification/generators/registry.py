@@ -1,0 +1,44 @@
+"""Which generator is for which score."""
+
+from theodolite.certification.generators import (
+    existence,
+    maps,
+    pairs,
+    predictions,
+    removal,
+    surrogates,
+    units,
+    values,
+    vectors,
+    votes,
+)
+from theodolite.certification.generators.base import Generator
+from theodolite.errors import EvidenceError
+
+GENERATORS: tuple[Generator, ...] = (
+    existence.RANKED_CONCEPTS, existence.CLASS_WEIGHTS,
+    maps.MARKED_OBJECTS, maps.FEW_PIXELS, maps.CONCEPT_PLACES,
+    values.LEAKING_VALUES, pairs.LEAKING_PAIRS, pairs.IMPURE_VALUES,
+    vectors.LEAKING_VECTORS, vectors.CONCEPT_VECTORS, vectors.ALIGNED_VECTORS,
+    predictions.PREDICTIONS, predictions.INTERVENTIONS,
+    surrogates.EXPLAINED_LAYER, removal.REMOVED_PIXELS, removal.MOVED_MAPS, removal.BLIND_MAPS,
+    units.MARKING_UNITS, units.ACCURATE_UNITS,
+    votes.ACCEPTING_VOTES, votes.AGREEING_VOTES, votes.PREDICTED_VOTES,
+)  # fmt: skip
+
+
+def generator_for(metric: str) -> Generator:
+    """The generator that plants what a metric of the catalogue measures."""
+    for generator in GENERATORS:
+        if metric in generator.serves:
+            return generator
+    raise EvidenceError("certify", metric, "a score that something can be planted for")
+
+
+def generator_named(name: str) -> Generator:
+    """A generator by name."""
+    for generator in GENERATORS:
+        if generator.name == name:
+            return generator
+    known = ", ".join(generator.name for generator in GENERATORS)
+    raise EvidenceError("generator", repr(name), f"one of {known}")

@@ -1,0 +1,158 @@
+"""What is put through planted truths: a score of the catalogue, as an audit reads it."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from theodolite.certification.characteristics import ANSWERS
+from theodolite.certification.conditions import Condition
+from theodolite.certification.generators.base import (
+    Generator,
+    Planted,
+    quoted_options,
+    value_of,
+)
+from theodolite.certification.generators.registry import generator_for
+from theodolite.evidence.base import Evidence
+from theodolite.metrics.base import Metric
+from theodolite.metrics.catalogue import find_metric
+from theodolite.results import Better, Score
+from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite.verdicts.rules import verdict
+
+RESAMPLES = 150
+NULL_DRAWS = 5
+"""Of random nulls; each costs as much as the score itself."""
+ITEMS = ("concepts", "pairs", "classes", "units")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a score made of one draw."""
+
+    value: float
+    low: float
+    high: float
+    truth: float
+    """Of what the interval is about: these items, or a population of them."""
+    answer: int
+    best: float
+    seconds: float
+
+    def row(self) -> tuple[float, ...]:
+        """In the order of ``FIELDS``."""
+        return (
+            self.value, self.low, self.high, self.truth, self.answer, self.best, self.seconds,
+        )  # fmt: skip
+
+
+@runtime_checkable
+class Subject(Protocol):
+    """Whatever can be certified."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def better(self) -> Better:
+        """Which values are better."""
+
+    @property
+    def looks_for_a_fault(self) -> bool:
+        """Whether it must stay at its clean null instead of beating another."""
+
+    @property
+    def tolerance(self) -> float | None:
+        """How much of a fault is accepted."""
+
+    @property
+    def generator(self) -> Generator:
+        """What is planted."""
+
+    def identity(self) -> dict[str, Any]:
+        """What decides its numbers, as plain JSON."""
+
+    def draw(self, condition: Condition, seed: int) -> Planted:
+        """Evidence with a planted truth."""
+
+    def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
+        """Score, interval and answer."""
+
+    def value(self, evidence: Evidence) -> float:
+        """The value alone."""
+
+
+@dataclass(frozen=True)
+class CatalogueSubject:
+    """A metric of the catalogue."""
+
+    name: str
+
+    @property
+    def metric(self) -> Metric:
+        """Its entry."""
+        return find_metric(self.name)
+
+    @property
+    def better(self) -> Better:
+        """Which values are better."""
+        return self.metric.better
+
+    @property
+    def looks_for_a_fault(self) -> bool:
+        """Whether it must stay at its clean null."""
+        return self.metric.looks_for_a_fault
+
+    @property
+    def tolerance(self) -> float | None:
+        """How much of a fault is accepted."""
+        return self.metric.tolerance
+
+    @property
+    def generator(self) -> Generator:
+        """What is planted for it."""
+        return generator_for(self.name)
+
+    def identity(self) -> dict[str, Any]:
+        """Name and version."""
+        return {"metric": self.name, "version": self.metric.version}
+
+    def draw(self, condition: Condition, seed: int) -> Planted:
+        """Evidence with a planted truth."""
+        return self.generator.draw(self.name, condition, seed)
+
+    def score(self, planted: Planted, resampling: Resampling) -> Score:
+        """The quoted score."""
+        request = MetricRequest(self.metric, quoted_options(self.metric))
+        return evaluate(request, planted.evidence, resampling)[0]
+
+    def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
+        """As an audit computes and reads it."""
+        start = time.process_time()
+        score = self.score(planted, resampling)
+        answer = ANSWERS.index(verdict(score).answer)
+        seconds = time.process_time() - start
+        interval, truth = score.interval, planted.truth
+        low = high = np.nan
+        if interval is not None:
+            low, high = interval.low, interval.high
+            if interval.of == "population" or interval.over in ITEMS:
+                truth = planted.population
+        return Outcome(score.value, low, high, truth, answer, score.best, seconds)
+
+    def value(self, evidence: Evidence) -> float:
+        """The value alone."""
+        return value_of(self.metric, [evidence])
+
+    def of_shards(self, shards: Sequence[Evidence]) -> float:
+        """The value of evidence in pieces."""
+        return value_of(self.metric, shards)
+
+
+def usual_resampling(seed: int = 0) -> Resampling:
+    """That of all draws."""
+    return Resampling(resamples=RESAMPLES, most_null_draws=NULL_DRAWS, seed=seed)
