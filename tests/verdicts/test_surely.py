@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from theodolite.auditing.front import audit
-from theodolite.certification.planted_leakage import LeakageCondition, planted_evidence
+from theodolite.certification.generators.values import LeakageCondition, planted_evidence
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import find_metric

@@ -60,7 +60,6 @@ def task_leakage_given_concept(
     baselines=(CLEAN,),
     decides=False,
     tolerance=0.05,
-    decides=False,
     cite="parisini2025leakage",
     card=Card(
         asks="Of what the true concept leaves open about the answer, how much does its value tell?",
