@@ -13,8 +13,9 @@ from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import AXES, axis_from
 from theodolite.io.packed import packed, unpacked
-from theodolite.metrics.base import SAME, Metric, added, arrays_of, state_from
+from theodolite.metrics.base import Metric, added, arrays_of, state_from
 from theodolite.metrics.catalogue import find_metric
+from theodolite.metrics.states import SAME
 from theodolite.scoring.values import mean_of_defined
 
 Block = UInt8[np.ndarray, " _bytes"]

@@ -6,10 +6,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import theodolite
 from theodolite.metrics.catalogue import find_metric
 
-ROOT = Path(theodolite.__file__).parent
+ROOT = Path(__file__).parents[1]
 WHOLE = ("stats", "scoring")
 """Rooms of which everything counts."""
 FOLLOWED = ("theodolite.metrics.",)

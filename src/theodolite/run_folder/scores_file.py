@@ -179,36 +179,45 @@ def numbers(values: Sequence[float | None]) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in values], float)
 
 
+def _interval_record(interval: Interval | None) -> IntervalRecord | None:
+    return None if interval is None else IntervalRecord.model_validate(vars(interval))
+
+
+def _null_record(null: Null) -> NullRecord:
+    return NullRecord(
+        name=null.name,
+        value=written(null.value),
+        difference=_interval_record(null.difference),
+        per_seed=_listed(np.array(null.per_seed)),
+        p=null.p,
+    )
+
+
+def _detail_record(detail: Detail) -> DetailRecord:
+    return DetailRecord(
+        over=detail.over,
+        names=list(detail.names),
+        values=_listed(detail.values),
+        low=None if detail.low is None else _listed(detail.low),
+        high=None if detail.high is None else _listed(detail.high),
+    )
+
+
 def score_record(score: Score) -> ScoreRecord:
     """A score as it is written."""
-
-    def interval_record(interval: Interval | None) -> IntervalRecord | None:
-        return None if interval is None else IntervalRecord.model_validate(vars(interval))
-
-    def null_record(null: Null) -> NullRecord:
-        value = None if np.isnan(null.value) else null.value
-        return NullRecord(
-            name=null.name,
-            value=value,
-            difference=interval_record(null.difference),
-            per_seed=_listed(np.array(null.per_seed)),
-            p=null.p,
-        )
-
-    nulls = [null_record(null) for null in score.nulls]
-    intervals = [i for i in map(interval_record, score.intervals) if i is not None]
-    detail = score.detail
+    nulls = [_null_record(null) for null in score.nulls]
+    intervals = [i for i in map(_interval_record, score.intervals) if i is not None]
     return ScoreRecord(
         metric=score.metric,
         version=score.version,
         question=score.question,
         better=score.better,
         bounds=_ends(score.bounds),
-        best=None if np.isnan(score.best) else score.best,
+        best=written(score.best),
         n=score.n,
         n_undefined=score.n_undefined,
         n_of=score.n_of,
-        value=None if np.isnan(score.value) else score.value,
+        value=written(score.value),
         options=_plain_options(score.options),
         interval=intervals[0] if intervals else None,
         null=nulls[0] if nulls else None,
@@ -218,15 +227,7 @@ def score_record(score: Score) -> ScoreRecord:
         n_clusters=score.n_clusters,
         fault=None if score.fault is None else FaultRecord(**vars(score.fault)),
         doubt=None if score.doubt is None else DoubtRecord(**vars(score.doubt)),
-        detail=None
-        if detail is None
-        else DetailRecord(
-            over=detail.over,
-            names=list(detail.names),
-            values=_listed(detail.values),
-            low=None if detail.low is None else _listed(detail.low),
-            high=None if detail.high is None else _listed(detail.high),
-        ),
+        detail=None if score.detail is None else _detail_record(score.detail),
     )
 
 
@@ -244,52 +245,50 @@ def _listed(values: np.ndarray) -> list[float | None]:
     return [written(v) for v in values]
 
 
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _interval_of(interval: IntervalRecord | None) -> Interval | None:
+    return None if interval is None else Interval(**interval.model_dump())
+
+
+def _null_of(null: NullRecord) -> Null:
+    seeds = tuple(map(_number, null.per_seed))
+    return Null(null.name, _number(null.value), _interval_of(null.difference), seeds, null.p)
+
+
+def _detail_of(detail: DetailRecord) -> Detail:
+    return Detail(
+        detail.over,
+        tuple(detail.names),
+        numbers(detail.values),
+        None if detail.low is None else numbers(detail.low),
+        None if detail.high is None else numbers(detail.high),
+    )
+
+
 def score_of(record: ScoreRecord) -> Score:
     """A written score as it was."""
-
-    def interval_of(interval: IntervalRecord | None) -> Interval | None:
-        return None if interval is None else Interval(**interval.model_dump())
-
-    def number(value: float | None) -> float:
-        return float("nan") if value is None else value
-
-    detail = record.detail
     return Score(
         metric=record.metric,
         version=record.version,
         question=record.question,
-        value=number(record.value),
+        value=_number(record.value),
         better=record.better,
         bounds=_bounds(record.bounds),
-        best=number(record.best),
+        best=_number(record.best),
         n=record.n,
         n_undefined=record.n_undefined,
         n_of=record.n_of,
         options=record.options,
         intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
-        nulls=tuple(
-            Null(
-                n.name,
-                number(n.value),
-                interval_of(n.difference),
-                tuple(map(number, n.per_seed)),
-                n.p,
-            )
-            for n in record.nulls
-        ),
-        per_seed=tuple(number(v) for v in record.per_seed),
+        nulls=tuple(map(_null_of, record.nulls)),
+        per_seed=tuple(map(_number, record.per_seed)),
         n_clusters=record.n_clusters,
         fault=None if record.fault is None else FaultTest(**record.fault.model_dump()),
         doubt=None if record.doubt is None else Doubt(**record.doubt.model_dump()),
-        detail=None
-        if detail is None
-        else Detail(
-            detail.over,
-            tuple(detail.names),
-            np.array([number(v) for v in detail.values]),
-            None if detail.low is None else np.array([number(v) for v in detail.low]),
-            None if detail.high is None else np.array([number(v) for v in detail.high]),
-        ),
+        detail=None if record.detail is None else _detail_of(record.detail),
     )
 
 

@@ -9,7 +9,7 @@ from scipy.special import stdtr
 
 from theodolite.metrics.base import Metric, NullModel
 from theodolite.results import FaultTest, Interval, Null, Score, Source
-from theodolite.scoring.intervals import NOTHING, Counts, Resampled, items_components
+from theodolite.scoring.intervals import NOTHING, DrawCounts, Resampled, items_components
 from theodolite.scoring.plan import Plan
 from theodolite.stats.intervals import (
     Estimate,
@@ -36,7 +36,12 @@ class NullRows:
 
 
 def compared_null(
-    null: NullModel, rows: NullRows, score: Resampled, plan: Plan, counts: Counts, metric: Metric
+    null: NullModel,
+    rows: NullRows,
+    score: Resampled,
+    plan: Plan,
+    counts: DrawCounts,
+    metric: Metric,
 ) -> Null:
     """A null, the interval of score minus null, and its p-value."""
     seeds = tuple(float(v) for v in rows.per_seed) if len(rows.per_seed) > 1 else ()
@@ -60,7 +65,7 @@ def compared_null(
 
 
 def _difference(
-    null: NullModel, rows: NullRows, score: Resampled, plan: Plan, counts: Counts
+    null: NullModel, rows: NullRows, score: Resampled, plan: Plan, counts: DrawCounts
 ) -> Estimate | None:
     """Score minus null with its variance: over samples, and over items where the null was drawn
     item by item, which makes the items a sample of chance."""
@@ -105,7 +110,7 @@ def _with_error(interval: Interval | None, draws: np.ndarray) -> Interval | None
 
 
 def _nothing_varied(
-    estimate: Estimate, counts: Counts, metric: Metric, level: float
+    estimate: Estimate, counts: DrawCounts, metric: Metric, level: float
 ) -> tuple[Interval | None, float | None]:
     """Where no resample differs: as if one of the samples that would differ had not been met."""
     span = metric.bounds[1] - metric.bounds[0]

@@ -18,7 +18,7 @@ from theodolite.metrics.base import Metric, NullModel
 from theodolite.results import Detail, Items, Null, Score
 from theodolite.scoring.counting import Slot, seeds_of, state_jobs
 from theodolite.scoring.differences import NullRows, compared_null, fault_test, variance_of_mean
-from theodolite.scoring.intervals import Counts, Resampled, item_ends, score_intervals
+from theodolite.scoring.intervals import DrawCounts, Resampled, item_ends, score_intervals
 from theodolite.scoring.moments import over_seeds_of_moments, with_moments
 from theodolite.scoring.passes import PassItem, passes
 from theodolite.scoring.plan import Plan
@@ -229,7 +229,7 @@ def _with_inference(
 ) -> Score:
     """Intervals, and how far the score is from its nulls."""
     metric, plan = estimates.metric, estimates.plan
-    counts = Counts.of(plan, score.n if score.n_of == "samples" else plan.n)
+    counts = DrawCounts.of(plan, score.n if score.n_of == "samples" else plan.n)
     intervals = score_intervals(score, metric, plan, rows, counts)
     nulls = _nulls(estimates, cell, rows, counts)
     score = replace(score, intervals=tuple(intervals), nulls=nulls)
@@ -266,7 +266,7 @@ def _names(evidence: Evidence, over: Items) -> tuple[str, ...]:
 
 
 def _nulls(
-    estimates: _Estimates, cell: tuple[int, ...], rows: Resampled, counts: Counts
+    estimates: _Estimates, cell: tuple[int, ...], rows: Resampled, counts: DrawCounts
 ) -> tuple[Null, ...]:
     """The nulls, the hardest to beat first."""
     metric = estimates.metric

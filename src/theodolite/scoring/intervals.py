@@ -40,7 +40,7 @@ class Resampled:
 
 
 @dataclass(frozen=True)
-class Counts:
+class DrawCounts:
     """How many things there are that were drawn independently, and what they are."""
 
     source: Source
@@ -53,7 +53,7 @@ class Counts:
     """Whether there are enough to know how they vary."""
 
     @classmethod
-    def of(cls, plan: Plan, n: int) -> "Counts":
+    def of(cls, plan: Plan, n: int) -> "DrawCounts":
         """From the plan and the number of samples that count."""
         if plan.sources[0] == "clusters":
             draws = max(min(plan.effective_clusters, n), 1 + 1e-9)
@@ -62,7 +62,7 @@ class Counts:
 
 
 def score_intervals(
-    score: Score, metric: Metric, plan: Plan, rows: Resampled, counts: Counts
+    score: Score, metric: Metric, plan: Plan, rows: Resampled, counts: DrawCounts
 ) -> Iterator[Interval]:
     """The one to quote first: these items and trained models, on new samples; then populations."""
     level, block = plan.resampling.level, plan.block(plan.sources[0])
@@ -79,7 +79,9 @@ def score_intervals(
             yield _cut(interval, score)
 
 
-def _populations(score: Score, plan: Plan, rows: Resampled, counts: Counts) -> Iterator[Estimate]:
+def _populations(
+    score: Score, plan: Plan, rows: Resampled, counts: DrawCounts
+) -> Iterator[Estimate]:
     """Concepts, classes or units like these; and models trained again as these were."""
     block, resamples = plan.block(plan.sources[0]), plan.resampling.resamples
     if rows.items is not None and score.detail is not None:
@@ -99,7 +101,7 @@ def _populations(score: Score, plan: Plan, rows: Resampled, counts: Counts) -> I
 
 
 def items_components(
-    head: np.ndarray, items: np.ndarray, values: np.ndarray, counts: Counts
+    head: np.ndarray, items: np.ndarray, values: np.ndarray, counts: DrawCounts
 ) -> Components | None:
     """Of a mean over items; where no resample differs, of the items alone."""
     defined = values[~np.isnan(values)]
@@ -112,7 +114,7 @@ def items_components(
 
 
 def shaped(
-    estimate: Estimate, score: Score, metric: Metric, counts: Counts, level: float
+    estimate: Estimate, score: Score, metric: Metric, counts: DrawCounts, level: float
 ) -> Interval | None:
     """As the score's bounds ask for; none where nothing varied and nothing bounds it."""
     low, high = score.bounds
@@ -134,7 +136,11 @@ def shaped(
 
 
 def item_ends(
-    score: Score, metric: Metric, plan: Plan, items: Float[np.ndarray, "rows items"], counts: Counts
+    score: Score,
+    metric: Metric,
+    plan: Plan,
+    items: Float[np.ndarray, "rows items"],
+    counts: DrawCounts,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Both ends of the interval of each item; none where none has any."""
     rows = items[plan.block(plan.sources[0])]

@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.metrics.base import Metric
 from theodolite.results import Doubt, Interval, Score
-from theodolite.scoring.intervals import Counts
+from theodolite.scoring.intervals import DrawCounts
 from theodolite.scoring.values import mean_of_defined
 from theodolite.stats.intervals import Components, Estimate, student_interval
 from theodolite.stats.predictive_interval import PredictiveMoments, doubt, fault_interval
@@ -29,7 +29,7 @@ def over_seeds_of_moments(seeds: Sequence[Moments]) -> Moments:
 
 
 def with_moments(
-    score: Score, metric: Metric, arrays: Moments, counts: Counts, level: float
+    score: Score, metric: Metric, arrays: Moments, counts: DrawCounts, level: float
 ) -> Score:
     """The score with interval, test and doubts of its moments."""
     moments = PredictiveMoments.of(arrays)

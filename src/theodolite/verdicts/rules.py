@@ -206,10 +206,10 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
         )
         return _answer(score, "no", because, detectable=least_seen)
     needed = None if of_use is None else samples_needed(score, lost, of_use, alpha)
-    wanted = "" if needed is None else f"; about {needed:,} {_unit(score)} would do"
+    would_do = "" if needed is None else f"; about {needed:,} {_unit(score)} would do"
     because = (
         f"{text}, not to be told from {against}: an effect below "
-        f"{difference_text(least_seen, score)} would be missed{wanted}."
+        f"{difference_text(least_seen, score)} would be missed{would_do}."
     )
     return _answer(
         score, "cannot tell", because, "underpowered", detectable=least_seen, needed=needed
