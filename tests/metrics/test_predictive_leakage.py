@@ -5,6 +5,9 @@ import pytest
 
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.metrics.leak_free.predictive_interconcept_leakage import (
+    PredictiveInterconceptLeakage,
+)
 from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
 from theodolite.stats.predictive_interval import PredictiveMoments, doubt, fault_interval
 
@@ -59,3 +62,33 @@ class TestTask:
         )
         once, again = (PredictiveTaskLeakage.of(e).value() for e in (evidence, repeated))
         np.testing.assert_allclose(again, once, atol=1e-12)
+
+
+class TestPairs:
+    def test_planted_truths_and_the_order_of_concepts(self) -> None:
+        evidence = concept_evidence(0.0)
+        clean = PredictiveInterconceptLeakage.of(evidence, over="pairs").value()
+        assert np.abs(clean).max() < 0.02
+        values, truth = np.asarray(evidence.values).copy(), np.asarray(evidence.truth)
+        values[:, 1] = 3 * truth[:, 1] + values[:, 0] - 3 * truth[:, 0]
+        leaky = ConceptEvidence(values=values, truth=truth)
+        scores = PredictiveInterconceptLeakage.of(leaky, over="pairs").value()
+        assert scores[0] > 0.95
+        assert np.abs(scores[1:]).max() < 0.02
+        turned = ConceptEvidence(values=values[:, ::-1], truth=~truth[:, ::-1])
+        again = PredictiveInterconceptLeakage.of(turned).value()[::-1]
+        np.testing.assert_allclose(again, PredictiveInterconceptLeakage.of(leaky).value())
+
+    def test_concepts_of_one_truth_and_copies(self) -> None:
+        evidence = concept_evidence(0.0, 120)
+        truth = np.asarray(evidence.truth)
+        says_it = ConceptEvidence(values=truth.astype(float), truth=truth)
+        assert (PredictiveInterconceptLeakage.of(says_it).value() == 0).all()
+        rows = np.repeat(np.arange(120), 3)
+        copies = ConceptEvidence(
+            values=np.asarray(evidence.values)[rows],
+            truth=truth[rows],
+            samples=Samples(index=np.arange(360), clusters=rows),
+        )
+        once = PredictiveInterconceptLeakage.of(evidence).value()
+        np.testing.assert_allclose(PredictiveInterconceptLeakage.of(copies).value(), once)
