@@ -5,6 +5,8 @@ import pytest
 
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.metrics.leak_free.predictive_embedding_leakage import PredictiveEmbeddingLeakage
 from theodolite.metrics.leak_free.predictive_interconcept_leakage import (
     PredictiveInterconceptLeakage,
 )
@@ -92,3 +94,36 @@ class TestPairs:
         )
         once = PredictiveInterconceptLeakage.of(evidence).value()
         np.testing.assert_allclose(PredictiveInterconceptLeakage.of(copies).value(), once)
+
+
+class TestVectors:
+    def test_planted_truths_and_moments(self) -> None:
+        evidence = concept_evidence(0.0)
+        random, truth = np.random.default_rng(3), np.asarray(evidence.truth)
+        labels = np.asarray(evidence.labels)
+        for leak, low, high in ((0.0, -0.02, 0.02), (1.5, 0.2, 0.5), (9.0, 0.9, 1.0)):
+            vectors = random.normal(size=(400, 3, 4)) + truth[..., None]
+            vectors[:, :, 1] += leak * labels[:, None]
+            own = EmbeddingEvidence(explained=evidence, vectors=vectors)
+            weights = np.ones((1, 400), np.float32)
+            rows, arrays = PredictiveEmbeddingLeakage.measure_with_moments(own, weights)
+            moments = PredictiveMoments.of(arrays)
+            assert low < moments.value < high
+            assert moments.value == pytest.approx(rows[0].mean())
+            assert moments.per_dimension == moments.stratum_clusters / 4
+            assert moments.ceiling > 0.9
+            assert doubt(moments) is None
+            again = PredictiveEmbeddingLeakage.moments(own)
+            assert all(array == again[name] for name, array in arrays.items())
+            np.testing.assert_array_equal(rows, PredictiveEmbeddingLeakage.measure(own, weights))
+            assert (fault_interval(moments, 0.05, 0.95).low > 0.05) == (leak > 0)
+
+    def test_few_samples_for_many_dimensions(self) -> None:
+        evidence = concept_evidence(0.0, 60)
+        vectors = np.random.default_rng(0).normal(size=(60, 3, 20))
+        arrays = PredictiveEmbeddingLeakage.moments(
+            EmbeddingEvidence(explained=evidence, vectors=vectors)
+        )
+        because = doubt(PredictiveMoments.of(arrays))
+        assert because is not None
+        assert "dimension" in because.because

@@ -2,9 +2,8 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import logsumexp
 
-from theodolite.stats.predictive_small import EDGE, PRIORS, Numbers, Row, own_weight
+from theodolite.stats.predictive_small import EDGE, PRIORS, Numbers, Row, mixture, own_weight
 
 LEVELS = (2, 4, 8)
 SHRUNK = (1.0, 9.0)
@@ -42,11 +41,7 @@ def pair_stratum_terms(
             n = len(sizes) + shrunk
             out.append(_normal((products.sum() - own) / (n - 1), normal))
             inside.append(_normal(np.full(len(own), products.sum() / n), normal))
-    gains = np.array([np.bincount(clusters, weights * gain) for gain in out])
-    shares = gains.sum(axis=1, keepdims=True) - gains  # by what the other clusters gained
-    shares -= logsumexp(shares, axis=0)
-    mixed = [logsumexp(shares[:, clusters] + np.array(side), axis=0) for side in (out, inside)]
-    return np.array(mixed)
+    return mixture(out, inside, clusters, weights)
 
 
 def _table(

@@ -38,12 +38,19 @@ def stratum_terms(
         probabilities = _normal(normal, labels, clusters, weights, n_labels)
         out.append(np.log(probabilities[0] / base_out))
         inside.append(np.log(probabilities[1] / base_in))
-    gains = np.array([np.bincount(clusters, weights * gain, len(sizes)) for gain in out])
-    shares = gains.sum(axis=1, keepdims=True) - gains  # by what the other clusters gained
-    shares -= logsumexp(shares, axis=0)
-    terms[0] = logsumexp(shares[:, clusters] + np.array(out), axis=0)
-    terms[1] = logsumexp(shares[:, clusters] + np.array(inside), axis=0)
+    terms[:2] = mixture(out, inside, clusters, weights)
     terms[2] = -np.log(base_out)
+
+
+def mixture(
+    out: list[Row], inside: list[Row], clusters: Numbers, weights: Row
+) -> Float[np.ndarray, "2 rows"]:
+    """Both gains of all models together, each weighted by what it gained on the other clusters."""
+    gains = np.array([np.bincount(clusters, weights * gain) for gain in out])
+    shares = gains.sum(axis=1, keepdims=True) - gains
+    shares -= logsumexp(shares, axis=0)
+    mixed = [logsumexp(shares[:, clusters] + np.array(side), axis=0) for side in (out, inside)]
+    return np.array(mixed)
 
 
 def own_weight(cells: Numbers, clusters: Numbers, weights: Row) -> Row:
