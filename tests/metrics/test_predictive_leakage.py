@@ -5,6 +5,11 @@ import pytest
 
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+from theodolite.metrics.leak_free.predictive_embedding_leakage import PredictiveEmbeddingLeakage
+from theodolite.metrics.leak_free.predictive_interconcept_leakage import (
+    PredictiveInterconceptLeakage,
+)
 from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
 from theodolite.stats.predictive_interval import PredictiveMoments, doubt, fault_interval
 
@@ -59,3 +64,66 @@ class TestTask:
         )
         once, again = (PredictiveTaskLeakage.of(e).value() for e in (evidence, repeated))
         np.testing.assert_allclose(again, once, atol=1e-12)
+
+
+class TestPairs:
+    def test_planted_truths_and_the_order_of_concepts(self) -> None:
+        evidence = concept_evidence(0.0)
+        clean = PredictiveInterconceptLeakage.of(evidence, over="pairs").value()
+        assert np.abs(clean).max() < 0.02
+        values, truth = np.asarray(evidence.values).copy(), np.asarray(evidence.truth)
+        values[:, 1] = 3 * truth[:, 1] + values[:, 0] - 3 * truth[:, 0]
+        leaky = ConceptEvidence(values=values, truth=truth)
+        scores = PredictiveInterconceptLeakage.of(leaky, over="pairs").value()
+        assert scores[0] > 0.95
+        assert np.abs(scores[1:]).max() < 0.02
+        turned = ConceptEvidence(values=values[:, ::-1], truth=~truth[:, ::-1])
+        again = PredictiveInterconceptLeakage.of(turned).value()[::-1]
+        np.testing.assert_allclose(again, PredictiveInterconceptLeakage.of(leaky).value())
+
+    def test_concepts_of_one_truth_and_copies(self) -> None:
+        evidence = concept_evidence(0.0, 120)
+        truth = np.asarray(evidence.truth)
+        says_it = ConceptEvidence(values=truth.astype(float), truth=truth)
+        assert (PredictiveInterconceptLeakage.of(says_it).value() == 0).all()
+        rows = np.repeat(np.arange(120), 3)
+        copies = ConceptEvidence(
+            values=np.asarray(evidence.values)[rows],
+            truth=truth[rows],
+            samples=Samples(index=np.arange(360), clusters=rows),
+        )
+        once = PredictiveInterconceptLeakage.of(evidence).value()
+        np.testing.assert_allclose(PredictiveInterconceptLeakage.of(copies).value(), once)
+
+
+class TestVectors:
+    def test_planted_truths_and_moments(self) -> None:
+        evidence = concept_evidence(0.0)
+        random, truth = np.random.default_rng(3), np.asarray(evidence.truth)
+        labels = np.asarray(evidence.labels)
+        for leak, low, high in ((0.0, -0.02, 0.02), (1.5, 0.2, 0.5), (9.0, 0.9, 1.0)):
+            vectors = random.normal(size=(400, 3, 4)) + truth[..., None]
+            vectors[:, :, 1] += leak * labels[:, None]
+            own = EmbeddingEvidence(explained=evidence, vectors=vectors)
+            weights = np.ones((1, 400), np.float32)
+            rows, arrays = PredictiveEmbeddingLeakage.measure_with_moments(own, weights)
+            moments = PredictiveMoments.of(arrays)
+            assert low < moments.value < high
+            assert moments.value == pytest.approx(rows[0].mean())
+            assert moments.per_dimension == moments.stratum_clusters / 4
+            assert moments.ceiling > 0.9
+            assert doubt(moments) is None
+            again = PredictiveEmbeddingLeakage.moments(own)
+            assert all(array == again[name] for name, array in arrays.items())
+            np.testing.assert_array_equal(rows, PredictiveEmbeddingLeakage.measure(own, weights))
+            assert (fault_interval(moments, 0.05, 0.95).low > 0.05) == (leak > 0)
+
+    def test_few_samples_for_many_dimensions(self) -> None:
+        evidence = concept_evidence(0.0, 60)
+        vectors = np.random.default_rng(0).normal(size=(60, 3, 20))
+        arrays = PredictiveEmbeddingLeakage.moments(
+            EmbeddingEvidence(explained=evidence, vectors=vectors)
+        )
+        because = doubt(PredictiveMoments.of(arrays))
+        assert because is not None
+        assert "dimension" in because.because

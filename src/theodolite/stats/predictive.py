@@ -37,6 +37,11 @@ class PredictiveTerms:
     """The same with its cluster counted: about as much too high as the other is too low."""
     surprise: Float[np.ndarray, "columns samples"]
     """What there was to gain: the surprise of the label without any value."""
+    learnt: Float[np.ndarray, "columns samples"] | None = None
+    """The mean of ``out`` and ``inside`` if doing without any value is no choice: for estimates
+    that cost so much to learn that what is there may not pay."""
+    parameters: Float[np.ndarray, " columns"] | None = None
+    """Numbers that had to be learnt then."""
 
 
 def predictive_terms(
@@ -126,6 +131,28 @@ def _stratum(
     rows: Int[np.ndarray, " rows"],
 ) -> tuple[Int[np.ndarray, " some"], Float[np.ndarray, "3 some"]] | None:
     """The rows of labels that at least two clusters have, cluster by cluster, and their terms."""
+    chosen = rows_that_recur(labels, clusters, rows)
+    if chosen is None:
+        return None
+    rows, starts, numbers, n_labels = chosen
+    n_clusters = len(starts) - 1
+    ranks = midranks(column[rows], np.repeat(1 / np.diff(starts), np.diff(starts)), n_clusters)
+    normal = ndtri(np.clip(ranks, 1 / (4 * n_clusters), 1 - 1 / (4 * n_clusters)))
+    terms = np.empty((3, len(rows)))
+    predictive_small.stratum_terms(ranks, normal, numbers, starts, n_labels, terms)
+    return rows, terms
+
+
+def rows_that_recur(
+    labels: Int[np.ndarray, " samples"],
+    clusters: Int[np.ndarray, " samples"] | None,
+    rows: Int[np.ndarray, " rows"],
+) -> (
+    tuple[Int[np.ndarray, " some"], Int[np.ndarray, " starts"], Int[np.ndarray, " some"], int]
+    | None
+):
+    """Rows of labels that two clusters have, cluster by cluster; where each cluster starts; labels
+    numbered anew, and how many. None where too few are left."""
     own = None if clusters is None else clusters[rows]
     enough = _clusters_by_label(labels[rows], own) >= FEWEST_LABELS
     rows = rows[enough[labels[rows]]]
@@ -134,15 +161,10 @@ def _stratum(
     else:
         rows = rows[np.argsort(clusters[rows], kind="stable")]
         starts = np.flatnonzero(np.diff(clusters[rows], prepend=-1, append=-1))
-    n_clusters, n_labels = len(starts) - 1, int(enough.sum())
-    if n_clusters < FEWEST_CLUSTERS or n_labels < FEWEST_LABELS:
+    n_labels = int(enough.sum())
+    if len(starts) - 1 < FEWEST_CLUSTERS or n_labels < FEWEST_LABELS:
         return None
-    numbers = (np.cumsum(enough) - 1)[labels[rows]]
-    ranks = midranks(column[rows], np.repeat(1 / np.diff(starts), np.diff(starts)), n_clusters)
-    normal = ndtri(np.clip(ranks, 1 / (4 * n_clusters), 1 - 1 / (4 * n_clusters)))
-    terms = np.empty((3, len(rows)))
-    predictive_small.stratum_terms(ranks, normal, numbers, starts, n_labels, terms)
-    return rows, terms
+    return rows, starts, (np.cumsum(enough) - 1)[labels[rows]], n_labels
 
 
 def _clusters_by_label(

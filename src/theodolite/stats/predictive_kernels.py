@@ -11,6 +11,9 @@ LEVELS = 7  # tables of 2, 4, … 128 groups
 PRIORS = (2.0, 8.0, 32.0)
 EDGE = 1e-9  # sums of weights such as 1/3 must not move a row over an edge
 LEAST_VARIANCE = 0.05
+PAIR_LEVELS = 3  # of pairs: tables of 2, 4, 8 groups of each value
+SHRUNK = (1.0, 9.0)  # by which many clusters without a correlation it is shrunk
+MOST_CORRELATION = 0.995
 MODELS = 1 + 3 * LEVELS + 1  # nothing, tables, the normal model
 FEWEST_CLUSTERS, FEWEST_LABELS = 4, 2
 FAR = 1e20  # products of ratios outside 1/FAR to FAR are turned into sums of logarithms
@@ -84,8 +87,11 @@ def _labels_kept(strata, s, labels, clusters, count, number):
 @numba.njit(cache=True, nogil=True)
 @no_type_check
 def _ranks(values, sorted_rows, at, starts, single, u):
-    """The share of the weight that lies below each value, equal ones counted half."""
-    n, n_clusters = len(u), len(starts) - 1
+    """The share of the weight that lies below each value, equal ones counted half.
+
+    Returns the largest weight that one value has.
+    """
+    n, n_clusters, largest = len(u), len(starts) - 1, 0.0
     weight = np.ones(n)
     if not single:
         for c in range(n_clusters):
@@ -100,6 +106,8 @@ def _ranks(values, sorted_rows, at, starts, single, u):
             u[at[sorted_rows[p]]] = (below + equal / 2) / n_clusters
         first = last
         below += equal
+        largest = max(largest, equal)
+    return largest
 
 
 @numba.njit(cache=True, nogil=True)
@@ -482,3 +490,253 @@ def _single_normal(z, y, by_label, base_out, base_in, ratio_out, ratio_in):
             gain += math.log(product)
             product = 1.0
     return gain + math.log(product)
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def pair_terms(columns, order, strata, n_strata, pairs, clusters, single, out, inside):
+    """Terms of what two columns tell about each other, in strata of both; as ``column_terms``."""
+    n, n_groups = len(clusters), n_strata * n_strata
+    group, rows, at = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    begin, end = np.empty(n_groups + 1, np.int64), np.empty(n_groups, np.int64)
+    before, n_clusters = np.empty(n_groups, np.int64), np.empty(n_groups, np.int64)
+    starts, sorted_rows = np.empty(n + n_groups, np.int64), np.empty((2, n), np.int64)
+    ranks, normal, terms = np.empty((2, n)), np.empty((2, n)), np.empty((2, n))
+    for pair in range(len(pairs)):
+        i, j = pairs[pair]
+        begin[:], before[:], n_clusters[:] = 0, -1, 0
+        for row in range(n):
+            a, b = strata[i, row], strata[j, row]
+            group[row] = a * n_strata + b if a >= 0 and b >= 0 else -1
+            if group[row] >= 0:
+                begin[group[row] + 1] += 1
+        for g in range(n_groups):
+            begin[g + 1] += begin[g]
+            end[g] = begin[g]
+        for row in range(n):
+            g = group[row]
+            if g >= 0:
+                if clusters[row] != before[g]:
+                    starts[begin[g] + g + n_clusters[g]] = end[g] - begin[g]
+                    before[g] = clusters[row]
+                    n_clusters[g] += 1
+                rows[end[g]], at[row] = row, end[g] - begin[g]
+                end[g] += 1
+        for side in range(2):
+            end[:] = begin[:n_groups]
+            for p in range(n):
+                row = order[pairs[pair, side], p]
+                g = group[row]
+                if g >= 0:
+                    sorted_rows[side, end[g]] = row
+                    end[g] += 1
+        for g in range(n_groups):
+            first, last, groups = begin[g], begin[g + 1], n_clusters[g]
+            if groups < FEWEST_CLUSTERS:
+                continue
+            own, smooth = starts[first + g : first + g + groups + 1], True
+            own[groups] = last - first
+            for side in range(2):
+                u = ranks[side, first:last]
+                column = columns[pairs[pair, side]]
+                most = _ranks(column, sorted_rows[side, first:last], at, own, single, u)
+                smooth = smooth and most <= groups / 2 + EDGE
+                _scores(u, own, normal[side, first:last])
+            parts = ranks[:, first:last], normal[:, first:last], terms[:, first:last]
+            if single:
+                _single_pair(parts[0], parts[1], smooth, parts[2])
+            else:
+                _cluster_pair(parts[0], parts[1], own, smooth, parts[2])
+            for k in range(first, last):
+                out[pair, rows[k]], inside[pair, rows[k]] = terms[0, k], terms[1, k]
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _scores(u, starts, z):
+    """Normal scores of ranks, divided by their root mean square, clusters counted once."""
+    n_clusters, squares = len(starts) - 1, 0.0
+    edge = 1.0 / (4 * n_clusters)
+    for c in range(n_clusters):
+        weight = 1.0 / (starts[c + 1] - starts[c])
+        for i in range(starts[c], starts[c + 1]):
+            z[i] = _quantile(min(max(u[i], edge), 1.0 - edge))
+            squares += weight * z[i] * z[i]
+    scale = math.sqrt(n_clusters / squares) if squares > 0 else 0.0
+    for i in range(len(z)):
+        z[i] *= scale
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _correlation(total, n):
+    return min(max(total / n, -MOST_CORRELATION), MOST_CORRELATION)
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _normal_ratio(r, x, y):
+    """Of jointly normal x and y, density over that of unrelated ones."""
+    rest = 1.0 - r * r
+    away = (r * r * (x * x + y * y) - 2 * r * x * y) / (2 * rest)
+    return math.exp(max(-away, -STEEPEST)) / math.sqrt(rest)
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _pair_bins(ranks, level, groups, bins):
+    """Cells of a table of both values; whether it groups rows anew."""
+    used = np.zeros((2, level), np.bool_)
+    n = ranks.shape[1]
+    for i in range(n):
+        p = min(int(level * ranks[0, i] + EDGE), level - 1)
+        q = min(int(level * ranks[1, i] + EDGE), level - 1)
+        used[0, p], used[1, q], bins[i] = True, True, p * level + q
+    first, second = used[0].sum(), used[1].sum()
+    if first < 2 or second < 2 or (first == groups[0] and second == groups[1]):
+        return False
+    groups[0], groups[1] = first, second
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _cluster_pair(ranks, normal, starts, smooth, terms):
+    n, n_clusters = ranks.shape[1], len(starts) - 1
+    weight = np.empty(n)
+    for c in range(n_clusters):
+        weight[starts[c] : starts[c + 1]] = 1.0 / (starts[c + 1] - starts[c])
+    n_models = 1 + 3 * PAIR_LEVELS + len(SHRUNK)
+    ratio_out, ratio_in = np.ones((n, n_models)), np.ones((n, n_models))
+    m, level, bins, groups = 1, 2, np.empty(n, np.int64), np.ones(2, np.int64)
+    for _ in range(PAIR_LEVELS):
+        if level > 2 and level * level > n_clusters / 2:
+            break
+        if _pair_bins(ranks, level, groups, bins):
+            _pair_table(bins, level, starts, weight, ratio_out[:, m:], ratio_in[:, m:])
+            m += 3
+        level *= 2
+    if smooth:
+        total = (weight * normal[0] * normal[1]).sum()
+        for c in range(n_clusters):
+            left = total
+            for i in range(starts[c], starts[c + 1]):
+                left -= weight[i] * normal[0, i] * normal[1, i]
+            for a in range(len(SHRUNK)):
+                r = _correlation(left, n_clusters - 1 + SHRUNK[a])
+                whole = _correlation(total, n_clusters + SHRUNK[a])
+                for i in range(starts[c], starts[c + 1]):
+                    ratio_out[i, m + a] = _normal_ratio(r, normal[0, i], normal[1, i])
+                    ratio_in[i, m + a] = _normal_ratio(whole, normal[0, i], normal[1, i])
+        m += len(SHRUNK)
+    _mixture(ratio_out, ratio_in, m, starts, weight, terms[0], terms[1])
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _pair_table(bins, level, starts, weight, ratio_out, ratio_in):
+    n_clusters = len(starts) - 1
+    cells, sides = np.zeros(level * level), np.zeros((2, level))
+    for i in range(len(bins)):
+        cells[bins[i]] += weight[i]
+        sides[0, bins[i] // level] += weight[i]
+        sides[1, bins[i] % level] += weight[i]
+    whole = n_clusters + level / 2
+    for c in range(n_clusters):
+        for sign in (1.0, -1.0):
+            for i in range(starts[c], starts[c + 1]):
+                cells[bins[i]] -= sign * weight[i]
+                sides[0, bins[i] // level] -= sign * weight[i]
+                sides[1, bins[i] % level] -= sign * weight[i]
+            for i in range(starts[c], starts[c + 1]):
+                less = 1.0 if sign > 0 else 0.0  # first without the cluster, then with it again
+                base = (sides[0, bins[i] // level] + 0.5) * (sides[1, bins[i] % level] + 0.5)
+                base /= (whole - less) * (whole - less)
+                for a in range(3):
+                    prior = PRIORS[a]
+                    ratio = (cells[bins[i]] / base + prior) / (n_clusters - less + prior)
+                    if sign > 0:
+                        ratio_out[i, a] = ratio
+                    else:
+                        ratio_in[i, a] = ratio
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _single_pair(ranks, normal, smooth, terms):
+    """The same where every row is a cluster of its own: tables are worked out cell by cell."""
+    n = ranks.shape[1]
+    level, groups = 2, np.ones(2, np.int64)
+    bins, tables = np.empty((PAIR_LEVELS, n), np.int64), np.zeros(PAIR_LEVELS, np.bool_)
+    below, above = np.ones((PAIR_LEVELS, 64, 3)), np.ones((PAIR_LEVELS, 64, 3))
+    gains = np.zeros((PAIR_LEVELS, 3))
+    for t in range(PAIR_LEVELS):
+        if level > 2 and level * level > n / 2:
+            break
+        tables[t] = _pair_bins(ranks, level, groups, bins[t])
+        if tables[t]:
+            _single_pair_table(bins[t], level, below[t], above[t], gains[t])
+        level *= 2
+    n_normal = len(SHRUNK) if smooth else 0
+    ratio_out, ratio_in = np.ones((n, len(SHRUNK))), np.ones((n, len(SHRUNK)))
+    normal_gains, total = np.zeros(len(SHRUNK)), (normal[0] * normal[1]).sum()
+    for a in range(n_normal):
+        whole, product = _correlation(total, n + SHRUNK[a]), 1.0
+        for i in range(n):
+            x, y = normal[0, i], normal[1, i]
+            r = _correlation(total - x * y, n - 1 + SHRUNK[a])
+            ratio_out[i, a] = _normal_ratio(r, x, y)
+            ratio_in[i, a] = _normal_ratio(whole, x, y)
+            product *= ratio_out[i, a]
+            if product > FAR or product < 1 / FAR:
+                normal_gains[a] += math.log(product)
+                product = 1.0
+        normal_gains[a] += math.log(product)
+    most = max(0.0, gains.max(), normal_gains.max())
+    nothing = math.exp(-most)
+    share = nothing
+    for t in range(PAIR_LEVELS):
+        for a in range(3):
+            gains[t, a] = math.exp(gains[t, a] - most) if tables[t] else 0.0
+            share += gains[t, a]
+            for cell in range(64):
+                below[t, cell, a] = gains[t, a] / below[t, cell, a]
+                above[t, cell, a] *= below[t, cell, a]
+    for a in range(n_normal):
+        normal_gains[a] = math.exp(normal_gains[a] - most)
+        share += normal_gains[a]
+    for i in range(n):
+        d, e = nothing, nothing
+        for t in range(PAIR_LEVELS):
+            if tables[t]:
+                for a in range(3):
+                    d += below[t, bins[t, i], a]
+                    e += above[t, bins[t, i], a]
+        for a in range(n_normal):
+            left = normal_gains[a] / ratio_out[i, a]
+            d += left
+            e += left * ratio_in[i, a]
+        terms[0, i], terms[1, i] = math.log(share / d), math.log(e / d)
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _single_pair_table(bins, level, below, above, gains):
+    n = len(bins)
+    cells, sides = np.zeros(level * level), np.zeros((2, level))
+    for i in range(n):
+        cells[bins[i]] += 1.0
+        sides[0, bins[i] // level] += 1.0
+        sides[1, bins[i] % level] += 1.0
+    whole = n + level / 2
+    for cell in range(level * level):
+        rows = cells[cell]
+        if rows > 0:
+            p, q = sides[0, cell // level], sides[1, cell % level]
+            base_out = (p - 0.5) * (q - 0.5) / ((whole - 1) * (whole - 1))
+            base_in = (p + 0.5) * (q + 0.5) / (whole * whole)
+            for a in range(3):
+                prior = PRIORS[a]
+                below[cell, a] = ((rows - 1) / base_out + prior) / (n - 1 + prior)
+                above[cell, a] = (rows / base_in + prior) / (n + prior)
+                gains[a] += rows * math.log(below[cell, a])

@@ -30,7 +30,7 @@ def stratum_terms(
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     weights = np.repeat(1 / sizes, sizes)
     by_label = np.bincount(labels, weights, n_labels)
-    own = _own(labels, clusters, weights)
+    own = own_weight(labels, clusters, weights)
     base_out = (by_label[labels] - own + 0.5) / (len(sizes) - 1 + n_labels / 2)
     base_in = (by_label[labels] + 0.5) / (len(sizes) + n_labels / 2)
     out, inside = _tables(ranks, labels, clusters, weights, (base_out, base_in), n_labels)
@@ -38,15 +38,22 @@ def stratum_terms(
         probabilities = _normal(normal, labels, clusters, weights, n_labels)
         out.append(np.log(probabilities[0] / base_out))
         inside.append(np.log(probabilities[1] / base_in))
-    gains = np.array([np.bincount(clusters, weights * gain, len(sizes)) for gain in out])
-    shares = gains.sum(axis=1, keepdims=True) - gains  # by what the other clusters gained
-    shares -= logsumexp(shares, axis=0)
-    terms[0] = logsumexp(shares[:, clusters] + np.array(out), axis=0)
-    terms[1] = logsumexp(shares[:, clusters] + np.array(inside), axis=0)
+    terms[:2] = mixture(out, inside, clusters, weights)
     terms[2] = -np.log(base_out)
 
 
-def _own(cells: Numbers, clusters: Numbers, weights: Row) -> Row:
+def mixture(
+    out: list[Row], inside: list[Row], clusters: Numbers, weights: Row
+) -> Float[np.ndarray, "2 rows"]:
+    """Both gains of all models together, each weighted by what it gained on the other clusters."""
+    gains = np.array([np.bincount(clusters, weights * gain) for gain in out])
+    shares = gains.sum(axis=1, keepdims=True) - gains
+    shares -= logsumexp(shares, axis=0)
+    mixed = [logsumexp(shares[:, clusters] + np.array(side), axis=0) for side in (out, inside)]
+    return np.array(mixed)
+
+
+def own_weight(cells: Numbers, clusters: Numbers, weights: Row) -> Row:
     """The weight of each row's own cluster in the row's own cell."""
     keys = cells * (int(clusters[-1]) + 1) + clusters
     at = np.unique(keys, return_inverse=True)[1]
@@ -74,7 +81,10 @@ def _tables(
         groups = int(np.count_nonzero(in_bin))
         cells = bins * n_labels + labels
         in_cell = np.bincount(cells, weights, level * n_labels)[cells]
-        own_bin, own_cell = _own(bins, clusters, weights), _own(cells, clusters, weights)
+        own_bin, own_cell = (
+            own_weight(bins, clusters, weights),
+            own_weight(cells, clusters, weights),
+        )
         for prior in PRIORS:
             for gains, base, left_bin, left_cell in (
                 (out, bases[0], own_bin, own_cell),

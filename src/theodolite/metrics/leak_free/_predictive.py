@@ -16,11 +16,13 @@ def concept_strata(evidence: ConceptEvidence) -> Int[np.ndarray, "concepts sampl
 
 
 def predictive_shares(
-    terms: PredictiveTerms, evidence: ConceptEvidence, weights: Float[np.ndarray, "rows samples"]
+    terms: PredictiveTerms,
+    weights: Float[np.ndarray, "rows samples"],
+    labels: Int[np.ndarray, " samples"],
+    clusters: Int[np.ndarray, " samples"] | None,
 ) -> Float[np.ndarray, "rows concepts"]:
     """What was gained over what there was to gain, rows counted as the interval counts them."""
-    clusters = evidence.samples.clusters
-    counts = row_weights(np.asarray(evidence.labels), clusters)
-    n_clusters = len(evidence) if clusters is None else len(np.unique(clusters))
+    counts = row_weights(labels, clusters)
+    n_clusters = len(labels) if clusters is None else len(np.unique(clusters))
     gained = weighted_means(terms.out, weights, wider=wider_by(n_clusters), counts=counts)
     return share(gained, weighted_means(terms.surprise, weights, counts=counts), least=-1.0)

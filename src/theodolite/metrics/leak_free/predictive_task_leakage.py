@@ -77,7 +77,7 @@ class PredictiveTaskLeakage(Pooled):
         over: Literal["concepts"] = "concepts",
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
-        return predictive_shares(_terms(evidence), evidence, weights)
+        return _shares(_terms(evidence), evidence, weights)
 
     @staticmethod
     def measure_with_moments(
@@ -89,7 +89,7 @@ class PredictiveTaskLeakage(Pooled):
         """What ``measure`` gives, and what the interval and the doubts are made from."""
         del over
         terms = _terms(evidence)
-        return predictive_shares(terms, evidence, weights), _moments(terms, evidence)
+        return _shares(terms, evidence, weights), _moments(terms, evidence)
 
     @staticmethod
     def moments(
@@ -103,6 +103,13 @@ class PredictiveTaskLeakage(Pooled):
 def _terms(evidence: ConceptEvidence) -> PredictiveTerms:
     values, labels = np.asarray(evidence.values), np.asarray(evidence.labels)
     return predictive_terms(values, labels, evidence.samples.clusters, concept_strata(evidence))
+
+
+def _shares(
+    terms: PredictiveTerms, evidence: ConceptEvidence, weights: Float[np.ndarray, "rows samples"]
+) -> Float[np.ndarray, "rows concepts"]:
+    labels, clusters = np.asarray(evidence.labels), evidence.samples.clusters
+    return predictive_shares(terms, weights, labels, clusters)
 
 
 def _moments(terms: PredictiveTerms, evidence: ConceptEvidence) -> dict[str, np.ndarray]:
