@@ -1,4 +1,5 @@
-"""The fixture ``theodolite_gate``: a test that fails where explanations are not good enough.
+"""Fixtures: ``theodolite_gate`` fails where explanations are not good enough, ``certified`` where
+a score is not.
 
 Every run of pytest on a machine imports this: it imports nothing of ours before it is used.
 """
@@ -56,6 +57,33 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
         return result
 
     return gate
+
+
+@pytest.fixture
+def certified(request: pytest.FixtureRequest) -> Any:
+    """Fail the test unless a score keeps its promises where the truth is planted.
+
+    ``certified("acceptance")`` takes a score of the catalogue, ``module:name`` or a declaration
+    (``theodolite.certification.foreign.Foreign``); ``size``, ``draws``, ``cells`` and ``seed`` are
+    those of ``theodolite.certification.certify.certify``. It gives what came out.
+    """
+
+    def put_through(metric: Any, **options: Any) -> Any:
+        from theodolite.certification.certify import certify  # noqa: PLC0415
+        from theodolite.certification.foreign import foreign_named  # noqa: PLC0415
+        from theodolite.certification.subjects import CatalogueSubject  # noqa: PLC0415
+
+        if isinstance(metric, str):
+            metric = foreign_named(metric) if ":" in metric else CatalogueSubject(metric)
+        done = certify(metric, **options)
+        word = f"{len(done.failures)} lines not met" if done.failures else "certified"
+        request.node.user_properties.append((PROPERTY, f"{metric.name}: {word}"))
+        if done.failures:
+            lines = [f"What {metric.name} does not keep:", *done.failures]
+            pytest.fail("\n".join(lines), pytrace=False)
+        return done
+
+    return put_through
 
 
 def _audit_or_read(

@@ -112,5 +112,5 @@ def repetitions(subject: Subject, condition: Condition, size: Size, *, decides: 
     if size == "ci":
         return max(40 // SLOW.get(subject.name, 1), FEWEST)
     rows = condition.clusters * condition.rows * max(condition.concepts / 12, 1.0)
-    base = (200 if decides else 60) / SLOW.get(subject.name, 1)
+    base = (400 if decides else 120) / SLOW.get(subject.name, 1)
     return max(int(base / max(rows / 500, 1.0)) // FEWEST, 1) * FEWEST

@@ -38,7 +38,7 @@ def certificate(certified: Certified, date: str) -> dict[str, Any]:
         "size": certified.size,
         "seed": certified.seed,
         "planted": subject.generator.says,
-        "truth": subject.generator.how,
+        "truth": subject.how,
         "summary": summary(certified),
         "range": certified_range(certified),
         "failures": certified.failures,

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 from theodolite.certification.characteristics import ANSWERS
 from theodolite.certification.conditions import Condition
-from theodolite.certification.generators.base import Generator, Planted
+from theodolite.certification.generators.base import Generator, How, Planted
 from theodolite.certification.generators.registry import GENERATORS, generator_named
 from theodolite.certification.layout import layout_of
 from theodolite.certification.subjects import Outcome
@@ -68,6 +68,11 @@ class Foreign:
     def generator(self) -> Generator:
         """What is planted."""
         return self.planted or generator_named(USUAL[self.question])
+
+    @property
+    def how(self) -> How:
+        """Where truths are from."""
+        return "large sample" if self.truth is None else "exact"
 
     def identity(self) -> dict[str, Any]:
         """Name and declaration."""

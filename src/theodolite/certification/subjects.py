@@ -11,6 +11,7 @@ from theodolite.certification.characteristics import ANSWERS
 from theodolite.certification.conditions import Condition
 from theodolite.certification.generators.base import (
     Generator,
+    How,
     Planted,
     quoted_options,
     value_of,
@@ -73,6 +74,10 @@ class Subject(Protocol):
     def generator(self) -> Generator:
         """What is planted."""
 
+    @property
+    def how(self) -> How:
+        """Where truths are from."""
+
     def identity(self) -> dict[str, Any]:
         """What decides its numbers, as plain JSON."""
 
@@ -116,6 +121,11 @@ class CatalogueSubject:
     def generator(self) -> Generator:
         """What is planted for it."""
         return generator_for(self.name)
+
+    @property
+    def how(self) -> How:
+        """Where truths are from."""
+        return self.generator.how
 
     def identity(self) -> dict[str, Any]:
         """Name and version."""

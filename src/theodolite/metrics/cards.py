@@ -3,6 +3,7 @@
 from typing import Any
 
 from theodolite.metrics.base import Metric
+from theodolite.metrics.certified import certificate_of
 
 STREAMS = "adds up piece by piece: constant memory, whatever the number of samples"
 NEEDS_ALL = (
@@ -33,7 +34,16 @@ def card(entry: Metric) -> dict[str, Any]:
         "size": STREAMS if entry.streams else NEEDS_ALL,
         "reference": entry.cite,
         "version": entry.version,
+        "certificate": certificate_text(entry),
     }
+
+
+def certificate_text(entry: Metric) -> str:
+    """What its certificate says, in one line."""
+    certificate = certificate_of(entry.name, entry.version)
+    if certificate is None:
+        return "none yet"
+    return f"{certificate.text} ({certificate.size}, theodolite {certificate.theodolite})"
 
 
 def _option(entry: Metric, name: str) -> str:

@@ -1,11 +1,14 @@
 """Commands about the scores that there are."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from theodolite.cli.options import Json
+
+if TYPE_CHECKING:
+    from theodolite.metrics.base import Metric
 
 
 def metrics(
@@ -23,9 +26,21 @@ def metrics(
         return
     if name:
         print_table(("", ""), [(key, str(value)) for key, value in card(chosen[0]).items()])
+        _print_certificate(chosen[0])
         return
     rows = [
         (e.question, e.name, e.better, f"{e.bounds[0]:g} to {e.bounds[1]:g}", e.card.asks)
         for e in chosen
     ]
     print_table(("question", "score", "better", "range", "asks"), rows)
+
+
+def _print_certificate(metric: "Metric") -> None:
+    """Condition by condition, if it has one."""
+    from theodolite.cli.tables import print_table
+    from theodolite.metrics.certified import certificate_of, table_of
+
+    if certificate_of(metric.name, metric.version) is not None:
+        typer.echo("")
+        heads = ("certified with", "true", "mean", "covered", "claims", "")
+        print_table(heads, table_of(metric.name, metric.version))
