@@ -1,4 +1,4 @@
-"""Neighbour estimates that count ties and leave the own cluster out, against plain loops."""
+"""Neighbour estimates that count ties, and each cluster once, against plain loops."""
 
 import numpy as np
 import pytest
@@ -13,32 +13,24 @@ from theodolite.stats.neighbours import (
     _plain_pair_terms,
     label_terms,
     label_vector_terms,
+    one_of_each_cluster,
     stratified_pair_terms,
 )
 
 cases = st.tuples(
-    st.integers(0, 2**32 - 1),
-    st.integers(1, 40),
-    st.integers(1, 3),
-    st.sampled_from([0, 1, 9]),
-    st.booleans(),
+    st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 3), st.sampled_from([0, 1, 9])
 )
+Case = tuple[int, int, int, int]
 
 
-def case_of(case: tuple[int, int, int, int, bool], columns: int) -> tuple[np.ndarray, ...]:
-    seed, n, _, digits, clustered = case
+def case_of(case: Case, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    seed, n, _, digits = case
     random = np.random.default_rng(seed)
-    clusters = random.integers(0, max(n // 3, 1), n) if clustered else np.arange(n)
-    values = random.normal(size=(n, columns)).round(digits) + 0.0
-    if digits == 9 and clustered:
-        values += clusters[:, None]  # rows of a cluster are each other's nearest
-    return values, random.integers(0, 3, n), clusters
+    return random.normal(size=(n, columns)).round(digits) + 0.0, random.integers(0, 3, n)
 
 
-def naive_label_term(
-    away: np.ndarray, labels: np.ndarray, clusters: np.ndarray, i: int, k: int
-) -> float:
-    others = [j for j in range(len(labels)) if clusters[j] != clusters[i]]
+def naive_label_term(away: np.ndarray, labels: np.ndarray, i: int, k: int) -> float:
+    others = [j for j in range(len(labels)) if j != i]
     same = [j for j in others if labels[j] == labels[i]]
     if not same:
         return np.nan
@@ -56,29 +48,25 @@ def naive_label_term(
 
 @given(cases)
 @settings(max_examples=60)
-def test_labels_equal_the_definition(case: tuple[int, int, int, int, bool]) -> None:
-    values, labels, clusters = case_of(case, 1)
+def test_labels_equal_the_definition(case: Case) -> None:
+    values, labels = case_of(case, 1)
     n, k, x = len(values), case[2], values[:, 0]
     away = np.abs(x[:, None] - x[None, :])
-    expected = [naive_label_term(away[i], labels, clusters, i, k) for i in range(n)]
-    assert_allclose(label_terms(x, labels, clusters, k=k), expected, atol=1e-12)
-    if not case[4]:
-        assert_allclose(label_terms(x, labels, k=k), expected, atol=1e-12)
+    expected = [naive_label_term(away[i], labels, i, k) for i in range(n)]
+    assert_allclose(label_terms(x, labels, k=k), expected, atol=1e-12)
 
 
 @given(cases)
 @settings(max_examples=30)
-def test_vectors_equal_the_definition(case: tuple[int, int, int, int, bool]) -> None:
-    values, labels, clusters = case_of(case, 2)
+def test_vectors_equal_the_definition(case: Case) -> None:
+    values, labels = case_of(case, 2)
     away = np.sqrt(((values[:, None] - values[None]) ** 2).sum(axis=2))
-    expected = [naive_label_term(away[i], labels, clusters, i, case[2]) for i in range(len(values))]
-    assert_allclose(label_vector_terms(values, labels, clusters, k=case[2]), expected, atol=1e-12)
+    expected = [naive_label_term(away[i], labels, i, case[2]) for i in range(len(values))]
+    assert_allclose(label_vector_terms(values, labels, k=case[2]), expected, atol=1e-12)
 
 
-def naive_pair_term(x: np.ndarray, y: np.ndarray, clusters: np.ndarray, i: int, k: int) -> float:
-    others = [j for j in range(len(x)) if clusters[j] != clusters[i]]
-    if len(others) < k:
-        return np.nan
+def naive_pair_term(x: np.ndarray, y: np.ndarray, i: int, k: int) -> float:
+    others = [j for j in range(len(x)) if j != i]
     away = {j: max(abs(x[j] - x[i]), abs(y[j] - y[i])) for j in others}
     far = sorted(away.values())[k - 1]
     near, n = sum(d <= far for d in away.values()), len(others)
@@ -93,22 +81,20 @@ def naive_pair_term(x: np.ndarray, y: np.ndarray, clusters: np.ndarray, i: int, 
 
 @given(cases)
 @settings(max_examples=60)
-def test_pairs_equal_the_definition(case: tuple[int, int, int, int, bool]) -> None:
-    values, _, clusters = case_of(case, 3)
+def test_pairs_equal_the_definition(case: Case) -> None:
+    values, _ = case_of(case, 3)
     n, k = len(values), case[2]
     strata = np.random.default_rng(case[0]).integers(0, 2, (3, n))
     pairs = np.array([(0, 1), (2, 1)])
-    clusters = np.unique(clusters, return_inverse=True)[1]
-    args = (pairs, strata, clusters)
-    plain = _plain_pair_terms(values.T, *args, k)
-    compiled = _compiled_pair_terms(Columns(values), *args, has_ties(values), k)
+    plain = _plain_pair_terms(values.T, pairs, strata, k)
+    compiled = _compiled_pair_terms(Columns(values), pairs, strata, has_ties(values), k)
     expected = np.full((2, n), np.nan)
     for p, (a, b) in enumerate(pairs):
         for code in range(4):
             rows = np.flatnonzero(2 * strata[a] + strata[b] == code)
             if len(rows) > k:
-                x, y, own = values[rows, a], values[rows, b], clusters[rows]
-                expected[p, rows] = [naive_pair_term(x, y, own, i, k) for i in range(len(rows))]
+                x, y = values[rows, a], values[rows, b]
+                expected[p, rows] = [naive_pair_term(x, y, i, k) for i in range(len(rows))]
     assert_allclose(plain, expected, atol=1e-12)
     assert_allclose(compiled, expected, atol=1e-12)
 
@@ -127,15 +113,13 @@ def test_without_ties_and_clusters_as_published() -> None:
 
 def test_a_column_without_spread_tells_nothing() -> None:
     random = np.random.default_rng(0)
-    labels, clusters = random.integers(0, 3, 50), random.integers(0, 20, 50)
-    for own in (None, clusters):
-        assert_allclose(label_terms(np.full(50, 0.3), labels, own), 0, atol=1e-12)
-        assert_allclose(label_vector_terms(np.full((50, 2), 0.3), labels, own), 0, atol=1e-12)
-        for other in (np.full(50, 2.0), random.normal(size=50), random.integers(0, 4, 50) * 1.0):
-            values = np.stack([np.full(50, 0.3), other], axis=1)
-            pairs, strata = np.array([[0, 1]]), np.zeros((2, 50), int)
-            ((_, terms),) = stratified_pair_terms(values, pairs, strata, own)
-            assert_allclose(terms, 0, atol=1e-12)
+    labels = random.integers(0, 3, 50)
+    assert_allclose(label_terms(np.full(50, 0.3), labels), 0, atol=1e-12)
+    assert_allclose(label_vector_terms(np.full((50, 2), 0.3), labels), 0, atol=1e-12)
+    for other in (np.full(50, 2.0), random.normal(size=50), random.integers(0, 4, 50) * 1.0):
+        values = np.stack([np.full(50, 0.3), other], axis=1)
+        ((_, terms),) = stratified_pair_terms(values, np.array([[0, 1]]), np.zeros((2, 50), int))
+        assert_allclose(terms, 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("digits", [0, 1, 9])
@@ -148,10 +132,30 @@ def test_unrelated_values_tell_about_nothing(digits: int) -> None:
     assert -0.03 < np.mean(means) < 0.015
 
 
-def test_copies_do_not_leak_once_they_are_declared() -> None:
+def test_copies_count_once() -> None:
     random = np.random.default_rng(2)
-    x, labels = np.repeat(random.normal(size=100), 5), np.repeat(random.integers(0, 2, 100), 5)
-    x = x + random.normal(size=500) / 1000
-    clusters = np.repeat(np.arange(100), 5)
-    assert label_terms(x, labels).mean() > 0.5
-    assert abs(label_terms(x, labels, clusters).mean()) < 0.1
+    x, labels = random.normal(size=100), random.integers(0, 2, 100)
+    rows = np.repeat(np.arange(100), random.integers(1, 5, 100))
+    rows = random.permutation(rows)
+
+    def terms_of(some: np.ndarray) -> np.ndarray:
+        return label_terms(x[rows[some]], labels[rows[some]])
+
+    alone = terms_of(np.arange(len(rows))).mean()
+    found = one_of_each_cluster(rows, len(rows), terms_of)
+    assert alone > 0.3
+    assert_allclose(found, label_terms(x, labels)[rows], atol=1e-12)
+
+
+def test_each_cluster_gives_one_row_at_a_time_and_each_row_has_its_turn() -> None:
+    clusters = np.array([3, 1, 3, 1, 3, 7])
+    rounds = []
+
+    def terms_of(rows: np.ndarray) -> np.ndarray:
+        rounds.append(rows.tolist())
+        return np.where(rows == 5, [len(rounds)], np.nan * rows)[None]
+
+    found = one_of_each_cluster(clusters, 6, terms_of)
+    assert rounds == [[0, 1, 5], [2, 3, 5], [1, 4, 5]]
+    assert_allclose(found, [[np.nan] * 5 + [2.0]])  # the mean of 1, 2 and 3
+    assert one_of_each_cluster(clusters[:0], 0, lambda rows: rows * 1.0).shape == (0,)

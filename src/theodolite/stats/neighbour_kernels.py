@@ -1,44 +1,17 @@
-"""Compiled loops of neighbour estimates that count ties and leave the own cluster out."""
+"""Compiled loops of neighbour estimates that count ties."""
 
 from typing import no_type_check
 
 import numba
 import numpy as np
 
-from theodolite.stats.information_kernels import STRIPS, _insert, _table, _within
+from theodolite.stats.information_kernels import STRIPS, _insert, _outward, _table, _within
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _closer(up, down, strips, px, py, own, b1, b2, far):
-    """Look through a strip upward and downward in y while that alone is nearer than the third."""
-    sx, sy, sc = strips
-    while sy[up] - py < far:
-        if sc[up] != own:
-            d = max(abs(sx[up] - px), sy[up] - py)
-            second = max(b1, d)
-            b1 = min(b1, d)
-            third = max(b2, second)
-            b2 = min(b2, second)
-            far = min(far, third)
-        up += 1
-    while py - sy[down] < far:
-        if sc[down] != own:
-            d = max(abs(sx[down] - px), py - sy[down])
-            second = max(b1, d)
-            b1 = min(b1, d)
-            third = max(b2, second)
-            b2 = min(b2, second)
-            far = min(far, third)
-        down -= 1
-    return b1, b2, far
-
-
-@numba.njit(cache=True, nogil=True)
-@no_type_check
-def _reached(begin, end, strips, px, py, own, far):
-    """How many samples of a strip and of another cluster lie within reach, its edge included."""
-    sx, sy, sc = strips
+def _reached(begin, end, sx, sy, px, py, far):
+    """How many samples of a strip lie within reach, its edge included."""
     low, high = begin, end
     while low < high:
         middle = (low + high) // 2
@@ -48,7 +21,7 @@ def _reached(begin, end, strips, px, py, own, far):
             high = middle
     n = 0
     while low < end and sy[low] - py <= far:
-        if sc[low] != own and abs(sx[low] - px) <= far:
+        if abs(sx[low] - px) <= far:
             n += 1
         low += 1
     return n
@@ -56,8 +29,8 @@ def _reached(begin, end, strips, px, py, own, far):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _apart(x, y, cluster, n_clusters, x_column, y_column, y_order, tied, k, psi, out):
-    """The pair's terms, one per sample, from neighbours of other clusters; NaN with fewer than k.
+def _one_pair_with_ties(x, y, x_column, y_column, y_order, tied, k, psi, out):
+    """The pair's terms, one per sample, of which there are more than k.
 
     As in ``information_kernels._one_pair`` the plane is cut into strips along x, inside of which
     samples lie in the order of y.
@@ -74,8 +47,7 @@ def _apart(x, y, cluster, n_clusters, x_column, y_column, y_order, tied, k, psi,
         for at in range(first[s], first[s + 1]):
             strip_of[at] = s
     size = n + 2 * n_strips  # a guard below and above each strip
-    sx, sy, sc = np.zeros(size), np.full(size, np.inf), np.full(size, -1)
-    who = np.empty(size, np.int32)
+    sx, sy, who = np.zeros(size), np.full(size, np.inf), np.empty(size, np.int32)
     fill = np.empty(n_strips, np.int64)
     for s in range(n_strips):
         fill[s] = first[s] + 2 * s + 1
@@ -85,19 +57,8 @@ def _apart(x, y, cluster, n_clusters, x_column, y_column, y_order, tied, k, psi,
         i = y_order[at]
         s = strip_of[x_rank[i]]
         p = fill[s]
-        sx[p], sy[p], sc[p], who[p] = x[i], y[i], cluster[i], i
+        sx[p], sy[p], who[p] = x[i], y[i], i
         fill[s] = p + 1
-    strips = (sx, sy, sc)
-    begin = np.zeros(n_clusters + 1, np.int64)
-    for i in range(n):
-        begin[cluster[i] + 1] += 1
-    for c in range(n_clusters):
-        begin[c + 1] += begin[c]
-    next_free = begin[:-1].copy()
-    members = np.empty(n, np.int64)
-    for i in range(n):
-        members[next_free[cluster[i]]] = i
-        next_free[cluster[i]] += 1
     pointer = np.empty(n_strips, np.int64)
     empty_1 = np.inf if k > 2 else -1.0
     empty_2 = np.inf if k > 1 else -1.0
@@ -105,16 +66,16 @@ def _apart(x, y, cluster, n_clusters, x_column, y_column, y_order, tied, k, psi,
         for t in range(n_strips):
             pointer[t] = start[t]
         for p in range(start[s], fill[s]):
-            px, py, own = sx[p], sy[p], sc[p]
+            px, py = sx[p], sy[p]
             b1, b2, far = empty_1, empty_2, np.inf
-            b1, b2, far = _closer(p + 1, p - 1, strips, px, py, own, b1, b2, far)
+            b1, b2, far = _outward(p + 1, p - 1, sx, sy, px, py, b1, b2, far)
             t = s + 1
             while t < n_strips and x_sorted[first[t]] - px < far:
                 at = pointer[t]
                 while sy[at] < py:
                     at += 1
                 pointer[t] = at
-                b1, b2, far = _closer(at, at - 1, strips, px, py, own, b1, b2, far)
+                b1, b2, far = _outward(at, at - 1, sx, sy, px, py, b1, b2, far)
                 t += 1
             t = s - 1
             while t >= 0 and px - x_sorted[first[t + 1] - 1] < far:
@@ -122,42 +83,35 @@ def _apart(x, y, cluster, n_clusters, x_column, y_column, y_order, tied, k, psi,
                 while sy[at] < py:
                     at += 1
                 pointer[t] = at
-                b1, b2, far = _closer(at, at - 1, strips, px, py, own, b1, b2, far)
+                b1, b2, far = _outward(at, at - 1, sx, sy, px, py, b1, b2, far)
                 t -= 1
-            i = who[p]
-            if far == np.inf:
-                out[i] = np.nan
-                continue
             near = k
             if tied:
-                near = _reached(start[s], fill[s], strips, px, py, own, far)
+                near = _reached(start[s], fill[s], sx, sy, px, py, far) - 1
                 t = s + 1
                 while t < n_strips and x_sorted[first[t]] - px <= far:
-                    near += _reached(start[t], fill[t], strips, px, py, own, far)
+                    near += _reached(start[t], fill[t], sx, sy, px, py, far)
                     t += 1
                 t = s - 1
                 while t >= 0 and px - x_sorted[first[t + 1] - 1] <= far:
-                    near += _reached(start[t], fill[t], strips, px, py, own, far)
+                    near += _reached(start[t], fill[t], sx, sy, px, py, far)
                     t -= 1
             reach = far if near > k or far == 0.0 else np.nextafter(far, 0.0)
+            i = who[p]
+            # both count the sample itself
             n_x = _within(x_sorted, np.int64(x_rank[i]), reach, x_table, x_low, x_scale)
             n_y = _within(y_sorted, np.int64(y_rank[i]), reach, y_table, y_low, y_scale)
-            for at in range(begin[own], begin[own + 1]):
-                j = members[at]
-                n_x -= abs(x[j] - px) <= reach
-                n_y -= abs(y[j] - py) <= reach
-            others = n - (begin[own + 1] - begin[own])
             if far == 0.0:
-                out[i] = psi[others + 1] + psi[near + 1] - psi[n_x + 1] - psi[n_y + 1]
+                out[i] = psi[n] + psi[near + 1] - psi[n_x] - psi[n_y]
             elif near > k:
-                out[i] = psi[others] + psi[near] - psi[n_x] - psi[n_y]
+                out[i] = psi[n - 1] + psi[near] - psi[n_x - 1] - psi[n_y - 1]
             else:
-                out[i] = psi[others + 1] + psi[k] - psi[n_x + 1] - psi[n_y + 1]
+                out[i] = psi[n] + psi[k] - psi[n_x] - psi[n_y]
 
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def stratified_pair_terms(columns, order, strata, n_strata, clusters, ties, pairs, k, psi, out):
+def stratified_pair_terms(columns, order, strata, n_strata, ties, pairs, k, psi, out):
     """The terms of each pair of columns with neighbours of the same strata only."""
     n = columns.shape[1]
     for p in range(pairs.shape[0]):
@@ -187,8 +141,6 @@ def stratified_pair_terms(columns, order, strata, n_strata, clusters, ties, pair
             g = group[who]
             y_order[fill[g]] = number[who]
             fill[g] += 1
-        code = np.empty(n, np.int64)
-        last = np.full(n, -1)  # the group that numbered each cluster last
         for g in range(counts.size):
             m = counts[g]
             if m <= k:
@@ -197,21 +149,15 @@ def stratified_pair_terms(columns, order, strata, n_strata, clusters, ties, pair
             by_y = y_order[begin[g] : begin[g + 1]]
             x, y, y_sorted = np.empty(m), np.empty(m), np.empty(m)
             x_rank, y_rank = np.empty(m, np.int32), np.empty(m, np.int32)
-            cluster, n_clusters = np.empty(m, np.int64), 0
             for at in range(m):
                 x[at], y[at] = columns[i, people[at]], columns[j, people[at]]
                 x_rank[at], y_rank[by_y[at]] = at, at
-                own = clusters[people[at]]
-                if last[own] != g:
-                    last[own], code[own] = g, n_clusters
-                    n_clusters += 1
-                cluster[at] = code[own]
             for at in range(m):
                 y_sorted[at] = y[by_y[at]]
             terms = np.empty(m)
-            _apart(
-                x, y, cluster, n_clusters, (x_rank, x, *_table(x)),
-                (y_rank, y_sorted, *_table(y_sorted)), by_y, ties[i] or ties[j], k, psi, terms,
+            _one_pair_with_ties(
+                x, y, (x_rank, x, *_table(x)), (y_rank, y_sorted, *_table(y_sorted)), by_y,
+                ties[i] or ties[j], k, psi, terms,
             )  # fmt: skip
             for at in range(m):
                 out[p, people[at]] = terms[at]
@@ -219,38 +165,34 @@ def stratified_pair_terms(columns, order, strata, n_strata, clusters, ties, pair
 
 @numba.njit(cache=True, nogil=True, parallel=True)
 @no_type_check
-def label_vector_terms(points, labels, clusters, k, psi, out):
+def label_vector_terms(points, labels, counts, k, psi, out):
     """Of numbers and a label, for points in space: all distances, a row at a time."""
     n, d = points.shape
     for i in numba.prange(n):
         away = np.empty(n)
         best = np.full(k, np.inf)
-        n_others, n_same = 0, 0
         for j in range(n):
             s = 0.0
             for a in range(d):
                 step = points[i, a] - points[j, a]
                 s += step * step
             away[j] = np.sqrt(s)
-            if clusters[j] != clusters[i]:
-                n_others += 1
-                if labels[j] == labels[i]:
-                    n_same += 1
-                    if away[j] < best[k - 1]:
-                        _insert(best, away[j], k)
+            if j != i and labels[j] == labels[i] and away[j] < best[k - 1]:
+                _insert(best, away[j], k)
+        n_same = counts[labels[i]] - 1
         if n_same == 0:
             out[i] = np.nan
             continue
         near = min(k, n_same)
         reach = best[near - 1]
-        within, same = 0, 0
+        within, same = -1, -1  # without the sample itself
         for j in range(n):
-            if clusters[j] != clusters[i] and away[j] <= reach:
+            if away[j] <= reach:
                 within += 1
                 same += labels[j] == labels[i]
         if reach == 0.0:
-            out[i] = psi[n_others + 1] + psi[same + 1] - psi[n_same + 1] - psi[within + 1]
+            out[i] = psi[n] + psi[same + 1] - psi[n_same + 1] - psi[within + 1]
         elif same > near:
-            out[i] = psi[n_others] + psi[same] - psi[n_same] - psi[within]
+            out[i] = psi[n - 1] + psi[same] - psi[n_same] - psi[within]
         else:
-            out[i] = psi[n_others + 1] + psi[near] - psi[n_same + 1] - psi[within]
+            out[i] = psi[n] + psi[near] - psi[n_same + 1] - psi[within]

@@ -1,8 +1,8 @@
-r"""Neighbour estimates of information that count ties and leave the own cluster out.
+r"""Neighbour estimates of information that count ties, and each cluster once.
 
 After Ross (numbers and a label) and Kraskov (numbers and numbers), see ``stats.information``, in
-nats, as means of one term per sample. Neighbours are of other clusters. The reach is the distance
-to the k-th of them; where several are as far, all are counted:
+nats, as means of one term per sample. The reach is the distance to the k-th neighbour; where
+several are as far, all are counted:
 
 - the k-th alone: the published term, :math:`\psi(N + 1) + \psi(k) - \psi(N_y + 1) - \psi(m)` for
   m others within reach, N others in all and :math:`N_y` of the same label;
@@ -13,9 +13,12 @@ to the k-th of them; where several are as far, all are counted:
 
 A column without any spread gives 0. On independent rows the mean is 0 without ties, and lies from
 -0.03 to 0.01 with them (60 to 200 samples, two labels; tests/stats/test_neighbours.py).
+
+Rows of a cluster are each other's neighbours, and those of other clusters come in bundles: so each
+cluster is represented by one of its rows at a time, ``one_of_each_cluster``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -32,6 +35,8 @@ from theodolite.stats.information import (
 from theodolite.stats.information_small import compiled
 from theodolite.threads import in_slices, one_thread_if
 
+MOST_ROUNDS = 16
+"""Rows of a cluster that are enough to represent it."""
 Rows = Int[np.ndarray, " samples"]
 Terms = Float[np.ndarray, " samples"]
 MOST_PAIRS_OF_SAMPLES = 20_000_000
@@ -39,13 +44,9 @@ MOST_PAIRS_OF_SAMPLES = 20_000_000
 
 
 def label_terms(
-    values: Float[np.ndarray, " samples"],
-    labels: Rows,
-    clusters: Rows | None = None,
-    *,
-    k: int = NEIGHBOURS,
+    values: Float[np.ndarray, " samples"], labels: Rows, *, k: int = NEIGHBOURS
 ) -> Terms:
-    """Of numbers and a label; NaN where no other cluster has the label.
+    """Of numbers and a label; NaN where no other sample has the label.
 
     >>> label_terms(np.zeros(6), np.array([0, 0, 0, 1, 1, 1])).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -54,16 +55,12 @@ def label_terms(
     values = np.asarray(values, np.float64)
     if not len(values):
         return np.zeros(0)
-    label, own = _codes(labels), _codes_of_clusters(clusters, len(values))
-    both = _codes(label * (own.max() + 1) + own)
-    reach, near = _reach(values, label, own, k)
-    alone = clusters is None
-    same = _within(values, label, reach) - (1 if alone else _within(values, both, reach))
-    everyone = np.zeros(len(values), np.int64)
-    others = _within(values, everyone, reach) - (1 if alone else _within(values, own, reach))
-    n_same = np.bincount(label)[label] - np.bincount(both)[both]
-    n_others = len(values) - np.bincount(own)[own]
-    return _terms(reach, near, (n_others, n_same), (same, others))
+    label = _codes(labels)
+    reach, near = _reach(values, label, k)
+    same = _within(values, label, reach) - 1
+    others = _within(values, np.zeros(len(values), np.int64), reach) - 1
+    n_same = np.bincount(label)[label] - 1
+    return _terms(reach, near, (np.full(len(values), len(values) - 1), n_same), (same, others))
 
 
 def _terms(
@@ -82,24 +79,15 @@ def _terms(
     return np.asarray(np.where(near > 0, terms, np.nan))
 
 
-def _reach(values: np.ndarray, label: Rows, own: Rows, k: int) -> tuple[np.ndarray, Rows]:
-    """How far the k-th of other clusters with the same label is, and how many there are up to k."""
+def _reach(values: np.ndarray, label: Rows, k: int) -> tuple[np.ndarray, Rows]:
+    """How far the k-th with the same label is, and how many there are up to k."""
     order = np.lexsort((values, label))
-    v, g, of = values[order], own[order], label[order]
-    n, place = len(v), np.arange(len(v))
+    v, of, n = values[order], label[order], len(values)
     first, last = np.searchsorted(of, of, "left"), np.searchsorted(of, of, "right") - 1
-    change = np.flatnonzero((np.diff(g) != 0) | (np.diff(of) != 0))
-    run = np.searchsorted(change, place)  # of rows of one cluster next to each other
-    after, before = np.append(change, n - 1)[run] + 1, np.insert(change, 0, -1)[run]
+    place = np.arange(n)
     up, down = place + 1, place - 1
     reach, near = np.zeros(n), np.zeros(n, np.int64)
     for _ in range(k):
-        there = up <= last
-        at = np.where(there, up, place)
-        up = np.where(there & (g[at] == g), after[at], up)
-        there = down >= first
-        at = np.where(there, down, place)
-        down = np.where(there & (g[at] == g), before[at], down)
         above = np.where(up <= last, v[np.minimum(up, n - 1)] - v, np.inf)
         below = np.where(down >= first, v - v[np.maximum(down, 0)], np.inf)
         away = np.minimum(above, below)
@@ -143,11 +131,7 @@ def _keys(group: Rows, values: np.ndarray) -> np.ndarray:
 
 
 def label_vector_terms(
-    vectors: Float[np.ndarray, "samples dimensions"],
-    labels: Rows,
-    clusters: Rows | None = None,
-    *,
-    k: int = NEIGHBOURS,
+    vectors: Float[np.ndarray, "samples dimensions"], labels: Rows, *, k: int = NEIGHBOURS
 ) -> Terms:
     """Of vectors, by Euclidean distance, and a label."""
     from theodolite.stats.neighbour_kernels import label_vector_terms as kernel  # noqa: PLC0415
@@ -157,9 +141,9 @@ def label_vector_terms(
     terms = np.empty(n)
     if n:
         points = np.ascontiguousarray(vectors, np.float64)
-        own = _codes_of_clusters(clusters, n)
+        label = _codes(labels)
         with one_thread_if(n**2 < SMALL):
-            kernel(points, _codes(labels), own, k, psi_table(n), terms)
+            kernel(points, label, np.bincount(label), k, psi_table(n), terms)
     return terms
 
 
@@ -167,17 +151,16 @@ def stratified_pair_terms(
     values: Float[np.ndarray, "samples columns"],
     pairs: Int[np.ndarray, "pairs 2"],
     strata: Int[np.ndarray, "columns samples"],
-    clusters: Rows | None = None,
     *,
     k: int = NEIGHBOURS,
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
     """Of many pairs of columns, given the strata of both; a block of pairs at a time.
 
-    ``strata`` is a small whole number for each column and sample. NaN where fewer than k of other
-    clusters agree in both.
+    ``strata`` is a small whole number for each column and sample. NaN where k or fewer samples
+    agree in both.
     """
     checked_k(k)
-    n, own = len(values), _codes_of_clusters(clusters, len(values))
+    n = len(values)
     step = max(BLOCK_BYTES // (8 * max(n, 1)), 1)
     small = len(pairs) * n**2 <= MOST_PAIRS_OF_SAMPLES
     plain = small and not compiled("neighbour_kernels", "stratified_pair_terms")
@@ -187,28 +170,27 @@ def stratified_pair_terms(
         block = slice(at, min(at + step, len(pairs)))
         chosen = np.ascontiguousarray(pairs[block], np.int64)
         if plain:
-            yield block, _plain_pair_terms(columns.values, chosen, strata, own, k)
+            yield block, _plain_pair_terms(columns.values, chosen, strata, k)
         else:
-            yield block, _compiled_pair_terms(columns, chosen, strata, own, ties, k)
+            yield block, _compiled_pair_terms(columns, chosen, strata, ties, k)
 
 
 def _compiled_pair_terms(
     columns: Columns,
     pairs: Int[np.ndarray, "pairs 2"],
     strata: Int[np.ndarray, "columns samples"],
-    own: Rows,
     ties: Bool[np.ndarray, " columns"],
     k: int,
 ) -> Float[np.ndarray, "pairs samples"]:
     from theodolite.stats.neighbour_kernels import stratified_pair_terms as kernel  # noqa: PLC0415
 
     strata, n_strata = np.ascontiguousarray(strata, np.int64), int(strata.max(initial=0)) + 1
-    out = np.full((len(pairs), len(own)), np.nan)
-    psi = psi_table(len(own))
+    n = columns.values.shape[1]
+    out, psi = np.full((len(pairs), n), np.nan), psi_table(n)
 
     def of(some: slice) -> None:
         kernel(
-            columns.values, columns.order, strata, n_strata, own, ties, pairs[some], k, psi,
+            columns.values, columns.order, strata, n_strata, ties, pairs[some], k, psi,
             out[some],
         )  # fmt: skip
 
@@ -220,7 +202,6 @@ def _plain_pair_terms(
     values: Float[np.ndarray, "columns samples"],
     pairs: Int[np.ndarray, "pairs 2"],
     strata: Int[np.ndarray, "columns samples"],
-    own: Rows,
     k: int,
 ) -> Float[np.ndarray, "pairs samples"]:
     """The same from all distances, for few samples."""
@@ -230,31 +211,51 @@ def _plain_pair_terms(
         for code in np.unique(group):
             rows = np.flatnonzero(group == code)
             if len(rows) > k:
-                terms[rows] = _pair_terms(values[a, rows], values[b, rows], own[rows], k)
+                terms[rows] = _pair_terms(values[a, rows], values[b, rows], k)
     return out
 
 
-def _pair_terms(x: np.ndarray, y: np.ndarray, own: Rows, k: int) -> Terms:
-    others = own[:, None] != own[None, :]
+def _pair_terms(x: np.ndarray, y: np.ndarray, k: int) -> Terms:
     dx, dy = np.abs(x[:, None] - x[None, :]), np.abs(y[:, None] - y[None, :])
-    both = np.where(others, np.maximum(dx, dy), np.inf)
-    far = np.sort(both, axis=1)[:, k - 1]
-    defined = np.isfinite(far)
-    near = (both <= np.where(defined, far, 0.0)[:, None]).sum(axis=1)
+    both = np.maximum(dx, dy)
+    far = np.sort(both, axis=1)[:, k]  # the first is the sample itself
+    near = (both <= far[:, None]).sum(axis=1) - 1
     atom, several = far == 0, near > k
     reach = np.where(atom | several, far, np.nextafter(far, 0.0))[:, None]
-    n_x, n_y = (((away <= reach) & others).sum(axis=1) for away in (dx, dy))
-    n, psi = others.sum(axis=1), psi_table(len(x))
-    also = (~(several & ~atom)).astype(np.int64)
+    n_x, n_y = ((away <= reach).sum(axis=1) for away in (dx, dy))
+    psi, less = psi_table(len(x)), (several & ~atom).astype(np.int64)
     joint = np.where(several | atom, near + atom, k)
-    terms = psi[n + also] + psi[joint] - psi[n_x + also] - psi[n_y + also]
-    return np.asarray(np.where(defined, terms, np.nan))
+    return np.asarray(psi[len(x) - less] + psi[joint] - psi[n_x - less] - psi[n_y - less])
+
+
+def one_of_each_cluster(
+    clusters: Rows | None, n: int, terms_of: Callable[[Rows], Float[np.ndarray, "*terms rows"]]
+) -> Float[np.ndarray, "*terms samples"]:
+    """Terms of n samples from rows of which each cluster gives one, in turn.
+
+    In each round every cluster gives its next row, after its last its first again, until every row
+    was in a round, or for so many rounds as are enough; of a row that was in several, the mean.
+    Rows that were in none are NaN.
+
+    >>> one_of_each_cluster(np.array([0, 0, 1]), 3, lambda rows: rows * 1.0)
+    array([0., 1., 2.])
+    """
+    if clusters is None:
+        return terms_of(np.arange(n))
+    order = np.argsort(clusters, kind="stable")
+    _, first, size = np.unique(np.asarray(clusters)[order], return_index=True, return_counts=True)
+    rounds = min(int(size.max(initial=1)), MOST_ROUNDS)
+    picks = [np.sort(order[first + turn % size]) for turn in range(rounds)]
+    parts = [np.asarray(terms_of(rows)) for rows in picks]
+    sums = np.zeros((*parts[0].shape[:-1], n))
+    counts = np.zeros(sums.shape)
+    for rows, terms in zip(picks, parts, strict=True):
+        defined = ~np.isnan(terms)
+        sums[..., rows] += np.where(defined, terms, 0.0)
+        counts[..., rows] += defined
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _codes(labels: Rows) -> Rows:
     """Numbers from 0 on."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
-
-
-def _codes_of_clusters(clusters: Rows | None, n: int) -> Rows:
-    return np.arange(n) if clusters is None else _codes(np.asarray(clusters))

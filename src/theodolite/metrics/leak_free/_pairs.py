@@ -16,7 +16,7 @@ from theodolite.stats.information import (
     plug_in_terms,
 )
 from theodolite.stats.information_small import few
-from theodolite.stats.neighbours import stratified_pair_terms
+from theodolite.stats.neighbours import one_of_each_cluster, stratified_pair_terms
 from theodolite.threads import in_slices
 
 Pairs = Int[np.ndarray, "pairs 2"]
@@ -65,7 +65,7 @@ def _terms_of_pair(inputs: ConceptTerms, i: int, j: int, k: int) -> Float[np.nda
 def pair_terms_given_truth(
     inputs: ConceptTerms, clusters: np.ndarray | None, pairs: Pairs, *, k: int
 ) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
-    """The same beyond what both true concepts say, from neighbours of other clusters."""
+    """The same beyond what both true concepts say, each cluster counted once."""
     strata = np.asarray(inputs.truth.T, np.int64)
     if inputs.known is not None:
         strata = np.where(inputs.known.T, strata, 2)
@@ -74,9 +74,16 @@ def pair_terms_given_truth(
             some = pairs[block].tolist()
             yield block, np.stack([_counted_pair(inputs, strata, i, j) for i, j in some])
         return
-    for block, terms in stratified_pair_terms(inputs.values, pairs, strata, clusters, k=k):
+    for block in _blocks(inputs, pairs):
+        some = pairs[block]
+
+        def terms_of(rows: np.ndarray, some: Pairs = some) -> np.ndarray:
+            parts = stratified_pair_terms(inputs.values[rows], some, strata[:, rows], k=k)
+            return np.concatenate([part for _, part in parts])
+
+        terms = one_of_each_cluster(clusters, len(inputs.values), terms_of)
         if inputs.known is not None:
-            i, j = pairs[block].T
+            i, j = some.T
             terms[~(inputs.known[:, i] & inputs.known[:, j]).T] = np.nan
         yield block, terms
 

@@ -1,5 +1,6 @@
 """Does a concept's vector tell about the label what the true concept leaves open?"""
 
+import itertools
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import truth_of
 from theodolite.stats.information import plug_in_terms
-from theodolite.stats.neighbours import label_vector_terms
+from theodolite.stats.neighbours import label_vector_terms, one_of_each_cluster
 
 
 def embedding_task_leakage_given_concept(
@@ -26,7 +27,7 @@ def embedding_task_leakage_given_concept(
 
     .. math:: T_i = \frac{I(w_i; y \mid c_i)}{H(y \mid c_i)}
 
-    As for single values, with Euclidean distances between vectors of different clusters. Ours: the
+    As for single values, with Euclidean distances. Ours: the
     embedding scores of :cite:t:`parisini2025leakage` have no true concept to compare with.
 
     Example:
@@ -79,16 +80,18 @@ class EmbeddingTaskLeakageGivenConcept(Pooled):
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         labels, vectors = np.asarray(evidence.explained.labels), np.asarray(evidence.vectors)
-        clusters = evidence.samples.clusters
         truth, known = truth_of(evidence)
-        learnt = np.full((truth.shape[1], len(truth)), np.nan)
-        left_open = learnt.copy()
-        for j in range(len(learnt)):
-            for there in (False, True):
-                rows = np.flatnonzero(known[:, j] & (truth[:, j] == there))
-                own = None if clusters is None else clusters[rows]
-                learnt[j, rows] = label_vector_terms(vectors[rows, j], labels[rows], own, k=k)
-                left_open[j, rows] = plug_in_terms(labels[rows], labels[rows])
+
+        def terms(rows: np.ndarray) -> np.ndarray:
+            both = np.full((2, truth.shape[1], len(rows)), np.nan)
+            for j, there in itertools.product(range(truth.shape[1]), (False, True)):
+                at = np.flatnonzero(known[rows, j] & (truth[rows, j] == there))
+                answers = labels[rows[at]]
+                both[0, j, at] = label_vector_terms(vectors[rows[at], j], answers, k=k)
+                both[1, j, at] = plug_in_terms(answers, answers)
+            return both
+
+        learnt, left_open = one_of_each_cluster(evidence.samples.clusters, len(labels), terms)
         return share(
             weighted_means(learnt, weights, wider=WIDER),
             weighted_means(left_open, weights),

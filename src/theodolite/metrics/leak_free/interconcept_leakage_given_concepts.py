@@ -25,8 +25,8 @@ def interconcept_leakage_given_concepts(
 
     .. math:: G_{ij} = 1 - \exp\left(-2\, I(\hat c_i; \hat c_j \mid c_i, c_j)\right)
 
-    The information is estimated among samples that agree on both concepts (KSG with neighbours of
-    other clusters, ties counted; from counts where all values are whole numbers, of which no
+    The information is estimated among samples that agree on both concepts (KSG with ties counted
+    and each cluster counted once; from counts where all values are whole numbers, of which no
     concept has more than 20) and put on a scale from 0 to 1 on which jointly normal values score
     their squared correlation :cite:p:`linfoot1957informational`; estimates around 0 may lie below.
     It needs no entropy of numbers, so it does not change with the number of samples beyond about 25
