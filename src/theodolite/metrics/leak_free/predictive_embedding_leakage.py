@@ -52,8 +52,7 @@ def predictive_embedding_leakage(
     detail=True,
     baselines=(CLEAN_VECTORS,),
     tolerance=0.05,
-    decides=False,
-    on_request=True,
+    share=True,
     cite="parisini2025leakage",
     card=Card(
         asks="By how much do a concept's vectors help to predict the answer for samples that were "
