@@ -105,7 +105,7 @@ def test_agreement_with_the_mode(evidence: RatingEvidence, ties: Any, left_out: 
             mode = lone_mode(others[~np.isnan(others)].tolist(), ties)
             if np.isnan(vote):
                 continue
-            if np.isnan(mode):
+            if np.isnan(mode) or np.isfinite(row).sum() < 2:  # a vote agrees with itself
                 alone += 1
                 continue
             own.append(vote)

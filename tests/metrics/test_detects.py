@@ -93,7 +93,10 @@ def test_every_unit_has_an_interval_and_the_null_is_the_one_given() -> None:
     assert score.detail is not None and score.detail.over == "units"
     assert score.detail.low is not None and score.detail.high is not None
     assert (score.detail.low <= score.detail.values).all()
-    assert [i.over for i in score.intervals] == ["units", "samples"]
+    assert [(i.over, i.of) for i in score.intervals] == [
+        ("samples", "these"),
+        ("units", "population"),
+    ]
     chance = evidence.chance_shared_pixels > 0
     shown = evidence.chance_formula_pixels > 0
     expected = np.nanmean(chance.sum(axis=0) / shown.sum(axis=0))

@@ -221,5 +221,4 @@ def test_the_difference_to_an_expected_null_has_the_scores_own_error() -> None:
     (null,) = score.nulls
     assert null.value == 0.5
     assert null.difference is not None and score.intervals
-    width = null.difference.high - null.difference.low
-    assert width == pytest.approx(score.intervals[0].high - score.intervals[0].low)
+    assert null.difference.error == pytest.approx(score.intervals[0].error)
