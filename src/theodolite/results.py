@@ -118,6 +118,8 @@ class Score:
     detail: Detail | None = None
     per_seed: tuple[float, ...] = ()
     """The value of each seed of the experiment, where there are several."""
+    n_samples: int | None = None
+    """How many samples it was computed from, whatever ``n`` counts."""
     n_clusters: int | None = None
     """How many clusters the samples come in; none where each is its own."""
     fault: FaultTest | None = None

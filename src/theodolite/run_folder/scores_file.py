@@ -104,6 +104,7 @@ class ScoreRecord(Record):
     nulls: list[NullRecord]
     detail: DetailRecord | None
     per_seed: list[float | None] = Field(default_factory=list)
+    n_samples: int | None = None
     n_clusters: int | None = None
     fault: FaultRecord | None = None
     doubt: DoubtRecord | None = None
@@ -224,6 +225,7 @@ def score_record(score: Score) -> ScoreRecord:
         intervals=intervals,
         nulls=nulls,
         per_seed=_listed(np.array(score.per_seed)),
+        n_samples=score.n_samples,
         n_clusters=score.n_clusters,
         fault=None if score.fault is None else FaultRecord(**vars(score.fault)),
         doubt=None if score.doubt is None else DoubtRecord(**vars(score.doubt)),
@@ -285,6 +287,7 @@ def score_of(record: ScoreRecord) -> Score:
         intervals=tuple(Interval(**i.model_dump()) for i in record.intervals),
         nulls=tuple(map(_null_of, record.nulls)),
         per_seed=tuple(map(_number, record.per_seed)),
+        n_samples=record.n_samples,
         n_clusters=record.n_clusters,
         fault=None if record.fault is None else FaultTest(**record.fault.model_dump()),
         doubt=None if record.doubt is None else Doubt(**record.doubt.model_dump()),

@@ -232,7 +232,7 @@ def _with_inference(
     counts = DrawCounts.of(plan, score.n if score.n_of == "samples" else plan.n)
     intervals = score_intervals(score, metric, plan, rows, counts)
     nulls = _nulls(estimates, cell, rows, counts)
-    score = replace(score, intervals=tuple(intervals), nulls=nulls)
+    score = replace(score, intervals=tuple(intervals), nulls=nulls, n_samples=counts.rows)
     if score.detail is not None and rows.items is not None:
         ends = item_ends(score, metric, plan, rows.items, counts)
         if ends is not None:

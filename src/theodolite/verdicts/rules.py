@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from scipy.special import stdtrit
 
 from theodolite.metrics.catalogue import find_metric
+from theodolite.metrics.certified import certificate_of
 from theodolite.questions import QUESTIONS
-from theodolite.results import Answer, FaultTest, Null, Reason, Score, Verdict
+from theodolite.results import Answer, Doubt, FaultTest, Null, Reason, Score, Verdict
 from theodolite.stats.intervals import FEWEST_CLUSTERS, SEEN, detectable, quantile, two_sided_p
 from theodolite.verdicts.words import (
     difference_text,
@@ -45,11 +46,23 @@ def verdict(score: Score, alpha: float = ALPHA, p: float | None = None) -> Verdi
     )
     known = None if math.isnan(p) else p
     answered = replace(answered, p=known)
-    doubt = score.doubt
+    doubt = score.doubt or _certificate_doubt(score)
     if doubt is not None and answered.answer in doubt.answers:
         because = f"{answered.because.rstrip('.')}; but {doubt.because}."
         return replace(answered, answer="cannot tell", because=because, reason=doubt.reason)
     return answered
+
+
+def _certificate_doubt(score: Score) -> Doubt | None:
+    """A word needs a certificate of this very version, and evidence within what it was tried on."""
+    if score.version != find_metric(score.metric).version:  # read from an older file
+        return None
+    certificate = certificate_of(score.metric, score.version)
+    if certificate is None:
+        return Doubt("outside the certificate", f"{score.metric} has no certificate")
+    n, _ = _drawn(score)
+    outside = "" if n is None else certificate.outside(score.n_samples or n, score.n_clusters)
+    return Doubt("outside the certificate", outside) if outside else None
 
 
 def score_looks_for_fault(score: Score) -> bool:
@@ -134,15 +147,23 @@ def _undefined(score: Score) -> Verdict | None:
         counted = f"{score.n_undefined} {score.n_of} undefined"
         because = f"Nothing could be counted ({counted})."
         return _answer(score, "cannot tell", because, "undefined")
-    few = score.n_clusters if score.n_clusters is not None else score.n
-    of = "clusters" if score.n_clusters is not None else score.n_of
-    if few < FEWEST_CLUSTERS and (score.n_clusters is not None or score.n_of == "samples"):
+    few, of = _drawn(score)
+    if few is not None and few < FEWEST_CLUSTERS:
         because = f"{_value_text(score)}, from {few} {of}: too few to know how they vary."
         return _answer(score, "cannot tell", because, "underpowered")
     if score.n < 2:
         because = f"{_value_text(score)}, from a single one of the {score.n_of}."
         return _answer(score, "cannot tell", because, "underpowered")
     return None
+
+
+def _drawn(score: Score) -> tuple[int | None, str]:
+    """How many independent samples or clusters there are; scores of 0.1.0 do not always say."""
+    if score.n_clusters is not None:
+        return score.n_clusters, "clusters"
+    if score.n_samples is not None:
+        return score.n_samples, "samples"
+    return (score.n if score.n_of == "samples" else None), score.n_of
 
 
 def _value_text(score: Score) -> str:
@@ -206,7 +227,7 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
         )
         return _answer(score, "no", because, detectable=least_seen)
     needed = None if of_use is None else samples_needed(score, lost, of_use, alpha)
-    would_do = "" if needed is None else f"; about {needed:,} {_unit(score)} would do"
+    would_do = "" if needed is None else f"; about {needed:,} {_drawn(score)[1]} would do"
     because = (
         f"{text}, not to be told from {against}: an effect below "
         f"{difference_text(least_seen, score)} would be missed{would_do}."
@@ -229,12 +250,8 @@ def samples_needed(score: Score, lost: Distance, gain: float, alpha: float) -> i
     if not lost.error > 0 or not gain > 0:
         return None
     times = (quantile(lost.df, 1 - alpha) + float(stdtrit(lost.df, SEEN))) * lost.error / gain
-    n = score.n if score.n_clusters is None else score.n_clusters
-    return math.ceil(n * times**2) if times < 1e6 else None
-
-
-def _unit(score: Score) -> str:
-    return score.n_of if score.n_clusters is None else "clusters"
+    n, _ = _drawn(score)
+    return math.ceil(n * times**2) if n is not None and times < 1e6 else None
 
 
 def _against_clean(score: Score, alpha: float) -> Verdict:
