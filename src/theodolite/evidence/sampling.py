@@ -168,4 +168,4 @@ def _number_in_cluster(
     at = _position(pool[_ROW_LUCK][order], scattered(numbers, _POOL_SEED))
     anything = (scattered(numbers, seed ^ _START) >> np.uint64(33)).astype(np.int64)
     inside = order[at] - first[np.minimum(own, len(first) - 1)]
-    return np.where(at >= 0, inside, anything)
+    return np.asarray(np.where(at >= 0, inside, anything))
