@@ -72,7 +72,7 @@ def excess(entry: Metric, evidence: object, baseline: object) -> float:
     if baseline.on == "state":
         null = value(entry, baseline.made(state(entry, evidence, {}), 1), {})
     else:
-        made = baseline.made(evidence, 1)
+        made = evidence if baseline.expected else baseline.made(evidence, 1)
         null = value(entry, null_state(entry, baseline, made, baseline.options), {})
     return float(np.nanmean(direction * (scored(entry, evidence, {}) - null)))
 

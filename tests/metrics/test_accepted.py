@@ -340,6 +340,9 @@ def test_null_of_a_shard_without_votes() -> None:
     evidence = RatingEvidence(ratings=said, scale=FIVE, predicted=np.array([1.0, np.nan, 4.0]))
     for name in ("acceptance", "krippendorff_alpha", "predicted_rating_error"):
         for baseline in catalogue()[name].baselines:
+            if baseline.expected is not None:
+                assert np.isnan(catalogue()[name].null_state(baseline, evidence[1:2]).value())
+                continue
             sums = None if baseline.sums is None else baseline.sums(evidence)
             assert len(baseline.made(evidence[1:2], 1, sums)) == 1
 

@@ -91,7 +91,8 @@ class NullModel:
     def made(self, evidence: Any, seed: int, sums: Mapping[str, np.ndarray] | None = None) -> Any:
         """The evidence under the null, or the state; without sums, what is at hand is all."""
         if self.make is None:
-            return evidence
+            message = f"the null {self.name!r} is not drawn: read it from `Metric.null_state`"
+            raise ValueError(message)
         if self.sums is None:
             return self.make(evidence, seed)
         return self.make(evidence, seed, sums or self.sums(evidence))
@@ -205,7 +206,8 @@ class Metric:
         sums: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> Any:
-        """The state of a null on evidence, from what ``NullModel.made`` gives."""
+        """The state of a null on evidence: of what ``made`` gives, or of the evidence as it is
+        where the null is an expectation."""
         if null.expected is None:
             return self.state.of(evidence, weights, **options)
         every = self.counting_options() | options

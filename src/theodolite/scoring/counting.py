@@ -61,7 +61,7 @@ class StateJob:
             assert self.request.metric.best is not None  # noqa: S101  else it is not asked for
             return self.request.metric.best(evidence)
         null = self.null_model
-        if null is None or null.on == "state":
+        if null is None or null.on == "state" or null.expected is not None:
             return evidence
         return null.made(evidence, self.draw, sums.get(sums_name(self)))
 
