@@ -144,7 +144,7 @@ class CatalogueSubject:
         """As an audit computes and reads it."""
         start = time.process_time()
         score = self.score(planted, resampling)
-        answer = ANSWERS.index(verdict(score).answer)
+        answer = ANSWERS.index(verdict(score, certified=False).answer)
         seconds = time.process_time() - start
         interval, truth = score.interval, planted.truth
         low = high = np.nan

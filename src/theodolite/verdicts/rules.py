@@ -32,13 +32,16 @@ def question_text(score: Score) -> str:
     return find_metric(score.metric).asked_as or QUESTIONS[score.question]
 
 
-def verdict(score: Score, alpha: float = ALPHA, p: float | None = None) -> Verdict:
+def verdict(
+    score: Score, alpha: float = ALPHA, p: float | None = None, *, certified: bool = True
+) -> Verdict:
     """The answer of one score.
 
     Args:
         score: With its intervals and nulls.
         alpha: The level that its claim is tested at; smaller where other questions were asked too.
         p: Of its claim, corrected for the other questions; its own if not given.
+        certified: Whether a word needs a certificate; not where one is being made.
     """
     p = claim_p(score) if p is None else p
     answered = (
@@ -46,7 +49,7 @@ def verdict(score: Score, alpha: float = ALPHA, p: float | None = None) -> Verdi
     )
     known = None if math.isnan(p) else p
     answered = replace(answered, p=known)
-    doubt = score.doubt or _certificate_doubt(score)
+    doubt = score.doubt or (_certificate_doubt(score) if certified else None)
     if doubt is not None and answered.answer in doubt.answers:
         because = f"{answered.because.rstrip('.')}; but {doubt.because}."
         return replace(answered, answer="cannot tell", because=because, reason=doubt.reason)
