@@ -18,10 +18,12 @@ from theodolite.certification.generators.base import (
 )
 from theodolite.certification.generators.registry import generator_for
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.shards import InMemoryShards
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Better, Score
-from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite.verdicts.repeats import find_repeats, with_doubt
 from theodolite.verdicts.rules import verdict
 
 RESAMPLES = 150
@@ -136,9 +138,13 @@ class CatalogueSubject:
         return self.generator.draw(self.name, condition, seed)
 
     def score(self, planted: Planted, resampling: Resampling) -> Score:
-        """The quoted score."""
+        """The quoted score, rows that repeat each other treated as an audit does."""
         request = MetricRequest(self.metric, quoted_options(self.metric))
-        return evaluate(request, planted.evidence, resampling)[0]
+        kind = type(planted.evidence[0])
+        repeats = find_repeats([{kind: InMemoryShards(bundle)} for bundle in planted.evidence])
+        run = MetricRun(request, [kinds[kind] for kinds in repeats.seeds])
+        scores = evaluate_all([run], resampling)[0]
+        return with_doubt(scores[:1], repeats.doubt)[0]
 
     def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
         """As an audit computes and reads it."""

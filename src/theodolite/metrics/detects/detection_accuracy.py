@@ -42,7 +42,7 @@ def detection_accuracy(
 @metric(
     "detection_accuracy",
     title="Detection accuracy",
-    version=1,
+    version=2,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),

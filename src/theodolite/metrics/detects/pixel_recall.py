@@ -41,7 +41,7 @@ def pixel_recall(
 @metric(
     "pixel_recall",
     title="Pixel recall",
-    version=1,
+    version=2,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),

@@ -47,7 +47,7 @@ def unit_iou(
 @metric(
     "unit_iou",
     title="Overlap of unit and formula (IoU)",
-    version=1,
+    version=2,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),

@@ -53,7 +53,7 @@ def concept_global_importance(
 @metric(
     "concept_global_importance",
     title="Concept global importance (CGIM)",
-    version=1,
+    version=2,
     question="exists",
     better="higher",
     bounds=(-1.0, 1.0),

@@ -66,7 +66,7 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
 @metric(
     "removal_faithfulness",
     title="Removal faithfulness",
-    version=1,
+    version=2,
     question="faithful",
     asked_as="Does the output depend on what the map marks?",
     better="higher",

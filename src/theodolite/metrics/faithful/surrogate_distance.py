@@ -46,7 +46,7 @@ def surrogate_distance(
 @metric(
     "surrogate_distance",
     title="Surrogate distance (SURF EMD)",
-    version=1,
+    version=2,
     question="faithful",
     better="lower",
     bounds=(0.0, 1.0),

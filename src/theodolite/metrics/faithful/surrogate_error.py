@@ -46,7 +46,7 @@ def surrogate_error(
 @metric(
     "surrogate_error",
     title="Surrogate error (SURF MAE)",
-    version=1,
+    version=2,
     question="faithful",
     better="lower",
     bounds=(0.0, float("inf")),

@@ -39,7 +39,7 @@ def intervention_score(
 @metric(
     "intervention_score",
     title="Accuracy lost under full intervention (S_int)",
-    version=1,
+    version=2,
     question="leaks",
     better="lower",
     bounds=(-1.0, 1.0),
