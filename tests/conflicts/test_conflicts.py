@@ -227,7 +227,7 @@ def test_examples_are_the_most_extreme_for_both_questions() -> None:
 
 
 def test_lower_is_better_where_the_score_says_so() -> None:
-    fault = "task_leakage_given_concept"
+    fault = "predictive_task_leakage"
     leaks = scored(
         "leaks", metric=fault, better="lower", nulls=(Null("clean", 0.1, None),),
         detail=Detail("concepts", ("a", "b", "c"), np.array([0.1, 0.16, np.nan]), None, None),
@@ -237,7 +237,7 @@ def test_lower_is_better_where_the_score_says_so() -> None:
         "exists", metric="concept_global_importance", bounds=(-1.0, 1.0),
         detail=Detail("concepts", ("a", "b", "c"), np.array([0.9, 0.9, 0.9]), None, None),
     )  # fmt: skip
-    assert line_of(there) == (0.2, "null")
+    assert line_of(there) == (pytest.approx(0.2 + 0.7 * (1 - 0.2)), "enough")
     found = conflicts_between([said(leaks), said(there)], [leaks, there], {}, {}, FAST)
     by = {(one.good, one.bad): one for one in found.conflicts}
     assert by["exists", "leaks"].of == "concepts"

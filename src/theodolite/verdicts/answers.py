@@ -182,7 +182,9 @@ def _fitting(
 ) -> dict[str, object] | None:
     """Explanations cannot name more concepts than there are (to be located)."""
     fitted: dict[str, object] = dict(options)
-    if "top" in metric.sweeps:
+    if metric.fitting is not None:
+        fitted |= metric.fitted(evidence)
+    elif "top" in metric.sweeps:
         n = len(getattr(evidence, "concepts", ()))
         if isinstance(evidence, LocationEvidence):
             n = int((evidence.part_of >= 0).sum())

@@ -8,6 +8,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.faithful.warnings import surrogate_warnings
+from theodolite.metrics.leak_free.warnings import leakage_warnings
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling
 
 
@@ -34,11 +35,13 @@ def evidence_warnings(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
     if isinstance(explained, SurrogateEvidence):
         return surrogate_warnings(explained)
     evidence = by_kind.get(ConceptEvidence)
-    if (
-        not isinstance(evidence, ConceptEvidence)
-        or evidence.weights is None
-        or evidence.predicted is None
-    ):
+    if not isinstance(evidence, ConceptEvidence):
+        return []
+    return [*leakage_warnings(evidence), *_head_warnings(evidence)]
+
+
+def _head_warnings(evidence: ConceptEvidence) -> list[str]:
+    if evidence.weights is None or evidence.predicted is None:
         return []
     agree = float(
         np.mean((evidence.values @ evidence.weights).argmax(axis=1) == evidence.predicted)
