@@ -31,7 +31,8 @@ BOTH = AlignedSamples((), 30, (0, 0), identical=False)
 def side(each: np.ndarray, *, clusters: np.ndarray | None = None) -> Side:
     """A run whose score of a concept is the mean over samples of ``each`` (samples, concepts)."""
     n, concepts = each.shape
-    about = None if clusters is None else Clusters(len(set(clusters.tolist())), False)
+    n_clusters = 0 if clusters is None else len(set(clusters.tolist()))
+    about = None if clusters is None else Clusters(n_clusters, False, float(n_clusters))
     plan = Plan(catalogue()["concept_existence"], n, about, Resampling(60))
     rows = [np.ones((1, n))]
     for number, source in enumerate(plan.sources):

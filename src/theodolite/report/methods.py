@@ -40,6 +40,7 @@ def note(metric: Metric) -> dict[str, Any]:
         "formulas": [text for kind, text in details if kind == "math"],
         "range": f"{facts['range']}, {facts['direction']}".replace("inf", "∞").replace("-", "−"),
         "decides": _role(metric),
+        "certificate": facts["certificate"],
         "read": metric.card.read,
         "misleads": metric.card.misleads,
         "nulls": [(null.name, null.says, null.clean) for null in metric.baselines],
@@ -104,8 +105,14 @@ def _role(metric: Metric) -> str:
         return "A verdict may be read from it: partly at most."
     return (
         "A verdict may be read from it: it must beat every null, and reach "
-        f"{metric.enough:g} of the best possible, by our convention."
+        f"{metric.enough:g} of {_way(metric)}, by our convention."
     )
+
+
+def _way(metric: Metric) -> str:
+    if metric.enough_from == "null":
+        return "the way from the hardest null to the best possible"
+    return "the best possible"
 
 
 def _used(scores: Sequence[Score]) -> list[str]:
