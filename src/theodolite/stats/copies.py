@@ -47,26 +47,31 @@ def copy_clusters(
 
 
 def near_copy_share(values: Shaped[np.ndarray, "samples columns"]) -> float:
-    """The share of rows whose first neighbour is far closer than their fifth.
+    """The share of rows whose first neighbour is far closer than their second.
 
-    Of independent rows 1 - 0.99 ** 4 = 0.039 are. NaN where it cannot be known: a single column,
-    few rows, or too many.
+    Of independent rows the volumes of the balls that reach to one neighbour after the other grow by
+    independent steps: j times the logarithm of what the j-th reach grows by, times the dimension,
+    is exponential. The dimension is that of the rows themselves, taken from the second to the fifth
+    neighbour, for concepts that go together span fewer dimensions than there are concepts. Of
+    independent rows a hundredth is so close. NaN where it cannot be known: fewer than two columns
+    of many values, few rows, or too many.
     """
     rows = np.asarray(values).reshape(len(values), -1)
     counts = np.array([len(np.unique(column)) for column in rows.T])
     chosen = np.argsort(-counts, kind="stable")[:MOST_COLUMNS]
-    chosen = chosen[counts[chosen] > 1]
+    chosen = chosen[counts[chosen] >= FEWEST_DISTINCT]
     if len(chosen) < 2 or not FEWEST_DISTINCT <= len(rows) <= MOST_ROWS:
         return float("nan")
     ranks = np.stack([rankdata(rows[:, j]) for j in np.sort(chosen)], axis=1) / len(rows)
     queries = ranks[:: -(-len(rows) // MOST_QUERIES)]
-    distances: Float[np.ndarray, "queries neighbours"] = cKDTree(ranks).query(queries, FIFTH + 1)[0]
-    first, fifth = distances[:, 1], distances[:, FIFTH]
-    apart = fifth > 0
-    if not apart.any():
+    reach: Float[np.ndarray, "queries neighbours"] = cKDTree(ranks).query(queries, FIFTH + 1)[0]
+    reach = reach[reach[:, 1] > 0][:, 1:]  # equal rows are copies, or what few levels make
+    if len(reach) < FEWEST_DISTINCT:
         return float("nan")
-    close = (first[apart] / fifth[apart]) ** len(chosen) < CLOSE
-    return float(close.mean())
+    steps = np.log(reach[:, 2:] / reach[:, 1:-1]) * np.arange(2, FIFTH)
+    width = float(steps.mean())  # one over the dimension
+    apart = np.log(reach[:, 1] / reach[:, 0])
+    return float((apart > -np.log(CLOSE) * width).mean()) if width > 0 else float("nan")
 
 
 def _codes(part: np.ndarray) -> Int[np.ndarray, "samples columns"]:
