@@ -59,6 +59,7 @@ class PicturesOfALinearNetwork(Evidence):
 
 
 LINEAR = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(SIDE * SIDE, 2, bias=False))
+LINEAR.eval()
 with torch.no_grad():
     _weights = np.random.default_rng(0).normal(size=SIDE * SIDE) / SIDE
     LINEAR[1].weight[:] = torch.tensor(np.stack([_weights, -_weights]), dtype=torch.float32)
