@@ -47,7 +47,8 @@ UNDECLARED: tuple[dict[str, Any], ...] = (
 MAPS = ("saturated", "binary", "constant")
 """Ways to store values that only values of concepts have."""
 SLOW = {
-    "concept_location": 8, "concept_global_importance": 4, "detection_and_accuracy": 4,
+    "concept_location": 8, "embedding_task_leakage_given_concept": 2,
+    "concept_global_importance": 4, "detection_and_accuracy": 4,
     "surrogate_rank_correlation": 2, "predictive_task_leakage": 2,
     "predictive_interconcept_leakage": 4, "predictive_embedding_leakage": 4,
 }  # fmt: skip

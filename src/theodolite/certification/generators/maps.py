@@ -33,15 +33,14 @@ def marked_objects(
 def few_pixels(
     metric: str, condition: Condition, models: np.random.Generator, layout: PlantedRows
 ) -> SaliencyEvidence:
-    """Noise that fades, and one pixel that stays."""
+    """Noise to a power that rises with the dial; at its end the highest pixel alone is left."""
     del metric, models
-    maps = (1 - condition.dial) * layout.uniform(SIDE, SIDE)
-    at = (layout.uniform() * SIDE * SIDE).astype(int)
-    flat = maps.reshape(len(layout), -1)
-    flat[np.arange(len(layout)), at] += condition.dial
-    return SaliencyEvidence(
-        maps=_stored(flat.reshape(maps.shape), condition), samples=layout.samples(condition)
-    )
+    noise = layout.uniform(SIDE, SIDE)
+    if condition.dial < 1:
+        maps = noise ** ((1 + condition.dial) / (1 - condition.dial))
+    else:
+        maps = (noise == noise.max(axis=(1, 2), keepdims=True)).astype(float)
+    return SaliencyEvidence(maps=_stored(maps, condition), samples=layout.samples(condition))
 
 
 def _stored(maps: np.ndarray, condition: Condition) -> np.ndarray:
@@ -99,7 +98,7 @@ MARKED_OBJECTS = Generator(
 )
 FEW_PIXELS = Generator(
     name="few pixels",
-    says="noise that fades with the dial, and one pixel that stays",
+    says="noise to a power that rises with the dial; at its end one pixel alone is left",
     serves=("sparseness",),
     make=few_pixels,
     chunks=5,
