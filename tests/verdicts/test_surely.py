@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from theodolite.auditing.front import audit
-from theodolite.certification.generators.values import LeakageCondition, planted_evidence
+from theodolite.certification.conditions import Condition
+from theodolite.certification.generators.values import LEAKING_VALUES
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.catalogue import find_metric
@@ -17,13 +18,20 @@ from theodolite.thresholds.judge import broken, read_thresholds
 from theodolite.verdicts.rules import verdict
 
 QUICK = Resampling(resamples=50, most_null_draws=1)
-LEAKING, CLEAN = LeakageCondition(share=0.2, clusters=400), LeakageCondition(clusters=500)
+CLEAN = replace(LEAKING_VALUES.usual, clusters=500)
+LEAKING = replace(CLEAN, clusters=400, dial=0.2)
 CODES = {
     "float": lambda values: values,
     "float32": lambda values: values.astype(np.float32),
     "three digits": lambda values: np.round(values, 3),
     "uint16": lambda values: np.round(65535 * values).astype(np.uint16),
 }
+
+
+def planted_evidence(condition: Condition, seed: int) -> ConceptEvidence:
+    (evidence,) = LEAKING_VALUES.draw("predictive_task_leakage", condition, seed).evidence
+    assert isinstance(evidence, ConceptEvidence)
+    return evidence
 
 
 def leaks(evidence: ConceptEvidence) -> Verdict:
@@ -67,7 +75,7 @@ def test_copies_do_not_leak_and_do_not_hide_a_leak(times: int, declared: bool) -
 
 
 def test_no_verdict_flips_between_representations_and_orders() -> None:
-    for condition in (CLEAN, LEAKING, replace(CLEAN, share=0.05), replace(CLEAN, clusters=100)):
+    for condition in (CLEAN, LEAKING, replace(CLEAN, dial=0.05), replace(CLEAN, clusters=100)):
         evidence = planted_evidence(condition, seed=7)
         answers = {leaks(coded(evidence, code)).answer for code in CODES}
         order = np.random.default_rng(1).permutation(len(evidence))
@@ -95,7 +103,7 @@ def test_too_few_cannot_be_told_and_say_how_many_would_do() -> None:
 
 def test_the_questions_of_a_report_are_corrected_for_one_another() -> None:
     """A leak that one question alone would show is not shown by one of several."""
-    evidence = planted_evidence(replace(CLEAN, clusters=300, share=0.1), seed=1)
+    evidence = planted_evidence(replace(CLEAN, clusters=300, dial=0.1), seed=1)
     (score,) = evaluate(MetricRequest(find_metric("predictive_task_leakage")), [evidence], QUICK)
     assert score.fault is not None
     lone = verdict(score, alpha=score.fault.p_too_much * 1.01)

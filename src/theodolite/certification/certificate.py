@@ -77,8 +77,10 @@ def certified_range(certified: Certified) -> dict[str, Any]:
     labels = _holding(certified, {"labels", "clusters"}, lambda c: c.labels)
     concepts = _holding(certified, {"concepts"}, lambda c: c.concepts)
     single = all(line.holds for line in certified.lines)
+    least, up_to = longest_run(holding)
     return {
-        "samples": [_from_below(holding), max(plain, default=None)],
+        "samples": [least, max(plain, default=None)],
+        "holds_up_to": up_to,
         "least_clusters": _from_below(bundled),
         "most_labels": _up_to({usual.labels: any(holding.values()), **labels}),
         "most_concepts": _up_to({usual.concepts: any(holding.values()), **concepts}),
@@ -116,6 +118,26 @@ def _holding(
         key = by(condition)
         held_by[key] = held_by.get(key, True) and not cell.failures
     return held_by
+
+
+def longest_run(holding: dict[int, bool]) -> tuple[int | None, int | None]:
+    """From which number on all hold, and up to which; none where there is no upper end.
+
+    >>> longest_run({30: False, 100: True, 300: True})
+    (100, None)
+    >>> longest_run({30: True, 100: True, 300: False})
+    (30, 100)
+    """
+    runs: list[list[int]] = [[]]
+    for n in sorted(holding):
+        if holding[n]:
+            runs[-1].append(n)
+        else:
+            runs.append([])
+    longest = max(runs, key=lambda run: (len(run), run))
+    if not longest:
+        return None, None
+    return longest[0], None if longest[-1] == max(holding) else longest[-1]
 
 
 def _from_below(holding: dict[int, bool]) -> int | None:

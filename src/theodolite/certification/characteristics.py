@@ -18,6 +18,8 @@ BY_CHANCE = 1e-3
 MOST_BIAS = 0.5
 """In standard deviations over draws."""
 NOTHING = 1e-9
+SURELY = 3.0
+"""Standard errors by which a truth from a large sample may be off."""
 ANSWERS = ("yes", "partly", "no", "cannot tell")
 FIELDS = ("values", "low", "high", "truth", "answers", "best", "seconds")
 
@@ -65,6 +67,8 @@ class Expected:
     """How much of a fault is accepted."""
     worthless: bool
     """Whether nothing is planted: no fault, or nothing that could beat a null."""
+    unsure: float = 0.0
+    """Variance of the truth over that of a value, where the truth comes from a large sample."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +102,14 @@ def characteristics(draws: Draws, condition: dict[str, Any], expected: Expected)
     n = len(draws.values)
     defined = ~np.isnan(draws.values)
     with_interval = ~(np.isnan(draws.low) | np.isnan(draws.high))
-    inside = (draws.low <= draws.truth + NOTHING) & (draws.truth <= draws.high + NOTHING)
     answers = {name: int((draws.answers == i).sum()) for i, name in enumerate(ANSWERS)}
     alarms = answers["partly"] + answers["no" if expected.looks_for_a_fault else "yes"]
     widths = (draws.high - draws.low)[with_interval]
     errors = (draws.values - draws.truth)[defined]
     spread = float(errors.std()) if len(errors) else np.nan
     off = float(errors.mean()) if len(errors) else np.nan
+    slack = NOTHING + np.nan_to_num(SURELY * spread * np.sqrt(expected.unsure))
+    inside = (draws.low <= draws.truth + slack) & (draws.truth <= draws.high + slack)
     cell = Characteristics(
         condition=condition,
         truth=float(np.mean(draws.truth)),
@@ -122,7 +127,7 @@ def characteristics(draws: Draws, condition: dict[str, Any], expected: Expected)
         seconds=float(draws.seconds.mean()),
         failures=(),
     )  # fmt: skip
-    failures = (*_claims(cell, expected), *_interval(cell), *_bias(cell, off, expected))
+    failures = (*_claims(cell, expected), *_interval(cell), *_bias(cell, off, expected, slack))
     return Characteristics(**{**cell.__dict__, "failures": failures})
 
 
@@ -149,9 +154,9 @@ def _interval(cell: Characteristics) -> tuple[str, ...]:
     return ()
 
 
-def _bias(cell: Characteristics, off: float, expected: Expected) -> tuple[str, ...]:
+def _bias(cell: Characteristics, off: float, expected: Expected, slack: float) -> tuple[str, ...]:
     """Too high or too low; an estimate of a fault may be too low, as a lower bound is."""
-    room = (MOST_BIAS + 3 / np.sqrt(cell.draws)) * cell.spread + NOTHING
+    room = (MOST_BIAS + 3 / np.sqrt(cell.draws)) * cell.spread + slack
     by = f"by {abs(off):.3f} from {cell.truth:.3f}, with a spread of {cell.spread:.3f}"
     if off > room:
         return (f"too high: {by}",)

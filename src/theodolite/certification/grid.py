@@ -69,7 +69,12 @@ def identity(subject: Subject, seed: int) -> dict[str, object]:
 
 def _summed_up(subject: Subject, cell: Condition, parts: Sequence[Arrays]) -> Characteristics:
     draws = Draws(*(np.concatenate([part[name] for part in parts]) for name in FIELDS))
-    expected = Expected(subject.looks_for_a_fault, subject.tolerance, worthless=cell.dial == 0)
+    expected = Expected(
+        subject.looks_for_a_fault,
+        subject.tolerance,
+        worthless=cell.dial == 0,
+        unsure=cell.clusters / subject.generator.truth_rows(subject.name),
+    )
     return characteristics(draws, cell.describe(), expected)
 
 

@@ -30,6 +30,8 @@ class CertificateSummary:
     """From so many on all lines held; none if they never did."""
     most_samples: int | None
     """The most that were tried; more are no worse."""
+    holds_up_to: int | None
+    """Up to so many samples all lines held, where they did not for more."""
     least_clusters: int | None
     most_labels: int | None
     most_concepts: int | None
@@ -56,6 +58,8 @@ class CertificateSummary:
         if n < least:
             word = "samples" if clusters is None else "clusters"
             return f"{n} {word}, certified from {least} on"
+        if self.holds_up_to is not None and n > self.holds_up_to:
+            return f"{n} samples or clusters, certified up to {self.holds_up_to}"
         if labels is not None and self.most_labels is not None and labels > self.most_labels:
             return f"{labels} labels, certified up to {self.most_labels}"
         return ""
@@ -96,6 +100,7 @@ def _summary(content: dict[str, Any]) -> CertificateSummary:
         failures=tuple(content["failures"]),
         least_samples=within["samples"][0],
         most_samples=within["samples"][1],
+        holds_up_to=within.get("holds_up_to"),
         least_clusters=within["least_clusters"],
         most_labels=within["most_labels"],
         most_concepts=within["most_concepts"],

@@ -11,7 +11,7 @@ from theodolite.certification.conditions import Condition
 from theodolite.certification.layout import PlantedRows, layout_of
 from theodolite.evidence.base import Evidence
 from theodolite.metrics.base import Metric
-from theodolite.metrics.catalogue import find_metric
+from theodolite.metrics.catalogue import catalogue, find_metric
 
 How = Literal["exact", "large sample"]
 Make = Callable[[str, Condition, np.random.Generator, PlantedRows], Evidence]
@@ -80,6 +80,13 @@ class Generator:
             for number in range(condition.seeds)
         )
         return Planted(evidence, *self.truth(metric, condition, seed))
+
+    def truth_rows(self, metric: str) -> float:
+        """How many rows a truth is from; infinite where it is exact."""
+        if self.exact is not None:
+            return float("inf")
+        streams = metric in catalogue() and catalogue()[metric].streams
+        return CHUNK * (self.chunks if streams else POOLED_CHUNKS)
 
     def truth(self, metric: str, condition: Condition, seed: int) -> tuple[float, float]:
         """Of the items of this draw, and of their population."""
