@@ -11,6 +11,7 @@ from theodolite.certification.certificate import (
     certificate,
     certified_range,
     file_name,
+    not_certified,
     stale,
     summary,
     write_certificate,
@@ -20,6 +21,7 @@ from theodolite.certification.characteristics import Characteristics
 from theodolite.certification.code_digest import code_digest
 from theodolite.certification.lines import Line, Power
 from theodolite.certification.subjects import CatalogueSubject
+from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.certified import certificate_of, table_of
 
 SUBJECT = CatalogueSubject("predictive_task_leakage")
@@ -115,6 +117,17 @@ def test_a_certificate_is_of_code() -> None:
     assert stale(content | {"digest": "of something else"}) == ["the code has changed since"]
     digests = {code_digest(name) for name in ("acceptance", "relevance_mass", "unit_iou")}
     assert len(digests) == 3
+
+
+def test_a_release_needs_certificates_of_its_code(tmp_path: Path) -> None:
+    deciding = [name for name, metric in catalogue().items() if metric.decides]
+    assert len(not_certified(tmp_path)) == len(deciding)
+    subject = CatalogueSubject(deciding[0])
+    content = certificate(replace(DONE, subject=subject, cells=[]), "2026-01-31")
+    write_certificate(tmp_path / file_name(content), content)
+    assert len(not_certified(tmp_path)) == len(deciding) - 1
+    write_certificate(tmp_path / file_name(content), content | {"digest": "other"})
+    assert f"{deciding[0]}: the code has changed since" in not_certified(tmp_path)
 
 
 def test_the_command_writes_goes_on_and_keeps(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A certificate as a file: what was tried, what holds, in which range, and in which version."""
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -14,6 +15,7 @@ from theodolite.certification.conditions import Condition
 from theodolite.certification.lines import plain_cells
 from theodolite.certification.subjects import CatalogueSubject
 from theodolite.io.text import write_json
+from theodolite.metrics.catalogue import catalogue
 
 FORMAT, FORMAT_VERSION = "theodolite-certificate", 2
 
@@ -204,3 +206,19 @@ def stale(content: dict[str, Any]) -> Sequence[str]:
     if content["digest"] != code_digest(content["metric"]):
         reasons.append("the code has changed since")
     return reasons
+
+
+def not_certified(folder: Path) -> list[str]:
+    """Of the scores that verdicts are read from, those without a certificate of today's code.
+
+    For the test of a release: certificates of other code say nothing.
+    """
+    lines = []
+    for name, metric in catalogue().items():
+        path = folder / f"{name}-{metric.version}.json"
+        if metric.decides and not path.is_file():
+            lines.append(f"{name}: no certificate of version {metric.version}")
+        elif metric.decides:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            lines += [f"{name}: {reason}" for reason in stale(content)]
+    return lines
