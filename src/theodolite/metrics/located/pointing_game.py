@@ -27,6 +27,7 @@ def pointing_game(evidence: LocationEvidence, **options: Any) -> float:
     :cite:t:`zhang2018top`, whose tolerance is 15 pixels around a mask.
 
     Example:
+        >>> import numpy as np
         >>> from theodolite.evidence.kinds.concept import ConceptEvidence
         >>> concepts = ConceptEvidence(values=np.ones((1, 2)), truth=np.ones((1, 2)))
         >>> maps = np.zeros((1, 2, 4, 4))
