@@ -116,7 +116,7 @@ def test_figures_for_a_paper(tmp_path: Path) -> None:
     result = theodolite("report", tmp_path / "run", "--figures", tmp_path / "figures")
     assert result.returncode == 0, result.stderr
     written = list((tmp_path / "figures").glob("*.pdf"))
-    assert len(written) == 15 and all(p.read_bytes().startswith(b"%PDF") for p in written)
+    assert len(written) == 16 and all(p.read_bytes().startswith(b"%PDF") for p in written)
 
 
 def test_nothing_to_score_is_an_error(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ NULL = Null("shuffled concepts", 0.3, replace(INTERVAL, low=0.2, high=0.4))
 AWAY = replace(INTERVAL, low=-0.1, high=0.1)
 """No gain that would be of use: a quarter of the way from 0.3 to 0.8 is 0.125."""
 SCORE = Score(
-    "concept_existence", 1, "exists", 0.65, "higher", (0.0, 1.0), 1.0, 40, 0, "samples",
+    "concept_existence", 2, "exists", 0.65, "higher", (0.0, 1.0), 1.0, 40, 0, "samples",
     {"top": 5, "rank_by": "contribution"}, (INTERVAL,), (NULL,),
 )  # fmt: skip
 DISTANCE = replace(
