@@ -23,9 +23,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_numbers_are_those_of_the_scores(run: Path) -> None:
     finished, about = read_finished(run), logged(run)
     (score,) = [
-        s for s in finished.scores if s.metric == "concept_existence" and s.options["top"] == 5
+        s for s in finished.scores if s.metric == "concept_existence" and s.options["top"] == 3
     ]
-    name = "concept_existence/top-5"
+    name = "concept_existence/top-3"
     assert about.numbers[name] == score.value
     assert about.numbers[f"{name}.low"] == score.interval.low
     assert about.numbers[f"{name}.high"] == score.interval.high
@@ -80,6 +80,6 @@ def test_wandb_offline(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (log,) = folder.glob("*.wandb")
     assert folder.name.startswith("offline-run-")
     content = log.read_bytes()
-    assert b"concept_existence/top-5.low" in content and b"theodolite.exists" in content
-    value = json.dumps(logged(run).numbers["concept_existence/top-5.null"]).encode()
+    assert b"concept_existence/top-3.low" in content and b"theodolite.exists" in content
+    value = json.dumps(logged(run).numbers["concept_existence/top-3.null"]).encode()
     assert value in content

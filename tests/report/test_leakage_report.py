@@ -381,7 +381,7 @@ def test_findings_are_on_the_page(page: str) -> None:
     assert "Loose supervision leaks more" in part and "The paper: It does." in part
     assert part.count('class="answer"') == 2
     assert "More in 2 of 2 pairs, less in 0." in part
-    assert part.count("3 seeds each; asked for: 2 points; most pairs would show ") == 2
+    assert "3 seeds each; asked for: 2 points; most pairs would show " in part
     assert 'class="small"' in part and "Shaded: too small" in part
     assert "0.75, p 0.0034" in part and p_text(0.0142) == "0.014"
     assert "Pearson's correlation with: Accuracy lost under full intervention" in part.replace(
@@ -547,9 +547,9 @@ def test_a_fault_loses_where_it_surely_exceeds_what_is_accepted(score: Score, lo
 
 def test_the_page_explains_clean_nulls(page: str) -> None:
     verdict = between(page, 'class="verdict no"', "</li>")
-    assert ">No</p>" in verdict and "surely more than nothing but the concept" in verdict
+    assert ">No</p>" in verdict and "surely more than " in verdict
     assert "The concepts carry more than they say" in verdict
-    assert "Task leakage given the concept: " in verdict
+    assert "Accuracy lost under full intervention" in verdict
     key = between(page, 'aria-label="Key"', "</ul>")
     assert "clean nulls" in key and "accepted above a clean null" in key
     assert "enough to rely on" not in key and "null baselines" not in key

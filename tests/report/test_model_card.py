@@ -97,11 +97,11 @@ def test_files_of_others_are_not_replaced_unasked(folder: Path, tmp_path: Path) 
 def test_a_card_is_updated_and_the_rest_kept(folder: Path, tmp_path: Path) -> None:
     card = tmp_path / "README.md"
     before, after = "---\nlicense: mit\n---\n# Model é\n\n", "\n\n## Licence\nMIT  \n"
-    card.write_bytes(f"{before}{BEGIN}\nold\n{END}{after}".encode())
+    card.write_bytes(f"{before}{BEGIN}\nfrom before\n{END}{after}".encode())
     update_model_card(card, folder)
     first = card.read_bytes()
     assert first == f"{before}{model_card_section(folder)}{after}".encode()
-    assert b"old" not in first
+    assert b"from before" not in first
 
 
 def test_a_card_without_markers_gets_it_at_the_end(folder: Path, tmp_path: Path) -> None:

@@ -46,13 +46,18 @@ def find_repeats(seeds: Seeds) -> RepeatedRows:
     evidence: Any = own.whole
     inner = evidence.explained if isinstance(evidence, EmbeddingEvidence) else evidence
     values = evidence.vectors if isinstance(evidence, EmbeddingEvidence) else evidence.values
-    others = [part for part in (inner.truth, inner.labels) if part is not None]
-    clusters = copy_clusters(np.asarray(values), *map(np.asarray, others))
+    others = [
+        np.asarray(part).reshape(len(values), -1)
+        for part in (inner.truth, inner.labels)
+        if part is not None
+    ]
+    rows = np.asarray(values).reshape(len(values), -1)
+    clusters = copy_clusters(rows, *([np.hstack(others)] if others else []))
     if clusters is not None:
         n = len(clusters) - len(np.unique(clusters))
         note = f"{n:,} of {len(clusters):,} rows repeat others; they are counted once."
         return RepeatedRows([_declared(kinds, evidence, clusters) for kinds in seeds], (note,))
-    if near_copy_share(np.asarray(values)) > MOST_NEAR_COPIES:
+    if near_copy_share(rows) > MOST_NEAR_COPIES:
         return RepeatedRows(seeds, (f"{NEAR_COPIES.because.capitalize()}.",), NEAR_COPIES)
     return RepeatedRows(seeds)
 

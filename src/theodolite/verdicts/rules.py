@@ -63,7 +63,7 @@ def _certificate_doubt(score: Score) -> Doubt | None:
     certificate = certificate_of(score.metric, score.version)
     if certificate is None:
         return Doubt("outside the certificate", f"{score.metric} has no certificate")
-    n, _ = _drawn(score)
+    n, _ = _number_of_draws(score)
     outside = "" if n is None else certificate.outside(score.n_samples or n, score.n_clusters)
     return Doubt("outside the certificate", outside) if outside else None
 
@@ -150,7 +150,7 @@ def _undefined(score: Score) -> Verdict | None:
         counted = f"{score.n_undefined} {score.n_of} undefined"
         because = f"Nothing could be counted ({counted})."
         return _answer(score, "cannot tell", because, "undefined")
-    few, of = _drawn(score)
+    few, of = _number_of_draws(score)
     if few is not None and few < FEWEST_CLUSTERS:
         because = f"{_value_text(score)}, from {few} {of}: too few to know how they vary."
         return _answer(score, "cannot tell", because, "underpowered")
@@ -160,7 +160,7 @@ def _undefined(score: Score) -> Verdict | None:
     return None
 
 
-def _drawn(score: Score) -> tuple[int | None, str]:
+def _number_of_draws(score: Score) -> tuple[int | None, str]:
     """How many independent samples or clusters there are; scores of 0.1.0 do not always say."""
     if score.n_clusters is not None:
         return score.n_clusters, "clusters"
@@ -230,7 +230,7 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
         )
         return _answer(score, "no", because, detectable=least_seen)
     needed = None if of_use is None else samples_needed(score, lost, of_use, alpha)
-    would_do = "" if needed is None else f"; about {needed:,} {_drawn(score)[1]} would do"
+    would_do = "" if needed is None else f"; about {needed:,} {_number_of_draws(score)[1]} would do"
     because = (
         f"{text}, not to be told from {against}: an effect below "
         f"{difference_text(least_seen, score)} would be missed{would_do}."
@@ -253,7 +253,7 @@ def samples_needed(score: Score, lost: Distance, gain: float, alpha: float) -> i
     if not lost.error > 0 or not gain > 0:
         return None
     times = (quantile(lost.df, 1 - alpha) + float(stdtrit(lost.df, SEEN))) * lost.error / gain
-    n, _ = _drawn(score)
+    n, _ = _number_of_draws(score)
     return math.ceil(n * times**2) if n is not None and times < 1e6 else None
 
 
