@@ -18,11 +18,19 @@ from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
 from theodolite.metrics.accepted.rater_agreement import RaterAgreement
 from theodolite.metrics.base import CATALOGUE, Metric
 from theodolite.results import Interval, Source
-from theodolite.stats.resampling import percentile_interval, poisson_weights
+from theodolite.stats.intervals import (
+    FEWEST_CLUSTERS,
+    Estimate,
+    fisher_interval,
+    sample_variance,
+    student_interval,
+)
+from theodolite.stats.resampling import poisson_weights
 from theodolite.study.export_aggregates import evidence_of
 from theodolite.study.export_people import FEWEST, Bands
 
 RESAMPLES, LEVEL, SEED = 1000, 0.95, 0
+SMALLEST_VARIANCE = 1e-28
 NULL_PIECES, MOST_DRAWS = 2000, 20
 """A null is drawn until so many explanations were dealt out, so many times at most."""
 DIGITS = 10
@@ -117,16 +125,18 @@ def scored(evidence: RatingEvidence, name: str, *, null: bool = True) -> dict[st
     if np.isnan(rows[0]):
         return {"value": None, "reason": _reason(evidence, name)}
     entered, without = asked.counted(evidence)
-    interval = percentile_interval(rows[1:], float(rows[0]), LEVEL, over)
+    estimate = _estimate(rows, evidence, over)
+    shape = fisher_interval if asked.entry.bounds == (-1.0, 1.0) else student_interval
+    interval = None if estimate is None else shape(estimate, LEVEL)
     found: dict[str, Any] = {
         "value": _round(rows[0]), "interval": _ends(interval, asked.entry.bounds),
         "n": entered, "n_of": asked.entry.state.counts_of, "n_undefined": without,
     }  # fmt: skip
     if null:
         baseline = asked.entry.baselines[0]
-        chance = asked.by_chance(evidence, weights)
-        middle = float(rows[0] - chance[0])
-        away = percentile_interval(rows[1:] - chance[1:], middle, LEVEL, over)
+        chance, between = asked.by_chance(evidence, weights)
+        estimate = _estimate(rows - chance, evidence, over, between)
+        away = None if estimate is None else student_interval(estimate, LEVEL)
         found["null"] = {
             "name": baseline.name, "says": baseline.says, "value": _round(chance[0]),
             "difference": _ends(away),
@@ -166,8 +176,8 @@ class _Asked:
 
     def by_chance(
         self, evidence: RatingEvidence, weights: Float[np.ndarray, "rows samples"]
-    ) -> Float[np.ndarray, " rows"]:
-        """The same under the metric's null, the mean over its draws."""
+    ) -> tuple[Float[np.ndarray, " rows"], float]:
+        """The same under the metric's null, the mean over its draws; and that mean's variance."""
         draws = min(math.ceil(NULL_PIECES / max(len(evidence), 1)), MOST_DRAWS)
         seeds = np.random.SeedSequence(SEED).generate_state(draws)
         baseline = self.entry.baselines[0]
@@ -175,12 +185,27 @@ class _Asked:
         known = ~np.isnan(drawn)
         many = known.sum(axis=0)
         summed = np.where(known, drawn, 0.0).sum(axis=0)
-        return np.asarray(np.where(many > 0, summed / np.maximum(many, 1), np.nan))
+        first = np.array([rows[0] for rows in drawn if not np.isnan(rows[0])])
+        between = float(first.var(ddof=1)) / len(first) if len(first) > 1 else 0.0
+        return np.asarray(np.where(many > 0, summed / np.maximum(many, 1), np.nan)), between
 
     def counted(self, evidence: RatingEvidence) -> tuple[int, int]:
         """What entered, and what could not."""
         entered, without = self.entry.state.of(evidence, None, **self.parted()[0]).counted()
         return round(float(entered)), round(float(without))
+
+
+def _estimate(
+    rows: Float[np.ndarray, " rows"], evidence: RatingEvidence, over: Source, extra: float = 0.0
+) -> Estimate | None:
+    """A value with the variance of its resamples, as every other score has it."""
+    keys = evidence.samples.clusters
+    sizes = np.ones(len(evidence)) if keys is None else np.unique(keys, return_counts=True)[1]
+    draws = float(sizes.sum() ** 2 / (sizes**2).sum())
+    variance = sample_variance(rows[1:], draws) + extra
+    if len(sizes) < FEWEST_CLUSTERS or not variance > SMALLEST_VARIANCE:
+        return None
+    return Estimate(float(rows[0]), variance, draws - 1, over, len(rows) - 1)
 
 
 def _ends(
