@@ -435,13 +435,15 @@ def main() -> None:
     out = parser.parse_args().out
     torch.set_num_threads(1)
     sklearn.set_config(assume_finite=True, skip_parameter_validation=True)
-    networks = trained_against_random()
-    sys.stderr.write(f"{networks}\n")
-    rows = []
+    done = json.loads(out.read_text()) if out.exists() else {}  # what was cut off goes on
+    networks = done.get("networks") or trained_against_random()
+    rows = done.get("planted", [])
+    names = {row["score"] for row in rows}
     for subject in declared():
-        rows.append(certified_row(subject))
-        sys.stderr.write(f"{rows[-1]}\n")
-    out.write_text(json.dumps({"planted": rows, "networks": networks}, indent=1))
+        if subject.name not in names:
+            rows.append(certified_row(subject))
+            out.write_text(json.dumps({"planted": rows, "networks": networks}, indent=1))
+            sys.stderr.write(f"{rows[-1]}\n")
     columns = (
         "score",
         "planted",

@@ -17,10 +17,12 @@ from theodolite.certification.characteristics import (
 from theodolite.certification.checks import check
 from theodolite.certification.conditions import Condition
 from theodolite.certification.flips import flips
+from theodolite.certification.generators.base import Planted
 from theodolite.certification.grid import put_through
 from theodolite.certification.lines import lines_over_cells, power
-from theodolite.certification.subjects import CatalogueSubject
+from theodolite.certification.subjects import CatalogueSubject, Outcome
 from theodolite.metrics.catalogue import catalogue
+from theodolite.scoring.evaluate import Resampling
 
 YES, PARTLY, NO, CANNOT_TELL = range(4)
 
@@ -157,6 +159,22 @@ def test_the_predictive_estimate_answers_alike_however_values_are_stored() -> No
     assert len(lines) == 6
     assert not [line for line in lines if not line.holds]
     assert flips(CatalogueSubject("acceptance"), 20) == []
+
+
+class Fickle(CatalogueSubject):
+    """Free in numbers up to 2, leaking in whole numbers: what 0.1.0 did the other way round."""
+
+    def outcome(self, planted: Planted, resampling: Resampling) -> Outcome:
+        del resampling
+        large = np.asarray(planted.evidence[0].values).max() > 2  # type: ignore[attr-defined]
+        return Outcome(0.0, 0.0, 0.0, 0.0, NO if large else YES, 0.0, 0.0)
+
+
+def test_answers_that_turn_into_their_opposite_are_counted() -> None:
+    lines = {line.name: line for line in flips(Fickle("predictive_task_leakage"), 8, clusters=20)}
+    bad = lines.pop("the same answer for uint16")
+    assert not bad.holds and bad.because == "8 of 8 answers changed, 8 into the opposite"
+    assert all(line.holds for line in lines.values()) and len(lines) == 5
 
 
 def test_few_cells_can_be_asked_for() -> None:

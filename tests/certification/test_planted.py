@@ -7,6 +7,7 @@ import pytest
 
 from theodolite.certification.conditions import Condition
 from theodolite.certification.generators.base import Generator, value_of
+from theodolite.certification.generators.pairs import true_dependence
 from theodolite.certification.generators.registry import (
     GENERATORS,
     generator_for,
@@ -144,3 +145,19 @@ def test_labels_of_clusters_seeds_and_what_is_unknown() -> None:
 def test_nonsense_is_refused(options: dict[str, object], says: str) -> None:
     with pytest.raises(EvidenceError, match=says):
         Condition(**options)  # type: ignore[arg-type]
+
+
+def test_what_a_square_tells_is_what_sampling_gives() -> None:
+    """The integral against the mean log ratio of densities, over draws of both."""
+    strength, random = 0.25, np.random.default_rng(3)
+    x, other, noise = random.normal(size=(3, 4000))
+
+    def middle(values: np.ndarray) -> np.ndarray:
+        return np.sqrt(strength / 2) * (values**2 - 1)
+
+    spread = np.sqrt(1 - strength)
+    y = middle(x) + spread * noise
+    of_any = np.exp(-(((y[:, None] - middle(other)) / spread) ** 2) / 2).mean(axis=1)
+    nats = float(np.mean(-(noise**2) / 2 - np.log(of_any)))
+    cell = Condition(dial=strength, form="square", concepts=2)
+    assert 1 - np.exp(-2 * nats) == pytest.approx(true_dependence("", cell, NOBODY), abs=0.03)

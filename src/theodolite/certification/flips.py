@@ -78,7 +78,9 @@ def flips(
     for form in FORMS:
         answers = np.concatenate([part[form] for part in parts])
         changed = int((answers != plain).sum())
-        opposite = int((np.minimum(answers, plain) == YES) @ (np.maximum(answers, plain) == NO))
+        opposite = int(
+            ((np.minimum(answers, plain) == YES) & (np.maximum(answers, plain) == NO)).sum()
+        )
         most = most_often(FLIPS, len(plain))
         because = f"{changed} of {len(plain)} answers changed, {opposite} into the opposite"
         lines.append(Line(f"the same answer for {form}", changed <= most and not opposite, because))

@@ -208,7 +208,7 @@ def dealt_out(*arrays: str) -> Null:
     >>> from theodolite.evidence.kinds.concept import ConceptEvidence
     >>> null = dealt_out("labels")
     >>> null(ConceptEvidence(values=np.zeros((4, 1)), labels=np.arange(4)), 0).labels.tolist()
-    [2, 0, 1, 3]
+    [1, 0, 3, 2]
     """
 
     def null(evidence: Evidence, seed: int) -> Evidence:

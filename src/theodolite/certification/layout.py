@@ -66,7 +66,7 @@ def layout_of(condition: Condition, seed: tuple[int, ...], number: int = 0) -> P
     >>> plain = Condition(clusters=4, rows=2)
     >>> layout = layout_of(plain, (0,))
     >>> layout.normal().round(2)
-    array([-1.7 , -1.7 ,  0.32,  0.32, -0.62, -0.62, -0.5 , -0.5 ])
+    array([-0.6 , -0.6 , -0.35, -0.35, -1.  , -1.  ,  0.29,  0.29])
     """
     facts = np.random.default_rng((*seed, 1))
     n = condition.clusters

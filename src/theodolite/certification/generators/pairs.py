@@ -69,7 +69,7 @@ def true_dependence(metric: str, condition: Condition, models: np.random.Generat
     >>> true_dependence("", Condition(dial=0.25), random)
     0.25
     >>> round(true_dependence("", Condition(dial=0.25, form="square", concepts=2), random), 3)
-    0.218
+    0.234
     """
     del models
     strength = min(condition.dial, FULL)
