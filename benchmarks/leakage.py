@@ -183,7 +183,7 @@ def over_neighbours(n: int, n_labels: int, columns: int = 20) -> float:
         "predictive in strata": lambda: predictive_terms(values, labels, None, strata),
         "predictive, clusters of five": lambda: predictive_terms(values, labels, clusters, strata),
     }
-    took = {name: min(cpu_seconds(call) for _ in range(6)) for name, call in calls.items()}  # type: ignore[arg-type]
+    took = {name: min(cpu_seconds(call) for _ in range(6)) for name, call in calls.items()}
     whole, apart, clustered = list(took.values())[2:]
     ratios = (
         whole / took["Ross"],

@@ -7,6 +7,9 @@ own documentation says it measures; where it comes without a null, arrays are de
 the two tables of docs/certify.md.
 """
 
+# mypy: ignore-errors
+# quantus and torch come without the types of what is used here
+
 import argparse
 import json
 import sys

@@ -39,7 +39,7 @@ def scores_of(clusters: int, seed: int, rows: int) -> list[Score]:
 
 def false_claims(answers: Sequence[Verdict]) -> list[str]:
     """Questions that say more than is there."""
-    bad = []
+    bad: list[str] = []
     for answer in answers:
         wrong = ("no", "partly") if answer.question == "leaks" else ("yes", "partly")
         if answer.score is not None and answer.answer in wrong:

@@ -20,8 +20,8 @@ from theodolite.errors import EvidenceError
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "examples" / "github-actions.yml"
-LENIENT = "scores: [{metric: concept_existence, options: {top: 5}, at_least: 0.2}]"
-STRICT = "scores: [{metric: concept_existence, options: {top: 5}, at_least: 1}]"
+LENIENT = "scores: [{metric: concept_existence, options: {top: 3}, at_least: 0.2}]"
+STRICT = "scores: [{metric: concept_existence, options: {top: 3}, at_least: 1}]"
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +38,11 @@ def gate(run: Path, folder: Path, text: str, *more: str) -> Result:
 def test_a_gate_opens_and_shuts(run: Path, tmp_path: Path) -> None:
     opened = gate(run, tmp_path, LENIENT + "\nquestions: {located: yes}\nundefined: pass")
     assert opened.returncode == 0
-    assert "\nmet: concept_existence (top=5): " in opened.stdout
+    assert "\nmet: concept_existence (top=3): " in opened.stdout
     assert opened.stdout.startswith("cannot tell (let pass): located")
     shut = gate(run, tmp_path, STRICT + "\nquestions: {located: yes}")
     assert shut.returncode == 6
-    assert "not met: concept_existence (top=5): " in shut.stdout
+    assert "not met: concept_existence (top=3): " in shut.stdout
     assert "cannot tell: located: not asked; asked for 'yes'." in shut.stdout
 
 
@@ -52,7 +52,7 @@ def test_json_and_junit(run: Path, tmp_path: Path) -> None:
     content = json.loads(found.stdout)
     assert not content["passes"] and found.returncode == 6
     assert {row["of"]: row["passes"] for row in content["thresholds"]} == {
-        "located": True, "exists": True, "concept_existence (top=5)": False,
+        "located": True, "exists": True, "concept_existence (top=3)": False,
     }  # fmt: skip
     suite = ElementTree.parse(tmp_path / "gate.xml").getroot()  # noqa: S314  our own
     assert suite.attrib == {"name": "theodolite", "tests": "3", "failures": "1"}
@@ -86,7 +86,7 @@ def test_a_partial_run_is_stopped(run: Path, tmp_path: Path) -> None:
     partial = partial_run(run, tmp_path / "run")
     found = gate(partial, tmp_path, LENIENT + "\nundefined: pass")
     assert found.returncode == 6
-    assert found.stdout.startswith("cannot tell: concept_existence (top=5): partial")
+    assert found.stdout.startswith("cannot tell: concept_existence (top=3): partial")
     assert gate(partial, tmp_path, LENIENT + "\npartial: pass").returncode == 0
 
 
@@ -135,7 +135,7 @@ def test_the_fixture_in_a_run_of_pytest(pytester: pytest.Pytester, run: Path) ->
     text = result.stdout.str()
     assert "Traceback" not in text and "def gate" not in text  # the sentences alone
     failures = text.partition("short test summary")[0]  # which repeats them whole where CI is set
-    said = re.findall(r"^concept_existence \(top=5\): .*surely at least 1\.", failures, re.M)
+    said = re.findall(r"^concept_existence \(top=3\): .*surely at least 1\.", failures, re.M)
     assert len(said) == 2
     assert "got a run and something else" in text
     result.stdout.fnmatch_lines(["*= theodolite =*", "*test_arrays_hold: thresholds met, report:*"])
@@ -194,4 +194,4 @@ def test_the_commands_of_the_workflow_run_and_stop_it(tmp_path: Path) -> None:
     (upload,) = [s for s in steps() if "upload-artifact" in s.get("uses", "")]
     for name in upload["with"]["path"].split():
         assert (tmp_path / name).is_file()
-    assert "concept_existence (top=5)" in (tmp_path / "summary").read_text()
+    assert "concept_existence (top=3)" in (tmp_path / "summary").read_text()
