@@ -121,7 +121,7 @@ def test_classes_as_clusters(tmp_path: Path) -> None:
     given = spec(metrics=[{"name": "concept_existence"}], resampling=FEW | {"clusters": "classes"})
     out = done(given, tmp_path, tmp_path / "out")
     (first, *_) = json.loads((out / "scores.json").read_text())["scores"]
-    assert [interval["over"] for interval in first["intervals"]] == ["clusters", "samples"]
+    assert [interval["over"] for interval in first["intervals"]] == ["clusters"]
 
 
 def test_scores_that_need_all_samples_use_some_and_say_so(tmp_path: Path) -> None:

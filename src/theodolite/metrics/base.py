@@ -61,12 +61,12 @@ class NullModel:
     is a sample's own from the seed and its number (``evidence.sampling.uniform``)."""
     expected: Callable[..., PerSample] | None = None
     """In place of ``make``, where it is known what each sample contributes on average under the
-    null, for a mean over samples: (evidence, *, counting options) -> PerSample. Nothing is drawn,
+    null, for a mean over samples: (evidence, counting options) -> PerSample. Nothing is drawn,
     so that the difference to the null has the score's own error and no other."""
     sums: Callable[[Any], Mapping[str, np.ndarray]] | None = None
     """(evidence) -> sums over samples, or a pool of them (``evidence.sampling.pool_of``), for a
     null that must know all of them: then ``make`` gets (evidence, seed, sums), and ``expected``
-    (evidence, sums, *, counting options)."""
+    (evidence, sums, counting options)."""
     on: Literal["evidence", "state"] = "evidence"
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
     is drawn often, and its own spread is what the score must stand out from."""
