@@ -163,7 +163,7 @@ def _predicted(name: str, function: Callable[..., float], guess: float | None = 
         None if guess is None else (lambda condition: condition.dial + (1 - condition.dial) * guess)
     )
     return Foreign(
-        name, function, ("labels", "predicted"), "leaks", "higher", planted=PREDICTIONS,
+        name, function, ("labels", "predicted"), "leak_free", "higher", planted=PREDICTIONS,
         evidence_of="task_accuracy", nulls=(dealt_out("predicted"),), truth=truth,
         bootstraps=BOOTSTRAPS, bounds=(-1.0, 1.0),
     )  # fmt: skip
@@ -265,12 +265,12 @@ def of_labels() -> Iterator[Foreign]:
     yield Foreign("sklearn roc_auc_score", _first_auc, **concept)
     yield Foreign("sklearn average_precision_score", _first_precision, **concept)
     yield Foreign(
-        "sklearn mutual_info_classif", _information, ("values", "labels"), "leaks", "lower",
+        "sklearn mutual_info_classif", _information, ("values", "labels"), "leak_free", "lower",
         looks_for_a_fault=True, tolerance=0.05, planted=LEAKING_VALUES, bootstraps=BOOTSTRAPS,
         nulls=(dealt_out("labels"),), truth=lambda condition: condition.dial,
     )  # fmt: skip
     yield Foreign(
-        "sklearn silhouette_score", _silhouette, ("vectors", "explained.labels"), "leaks", "lower",
+        "sklearn silhouette_score", _silhouette, ("vectors", "explained.labels"), "leak_free", "lower",
         looks_for_a_fault=True, tolerance=0.05, planted=LEAKING_VECTORS, bootstraps=BOOTSTRAPS,
         nulls=(_vector_labels,), large=1000,  # type: ignore[arg-type]
     )  # fmt: skip

@@ -41,7 +41,7 @@ def false_claims(answers: Sequence[Verdict]) -> list[str]:
     """Questions that say more than is there."""
     bad: list[str] = []
     for answer in answers:
-        wrong = ("no", "partly") if answer.question == "leaks" else ("yes", "partly")
+        wrong = ("no", "partly") if answer.question == "leak_free" else ("yes", "partly")
         if answer.score is not None and answer.answer in wrong:
             bad.append(answer.question)
     return bad

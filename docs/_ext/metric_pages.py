@@ -21,7 +21,7 @@ FOLDER = f"{MADE}/metrics"
 GUIDES = {
     "exists": ("exists",),
     "located": ("located", "saliency"),
-    "leaks": ("leakage",),
+    "leak_free": ("leakage",),
     "faithful": ("faithfulness", "saliency"),
     "detects": ("detects",),
     "accepted": ("acceptance",),

@@ -77,7 +77,7 @@ def test_six_verdicts_always_and_what_the_others_need(concepts: theodolite.Conce
     [
         ("exists", {"values": np.eye(4), "labels": [0, 1, 0, 1], "predicted": [0, 1, 0, 1]},
          "`truth` (whether each concept is there): ConceptEvidence"),
-        ("leaks", {"values": np.eye(4), "truth": np.eye(4)},
+        ("leak_free", {"values": np.eye(4), "truth": np.eye(4)},
          "`labels` (the true class): ConceptEvidence"),
         ("located", {"maps": np.random.default_rng(0).random((4, 5, 5))},
          "`objects` (the pixels of the object): SaliencyEvidence"),
@@ -101,7 +101,7 @@ def test_several_kinds_together_and_kept(tmp_path: Path) -> None:
     np.savez(tmp_path / "votes.npz", ratings=ratings.ratings, scale=ratings.scale)
     found = audit([location, tmp_path / "votes.npz"], FEW)
     answered = {v.question for v in found.verdicts if v.answer != "not asked"}
-    assert answered == {"exists", "located", "leaks", "accepted"}
+    assert answered == {"exists", "located", "leak_free", "accepted"}
     page = found.save(tmp_path / "run")
     assert page == tmp_path / "run" / "report.html" and page.is_file()
     assert recompute(tmp_path / "run", share=0.2) > 5, "sealed, and the same scores again"

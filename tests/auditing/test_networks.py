@@ -55,7 +55,7 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     found = audit(model=network, layer="layer4", data=shapes, resampling=FEW)
     asked = {v.question for v in found.verdicts if v.answer != "not asked"}
-    assert asked == {"exists", "located", "leaks", "faithful", "detects"}
+    assert asked == {"exists", "located", "leak_free", "faithful", "detects"}
     assert network.training and not any(m._forward_hooks for m in network.modules())
     assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
     assert any("a linear layer on the network's pooled features" in note for note in found.notes)
@@ -105,7 +105,7 @@ def test_a_run_folder_is_asked_everything_and_keeps_its_pictures(
 ) -> None:
     found = audit(finished, FEW)
     asked = {v.question for v in found.verdicts if v.answer != "not asked"}
-    assert asked == {"exists", "located", "leaks", "faithful"}, "its spec asked two"
+    assert asked == {"exists", "located", "leak_free", "faithful"}, "its spec asked two"
     assert all(len(s.per_seed) == 2 for s in found.scores), "both seeds"
     found.save(tmp_path / "again")
     old, new = (read_record(f / "made.json", MadeRecord) for f in (finished, tmp_path / "again"))

@@ -47,7 +47,7 @@ def always_wrong(evidence: Evidence, seed: int) -> Evidence:
 
 
 GOOD = Foreign(
-    "accuracy", accuracy, ("predicted", "labels"), "leaks", "higher", bounds=(0.0, 1.0),
+    "accuracy", accuracy, ("predicted", "labels"), "leak_free", "higher", bounds=(0.0, 1.0),
     nulls=(dealt_out("predicted"),), planted=PREDICTIONS, evidence_of="task_accuracy",
     truth=lambda condition: (1 + condition.dial) / 2,
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_fault_is_read_against_its_clean_null() -> None:
 
 
 def test_names_are_imported() -> None:
-    declared = {"question": "leaks", "better": "higher", "arrays": ("predicted", "labels")}
+    declared = {"question": "leak_free", "better": "higher", "arrays": ("predicted", "labels")}
     subject = foreign_named(f"{__name__}:accuracy", **declared, planted="predictions")
     assert subject.function is accuracy and subject.generator is PREDICTIONS
     assert foreign_named(f"{__name__}:GOOD") is GOOD
@@ -139,7 +139,7 @@ def test_names_are_imported() -> None:
 
 def test_the_command_takes_a_function(tmp_path: Path) -> None:
     ended = theodolite(
-        "certify", f"{__name__}:mean_accuracy", "--question", "leaks", "--better", "higher",
+        "certify", f"{__name__}:mean_accuracy", "--question", "leak_free", "--better", "higher",
         "--arrays", "predicted,labels", "--planted", "predictions", "--null", "predicted",
         "--draws", 20, "--out", tmp_path, "--workers", 1, "--quiet", "--date", "2026-01-31",
     )  # fmt: skip

@@ -87,7 +87,7 @@ def test_audit_of_arrays_and_of_stored_evidence(evidence: Path, tmp_path: Path) 
         theodolite("audit", evidence / "located", "--json", "--resamples", 50).stdout
     )
     ScoresFile.model_validate(found)
-    assert {v["question"] for v in found["verdicts"]} == {"exists", "located", "leaks"}
+    assert {v["question"] for v in found["verdicts"]} == {"exists", "located", "leak_free"}
     result = theodolite("audit", evidence / "located", "--out", tmp_path / "run", "--resamples", 50)
     assert result.returncode == 0 and (tmp_path / "run" / "report.html").is_file()
     assert theodolite("verify", tmp_path / "run", "--recompute", "all").returncode == 0

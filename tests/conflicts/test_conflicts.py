@@ -229,7 +229,7 @@ def test_examples_are_the_most_extreme_for_both_questions() -> None:
 def test_lower_is_better_where_the_score_says_so() -> None:
     fault = "predictive_task_leakage"
     leaks = scored(
-        "leaks", metric=fault, better="lower", nulls=(Null("clean", 0.1, None),),
+        "leak_free", metric=fault, better="lower", nulls=(Null("clean", 0.1, None),),
         detail=Detail("concepts", ("a", "b", "c"), np.array([0.1, 0.16, np.nan]), None, None),
     )  # fmt: skip
     assert line_of(leaks) == (pytest.approx(0.15), "accepted")
@@ -240,13 +240,13 @@ def test_lower_is_better_where_the_score_says_so() -> None:
     assert line_of(there) == (pytest.approx(0.2 + 0.7 * (1 - 0.2)), "enough")
     found = conflicts_between([said(leaks), said(there)], [leaks, there], {}, {}, FAST)
     by = {(one.good, one.bad): one for one in found.conflicts}
-    assert by["exists", "leaks"].of == "concepts"
-    assert (by["exists", "leaks"].n, by["exists", "leaks"].n_conflicts) == (2, 1)
-    assert by["exists", "leaks"].n_undefined == 1
-    assert [one.name for one in by["exists", "leaks"].examples] == ["b"]
-    assert by["leaks", "exists"].n_conflicts == 0
-    assert by["leaks", "exists"].interval is not None
-    assert by["leaks", "exists"].interval.over == "concepts"
+    assert by["exists", "leak_free"].of == "concepts"
+    assert (by["exists", "leak_free"].n, by["exists", "leak_free"].n_conflicts) == (2, 1)
+    assert by["exists", "leak_free"].n_undefined == 1
+    assert [one.name for one in by["exists", "leak_free"].examples] == ["b"]
+    assert by["leak_free", "exists"].n_conflicts == 0
+    assert by["leak_free", "exists"].interval is not None
+    assert by["leak_free", "exists"].interval.over == "concepts"
 
 
 def test_a_single_bad_item_has_no_interval_of_kappa() -> None:

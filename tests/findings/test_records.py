@@ -22,7 +22,7 @@ PUBLISHED = ("concept_task_leakage", "interconcept_leakage")
 
 def score(metric: str, seeds: np.ndarray) -> ScoreRecord:
     return ScoreRecord(
-        metric=metric, version=1, question="leaks", value=float(seeds.mean()), better="lower",
+        metric=metric, version=1, question="leak_free", value=float(seeds.mean()), better="lower",
         bounds=(0.0, 1.0), best=0.0, n=9, n_undefined=0, n_of="samples", options={},
         interval=None, null=None, intervals=[], nulls=[], detail=None,
         per_seed=seeds.tolist() if len(seeds) > 1 else [],

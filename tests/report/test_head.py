@@ -10,7 +10,7 @@ from theodolite.report.head import BY_VOTES, FOR, bottom_line, card
 from theodolite.results import Answer, Interval, Null, Score, Verdict
 
 METRIC = {
-    "exists": "concept_existence", "located": "concept_location", "leaks": "concept_task_leakage",
+    "exists": "concept_existence", "located": "concept_location", "leak_free": "concept_task_leakage",
     "faithful": "surrogate_distance", "detects": "unit_iou", "accepted": "acceptance",
 }  # fmt: skip
 
@@ -28,7 +28,7 @@ def found(answers: dict[Question, Answer]) -> list[Verdict]:
 
 
 def test_it_says_what_to_do() -> None:
-    said = bottom_line(found({"exists": "yes", "located": "no", "leaks": "partly"}))
+    said = bottom_line(found({"exists": "yes", "located": "no", "leak_free": "partly"}))
     assert said == (
         "Rely on this explanation for which concepts are in the input; only partly for "
         "what its concepts carry; not for where the model looks. Three of the six questions were not asked."
@@ -46,12 +46,12 @@ def test_it_says_what_to_do() -> None:
 def test_no_answer_is_turned_around(answers: tuple[Answer, ...]) -> None:
     asked: dict[Question, Answer] = {
         q: a
-        for q, a in zip(("exists", "leaks", "accepted"), answers, strict=True)
+        for q, a in zip(("exists", "leak_free", "accepted"), answers, strict=True)
         if a != "not asked"
     }
     said = bottom_line(found(asked))
     first = said.split(". ")[0]
-    for question in ("exists", "leaks"):
+    for question in ("exists", "leak_free"):
         answer = asked.get(question)
         assert (FOR[question] in said) == (answer is not None)
         if answer == "yes":

@@ -148,7 +148,7 @@ def test_nulls_that_must_be_beaten_and_that_must_not_be_exceeded(
 ) -> None:
     leak, accuracy = (
         Score(
-            metric=metric, version=1, question="leaks", value=0.5, better=better,
+            metric=metric, version=1, question="leak_free", value=0.5, better=better,
             bounds=(0.0, 1.0), best=1.0, n=9, n_undefined=0, n_of="samples", options={},
             nulls=(Null("chance", 0.2, None),),
         )

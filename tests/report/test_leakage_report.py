@@ -194,7 +194,7 @@ def test_a_chart_without_models_is_not_drawn(page: str) -> None:
 
 def test_one_seed_falls_back_to_the_scores_own_interval() -> None:
     assert mean_over_seeds(leaking(0.4), 0.95) == pytest.approx((0.4, 0.35, 0.45))
-    alone = Score("task_accuracy", 1, "leaks", 0.4, "higher", (0.0, 1.0), 1.0, 9, 0, "samples")
+    alone = Score("task_accuracy", 1, "leak_free", 0.4, "higher", (0.0, 1.0), 1.0, 9, 0, "samples")
     value, low, high = mean_over_seeds(alone, 0.95)
     assert value == 0.4 and math.isnan(low) and math.isnan(high)
 
@@ -471,7 +471,7 @@ def leaking(value: float, low: float | None = None, null: float = 0.1) -> Score:
     away = None if low is None else Interval(low, 2 * value - low, 0.95, "samples", "", 9)
     interval = Interval(value - 0.05, value + 0.05, 0.95, "concepts", "", 9)
     return Score(
-        "task_leakage_given_concept", 1, "leaks", value, "lower", (0.0, 1.0), 0.0, 3, 0, "concepts",
+        "task_leakage_given_concept", 1, "leak_free", value, "lower", (0.0, 1.0), 0.0, 3, 0, "concepts",
         options={"over": "concepts", "k": 3, "tie_seed": 0}, intervals=(interval,),
         nulls=(Null("nothing but the concept", null, away),),
     )  # fmt: skip
@@ -489,7 +489,7 @@ def test_many_concepts_stay_short(tmp_path: Path) -> None:
     per_concept, per_pair = random.random(k), random.random(k * (k - 1) // 2)
     pairs = tuple(f"{a} × {b}" for a, b in itertools.combinations(names, 2))
     scores = [
-        Score(metric, 1, "leaks", 0.5, "lower", (0.0, 1.0), 0.0, len(values), 0, over,
+        Score(metric, 1, "leak_free", 0.5, "lower", (0.0, 1.0), 0.0, len(values), 0, over,
               options={"over": over}, detail=Detail(over, named, values, None, None))
         for metric, over, named, values in (
             ("task_leakage_given_concept", "concepts", names, per_concept),
@@ -560,7 +560,7 @@ def test_the_page_explains_clean_nulls(page: str) -> None:
 
 def test_options_have_words() -> None:
     def said(metric: str, **options: object) -> str:
-        score = Score(metric, 1, "leaks", 0.5, "lower", (0.0, 1.0), 0.0, 3, 0, "concepts",
+        score = Score(metric, 1, "leak_free", 0.5, "lower", (0.0, 1.0), 0.0, 3, 0, "concepts",
                       options=catalogue()[metric].options() | options)  # fmt: skip
         return options_text(score)
 

@@ -191,7 +191,7 @@ def test_audit_asks_what_it_can_and_says_what_it_could_not() -> None:
     assert missing["concept_global_importance"] == ("class_truth", "weights", "labels", "predicted")
     assert missing["concept_location"] == ("location evidence",)
     assert missing["task_leakage_given_concept"] == ("labels",)
-    assert {v.question: v.answer for v in found.verdicts}["leaks"] == "not asked"
+    assert {v.question: v.answer for v in found.verdicts}["leak_free"] == "not asked"
 
 
 def test_location_evidence_answers_both_questions() -> None:

@@ -60,7 +60,9 @@ def test_questions(tmp_path: Path, least: str, answer, undefined: str) -> None:
 
 
 def test_a_question_without_verdict_was_not_asked(tmp_path: Path) -> None:
-    assert about(tmp_path, "questions: {leaks: yes}") == ["leaks: not asked; asked for 'yes'."]
+    assert about(tmp_path, "questions: {leak_free: yes}") == [
+        "leak_free: not asked; asked for 'yes'."
+    ]
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.booleans(), st.booleans())
@@ -235,11 +237,11 @@ def test_of_two_demands_the_worse_outcome_counts(tmp_path: Path) -> None:
         ("questions: {exists: no}", "'yes' or 'partly'"),
         ("question: {exists: yes}", "Did you mean 'questions'?"),
         ("questions: {exist: yes}", "Did you mean 'exists'?"),
-        ("questions: {leaks: no}", "yes is the good answer"),
+        ("questions: {leak_free: no}", "yes is the good answer"),
         (line("min: 0.5"), "Did you mean 'at_least'?"),
         (line("max: 0.5"), "Did you mean 'at_most'?"),
         (line("at_leest: 0.5"), "Did you mean 'at_least'?"),
-        ("questions: {exists: yes}\nquestions: {leaks: yes}", "'questions' twice"),
+        ("questions: {exists: yes}\nquestions: {leak_free: yes}", "'questions' twice"),
         ("questions: {exists: yes}\nundefined: maybe", "undefined"),
         ("scores: [{metric: concept_existance, at_least: 0.5}]", "concept_existence"),
         (line("by: value"), "give at_least"),
@@ -252,7 +254,7 @@ def test_of_two_demands_the_worse_outcome_counts(tmp_path: Path) -> None:
         (line("at_least: 0.5, options: {rank_by: size}"), "rank_by"),
         ("scores: [{metric: surrogate_distance, at_least: 0.3}]", "lower is better"),
         ("scores: [{metric: surrogate_distance, at_least: 0.3, at_most: 0.4}]", "not both"),
-        ("scores: [{metric: interconcept_leakage, beats_null: true}]", "leaks"),
+        ("scores: [{metric: interconcept_leakage, beats_null: true}]", "leak_free"),
     ],
 )  # fmt: skip
 def test_mistakes_are_refused_with_a_reason(tmp_path: Path, text: str, says: str) -> None:

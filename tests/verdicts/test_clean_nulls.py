@@ -29,7 +29,7 @@ def against(low: float, high: float) -> str:
     """The answer for an excess over the clean null within these limits; 0.05 is tolerated."""
     away = Interval(low, high, 0.95, "samples", "", 100)
     score = Score(
-        "task_leakage_given_concept", 1, "leaks", 0.1, "lower", (0.0, 1.0), 0.0, 50, 0, "concepts",
+        "task_leakage_given_concept", 1, "leak_free", 0.1, "lower", (0.0, 1.0), 0.0, 50, 0, "concepts",
         nulls=(Null("nothing but the concept", 0.02, away),),
     )  # fmt: skip
     return verdict(score).answer
@@ -51,25 +51,25 @@ def test_audit_finds_planted_leakage_and_none_where_there_is_none(dial: float, a
         planted_interventions(2000, leakage=dial),
     )
     for evidence in bundles:
-        (found,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leaks"]
+        (found,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leak_free"]
         assert found.answer == answer, (type(evidence), found.because)
 
 
 def test_hard_concepts_are_free_of_leakage() -> None:
     soft = planted_leakage(1500, leakage=0.9)
     hard = replace(soft, values=np.asarray(soft.truth, float))
-    (found,) = [v for v in audit([hard], QUICK).verdicts if v.question == "leaks"]
+    (found,) = [v for v in audit([hard], QUICK).verdicts if v.question == "leak_free"]
     assert found.answer == "yes", found.because
 
 
 def test_too_few_samples_prove_nothing() -> None:
     for n in (1, 3):
         right = InterventionEvidence(right_after=np.ones((n, 1, 3)), right_reference=np.ones(n))
-        (found,) = [v for v in audit([right], QUICK).verdicts if v.question == "leaks"]
+        (found,) = [v for v in audit([right], QUICK).verdicts if v.question == "leak_free"]
         assert found.answer == "cannot tell", found.because
     four = np.array([[0], [1], [0], [1]], bool)
     few = ConceptEvidence(values=four.astype(float), truth=four, labels=np.array([0, 0, 1, 1]))
-    (found,) = [v for v in audit([few], QUICK).verdicts if v.question == "leaks"]
+    (found,) = [v for v in audit([few], QUICK).verdicts if v.question == "leak_free"]
     assert found.answer == "cannot tell", found.because
 
 
@@ -88,13 +88,13 @@ def test_values_that_say_nothing_are_not_praised_for_leaking_nothing(what: str) 
     noise = np.random.default_rng(5).random(given.values.shape)
     silent = replace(given, values=noise if what == "noise" else np.full_like(noise, 0.5))
     found = audit([silent], QUICK)
-    (leaks,) = [v for v in found.verdicts if v.question == "leaks"]
+    (leaks,) = [v for v in found.verdicts if v.question == "leak_free"]
     assert leaks.answer == "cannot tell"
     assert "nothing that could leak" in leaks.because
     others = [s for s in found.scores if s.metric != "concept_prediction"]
-    (bare,) = [v for v in verdicts(others) if v.question == "leaks"]
+    (bare,) = [v for v in verdicts(others) if v.question == "leak_free"]
     assert bare.answer == "yes", "not changed where that was not scored"
-    (wanted,) = [v for v in verdicts(found.scores, [bare.score]) if v.question == "leaks"]
+    (wanted,) = [v for v in verdicts(found.scores, [bare.score]) if v.question == "leak_free"]
     assert wanted.answer == "cannot tell", "nor may a headline praise it"
 
 
@@ -107,7 +107,9 @@ def test_a_score_that_is_not_in_the_catalogue_is_named() -> None:
 def test_the_worst_answer_counts() -> None:
     leaky = planted_interventions(2000, leakage=1.0)
     (found,) = [
-        v for v in audit([planted_leakage(1500), leaky], QUICK).verdicts if v.question == "leaks"
+        v
+        for v in audit([planted_leakage(1500), leaky], QUICK).verdicts
+        if v.question == "leak_free"
     ]
     assert found.answer == "no"
     assert found.score is not None and found.score.metric == "intervention_score"

@@ -35,7 +35,7 @@ def planted_evidence(condition: Condition, seed: int) -> ConceptEvidence:
 
 
 def leaks(evidence: ConceptEvidence) -> Verdict:
-    (answer,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leaks"]
+    (answer,) = [v for v in audit([evidence], QUICK).verdicts if v.question == "leak_free"]
     return answer
 
 
@@ -57,9 +57,9 @@ def test_a_leak_is_seen_whatever_the_numbers_are_stored_as(code: str, tmp_path: 
     for seed in range(2):
         evidence = coded(planted_evidence(LEAKING, seed), code)
         answers = audit([evidence], QUICK)
-        (answer,) = [v for v in answers.verdicts if v.question == "leaks"]
+        (answer,) = [v for v in answers.verdicts if v.question == "leak_free"]
         assert answer.answer == "no", answer.because
-        (tmp_path / "t.yaml").write_text("questions: {leaks: 'yes'}")
+        (tmp_path / "t.yaml").write_text("questions: {leak_free: 'yes'}")
         assert broken(read_thresholds(tmp_path / "t.yaml"), answers.scores, answers.verdicts)
 
 
@@ -87,7 +87,7 @@ def test_near_copies_cannot_accuse_until_clusters_are_declared() -> None:
     base = planted_evidence(replace(LEAKING, clusters=150, rows=2, within=0.02), seed=2)
     undeclared = replace(base, samples=Samples())
     answers = audit([undeclared], QUICK)
-    (answer,) = [v for v in answers.verdicts if v.question == "leaks"]
+    (answer,) = [v for v in answers.verdicts if v.question == "leak_free"]
     assert (answer.answer, answer.reason) == ("cannot tell", "evidence in doubt")
     assert any("near-identical" in note for note in answers.notes)
     independent = replace(base, samples=Samples(clusters=np.arange(len(base))))

@@ -54,7 +54,7 @@ def audit(  # noqa: PLR0913  each is a way in
         >>> from theodolite.datasets.planted.concepts import planted_concepts
         >>> result = theodolite.audit(planted_concepts())
         >>> [(v.question, v.answer) for v in result.verdicts if v.answer != "not asked"]
-        [('exists', 'yes'), ('leaks', 'yes')]
+        [('exists', 'yes'), ('leak_free', 'yes')]
         >>> [missing.question for missing in result.missing]
         ['located', 'faithful', 'detects', 'accepted']
     """

@@ -30,7 +30,7 @@ NULL_SHARE = 5
 LARGE, TIMES = 2000, 5
 """Rows, and draws, that a truth from large samples comes from."""
 USUAL = {
-    "exists": "ranked concepts", "located": "marked objects", "leaks": "leaking values",
+    "exists": "ranked concepts", "located": "marked objects", "leak_free": "leaking values",
     "faithful": "explained layer", "detects": "marking units", "accepted": "agreeing votes",
 }  # fmt: skip
 """What is planted for a question, if nothing else is asked for."""

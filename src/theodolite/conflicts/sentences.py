@@ -10,7 +10,7 @@ WORDS: dict[Level, dict[Question, tuple[str, str]]] = {
     "explanations": {
         "exists": ("name what is there", "name what is not there"),
         "located": ("look at the right place", "look elsewhere"),
-        "leaks": ("carry no more than they say", "leak"),
+        "leak_free": ("carry no more than they say", "leak"),
         "faithful": ("are faithful to the network", "are unfaithful to the network"),
         "detects": ("come from units that detect", "come from units that do not detect"),
         "accepted": ("are accepted by people", "are not accepted by people"),
@@ -18,7 +18,7 @@ WORDS: dict[Level, dict[Question, tuple[str, str]]] = {
     "concepts": {
         "exists": ("stand for what is there", "do not stand for what is there"),
         "located": ("are looked at where they are", "are looked at elsewhere"),
-        "leaks": ("are free of leaks", "leak"),
+        "leak_free": ("are free of leaks", "leak"),
         "faithful": ("are used as said", "are not used as said"),
         "detects": ("are detected", "are not detected"),
         "accepted": ("are accepted by people", "are not accepted by people"),
@@ -29,7 +29,7 @@ WORDS: dict[Level, dict[Question, tuple[str, str]]] = {
 SHORT: dict[Question, tuple[str, str]] = {
     "exists": ("concepts are there", "concepts are not there"),
     "located": ("looks at the right place", "looks elsewhere"),
-    "leaks": ("free of leaks", "leaks"),
+    "leak_free": ("free of leaks", "leaks"),
     "faithful": ("faithful", "unfaithful"),
     "detects": ("units detect", "units do not detect"),
     "accepted": ("accepted", "not accepted"),
@@ -41,9 +41,9 @@ MEANS: dict[tuple[Question, Question], str] = {
     "have guessed them from the surroundings.",
     ("located", "exists"): "The model looks at the right place and names concepts that are not "
     "there: the place is right, the name is not.",
-    ("exists", "leaks"): "The concepts are there, but they carry more than they say: part of the "
+    ("exists", "leak_free"): "The concepts are there, but they carry more than they say: part of the "
     "answer travels beside the words you read.",
-    ("leaks", "exists"): "The concepts carry nothing else, but they are not there: clean words for "
+    ("leak_free", "exists"): "The concepts carry nothing else, but they are not there: clean words for "
     "the wrong things.",
     ("exists", "faithful"): "The explanation names true things that did not make the output: a "
     "description of the input, not of the network's reasons.",
@@ -57,9 +57,9 @@ MEANS: dict[tuple[Question, Question], str] = {
     "what they were looking for.",
     ("accepted", "exists"): "People accept explanations that name what is not there: they sound "
     "right and are wrong.",
-    ("located", "leaks"): "The model looks where the concepts are, but the concepts carry more "
+    ("located", "leak_free"): "The model looks where the concepts are, but the concepts carry more "
     "than they say: looking at the right place does not keep them clean.",
-    ("leaks", "located"): "The concepts carry nothing else, but the model looks elsewhere for "
+    ("leak_free", "located"): "The concepts carry nothing else, but the model looks elsewhere for "
     "them: clean words with the wrong place.",
     ("located", "faithful"): "The right place is marked, but it did not decide: a good picture of "
     "the object, not of the network's reasons.",
@@ -73,17 +73,17 @@ MEANS: dict[tuple[Question, Question], str] = {
     "being right is not yet being convincing.",
     ("accepted", "located"): "People accept explanations that look at the wrong place: do not take "
     "their agreement for a check of the place.",
-    ("leaks", "faithful"): "The concepts carry nothing else, but they do not make up the output: "
+    ("leak_free", "faithful"): "The concepts carry nothing else, but they do not make up the output: "
     "clean words that do not decide.",
-    ("faithful", "leaks"): "The concepts make up the output, but with more than they say: the sum "
+    ("faithful", "leak_free"): "The concepts make up the output, but with more than they say: the sum "
     "is right and the words are not.",
-    ("leaks", "detects"): "The concepts carry nothing else, but no unit detects them: they are "
+    ("leak_free", "detects"): "The concepts carry nothing else, but no unit detects them: they are "
     "clean and not found in the network.",
-    ("detects", "leaks"): "Units detect their concepts and carry other things beside them: the "
+    ("detects", "leak_free"): "Units detect their concepts and carry other things beside them: the "
     "name tells only part of it.",
-    ("leaks", "accepted"): "The concepts carry nothing else, and people do not accept them: clean, "
+    ("leak_free", "accepted"): "The concepts carry nothing else, and people do not accept them: clean, "
     "but not what people would say.",
-    ("accepted", "leaks"): "People accept concepts that carry more than they say: what convinces "
+    ("accepted", "leak_free"): "People accept concepts that carry more than they say: what convinces "
     "them is not all that decides.",
     ("faithful", "detects"): "The concepts make up the output, but no unit detects them: they are "
     "used under names that do not fit.",

@@ -36,7 +36,7 @@ PER = {
 SHORT: dict[Question, str] = {
     "exists": "Is it there?",
     "located": "Is it looked at?",
-    "leaks": "Does it leak?",
+    "leak_free": "Does it leak?",
     "faithful": "Does it add up?",
     "detects": "Is it detected?",
     "accepted": "Do people agree?",
@@ -116,7 +116,7 @@ def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
 
 
 def _spread(score: Score) -> bool:
-    if score.question not in ("leaks", "faithful"):
+    if score.question not in ("leak_free", "faithful"):
         return True
     many = score.detail is not None and len(score.detail.names) > MANY
     return many and (score.question == "faithful" or looks_for_a_fault(score))

@@ -69,7 +69,7 @@ ADVICE_ON_FAULTS = ADVICE | {
 FOR = {
     "exists": "which concepts are in the input",
     "located": "where the model looks",
-    "leaks": "what its concepts carry",
+    "leak_free": "what its concepts carry",
     "faithful": "what the output is made of",
     "detects": "what a unit detects",
 }

@@ -85,7 +85,7 @@ class ScoreRecord(Record):
 
     metric: str
     version: int
-    question: Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
+    question: Literal["exists", "located", "leak_free", "faithful", "detects", "accepted"]
     value: float | None
     better: Literal["higher", "lower"]
     bounds: tuple[float | None, float | None]
@@ -120,7 +120,7 @@ class UnansweredRecord(Record):
 class VerdictRecord(Record):
     """The answer to a question, and the score it was read from."""
 
-    question: Literal["exists", "located", "leaks", "faithful", "detects", "accepted"]
+    question: Literal["exists", "located", "leak_free", "faithful", "detects", "accepted"]
     answer: Literal["yes", "partly", "no", "cannot tell"]
     because: str
     metric: str

@@ -94,7 +94,7 @@ def _worst(own: Sequence[Score], alpha: float, p: float) -> Verdict:
 def _unless_silent(candidate: Verdict, scores: Sequence[Score]) -> Verdict:
     """Values that say nothing leak nothing: to be free of that fault is then no merit."""
     score = candidate.score
-    if candidate.question != "leaks" or candidate.answer != "yes" or score is None:
+    if candidate.question != "leak_free" or candidate.answer != "yes" or score is None:
         return candidate
     predictions = [s for s in scores if s.metric == "concept_prediction"]
     # the area needs no threshold that values could all lie below

@@ -16,7 +16,7 @@ WAYS: dict[Question, dict[str, str]] = {
         "location": "maps of where each concept is active and the concepts' places",
         "saliency": "maps of relevance and the pixels of the object (`maps`, `objects`)",
     },
-    "leaks": {
+    "leak_free": {
         "concept": "what the model says of each concept, whether it is there, and the true class "
         "(`values`, `truth`, `labels`)",
         "embedding": "a vector for each concept, with the true concepts and classes",

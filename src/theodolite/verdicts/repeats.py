@@ -88,7 +88,7 @@ def with_doubt(scores: Sequence[Score], doubt: Doubt | None) -> tuple[Score, ...
         return tuple(scores)
     return tuple(
         replace(score, doubt=score.doubt or doubt)
-        if score.question == "leaks" and find_metric(score.metric).looks_for_a_fault
+        if score.question == "leak_free" and find_metric(score.metric).looks_for_a_fault
         else score
         for score in scores
     )

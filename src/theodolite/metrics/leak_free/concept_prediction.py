@@ -47,7 +47,7 @@ def concept_prediction(
     "concept_prediction",
     title="Concept prediction",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="higher",
     bounds=(0.0, 1.0),
     uses=("values", "truth"),

@@ -50,7 +50,7 @@ def concept_task_leakage(
     "concept_task_leakage",
     title="Concepts-task leakage (CTL)",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(0.0, 1.0),
     uses=("values", "truth", "labels"),

@@ -54,7 +54,7 @@ def embedding_alignment(
     "embedding_alignment",
     title="Alignment leakage of concept vectors",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(-2.0, 2.0),
     uses=("positive", "negative", "explained.labels", "explained.truth"),

@@ -47,7 +47,7 @@ def embedding_interconcept_information(
     "embedding_interconcept_information",
     title="Information of concept vectors about other concepts",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(0.0, MOST),
     uses=("vectors", "explained.truth"),

@@ -42,7 +42,7 @@ def embedding_self_information(
     "embedding_self_information",
     title="Information of concept vectors about their concept",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="higher",
     bounds=(0.0, MOST),
     uses=("vectors", "explained.truth"),

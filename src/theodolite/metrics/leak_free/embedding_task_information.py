@@ -41,7 +41,7 @@ def embedding_task_information(
     "embedding_task_information",
     title="Information of concept vectors about the label",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(0.0, MOST),
     uses=("vectors", "explained.labels", "explained.truth"),

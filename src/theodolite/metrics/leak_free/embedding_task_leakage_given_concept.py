@@ -46,7 +46,7 @@ def embedding_task_leakage_given_concept(
     "embedding_task_leakage_given_concept",
     title="Task leakage of concept vectors given the concept (neighbour estimate)",
     version=2,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("vectors", "explained.labels", "explained.truth"),

@@ -66,7 +66,7 @@ def interconcept_leakage(
     "interconcept_leakage",
     title="Interconcept leakage (ICL)",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(0.0, 1.0),
     uses=("values", "truth"),

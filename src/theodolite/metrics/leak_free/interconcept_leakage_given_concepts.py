@@ -47,7 +47,7 @@ def interconcept_leakage_given_concepts(
     "interconcept_leakage_given_concepts",
     title="Interconcept leakage given the concepts (neighbour estimate)",
     version=2,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "truth"),

@@ -42,7 +42,7 @@ def intervention_accuracy(
     "intervention_accuracy",
     title="Accuracy under intervention",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="higher",
     bounds=(0.0, 1.0),
     uses=("right_after",),

@@ -40,7 +40,7 @@ def intervention_score(
     "intervention_score",
     title="Accuracy lost under full intervention (S_int)",
     version=2,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("right_after",),

@@ -52,7 +52,7 @@ def niche_impurity(
     "niche_impurity",
     title="Niche impurity (NIS)",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(0.0, 0.95),
     uses=("values", "truth"),

@@ -60,7 +60,7 @@ def oracle_impurity(
     "oracle_impurity",
     title="Oracle impurity (OIS)",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(0.0, 2.0),
     uses=("values", "truth"),

@@ -45,7 +45,7 @@ def predictive_embedding_leakage(
     "predictive_embedding_leakage",
     title="Predictive task leakage of concept vectors",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("vectors", "explained.labels", "explained.truth"),

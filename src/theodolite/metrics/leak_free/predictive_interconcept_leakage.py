@@ -49,7 +49,7 @@ def predictive_interconcept_leakage(
     "predictive_interconcept_leakage",
     title="Predictive interconcept leakage",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "truth"),

@@ -45,7 +45,7 @@ def predictive_task_leakage(
     "predictive_task_leakage",
     title="Predictive task leakage",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "truth", "labels"),

@@ -29,7 +29,7 @@ def task_accuracy(
     "task_accuracy",
     title="Task accuracy",
     version=1,
-    question="leaks",
+    question="leak_free",
     better="higher",
     bounds=(0.0, 1.0),
     uses=("predicted", "labels"),

@@ -52,7 +52,7 @@ def task_leakage_given_concept(
     "task_leakage_given_concept",
     title="Task leakage given the concept (neighbour estimate)",
     version=2,
-    question="leaks",
+    question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "truth", "labels"),

@@ -34,7 +34,7 @@ def leakage_chapter(
     folder: Path, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
 ) -> dict[str, Any] | None:
     """All that the page shows of leakage; None if the run does not look for any."""
-    if not any(score.question == "leaks" for score in scores):
+    if not any(score.question == "leak_free" for score in scores):
         return None
     report_models, missing = shown_models(folder, spec, scores, models)
     few = report_models[:MOST_MODELS]
