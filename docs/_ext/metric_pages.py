@@ -14,6 +14,7 @@ import theodolite.bridges
 from theodolite.metrics.base import Metric
 from theodolite.metrics.cards import card
 from theodolite.metrics.catalogue import catalogue
+from theodolite.metrics.options import needed
 from theodolite.questions import QUESTIONS
 
 MADE = "_made"
@@ -64,14 +65,14 @@ def facts(entry: Metric) -> list[str]:
         role = "no; it tells more about other scores"
     elif entry.looks_for_a_fault:
         role = f"yes: it may exceed its clean null by {entry.tolerance or 0:g}"
-    elif entry.enough is None:
+    elif entry.reliable_from is None:
         role = "partly at most"
     else:
-        role = f"yes, from {entry.enough:g} of the best possible on"
+        role = f"yes, from {entry.reliable_from:g} of the best possible on"
     rows = [
         ("Question", f"{entry.question}: {entry.asked_as or QUESTIONS[entry.question]}"),
         ("Guide", guides),
-        ("Name", f"``{entry.name}``, version {entry.version}"),
+        ("Name", f"``{entry.name}``, version {entry.version}{_papers(entry)}"),
         ("Better", f"{entry.better}, from {number(low)} to {number(high)}"),
         ("Decides a verdict", role),
         ("Needs", told["needs"]),
@@ -87,18 +88,27 @@ def facts(entry: Metric) -> list[str]:
     return [*lines, ""]
 
 
+def _papers(entry: Metric) -> str:
+    """What papers call it, where they do."""
+    names = ", ".join(f"``{name}``" for name in entry.paper_names)
+    return f"; papers call it {names}" if names else ""
+
+
 def options(entry: Metric) -> list[str]:
     """Defaults, choices and further arrays."""
     if not entry.options():
         return ["It has none.", ""]
     rows = []
     for name, default in entry.options().items():
+        if len(entry.choices(name)) == 1:
+            continue
         choices = [c for c in entry.choices(name) if isinstance(c, str | int | float | bool)]
         needs = entry.uses_if.get(name, {})
         more = "; ".join(f"``{choice}``: {', '.join(a)}" for choice, a in needs.items() if a)
-        kind = "several at once" if name in entry.sweeps else ""
-        rows.append((f"``{name}``", shown(default), ", ".join(map(shown, choices)) or kind, more))
-    return listed(("option", "default", "choices", "needs"), rows, "20 20 35 25")
+        kind = needed(entry.hints()[name])
+        allowed = ", ".join(map(shown, choices)) or kind
+        rows.append((f"``{name}``", shown(default), allowed, entry.sentence(name), more))
+    return listed(("option", "default", "choices", "", "needs"), rows, "15 15 25 30 15")
 
 
 def use(entry: Metric) -> list[str]:
@@ -118,7 +128,7 @@ def page(entry: Metric) -> str:
     module = sys.modules[entry.state.__module__]
     nulls = [
         (b.name, b.says, "must not be exceeded" if b.clean else "must be beaten")
-        for b in entry.baselines
+        for b in entry.nulls
     ]
     lines = [*underlined(entry.title), f"*{entry.card.asks}*", "", *facts(entry)]
     lines += [*underlined("How to read it", "-"), entry.card.read, ""]
@@ -126,7 +136,8 @@ def page(entry: Metric) -> str:
     lines += [*underlined("Nulls", "-")]
     lines += listed(("null", "what it stands for", "the score"), nulls, "25 55 20")
     lines += [*underlined("Formula, and from Python", "-")]
-    lines += [f".. autofunction:: {module.__name__}.{entry.name}", ""]
+    functions = f"theodolite.metrics.functions.{entry.question}"
+    lines += [f".. autofunction:: {functions}.{entry.name}", ""]
     lines += [*underlined("Options", "-"), *options(entry)]
     lines += [*underlined("Use", "-"), *use(entry)]
     where = Path(inspect.getfile(entry.state)).name

@@ -11,7 +11,7 @@ import pytest
 from theodolite.bridges.captum import joined_channels, saliency_evidence, surrogate_evidence
 from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery.importance import gradient_importance
-from theodolite.metrics.located.relevance_mass import relevance_mass
+from theodolite.metrics import relevance_mass
 
 torch = pytest.importorskip("torch")
 attr = pytest.importorskip("captum.attr")

@@ -7,7 +7,7 @@ import pytest
 
 from theodolite.bridges.grad_cam import saliency_evidence
 from theodolite.errors import EvidenceError
-from theodolite.metrics.located.relevance_mass import relevance_mass
+from theodolite.metrics import relevance_mass
 
 torch = pytest.importorskip("torch")
 

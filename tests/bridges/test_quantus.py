@@ -9,8 +9,8 @@ import pytest
 from theodolite.bridges.quantus import beside_votes, columns, table
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.metrics import relevance_mass
 from theodolite.metrics.accepted.correlation_table import correlation_table
-from theodolite.metrics.located.relevance_mass import relevance_mass
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from theodolite.datasets.votes.text import text_acceptability, text_quality
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.rating_summary import by_group
 from theodolite.io.tables import write_parquet
-from theodolite.metrics.accepted.rater_correlation import rater_correlation
+from theodolite.metrics import rater_correlation
 
 NAN = float("nan")
 

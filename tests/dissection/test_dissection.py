@@ -31,9 +31,7 @@ from theodolite.dissection.formula import OPERATORS, Formula
 from theodolite.dissection.search import Beam, search
 from theodolite.dissection.units import thresholds
 from theodolite.errors import EvidenceError
-from theodolite.metrics.detects.detection_accuracy import detection_accuracy
-from theodolite.metrics.detects.pixel_recall import pixel_recall
-from theodolite.metrics.detects.unit_iou import unit_iou
+from theodolite.metrics import detection_accuracy, pixel_recall, unit_iou
 
 A, B, S = range(3)
 WORKED = [  # formula, area, shared, IoU, pictures, DetAcc, pixel recall

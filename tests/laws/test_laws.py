@@ -52,7 +52,7 @@ FAULTY = {
 HONEST = PERFECT | {ConceptEvidence: planted_leakage()}
 with_clean_null = pytest.mark.parametrize(
     "entry",
-    [e for e in catalogue().values() if any(b.clean for b in e.baselines)],
+    [e for e in catalogue().values() if any(b.clean for b in e.nulls)],
     ids=lambda e: e.name,
 )
 
@@ -79,14 +79,14 @@ def excess(entry: Metric, evidence: object, baseline: object) -> float:
 
 @every_metric
 def test_planted_truth_beats_every_null(entry: Metric) -> None:
-    for baseline in entry.baselines:
+    for baseline in entry.nulls:
         if not baseline.clean:
             assert excess(entry, PERFECT[entry.needs], baseline) > 0.05, baseline.name
 
 
 @with_clean_null
 def test_planted_fault_exceeds_the_clean_null_and_an_honest_model_does_not(entry: Metric) -> None:
-    for baseline in entry.baselines:
+    for baseline in entry.nulls:
         if entry.name not in ("niche_impurity", "oracle_impurity"):  # these do not rise: see docs
             assert excess(entry, FAULTY[entry.needs], baseline) < -0.03, baseline.name
         assert abs(excess(entry, HONEST[entry.needs], baseline)) < 0.03, baseline.name
@@ -104,7 +104,7 @@ def test_card_is_complete(entry: Metric) -> None:
 def test_a_score_that_decides_has_a_line(entry: Metric) -> None:
     """Else a perfect explanation could not be relied upon, nor a clean model be free of a fault."""
     if entry.decides:
-        assert entry.enough is not None or entry.tolerance is not None
-    assert entry.enough is None or 0 < entry.enough <= 1
+        assert entry.reliable_from is not None or entry.tolerance is not None
+    assert entry.reliable_from is None or 0 < entry.reliable_from <= 1
     worst = entry.bounds[0] if entry.better == "higher" else entry.bounds[1]
-    assert entry.enough is None or np.isfinite(worst) or entry.enough_from == "null"
+    assert entry.reliable_from is None or np.isfinite(worst) or entry.share_from == "null"

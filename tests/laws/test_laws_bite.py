@@ -27,7 +27,7 @@ EVIDENCE = ConceptEvidence(
 
 def broken(state: type[Any], **changes: Any) -> Metric:
     about = catalogue()["concept_existence"]
-    about = replace(about, state=state, baselines=(), sweeps=(), uses_if={})
+    about = replace(about, state=state, nulls=(), sweeps=(), uses_if={})
     return replace(about, **changes)
 
 
@@ -142,8 +142,8 @@ BREAKERS = [
     (laws.relabelling_concepts_relabels_the_result, broken(LikesTheFirstConcept)),
     (laws.weights_repeat_samples, broken(IgnoresWeights)),
     (laws.global_randomness_is_untouched, broken(RollsDice)),
-    (laws.nulls_are_evidence_of_the_same_kind, broken(Right, baselines=(SEEDLESS,))),
-    (laws.nulls_are_evidence_of_the_same_kind, broken(Right, baselines=(OF_THE_SHARD,))),
+    (laws.nulls_are_evidence_of_the_same_kind, broken(Right, nulls=(SEEDLESS,))),
+    (laws.nulls_are_evidence_of_the_same_kind, broken(Right, nulls=(OF_THE_SHARD,))),
     (laws.one_sample_alone_is_enough, broken(NeedsTwo)),
 ]
 
@@ -160,8 +160,8 @@ def test_law_catches_its_breaker(law: laws.Law, entry: Metric) -> None:
 
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 def test_law_lets_a_right_metric_pass(law: laws.Law) -> None:
-    (common,) = (b for b in catalogue()["concept_existence"].baselines if b.expected is None)
-    law(broken(Right, baselines=(common, HALF)), EVIDENCE, {}, 1)
+    (common,) = (b for b in catalogue()["concept_existence"].nulls if b.expected is None)
+    law(broken(Right, nulls=(common, HALF)), EVIDENCE, {}, 1)
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,20 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import aggregated, by_group, mode_ties, summary
-from theodolite.metrics.accepted._ranks import spearman
-from theodolite.metrics.accepted.acceptance import acceptance
-from theodolite.metrics.accepted.intraclass_correlation import (
-    IntraclassCorrelation,
+from theodolite.metrics import (
+    acceptance,
     intraclass_correlation,
+    krippendorff_alpha,
+    predicted_rating_agreement,
+    predicted_rating_correlation,
+    predicted_rating_error,
+    rater_agreement,
 )
-from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha, krippendorff_alpha
+from theodolite.metrics.accepted._ranks import spearman
+from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
+from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
 from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
-from theodolite.metrics.accepted.predicted_rating_agreement import predicted_rating_agreement
-from theodolite.metrics.accepted.predicted_rating_correlation import predicted_rating_correlation
-from theodolite.metrics.accepted.predicted_rating_error import predicted_rating_error
-from theodolite.metrics.accepted.rater_agreement import RaterAgreement, rater_agreement
+from theodolite.metrics.accepted.rater_agreement import RaterAgreement
 from theodolite.metrics.accepted.rater_correlation import RaterCorrelation
 from theodolite.metrics.catalogue import catalogue
 
@@ -315,7 +317,7 @@ def test_contradicting_raters_are_below_chance() -> None:
 @pytest.mark.parametrize("name", AGREEMENTS[:-1])
 def test_nulls_depend_on_sample_numbers_alone(name: str) -> None:
     whole = planted_ratings(50)
-    (baseline,) = catalogue()[name].baselines
+    (baseline,) = catalogue()[name].nulls
     sums = () if baseline.sums is None else (baseline.sums(whole),)
     made = baseline.make(whole, 3, *sums).ratings
     order = np.random.default_rng(0).permutation(50)
@@ -328,7 +330,7 @@ def test_nulls_depend_on_sample_numbers_alone(name: str) -> None:
 def test_votes_dealt_out_keep_each_raters_habits() -> None:
     said = np.where(np.arange(4000)[:, None] % 4 == 0, [1.0, 5.0], [2.0, 5.0])
     evidence = RatingEvidence(ratings=said, scale=FIVE)
-    (baseline,) = catalogue()["pairwise_agreement"].baselines
+    (baseline,) = catalogue()["pairwise_agreement"].nulls
     made = baseline.made(evidence, 1).ratings
     assert_array_equal(np.unique(made[:, 0]), [1.0, 2.0])
     assert_array_equal(np.unique(made[:, 1]), [5.0])
@@ -339,7 +341,7 @@ def test_null_of_a_shard_without_votes() -> None:
     said = np.array([[1.0, 2.0], [np.nan, np.nan], [4.0, 5.0]])
     evidence = RatingEvidence(ratings=said, scale=FIVE, predicted=np.array([1.0, np.nan, 4.0]))
     for name in ("acceptance", "krippendorff_alpha", "predicted_rating_error"):
-        for baseline in catalogue()[name].baselines:
+        for baseline in catalogue()[name].nulls:
             if baseline.expected is not None:
                 assert np.isnan(catalogue()[name].null_state(baseline, evidence[1:2]).value())
                 continue

@@ -9,9 +9,11 @@ from sklearn.metrics import cohen_kappa_score
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.rating_summary import aggregated, mode_ties
-from theodolite.metrics.accepted.predicted_rating_agreement import predicted_rating_agreement
-from theodolite.metrics.accepted.predicted_rating_correlation import predicted_rating_correlation
-from theodolite.metrics.accepted.rater_agreement import rater_agreement
+from theodolite.metrics import (
+    predicted_rating_agreement,
+    predicted_rating_correlation,
+    rater_agreement,
+)
 from theodolite.study_material.voting_design import image_exposure_index, votes_needed
 
 FIVE = np.arange(1.0, 6)

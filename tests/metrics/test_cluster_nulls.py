@@ -22,7 +22,7 @@ NUMBER = np.arange(N) - np.repeat(np.cumsum(SIZES) - SIZES, SIZES)
 
 
 def null(name: str, which: str) -> Any:
-    return next(b for b in catalogue()[name].baselines if b.name == which)
+    return next(b for b in catalogue()[name].nulls if b.name == which)
 
 
 def rows_as_values(clusters: np.ndarray | None = CLUSTERS, truth: Any = None) -> ConceptEvidence:

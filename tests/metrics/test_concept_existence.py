@@ -10,7 +10,8 @@ from support.evidence.strategies import concept_evidence
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.exists.concept_existence import ConceptExistence, concept_existence
+from theodolite.metrics import concept_existence
+from theodolite.metrics.exists.concept_existence import ConceptExistence
 
 THETA = np.array([[1, -1], [0.5, 0], [-2, 3]])
 U = np.array([[1, 2, -1], [3, 0, 1], [-1, 1, 2], [0, 0.5, 4], [2, -1, 3]])
@@ -90,9 +91,12 @@ def test_undefined_is_nan_and_counted() -> None:
     assert (state.defined, state.asked) == (1.0, 2.0)
 
 
-@pytest.mark.parametrize("top", [(), (0,), (4,)])
-def test_impossible_lengths_are_refused(top: tuple[int, ...]) -> None:
-    with pytest.raises(EvidenceError, match="1 to 3, the concepts that can be named"):
+@pytest.mark.parametrize(
+    ("top", "needed"),
+    [((), "whole numbers"), ((0,), "1 or more"), ((4,), "1 to 3, the concepts that can be named")],
+)
+def test_impossible_lengths_are_refused(top: tuple[int, ...], needed: str) -> None:
+    with pytest.raises(EvidenceError, match=needed):
         concept_existence(U, TRUTH, top=top, rank_by="value")
 
 

@@ -13,10 +13,8 @@ from support.evidence.strategies import concept_evidence
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.exists.concept_global_importance import (
-    ConceptGlobalImportance,
-    concept_global_importance,
-)
+from theodolite.metrics import concept_global_importance
+from theodolite.metrics.exists.concept_global_importance import ConceptGlobalImportance
 
 THETA = np.array([[1, -1], [0.5, 0], [-2, 3]])
 TRUTH = np.array([[0.9, 0.1], [0.4, 0.6], [0, 1]])
@@ -118,5 +116,5 @@ def test_huge_and_tiny_numbers_keep_their_direction() -> None:
 
 
 def test_unknown_form_is_refused() -> None:
-    with pytest.raises(EvidenceError, match="some of 1, 2, 3"):
+    with pytest.raises(EvidenceError, match="one or more of 1, 2, 3"):
         concept_global_importance(U, TRUTH, form=(4,), **GIVEN)

@@ -11,13 +11,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from support.evidence.strategies import location_evidence
+from support.of_evidence import of_evidence
 from theodolite.datasets.planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.located.concept_location import ConceptLocation, concept_location
+from theodolite.metrics.located.concept_location import ConceptLocation
 from theodolite.metrics.shared.nulls import IMAGE_CENTRE, UNIFORM_MAP
+
+concept_location = of_evidence("concept_location")
 
 
 def upsampled(grid: np.ndarray, rows: int, columns: int) -> np.ndarray:
@@ -200,7 +203,7 @@ def test_a_flat_map_scores_its_share_of_the_picture() -> None:
 
 def test_a_random_point_scores_chance() -> None:
     entry = catalogue()["concept_location"]
-    (null,) = (null for null in entry.baselines if null.name == "random point")
+    (null,) = (null for null in entry.nulls if null.name == "random point")
     found = entry.null_state(null, planted_locations(3, size=(24, 24)), top=(5,)).value()
     assert_allclose(found[:, 0], [1 / 12, 3 / 12, 6 / 12])
 

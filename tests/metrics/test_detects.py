@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.evidence.strategies import unit_evidence
+from support.of_evidence import of_evidence
 from theodolite.auditing.front import audit
 from theodolite.datasets.planted.concepts import planted_units
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
-from theodolite.metrics.detects.detection_and_accuracy import detection_and_accuracy
 from theodolite.metrics.detects.pixel_recall import PixelRecall
 from theodolite.metrics.detects.unit_iou import UnitIoU
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
+
+detection_and_accuracy = of_evidence("detection_and_accuracy")
 
 FEW = Resampling(resamples=100, shuffles=100)
 

@@ -28,7 +28,7 @@ RANDOM = np.random.default_rng(0)
 
 def expected(name: str, null: str, evidence: Evidence, **options: Any) -> np.ndarray:
     entry = catalogue()[name]
-    (baseline,) = (b for b in entry.baselines if b.name == null)
+    (baseline,) = (b for b in entry.nulls if b.name == null)
     return np.asarray(entry.null_state(baseline, evidence, **options).value())
 
 

@@ -12,10 +12,10 @@ from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.metrics import rater_agreement, task_leakage_given_concept
 from theodolite.metrics.accepted._bundle import bundle
-from theodolite.metrics.accepted.rater_agreement import RaterAgreement, rater_agreement
+from theodolite.metrics.accepted.rater_agreement import RaterAgreement
 from theodolite.metrics.catalogue import catalogue
-from theodolite.metrics.leak_free.task_leakage_given_concept import task_leakage_given_concept
 from theodolite.metrics.leak_free.warnings import leakage_warnings
 from theodolite.results import Score
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate

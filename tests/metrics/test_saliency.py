@@ -10,23 +10,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.evidence.strategies import saliency_evidence
+from support.of_evidence import of_evidence
 from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.metrics.faithful.max_sensitivity import max_sensitivity
-from theodolite.metrics.faithful.randomisation_similarity import (
-    RandomisationSimilarity,
-    randomisation_similarity,
-)
-from theodolite.metrics.faithful.removal_faithfulness import MOST, ideal, removal_faithfulness
-from theodolite.metrics.faithful.removal_necessity import removal_necessity
-from theodolite.metrics.faithful.removal_sufficiency import removal_sufficiency
-from theodolite.metrics.located.relevance_mass import relevance_mass
-from theodolite.metrics.located.relevance_peak import relevance_peak
-from theodolite.metrics.located.relevance_rank import relevance_rank
-from theodolite.metrics.located.sparseness import sparseness
+from theodolite.metrics import relevance_mass, relevance_peak, relevance_rank, sparseness
+from theodolite.metrics.faithful.randomisation_similarity import RandomisationSimilarity
+from theodolite.metrics.faithful.removal_faithfulness import MOST, ideal
 from theodolite.metrics.shared.map_nulls import CHANCES, SHUFFLED_PICTURES
+
+max_sensitivity = of_evidence("max_sensitivity")
+randomisation_similarity = of_evidence("randomisation_similarity")
+removal_faithfulness = of_evidence("removal_faithfulness")
+removal_necessity = of_evidence("removal_necessity")
+removal_sufficiency = of_evidence("removal_sufficiency")
 
 NAN = float("nan")
 
@@ -107,11 +105,11 @@ def test_the_worked_numbers() -> None:
     evidence = worked()
     ts = (5.0, 10.0, 20.0, 50.0, 100.0)
     assert round(float(evidence.clean[0]), 6) == 0.997887
-    kept = [round(removal_sufficiency(evidence, thresholds=(t,)), 6) for t in ts]
-    lost = [round(removal_necessity(evidence, thresholds=(t,)), 6) for t in ts]
+    kept = [round(float(removal_sufficiency(evidence, thresholds=(t,))), 6) for t in ts]
+    lost = [round(float(removal_necessity(evidence, thresholds=(t,))), 6) for t in ts]
     assert kept == [1.0, 1.0, 1.0, 1.0, 0.988714]
     assert lost == [0.006446, 0.102914, 0.261582, 0.342973, 0.368059]
-    assert round(removal_faithfulness(evidence, thresholds=ts), 6) == 0.538075
+    assert round(float(removal_faithfulness(evidence, thresholds=ts)), 6) == 0.538075
 
 
 def test_a_threshold_without_a_step_is_undefined() -> None:

@@ -40,9 +40,7 @@ def test_value_is_the_metrics_own() -> None:
 
 def test_every_score_has_every_null_hardest_first() -> None:
     (score, *_) = evaluate(EXISTENCE, [planted_concepts(alignment=0.6)], FEW)
-    assert {n.name for n in score.nulls} == {
-        b.name for b in find_metric("concept_existence").baselines
-    }
+    assert {n.name for n in score.nulls} == {b.name for b in find_metric("concept_existence").nulls}
     values = [n.value for n in score.nulls]
     assert values == sorted(values, reverse=True)
     shuffled = next(n for n in score.nulls if n.name == "shuffled concepts")
@@ -369,7 +367,7 @@ def test_another_sample_is_never_the_same_one() -> None:
     truth = np.eye(7, dtype=bool)
     evidence = ConceptEvidence(values=np.eye(7), truth=truth)
     entry = find_metric("concept_existence")
-    (other,) = (b for b in entry.baselines if b.name.startswith("another"))
+    (other,) = (b for b in entry.nulls if b.name.startswith("another"))
     options: dict[str, Any] = {"top": (1,), "rank_by": "value"}
     assert entry.null_state(other, evidence, **options).value() == 0
     assert np.isnan(entry.null_state(other, evidence[:1], **options).value()).all()

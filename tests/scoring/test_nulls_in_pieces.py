@@ -44,7 +44,7 @@ Cut = Callable[[int], None]
 STREAMING = [
     entry
     for entry in catalogue().values()
-    if entry.streams and any(baseline.on == "evidence" for baseline in entry.baselines)
+    if entry.streams and any(baseline.on == "evidence" for baseline in entry.nulls)
 ]
 
 
@@ -198,7 +198,7 @@ def test_a_null_of_pieces_is_that_of_the_whole(entry: Metric, data: st.DataObjec
     size = data.draw(st.integers(1, max(len(whole) - 1, 1)))
     order = random.permutation(len(whole))
     pieces = [whole[order[at : at + size]] for at in range(0, len(whole), size)]
-    for baseline in entry.baselines:
+    for baseline in entry.nulls:
         if baseline.expected is not None:
             same_expectation(entry, baseline, pieces, whole)
         elif baseline.on == "evidence":
@@ -256,7 +256,7 @@ def test_one_sample_alone_has_no_other() -> None:
 
 def test_draws_differ_between_seeds() -> None:
     for entry in STREAMING:
-        for baseline in entry.baselines:
+        for baseline in entry.nulls:
             if baseline.on == "evidence" and baseline.random:
                 whole = evidence_for(entry.needs)
                 with pytest.raises(AssertionError):

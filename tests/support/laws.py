@@ -136,8 +136,8 @@ def global_randomness_is_untouched(
 def nulls_are_evidence_of_the_same_kind(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
-    assert entry.baselines, f"{entry.name} has no null"
-    for baseline in entry.baselines:
+    assert entry.nulls, f"{entry.name} has no null"
+    for baseline in entry.nulls:
         if baseline.on == "state":
             made = baseline.make(state(entry, whole, options), seed)
             again = baseline.make(state(entry, whole, options), seed)

@@ -42,4 +42,4 @@ def counted(name: str, options: dict[str, Any]) -> BatchMetric:
     if len(requests) > 1:
         raise EvidenceError(f"options of {name}", "several choices", "one metric for each choice")
     single = tuple(s for s in metric.sweeps if s not in several)
-    return BatchMetric(name, requests[0].options, single)
+    return BatchMetric(metric.name, requests[0].options, single)

@@ -1,1 +1,252 @@
-"""Evidence to score: pure functions, and states that add."""
+"""Every score as a function of arrays, by its name and by what papers call it.
+
+Written by `python -m theodolite.metrics`; do not edit.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from theodolite.metrics.functions.accepted import (
+        acceptance,
+        intraclass_correlation,
+        krippendorff_alpha,
+        pairwise_agreement,
+        predicted_rating_agreement,
+        predicted_rating_correlation,
+        predicted_rating_error,
+        rater_agreement,
+        rater_correlation,
+    )
+    from theodolite.metrics.functions.detects import (
+        detection_accuracy,
+        detection_and_accuracy,
+        pixel_recall,
+        unit_iou,
+    )
+    from theodolite.metrics.functions.exists import (
+        concept_existence,
+        concept_global_importance,
+    )
+    from theodolite.metrics.functions.faithful import (
+        attribute_agreement,
+        completeness,
+        concept_deletion,
+        concept_insertion,
+        linearisation_error,
+        max_sensitivity,
+        randomisation_similarity,
+        removal_faithfulness,
+        removal_necessity,
+        removal_sufficiency,
+        surrogate_accuracy,
+        surrogate_agreement,
+        surrogate_distance,
+        surrogate_error,
+        surrogate_rank_correlation,
+        surrogate_relative_error,
+        surrogate_relative_error_by_class,
+    )
+    from theodolite.metrics.functions.leak_free import (
+        concept_prediction,
+        concept_task_leakage,
+        embedding_alignment,
+        embedding_interconcept_information,
+        embedding_self_information,
+        embedding_task_information,
+        embedding_task_leakage_given_concept,
+        interconcept_leakage,
+        interconcept_leakage_given_concepts,
+        intervention_accuracy,
+        intervention_score,
+        niche_impurity,
+        oracle_impurity,
+        predictive_embedding_leakage,
+        predictive_interconcept_leakage,
+        predictive_task_leakage,
+        task_accuracy,
+        task_leakage_given_concept,
+    )
+    from theodolite.metrics.functions.located import (
+        concept_location,
+        pointing_game,
+        relevance_mass,
+        relevance_peak,
+        relevance_rank,
+        sparseness,
+    )
+
+    CEM = concept_existence
+    CGIM = concept_global_importance
+    CLM = concept_location
+    CTL = concept_task_leakage
+    DetAcc = detection_accuracy
+    ICL = interconcept_leakage
+    S_int = intervention_score
+    ICC = intraclass_correlation
+    NIS = niche_impurity
+    OIS = oracle_impurity
+    SURF_EMD = surrogate_distance
+    SURF_MAE = surrogate_error
+    IoU = unit_iou
+
+__all__ = [
+    "CEM",
+    "CGIM",
+    "CLM",
+    "CTL",
+    "ICC",
+    "ICL",
+    "NIS",
+    "OIS",
+    "SURF_EMD",
+    "SURF_MAE",
+    "DetAcc",
+    "IoU",
+    "S_int",
+    "acceptance",
+    "attribute_agreement",
+    "completeness",
+    "concept_deletion",
+    "concept_existence",
+    "concept_global_importance",
+    "concept_insertion",
+    "concept_location",
+    "concept_prediction",
+    "concept_task_leakage",
+    "detection_accuracy",
+    "detection_and_accuracy",
+    "embedding_alignment",
+    "embedding_interconcept_information",
+    "embedding_self_information",
+    "embedding_task_information",
+    "embedding_task_leakage_given_concept",
+    "interconcept_leakage",
+    "interconcept_leakage_given_concepts",
+    "intervention_accuracy",
+    "intervention_score",
+    "intraclass_correlation",
+    "krippendorff_alpha",
+    "linearisation_error",
+    "max_sensitivity",
+    "niche_impurity",
+    "oracle_impurity",
+    "pairwise_agreement",
+    "pixel_recall",
+    "pointing_game",
+    "predicted_rating_agreement",
+    "predicted_rating_correlation",
+    "predicted_rating_error",
+    "predictive_embedding_leakage",
+    "predictive_interconcept_leakage",
+    "predictive_task_leakage",
+    "randomisation_similarity",
+    "rater_agreement",
+    "rater_correlation",
+    "relevance_mass",
+    "relevance_peak",
+    "relevance_rank",
+    "removal_faithfulness",
+    "removal_necessity",
+    "removal_sufficiency",
+    "sparseness",
+    "surrogate_accuracy",
+    "surrogate_agreement",
+    "surrogate_distance",
+    "surrogate_error",
+    "surrogate_rank_correlation",
+    "surrogate_relative_error",
+    "surrogate_relative_error_by_class",
+    "task_accuracy",
+    "task_leakage_given_concept",
+    "unit_iou",
+]
+
+_QUESTIONS = {
+    "acceptance": "accepted",
+    "attribute_agreement": "faithful",
+    "completeness": "faithful",
+    "concept_deletion": "faithful",
+    "concept_existence": "exists",
+    "concept_global_importance": "exists",
+    "concept_insertion": "faithful",
+    "concept_location": "located",
+    "concept_prediction": "leak_free",
+    "concept_task_leakage": "leak_free",
+    "detection_accuracy": "detects",
+    "detection_and_accuracy": "detects",
+    "embedding_alignment": "leak_free",
+    "embedding_interconcept_information": "leak_free",
+    "embedding_self_information": "leak_free",
+    "embedding_task_information": "leak_free",
+    "embedding_task_leakage_given_concept": "leak_free",
+    "interconcept_leakage": "leak_free",
+    "interconcept_leakage_given_concepts": "leak_free",
+    "intervention_accuracy": "leak_free",
+    "intervention_score": "leak_free",
+    "intraclass_correlation": "accepted",
+    "krippendorff_alpha": "accepted",
+    "linearisation_error": "faithful",
+    "max_sensitivity": "faithful",
+    "niche_impurity": "leak_free",
+    "oracle_impurity": "leak_free",
+    "pairwise_agreement": "accepted",
+    "pixel_recall": "detects",
+    "pointing_game": "located",
+    "predicted_rating_agreement": "accepted",
+    "predicted_rating_correlation": "accepted",
+    "predicted_rating_error": "accepted",
+    "predictive_embedding_leakage": "leak_free",
+    "predictive_interconcept_leakage": "leak_free",
+    "predictive_task_leakage": "leak_free",
+    "randomisation_similarity": "faithful",
+    "rater_agreement": "accepted",
+    "rater_correlation": "accepted",
+    "relevance_mass": "located",
+    "relevance_peak": "located",
+    "relevance_rank": "located",
+    "removal_faithfulness": "faithful",
+    "removal_necessity": "faithful",
+    "removal_sufficiency": "faithful",
+    "sparseness": "located",
+    "surrogate_accuracy": "faithful",
+    "surrogate_agreement": "faithful",
+    "surrogate_distance": "faithful",
+    "surrogate_error": "faithful",
+    "surrogate_rank_correlation": "faithful",
+    "surrogate_relative_error": "faithful",
+    "surrogate_relative_error_by_class": "faithful",
+    "task_accuracy": "leak_free",
+    "task_leakage_given_concept": "leak_free",
+    "unit_iou": "detects",
+}
+_PAPER_NAMES = {
+    "CEM": "concept_existence",
+    "CGIM": "concept_global_importance",
+    "CLM": "concept_location",
+    "CTL": "concept_task_leakage",
+    "DetAcc": "detection_accuracy",
+    "ICL": "interconcept_leakage",
+    "S_int": "intervention_score",
+    "ICC": "intraclass_correlation",
+    "NIS": "niche_impurity",
+    "OIS": "oracle_impurity",
+    "SURF_EMD": "surrogate_distance",
+    "SURF_MAE": "surrogate_error",
+    "IoU": "unit_iou",
+}
+
+
+def __getattr__(name: str) -> Any:
+    own = _PAPER_NAMES.get(name, name)
+    if own not in _QUESTIONS:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    module = importlib.import_module(f"{__name__}.functions.{_QUESTIONS[own]}")
+    return getattr(module, own)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

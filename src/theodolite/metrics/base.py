@@ -3,13 +3,15 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from types import MappingProxyType
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal
 
 import numpy as np
 
+from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
+from theodolite.metrics import options as option_checks
 from theodolite.metrics.states import (
     Additive,
     PerSample,
@@ -41,6 +43,7 @@ __all__ = [
     "arrays_of",
     "constant",
     "metric",
+    "metric_of",
     "ratio",
     "state_from",
     "total",
@@ -133,11 +136,17 @@ class Metric:
     bounds: tuple[float, float]
     card: Card
     cite: str
-    baselines: tuple[NullModel, ...]
+    nulls: tuple[NullModel, ...]
     uses: tuple[str, ...]
     """Arrays of the evidence without which the score cannot be had."""
     uses_if: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """Further arrays that an option needs: option -> choice -> arrays."""
+    may_use: tuple[str, ...] = ()
+    """Arrays that are read if they are there."""
+    nulls_use: tuple[str, ...] = ()
+    """Arrays that only the nulls read: without them there is a value, and no score."""
+    paper_names: tuple[str, ...] = ()
+    """What papers call it: a name for it everywhere, unless several metrics share it."""
     sweeps: tuple[str, ...] = ()
     """Options given as several values at once: the leading axes of the value."""
     detail: bool = False
@@ -151,7 +160,7 @@ class Metric:
     slow."""
     decides: bool = True
     """Whether a verdict may be read from it; else it only tells more about other scores."""
-    enough: float | None = None
+    reliable_from: float | None = None
     """From this share of the best possible on we would rely on it; a convention, on the card."""
     share: bool = False
     """Whether it is read as a percentage although it may lie below 0: then it is none."""
@@ -159,11 +168,11 @@ class Metric:
     """How much more than a clean null we would still accept; a convention, on the card."""
     asked_as: str = ""
     """Its question in words that fit the kind of evidence, where the usual ones do not."""
-    enough_from: Literal["worst", "null"] = "worst"
+    share_from: Literal["worst", "null"] = "worst"
     """What that share is counted from: the worst bound, or the hardest null."""
-    best: Callable[[Any], Any] | None = None
+    ideal: Callable[[Any], Any] | None = None
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
-    best_options: dict[str, Any] = field(default_factory=dict)
+    ideal_options: dict[str, Any] = field(default_factory=dict)
     """Options with which an ideal explanation must be read, whatever the request says."""
     fitting: Callable[[Any], dict[str, Any]] | None = None
     """Evidence -> choices of swept options where the defaults do not suit it, those to quote first;
@@ -172,7 +181,7 @@ class Metric:
     @property
     def needs(self) -> type[Evidence]:
         """The kind of evidence, read from the signature that counts."""
-        kind: type[Evidence] = get_type_hints(self._counts())["evidence"]
+        kind: type[Evidence] = option_checks.hints_of(self._counts())["evidence"]
         return kind
 
     @property
@@ -216,7 +225,7 @@ class Metric:
     @property
     def looks_for_a_fault(self) -> bool:
         """Whether the score must not exceed a clean null, instead of beating another."""
-        return any(baseline.clean for baseline in self.baselines)
+        return any(null.clean for null in self.nulls)
 
     def _counts(self) -> Callable[..., Any]:
         """The function whose options change the counting."""
@@ -228,7 +237,7 @@ class Metric:
 
     def missing(self, evidence: Evidence, options: dict[str, Any]) -> list[str]:
         """Arrays that the evidence lacks for this score with these options."""
-        names = list(self.uses)
+        names = [*self.uses, *self.nulls_use]
         for option, choices in self.uses_if.items():
             names += choices.get(str(options.get(option, self.default(option))), ())
         return [name for name in dict.fromkeys(names) if not evidence.has(name)]
@@ -239,19 +248,52 @@ class Metric:
 
     def choices(self, option: str) -> tuple[Any, ...]:
         """What an option can be chosen among, where that is a list."""
-        return get_args(self.hints()[option])
+        return option_checks.choices(self.hints()[option])
+
+    def sentence(self, option: str) -> str:
+        """What an option says."""
+        return option_checks.sentence(self.hints()[option])
 
     def hints(self) -> dict[str, Any]:
-        """The types of the options."""
-        return get_type_hints(self._counts()) | get_type_hints(self.state.value)
+        """The types of the options, with their limits."""
+        return {**option_checks.hints_of(self._counts()), **option_checks.hints_of(_value(self))}
 
     def options(self) -> dict[str, Any]:
         """All options with their defaults."""
-        return {**self.counting_options(), **_keywords(self.state.value)}
+        return {**self.counting_options(), **_keywords(_value(self))}
 
     def counting_options(self) -> dict[str, Any]:
         """The options that change what is counted; the others change only the finish."""
         return dict(_keywords(self._counts()))
+
+    def check(
+        self, options: Mapping[str, Any], among: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The options, each known and allowed: the check of every door.
+
+        >>> from theodolite.metrics.catalogue import find_metric
+        >>> find_metric("krippendorff_alpha").check({"level": "nomial"})
+        Traceback (most recent call last):
+        theodolite.errors.EvidenceError: krippendorff_alpha: level: got 'nomial'; needed ordinal, \
+interval or nominal. Did you mean 'nominal'?
+        """
+        known = self.options() if among is None else among
+        return {option: self._checked(option, options[option], known) for option in options}
+
+    def _checked(self, option: str, choice: Any, known: Mapping[str, Any]) -> Any:
+        # every resample comes through here: what was checked once is looked up
+        key = (self.state, option, repr(choice))
+        if option in known and key in _CHECKED:
+            return _CHECKED[key]
+        if option not in known:
+            raise EvidenceError(
+                f"options of {self.name}", repr(option), f"some of {', '.join(known) or 'none'}",
+                option_checks.did_you_mean(option, list(known)),
+            )  # fmt: skip
+        value = option_checks.check(self.name, option, self.hints()[option], choice)
+        if isinstance(choice, str | int | float | tuple | None):
+            _CHECKED[key] = value
+        return value
 
 
 @cache
@@ -261,6 +303,38 @@ def _keywords(function: Callable[..., Any]) -> Mapping[str, Any]:
     return MappingProxyType(
         {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     )
+
+
+_CHECKED: dict[tuple[type[Any], str, str], Any] = {}
+
+
+def _unchecked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function below the check of options, should there be one."""
+    below: Callable[..., Any] = getattr(function, "unchecked", function)
+    return below
+
+
+def _value(entry: Metric) -> Callable[..., Any]:
+    return _unchecked(entry.state.value)
+
+
+def _check_options_of(entry: Metric) -> None:
+    """Let the state itself refuse options that it does not know: ``of`` and ``value``."""
+    state = entry.state
+    count = _unchecked(state.of.__func__)
+    read = _value(entry)
+
+    @wraps(count)
+    def of(cls: type[Any], evidence: Any, weights: Any = None, **options: Any) -> Any:
+        return count(cls, evidence, weights, **entry.check(options, entry.counting_options()))
+
+    @wraps(read)
+    def value(self: Any, **options: Any) -> Any:
+        return read(self, **entry.check(options, _keywords(read)))
+
+    of.unchecked, value.unchecked = count, read  # type: ignore[attr-defined]
+    state.of = classmethod(of)
+    state.value = value
 
 
 CATALOGUE: dict[str, Metric] = {}
@@ -274,6 +348,12 @@ def metric(name: str, **attributes: Any) -> Callable[[type[State]], type[State]]
             message = f"two metrics are called {name!r}"
             raise ValueError(message)
         CATALOGUE[name] = Metric(name=name, state=state, **attributes)
+        _check_options_of(CATALOGUE[name])
         return state
 
     return enter
+
+
+def metric_of(state: type[Any]) -> Metric:
+    """The metric that a state was entered under."""
+    return next(entry for entry in CATALOGUE.values() if entry.state is state)

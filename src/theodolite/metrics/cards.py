@@ -4,6 +4,7 @@ from typing import Any
 
 from theodolite.metrics.base import Metric
 from theodolite.metrics.certified import certificate_of
+from theodolite.metrics.options import needed
 
 STREAMS = "adds up piece by piece: constant memory, whatever the number of samples"
 NEEDS_ALL = (
@@ -20,6 +21,7 @@ def card(entry: Metric) -> dict[str, Any]:
     low, high = entry.bounds
     return {
         "name": entry.name,
+        "papers call it": ", ".join(entry.paper_names),
         "title": entry.title,
         "question": entry.question,
         "asks": entry.card.asks,
@@ -27,9 +29,11 @@ def card(entry: Metric) -> dict[str, Any]:
         "range": f"{low:g} to {high:g}",
         "how to read it": entry.card.read,
         "when it misleads": entry.card.misleads,
-        "nulls": "; ".join(f"{b.name}: {b.says}" for b in entry.baselines),
+        "nulls": "; ".join(f"{b.name}: {b.says}" for b in entry.nulls),
         "needs": "; ".join(needs),
-        "options": "; ".join(_option(entry, name) for name in entry.options()),
+        "options": "\n".join(
+            _option(entry, name) for name in entry.options() if len(entry.choices(name)) != 1
+        ),
         "cost": entry.card.cost,
         "size": STREAMS if entry.streams else NEEDS_ALL,
         "reference": entry.cite,
@@ -47,9 +51,11 @@ def certificate_text(entry: Metric) -> str:
 
 
 def _option(entry: Metric, name: str) -> str:
+    """An option with its default, its choices or limits, and its sentence."""
     default = entry.default(name)
-    others = [choice for choice in entry.choices(name) if choice != default]
-    if others and all(isinstance(choice, str) for choice in others):
-        return f"{name}={default} (or {', '.join(others)})"
-    value = ", ".join(map(str, default)) if isinstance(default, tuple) else default
-    return f"{name}={value}"
+    values = ", ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+    others = [str(choice) for choice in entry.choices(name) if choice != default]
+    if name in entry.sweeps or not others:
+        others = [] if entry.choices(name) else [needed(entry.hints()[name])]
+    allowed = f"; {', '.join(others)}" if others else ""
+    return f"{name}: {values} (default{allowed}). {entry.sentence(name)}".strip()

@@ -5,17 +5,23 @@ import functools
 import importlib
 import importlib.metadata
 import pkgutil
+import re
+from typing import Any
 
 import theodolite.metrics
 from theodolite.errors import EvidenceError
 from theodolite.metrics.base import CATALOGUE, Metric
+
+WITHOUT_METRICS = ("theodolite.metrics.functions", "theodolite.metrics.__main__")
+"""Written from the catalogue, so that it is not read from them."""
 
 
 @functools.cache
 def catalogue() -> dict[str, Metric]:
     """Every metric by name: ours, and those of packages that join ``theodolite.metrics``."""
     for module in pkgutil.walk_packages(theodolite.metrics.__path__, "theodolite.metrics."):
-        if not module.name.rpartition(".")[2].startswith("_"):
+        private = module.name.rpartition(".")[2].startswith("_")
+        if not private and not module.name.startswith(WITHOUT_METRICS):
             importlib.import_module(module.name)
     for point in importlib.metadata.entry_points(group="theodolite.metrics"):
         point.load()
@@ -23,12 +29,70 @@ def catalogue() -> dict[str, Metric]:
 
 
 def find_metric(name: str) -> Metric:
-    """One metric by name."""
-    metric = catalogue().get(name)
-    if metric is None:
-        close = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.3)
-        such = f", such as {', '.join(close)}" if close else ""
-        raise EvidenceError(
-            "metric", repr(name), f"a score of the catalogue{such}", "See `theodolite metrics`."
-        )
+    """One metric by its name, or by what papers call it.
+
+    >>> find_metric("CTL").name, find_metric("surf-mae").name
+    ('concept_task_leakage', 'surrogate_error')
+    """
+    metric, options = find_metric_and_options(name)
+    if options:
+        text = ", ".join(f"{option}={choice}" for option, choice in options.items())
+        raise EvidenceError("metric", repr(name), f"its name and options: {metric.name}, {text}")
     return metric
+
+
+def find_metric_and_options(name: str) -> tuple[Metric, dict[str, Any]]:
+    """The same, with the options that a paper's name implies: CGIM2 is form 2 of CGIM."""
+    if name in catalogue():
+        return catalogue()[name], {}
+    bearers = paper_names().get(_folded(name), ())
+    if len(bearers) == 1:
+        return catalogue()[bearers[0]], {}
+    if bearers:
+        raise EvidenceError(
+            "metric", repr(name), f"one of {', '.join(bearers)}", "Several scores go by that name."
+        )
+    numbered = re.fullmatch(r"(.*[^0-9])([0-9]+)", name)
+    bearers = paper_names().get(_folded(numbered[1]), ()) if numbered else ()
+    if numbered and len(bearers) == 1:
+        metric, number = catalogue()[bearers[0]], int(numbered[2])
+        if metric.sweeps and number in metric.choices(metric.sweeps[0]):
+            return metric, {metric.sweeps[0]: number}
+    raise _unknown(name)
+
+
+def canonical(name: str) -> str:
+    """The name under which it is kept in files; what nobody goes by is left as it is."""
+    try:
+        return find_metric(name).name
+    except EvidenceError:
+        return name
+
+
+@functools.cache
+def paper_names() -> dict[str, tuple[str, ...]]:
+    """What papers call them, without case and hyphens, and the metrics that go by it.
+
+    A name that begins several (SURF: SURF_MAE and SURF_EMD) is none of them.
+    """
+    names: dict[str, list[str]] = {}
+    for metric in catalogue().values():
+        for paper_name in metric.paper_names:
+            names.setdefault(_folded(paper_name), []).append(metric.name)
+            group, _, rest = paper_name.rpartition("_")
+            if rest and len(group) > 1:
+                names.setdefault(_folded(group), []).append(metric.name)
+    return {name: tuple(bearers) for name, bearers in names.items()}
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name).casefold()
+
+
+def _unknown(name: str) -> EvidenceError:
+    known = [*catalogue(), *(p for m in catalogue().values() for p in m.paper_names)]
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+    such = f", such as {', '.join(close)}" if close else ""
+    return EvidenceError(
+        "metric", repr(name), f"a score of the catalogue{such}", "See `theodolite metrics`."
+    )

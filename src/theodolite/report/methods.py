@@ -43,7 +43,7 @@ def note(metric: Metric) -> dict[str, Any]:
         "certificate": facts["certificate"],
         "read": metric.card.read,
         "misleads": metric.card.misleads,
-        "nulls": [(null.name, null.says, null.clean) for null in metric.baselines],
+        "nulls": [(null.name, null.says, null.clean) for null in metric.nulls],
         "needs": facts["needs"],
         "options": facts["options"],
         "cost": metric.card.cost,
@@ -101,16 +101,16 @@ def _role(metric: Metric) -> str:
             "A verdict may be read from it: it must not exceed its clean null by more than "
             f"{metric.tolerance or 0:g}, by our convention."
         )
-    if metric.enough is None:
+    if metric.reliable_from is None:
         return "A verdict may be read from it: partly at most."
     return (
         "A verdict may be read from it: it must beat every null, and reach "
-        f"{metric.enough:g} of {_way(metric)}, by our convention."
+        f"{metric.reliable_from:g} of {_way(metric)}, by our convention."
     )
 
 
 def _way(metric: Metric) -> str:
-    if metric.enough_from == "null":
+    if metric.share_from == "null":
         return "the way from the hardest null to the best possible"
     return "the best possible"
 

@@ -37,7 +37,7 @@ class StateJob:
     @property
     def null_model(self) -> NullModel | None:
         """The null, if it is one."""
-        return next((b for b in self.request.metric.baselines if b.name == self.null), None)
+        return next((b for b in self.request.metric.nulls if b.name == self.null), None)
 
     @property
     def slot(self) -> Slot:
@@ -58,8 +58,8 @@ class StateJob:
     def changed(self, evidence: Evidence, sums: Mapping[str, Arrays]) -> Any:
         """The evidence that is counted."""
         if self.role == "best":
-            assert self.request.metric.best is not None  # noqa: S101  else it is not asked for
-            return self.request.metric.best(evidence)
+            assert self.request.metric.ideal is not None  # noqa: S101  else it is not asked for
+            return self.request.metric.ideal(evidence)
         null = self.null_model
         if null is None or null.on == "state" or null.expected is not None:
             return evidence
@@ -108,15 +108,15 @@ def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator
     for seed in range(experiments):
         n = len(plan) if seed == 0 else 1  # how samples vary is learnt from the first
         yield StateJob(request, plan, "value", seed, slice(0, n))
-    for null in request.metric.baselines:
+    for null in request.metric.nulls:
         changed = MetricRequest(request.metric, request.options | null.options)
         draws = seeds_of(plan, null) if null.on == "evidence" else [0]
         for seed in range(experiments):
             n = plan.rows_of_nulls() if seed == 0 and null.on == "evidence" else 1
             for draw in draws:
                 yield StateJob(changed, plan, "null", seed, slice(0, n), null.name, draw)
-    if request.metric.best is not None:
-        ideal = MetricRequest(request.metric, request.options | request.metric.best_options)
+    if request.metric.ideal is not None:
+        ideal = MetricRequest(request.metric, request.options | request.metric.ideal_options)
         yield StateJob(ideal, plan, "best", 0, slice(0, 1))
 
 

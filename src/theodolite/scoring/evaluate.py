@@ -148,7 +148,7 @@ class _Estimates:
 def _collect_estimates(run: MetricRun, plan: Plan, values: dict[Slot, Values]) -> _Estimates:
     metric, options = run.request.metric, run.request.all_options()
     seeds = range(len(run.evidence))
-    if metric.best is not None:
+    if metric.ideal is not None:
         best = values["best", 0, "", 0].rows[0]
     else:  # nothing stands in the way of the bound
         shape = tuple(len(options[name]) for name in metric.sweeps)
@@ -158,7 +158,7 @@ def _collect_estimates(run: MetricRun, plan: Plan, values: dict[Slot, Values]) -
         plan,
         run.evidence[0].first(),
         [values["value", seed, "", 0] for seed in seeds],
-        {b.name: _null(values, b, plan, len(seeds)) for b in metric.baselines},
+        {b.name: _null(values, b, plan, len(seeds)) for b in metric.nulls},
         np.asarray(best),
     )
 
@@ -272,7 +272,7 @@ def _nulls(
     metric = estimates.metric
     at: tuple[slice | int, ...] = (slice(None), *cell)
     compared = []
-    for null in metric.baselines:
+    for null in metric.nulls:
         own = estimates.nulls[null.name]
         items = own.rows[at] if metric.detail else None
         draws = estimates.head(own.draws)[at]

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from theodolite.errors import EvidenceError
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import find_metric
@@ -48,32 +46,11 @@ class MetricRequest:
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.options) - set(self.metric.options()))
-        if unknown:
-            raise EvidenceError(
-                f"options of {self.metric.name}",
-                f"{unknown}",
-                f"some of {list(self.metric.options())}",
-            )
-        hints = self.metric.hints()
-        checked = {name: self._checked(name, hints[name]) for name in self.options}
-        object.__setattr__(self, "options", checked)
+        object.__setattr__(self, "options", self.metric.check(self.options))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A worker looks the metric up by its name: nulls are functions, which cannot be sent."""
         return _again, (self.metric.name, self.options)
-
-    def _checked(self, name: str, hint: Any) -> Any:
-        choice = self.options[name]
-        try:
-            value = TypeAdapter(hint).validate_python(choice)
-        except ValidationError as error:
-            raise EvidenceError(
-                f"{self.metric.name}.{name}", f"{choice!r}", error.errors()[0]["msg"]
-            ) from error
-        if isinstance(value, list | tuple):
-            value, choice = tuple(value), tuple(choice)
-        return choice if value == choice else value  # 1 stays 1, and does not become 1.0
 
     def all_options(self) -> dict[str, Any]:
         """The options with the defaults filled in."""

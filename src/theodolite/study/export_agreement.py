@@ -133,7 +133,7 @@ def scored(evidence: RatingEvidence, name: str, *, null: bool = True) -> dict[st
         "n": entered, "n_of": asked.entry.state.counts_of, "n_undefined": without,
     }  # fmt: skip
     if null:
-        baseline = asked.entry.baselines[0]
+        baseline = asked.entry.nulls[0]
         chance, between = asked.by_chance(evidence, weights)
         estimate = _estimate(rows - chance, evidence, over, between)
         away = None if estimate is None else student_interval(estimate, LEVEL)
@@ -180,7 +180,7 @@ class _Asked:
         """The same under the metric's null, the mean over its draws; and that mean's variance."""
         draws = min(math.ceil(NULL_PIECES / max(len(evidence), 1)), MOST_DRAWS)
         seeds = np.random.SeedSequence(SEED).generate_state(draws)
-        baseline = self.entry.baselines[0]
+        baseline = self.entry.nulls[0]
         drawn = [self.rows(baseline.made(evidence, int(seed)), weights) for seed in seeds]
         known = ~np.isnan(drawn)
         many = known.sum(axis=0)

@@ -107,7 +107,8 @@ def read_thresholds(path: Path) -> Thresholds:
         ) from error
     for threshold in thresholds.scores:
         _check(threshold)
-    return thresholds
+    named = [t.model_copy(update={"metric": find_metric(t.metric).name}) for t in thresholds.scores]
+    return thresholds.model_copy(update={"scores": named})
 
 
 def _hint(fault: Any) -> str:

@@ -289,9 +289,9 @@ def _against_clean(score: Score, alpha: float) -> Verdict:
 def enough_line(score: Score) -> float | None:
     """From where on we would rely on it: a share of the way to the best possible."""
     metric = find_metric(score.metric)
-    if metric.enough is None:
+    if metric.reliable_from is None:
         return None
     start = score.bounds[0] if score.better == "higher" else score.bounds[1]
-    if metric.enough_from == "null" and score.null is not None:
+    if metric.share_from == "null" and score.null is not None:
         start = score.null.value
-    return start + metric.enough * (score.best - start)
+    return start + metric.reliable_from * (score.best - start)

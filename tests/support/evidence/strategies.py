@@ -14,6 +14,7 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.base import Metric
+from theodolite.metrics.options import bare
 
 
 @st.composite
@@ -218,7 +219,7 @@ def options_of(entry: Metric) -> st.SearchStrategy[dict[str, Any]]:
     """Any combination of the choices that a metric leaves open."""
     choices: dict[str, st.SearchStrategy[Any]] = {}
     for name, hint in entry.hints().items():
-        if get_origin(hint) is Literal:
-            choices[name] = st.sampled_from(get_args(hint))
+        if get_origin(bare(hint)) is Literal:
+            choices[name] = st.sampled_from(get_args(bare(hint)))
     choices.pop("target", None)  # which places there are depends on the evidence
     return st.fixed_dictionaries(choices)

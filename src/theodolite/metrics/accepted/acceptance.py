@@ -1,31 +1,11 @@
 """How well do people like the explanations?"""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import aggregated
-from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle
 from theodolite.metrics.accepted._nulls import RANDOM_VOTES
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-
-
-def acceptance(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarray, ""]:
-    r"""Mean vote, with the lowest answer of the scale as 0 and the highest as 1.
-
-    .. math:: \frac{1}{n} \sum_i \frac{\bar r_i - s_1}{s_k - s_1}
-
-    Each explanation counts once, however many people rated it. One that nobody rated is left out
-    and counted as undefined.
-
-    Example:
-        >>> acceptance(np.array([[5.0, 4.0], [3.0, np.nan]]), np.arange(1.0, 6))
-        array(0.6875)
-    """
-    state: Acceptance = Acceptance.of(bundle(ratings, scale, **arrays))
-    return state.value()
 
 
 @metric(
@@ -36,8 +16,8 @@ def acceptance(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarra
     better="higher",
     bounds=(0.0, 1.0),
     uses=("ratings", "scale"),
-    baselines=(RANDOM_VOTES,),
-    enough=0.75,
+    nulls=(RANDOM_VOTES,),
+    reliable_from=0.75,
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Do people accept the explanations?",
@@ -50,7 +30,19 @@ def acceptance(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarra
     ),
 )
 class Acceptance(SampleMean):
-    """Sums of mean votes."""
+    r"""Mean vote, with the lowest answer of the scale as 0 and the highest as 1.
+
+    .. math:: \frac{1}{n} \sum_i \frac{\bar r_i - s_1}{s_k - s_1}
+
+    Each explanation counts once, however many people rated it. One that nobody rated is left out
+    and counted as undefined.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import acceptance
+        >>> acceptance(np.array([[5.0, 4.0], [3.0, np.nan]]), np.arange(1.0, 6))
+        0.6875
+    """
 
     @staticmethod
     def each(evidence: RatingEvidence) -> PerSample:

@@ -1,22 +1,47 @@
 """How much of the spread of votes is between explanations?"""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle, quotient
+from theodolite.metrics.accepted._bundle import quotient
 from theodolite.metrics.accepted._nulls import DEALT_OUT
 from theodolite.metrics.base import Additive, Card, Weights, constant, metric, total
 
-Form = Literal["ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"]
+Form = Annotated[
+    Literal["ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"],
+    Field(description="Which raters the votes stand for, of one rater or (k) of their mean."),
+]
 
 
-def intraclass_correlation(
-    ratings: Ratings, scale: Scale, *, form: Form = "ICC1", **arrays: Any
-) -> Float[np.ndarray, ""]:
+@metric(
+    "intraclass_correlation",
+    paper_names=("ICC",),
+    title="Intraclass correlation",
+    version=1,
+    question="accepted",
+    better="higher",
+    bounds=(float("-inf"), 1.0),
+    uses=("ratings", "scale"),
+    decides=False,
+    nulls=(DEALT_OUT,),
+    cite="shrout1979intraclass",
+    card=Card(
+        asks="How much of the spread of votes is between explanations, not between people?",
+        read="1: all of it. 0: explanations explain nothing of the votes. The forms with k are for "
+        "the mean of all raters, so they rise with their number.",
+        misleads="Treats the answers as numbers: the step from 1 to 2 counts as that from 4 to 5. "
+        "Low where all explanations are alike. The forms ICC2 and ICC3 need people who rated "
+        "everything: where columns are positions in a list, only ICC1 means something.",
+        cost="sums of squares",
+    ),
+)
+@dataclass(frozen=True)
+class IntraclassCorrelation(Additive):
     r"""Intraclass correlation :cite:p:`shrout1979intraclass`, from analyses of variance.
 
     .. math:: \mathrm{ICC}_1 = \frac{B - W}{B + (k - 1) W} \qquad
@@ -36,38 +61,13 @@ def intraclass_correlation(
     estimate of a variance, is not above 0.
 
     Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import intraclass_correlation
         >>> votes = np.array([[9.0, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6],
         ...                   [10, 5, 6, 9], [6, 2, 4, 7]])
-        >>> round(float(intraclass_correlation(votes, np.arange(1.0, 11), form="ICC2")), 6)
+        >>> round(intraclass_correlation(votes, np.arange(1.0, 11), form="ICC2"), 6)
         0.289764
     """
-    return IntraclassCorrelation.of(bundle(ratings, scale, **arrays), form=form).value()
-
-
-@metric(
-    "intraclass_correlation",
-    title="Intraclass correlation",
-    version=1,
-    question="accepted",
-    better="higher",
-    bounds=(float("-inf"), 1.0),
-    uses=("ratings", "scale"),
-    decides=False,
-    baselines=(DEALT_OUT,),
-    cite="shrout1979intraclass",
-    card=Card(
-        asks="How much of the spread of votes is between explanations, not between people?",
-        read="1: all of it. 0: explanations explain nothing of the votes. The forms with k are for "
-        "the mean of all raters, so they rise with their number.",
-        misleads="Treats the answers as numbers: the step from 1 to 2 counts as that from 4 to 5. "
-        "Low where all explanations are alike. The forms ICC2 and ICC3 need people who rated "
-        "everything: where columns are positions in a list, only ICC1 means something.",
-        cost="sums of squares",
-    ),
-)
-@dataclass(frozen=True)
-class IntraclassCorrelation(Additive):
-    """Sums of votes and their squares, within and between explanations."""
 
     any_vote: np.ndarray
     """Explanations, votes, their squared number, sum, squares, squared sums by explanation."""

@@ -1,37 +1,22 @@
 """How much less do raters differ than if their answers were mixed up?"""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import histogram
-from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle, quotient
+from theodolite.metrics.accepted._bundle import quotient
 from theodolite.metrics.accepted._nulls import DEALT_OUT
 from theodolite.metrics.base import Additive, Card, Weights, constant, metric, total
 
-Level = Literal["ordinal", "interval", "nominal"]
-
-
-def krippendorff_alpha(
-    ratings: Ratings, scale: Scale, *, level: Level = "ordinal", **arrays: Any
-) -> Float[np.ndarray, ""]:
-    r"""Krippendorff's alpha :cite:p:`krippendorff2018content`: one minus observed over expected.
-
-    .. math:: \alpha = 1 - \frac{D_o}{D_e}
-
-    :math:`D_o` is the mean distance of two votes on one explanation, :math:`D_e` that of any two
-    votes. ``level`` says what the answers are: an order, numbers, or names. Missing votes are no
-    trouble; an explanation with one vote says nothing. Undefined if only one answer was ever given.
-
-    Example:
-        >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
-        >>> round(float(krippendorff_alpha(votes, np.arange(1.0, 6), level="interval")), 6)
-        0.882353
-    """
-    return KrippendorffAlpha.of(bundle(ratings, scale, **arrays)).value(level=level)
+Level = Annotated[
+    Literal["ordinal", "interval", "nominal"],
+    Field(description="What the answers are: an order, numbers, or names."),
+]
 
 
 @metric(
@@ -43,7 +28,7 @@ def krippendorff_alpha(
     bounds=(-1.0, 1.0),
     uses=("ratings", "scale"),
     decides=False,
-    baselines=(DEALT_OUT,),
+    nulls=(DEALT_OUT,),
     cite="krippendorff2018content",
     card=Card(
         asks="How much less do raters differ than if their answers were mixed up?",
@@ -56,7 +41,21 @@ def krippendorff_alpha(
 )
 @dataclass(frozen=True)
 class KrippendorffAlpha(Additive):
-    """How often each two answers were given to one explanation."""
+    r"""Krippendorff's alpha :cite:p:`krippendorff2018content`: one minus observed over expected.
+
+    .. math:: \alpha = 1 - \frac{D_o}{D_e}
+
+    :math:`D_o` is the mean distance of two votes on one explanation, :math:`D_e` that of any two
+    votes. ``level`` says what the answers are: an order, numbers, or names. Missing votes are no
+    trouble; an explanation with one vote says nothing. Undefined if only one answer was ever given.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import krippendorff_alpha
+        >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
+        >>> round(krippendorff_alpha(votes, np.arange(1.0, 6), level="interval"), 6)
+        0.882353
+    """
 
     together: np.ndarray
     alone: np.ndarray

@@ -1,19 +1,42 @@
 """Do any two raters say the same?"""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle, nearest, quotient
+from theodolite.metrics.accepted._bundle import nearest, quotient
 from theodolite.metrics.accepted._kappa import SUMS, pair_sums, quadratic_kappa
 from theodolite.metrics.accepted._nulls import DEALT_OUT
 from theodolite.metrics.base import Additive, Card, Weights, metric
 
 
-def pairwise_agreement(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarray, ""]:
+@metric(
+    "pairwise_agreement",
+    paper_names=("QWK",),
+    title="Pairwise agreement (QWK)",
+    version=1,
+    question="accepted",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    uses=("ratings", "scale"),
+    decides=False,
+    nulls=(DEALT_OUT,),
+    cite="cohen1968weighted",
+    card=Card(
+        asks="Do any two raters say the same?",
+        read="1 is the same answers from everybody, 0 what raters with these habits would reach "
+        "by chance. It does not depend on how many people rated each explanation, as agreement "
+        "with a mode does.",
+        misleads="Where raters are not identified the columns are positions in a list, and each "
+        "pair mixes many people. Pairs with few explanations in common count as much as others.",
+        cost="five sums per pair of raters: grows with the square of their number",
+    ),
+)
+@dataclass(frozen=True)
+class PairwiseAgreement(Additive):
     r"""Mean over pairs of raters of their quadratic kappa on what both rated.
 
     .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} O_{ij}}{\sum_{ij} w_{ij} E_{ij}}, \qquad
@@ -28,37 +51,12 @@ def pairwise_agreement(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[n
     undefined: left out, and counted. Each pair counts once, however much it rated.
 
     Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import pairwise_agreement
         >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 4.0, 4.0], [3.0, 3.0, np.nan]])
-        >>> round(float(pairwise_agreement(votes, np.arange(1.0, 6))), 6)
+        >>> round(pairwise_agreement(votes, np.arange(1.0, 6)), 6)
         0.860073
     """
-    return PairwiseAgreement.of(bundle(ratings, scale, **arrays)).value()
-
-
-@metric(
-    "pairwise_agreement",
-    title="Pairwise agreement (QWK)",
-    version=1,
-    question="accepted",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    uses=("ratings", "scale"),
-    decides=False,
-    baselines=(DEALT_OUT,),
-    cite="cohen1968weighted",
-    card=Card(
-        asks="Do any two raters say the same?",
-        read="1 is the same answers from everybody, 0 what raters with these habits would reach "
-        "by chance. It does not depend on how many people rated each explanation, as agreement "
-        "with a mode does.",
-        misleads="Where raters are not identified the columns are positions in a list, and each "
-        "pair mixes many people. Pairs with few explanations in common count as much as others.",
-        cost="five sums per pair of raters: grows with the square of their number",
-    ),
-)
-@dataclass(frozen=True)
-class PairwiseAgreement(Additive):
-    """Sums over what both of each pair rated."""
 
     sums: np.ndarray
 

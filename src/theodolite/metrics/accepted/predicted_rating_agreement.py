@@ -1,52 +1,18 @@
 """Do predicted votes agree with real ones?"""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import Aggregate
-from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle, nearest, target
+from theodolite.metrics.accepted._bundle import nearest, target
 from theodolite.metrics.accepted._kappa import QuadraticKappa, pair_sums
 from theodolite.metrics.accepted._nulls import ALWAYS_THE_AVERAGE, OTHER_PREDICTION
 from theodolite.metrics.base import Card, Weights, metric
-
-
-def predicted_rating_agreement(
-    ratings: Ratings,
-    scale: Scale,
-    predicted: Float[np.ndarray, " samples"],
-    *,
-    against: Aggregate = "mode",
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Quadratic kappa of the nearest answer to the prediction with the votes.
-
-    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} O_{ij}}{\sum_{ij} w_{ij} E_{ij}}, \qquad
-        w_{ij} = \frac{(i - j)^2}{(k - 1)^2}
-
-    :math:`O_{ij}` counts how often answer :math:`i` of the :math:`k` meets answer :math:`j`,
-    :math:`E_{ij}` how often it would if the two were independent.
-
-    Halves go up, to the higher answer, and so do means and medians of votes that are no answer.
-    Distances are those on the full scale. Undefined if all are one and the same answer.
-
-    Example:
-        >>> agreement = predicted_rating_agreement(
-        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
-        ...     np.arange(1.0, 6),
-        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
-        ... )
-        >>> round(float(agreement), 6)
-        0.888889
-    """
-    evidence = bundle(ratings, scale, predicted=predicted, **arrays)
-    return PredictedRatingAgreement.of(evidence, against=against).value()
+from theodolite.metrics.option_types import Against
 
 
 @metric(
     "predicted_rating_agreement",
+    paper_names=("QWK",),
     title="Agreement of predicted votes (QWK)",
     version=1,
     question="accepted",
@@ -54,7 +20,7 @@ def predicted_rating_agreement(
     bounds=(-1.0, 1.0),
     uses=("ratings", "scale", "predicted"),
     decides=False,
-    baselines=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
+    nulls=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Do predicted votes agree with the votes of people?",
@@ -67,11 +33,32 @@ def predicted_rating_agreement(
     ),
 )
 class PredictedRatingAgreement(QuadraticKappa):
-    """Sums over explanations."""
+    r"""Quadratic kappa of the nearest answer to the prediction with the votes.
+
+    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} O_{ij}}{\sum_{ij} w_{ij} E_{ij}}, \qquad
+        w_{ij} = \frac{(i - j)^2}{(k - 1)^2}
+
+    :math:`O_{ij}` counts how often answer :math:`i` of the :math:`k` meets answer :math:`j`,
+    :math:`E_{ij}` how often it would if the two were independent.
+
+    Halves go up, to the higher answer, and so do means and medians of votes that are no answer.
+    Distances are those on the full scale. Undefined if all are one and the same answer.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import predicted_rating_agreement
+        >>> agreement = predicted_rating_agreement(
+        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
+        ...     np.arange(1.0, 6),
+        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
+        ... )
+        >>> round(agreement, 6)
+        0.888889
+    """
 
     @classmethod
     def of(
-        cls, evidence: RatingEvidence, weights: Weights = None, *, against: Aggregate = "mode"
+        cls, evidence: RatingEvidence, weights: Weights = None, *, against: Against = "mode"
     ) -> "PredictedRatingAgreement":
         predicted = nearest(np.asarray(evidence.predicted, np.float64), evidence.scale)
         voted = nearest(target(evidence, against), evidence.scale)

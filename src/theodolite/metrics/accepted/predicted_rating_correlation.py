@@ -1,49 +1,22 @@
 """Do predicted votes order explanations as people do?"""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import Aggregate
-from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle, nearest, target
+from theodolite.metrics.accepted._bundle import nearest, target
 from theodolite.metrics.accepted._nulls import OTHER_PREDICTION, of_all
 from theodolite.metrics.accepted._ranks import spearman
 from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.option_types import Against
 
-Rounded = Literal["no", "yes"]
-
-
-def predicted_rating_correlation(
-    ratings: Ratings,
-    scale: Scale,
-    predicted: Float[np.ndarray, " samples"],
-    *,
-    against: Aggregate = "mode",
-    rounded: Rounded = "no",
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Spearman's correlation of predictions and votes.
-
-    .. math:: \rho = \mathrm{corr}\bigl(\mathrm{rank}(\hat r), \mathrm{rank}(r)\bigr)
-
-    ``rounded="yes"`` takes the nearest answers instead, halves going up, as the code of
-    :cite:t:`kazmierczak2024benchmarking` does. Their tables print the mean of the correlation
-    and its p-value, about half of it. Undefined if all predictions, or all votes, are the same.
-
-    Example:
-        >>> correlation = predicted_rating_correlation(
-        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
-        ...     np.arange(1.0, 6),
-        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
-        ...     rounded="yes",
-        ... )
-        >>> round(float(correlation), 6)
-        0.882716
-    """
-    evidence = bundle(ratings, scale, predicted=predicted, **arrays)
-    return PredictedRatingCorrelation.of(evidence, against=against, rounded=rounded).value()
+Rounded = Annotated[
+    Literal["no", "yes"],
+    Field(description="Whether predictions and votes are rounded to the nearest answer first."),
+]
 
 
 @metric(
@@ -55,7 +28,7 @@ def predicted_rating_correlation(
     bounds=(-1.0, 1.0),
     uses=("ratings", "scale", "predicted"),
     decides=False,
-    baselines=(of_all(OTHER_PREDICTION),),
+    nulls=(of_all(OTHER_PREDICTION),),
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Do predicted votes order explanations as people do?",
@@ -68,7 +41,26 @@ def predicted_rating_correlation(
     ),
 )
 class PredictedRatingCorrelation(Pooled):
-    """All predictions and votes, to be ranked together."""
+    r"""Spearman's correlation of predictions and votes.
+
+    .. math:: \rho = \mathrm{corr}\bigl(\mathrm{rank}(\hat r), \mathrm{rank}(r)\bigr)
+
+    ``rounded="yes"`` takes the nearest answers instead, halves going up, as the code of
+    :cite:t:`kazmierczak2024benchmarking` does. Their tables print the mean of the correlation
+    and its p-value, about half of it. Undefined if all predictions, or all votes, are the same.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import predicted_rating_correlation
+        >>> correlation = predicted_rating_correlation(
+        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
+        ...     np.arange(1.0, 6),
+        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
+        ...     rounded="yes",
+        ... )
+        >>> round(correlation, 6)
+        0.882716
+    """
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Explanations that entered, and those without a prediction or a vote."""
@@ -82,7 +74,7 @@ class PredictedRatingCorrelation(Pooled):
         evidence: RatingEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
-        against: Aggregate = "mode",
+        against: Against = "mode",
         rounded: Rounded = "no",
     ) -> Float[np.ndarray, " rows"]:
         """The correlation for each row of weights."""

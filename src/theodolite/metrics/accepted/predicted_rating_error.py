@@ -1,50 +1,15 @@
 """How far are predicted votes from real ones?"""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.rating_summary import Aggregate
 from theodolite.metrics.accepted._bundle import (
-    Ratings,
-    Scale,
-    bundle,
     clipped_predictions,
     target,
 )
 from theodolite.metrics.accepted._nulls import ALWAYS_THE_AVERAGE, OTHER_PREDICTION
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-
-
-def predicted_rating_error(
-    ratings: Ratings,
-    scale: Scale,
-    predicted: Float[np.ndarray, " samples"],
-    *,
-    against: Aggregate = "mode",
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Mean squared difference of prediction and votes, on the scale and not rounded.
-
-    .. math:: \frac1n \sum_i (\hat r_i - r_i)^2
-
-    Predictions beyond the ends of the scale are moved to them. Votes are put together by their
-    mode (the lowest, where it is not unique), mean or median.
-
-    Example:
-        >>> error = predicted_rating_error(
-        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
-        ...     np.arange(1.0, 6),
-        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
-        ... )
-        >>> round(float(error), 6)
-        0.437513
-    """
-    evidence = bundle(ratings, scale, predicted=predicted, **arrays)
-    state: PredictedRatingError = PredictedRatingError.of(evidence, against=against)
-    return state.value()
+from theodolite.metrics.option_types import Against
 
 
 @metric(
@@ -56,7 +21,7 @@ def predicted_rating_error(
     bounds=(0.0, float("inf")),
     uses=("ratings", "scale", "predicted"),
     decides=False,
-    baselines=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
+    nulls=(ALWAYS_THE_AVERAGE, OTHER_PREDICTION),
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="How far are predicted votes from real ones?",
@@ -68,10 +33,27 @@ def predicted_rating_error(
     ),
 )
 class PredictedRatingError(SampleMean):
-    """Sums of squared differences."""
+    r"""Mean squared difference of prediction and votes, on the scale and not rounded.
+
+    .. math:: \frac1n \sum_i (\hat r_i - r_i)^2
+
+    Predictions beyond the ends of the scale are moved to them. Votes are put together by their
+    mode (the lowest, where it is not unique), mean or median.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import predicted_rating_error
+        >>> error = predicted_rating_error(
+        ...     np.array([[1.0], [2], [3], [4], [5], [5], [3], [2]]),
+        ...     np.arange(1.0, 6),
+        ...     np.array([1.2, 2.6, 2.4, 4.49, 3.5, 5, 3, 1.5]),
+        ... )
+        >>> round(error, 6)
+        0.437513
+    """
 
     @staticmethod
-    def each(evidence: RatingEvidence, *, against: Aggregate = "mode") -> PerSample:
+    def each(evidence: RatingEvidence, *, against: Against = "mode") -> PerSample:
         """The squared difference of each explanation."""
         apart = clipped_predictions(evidence) - target(evidence, against)
         known = ~np.isnan(apart)

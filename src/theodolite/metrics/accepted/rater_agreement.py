@@ -1,23 +1,52 @@
 """Does one rater say what most of the others say?"""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import Ties, histogram, modes
-from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle, nearest
+from theodolite.metrics.accepted._bundle import nearest
 from theodolite.metrics.accepted._kappa import SUMS, QuadraticKappa, pair_sums
 from theodolite.metrics.accepted._nulls import DEALT_OUT
 from theodolite.metrics.base import Card, Weights, metric
 
-Own = Literal["left out", "included"]
+Own = Annotated[
+    Literal["left out", "included"],
+    Field(description="Whether a rater's own vote counts in the mode it is compared with."),
+]
 
 
-def rater_agreement(
-    ratings: Ratings, scale: Scale, *, own: Own = "left out", ties: Ties = "lowest", **arrays: Any
-) -> Float[np.ndarray, ""]:
+ModeTies = Annotated[
+    Ties, Field(description="Of answers that are equally common: the lowest, the median, or none.")
+]
+
+
+@metric(
+    "rater_agreement",
+    paper_names=("QWK",),
+    title="Agreement with the others' mode (QWK)",
+    version=2,
+    question="accepted",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    uses=("ratings", "scale"),
+    decides=False,
+    nulls=(DEALT_OUT,),
+    cite="kazmierczak2024benchmarking",
+    card=Card(
+        asks="Does one rater say what most of the others say?",
+        read="1 is the same answer always, 0 what raters with these habits would reach by chance. "
+        "It is what a predictor of votes can be measured against: it cannot be expected to agree "
+        "with people more than they do with each other.",
+        misleads="With own=included a rater agrees with himself: 0.31 of nothing for five votes "
+        "on five answers. Ties of the mode (a third of all patterns of five votes) go to the "
+        "lowest answer unless you say otherwise.",
+        cost="one mode per vote",
+    ),
+)
+class RaterAgreement(QuadraticKappa):
     r"""Quadratic kappa of each vote with the mode of the votes on the same explanation.
 
     .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} O_{ij}}{\sum_{ij} w_{ij} E_{ij}}, \qquad
@@ -36,38 +65,12 @@ def rater_agreement(
     or with a tied mode under ``ties="nan"``, is left out and counted.
 
     Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import rater_agreement
         >>> votes = np.array([[1.0, 1.0, 2.0], [5.0, 5.0, 4.0], [3.0, 3.0, 3.0]])
-        >>> round(float(rater_agreement(votes, np.arange(1.0, 6))), 6)
+        >>> round(rater_agreement(votes, np.arange(1.0, 6)), 6)
         0.888889
     """
-    state = RaterAgreement.of(bundle(ratings, scale, **arrays), own=own, ties=ties)
-    return state.value()
-
-
-@metric(
-    "rater_agreement",
-    title="Agreement with the others' mode (QWK)",
-    version=2,
-    question="accepted",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    uses=("ratings", "scale"),
-    decides=False,
-    baselines=(DEALT_OUT,),
-    cite="kazmierczak2024benchmarking",
-    card=Card(
-        asks="Does one rater say what most of the others say?",
-        read="1 is the same answer always, 0 what raters with these habits would reach by chance. "
-        "It is what a predictor of votes can be measured against: it cannot be expected to agree "
-        "with people more than they do with each other.",
-        misleads="With own=included a rater agrees with himself: 0.31 of nothing for five votes "
-        "on five answers. Ties of the mode (a third of all patterns of five votes) go to the "
-        "lowest answer unless you say otherwise.",
-        cost="one mode per vote",
-    ),
-)
-class RaterAgreement(QuadraticKappa):
-    """Sums over votes."""
 
     @classmethod
     def of(
@@ -76,7 +79,7 @@ class RaterAgreement(QuadraticKappa):
         weights: Weights = None,
         *,
         own: Own = "left out",
-        ties: Ties = "lowest",
+        ties: ModeTies = "lowest",
     ) -> "RaterAgreement":
         ratings, scale = evidence.ratings, evidence.scale
         counts = histogram(ratings, scale)

@@ -1,34 +1,12 @@
 """Does one rater order explanations as the others do on average?"""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.metrics.accepted._bundle import Ratings, Scale, bundle
 from theodolite.metrics.accepted._nulls import DEALT_OUT, of_all
 from theodolite.metrics.accepted._ranks import spearman
 from theodolite.metrics.base import Card, Pooled, metric, ratio
-
-
-def rater_correlation(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np.ndarray, ""]:
-    r"""Spearman's correlation of one rater with the mean of the others, the mean over raters.
-
-    .. math:: \frac1R \sum_a \mathrm{corr}\bigl(\mathrm{rank}(r_a), \mathrm{rank}(\bar r_{-a})\bigr)
-
-    :math:`r_a` are the votes of rater :math:`a`, :math:`\bar r_{-a}` the means of the others'.
-
-    Each rater is compared over the explanations that somebody else rated, too. Raters for whom it
-    is undefined (fewer than two explanations, or one and the same answer always) are left out. It
-    is what a predictor of votes has as its human ceiling.
-
-    Example:
-        >>> votes = np.array([[1.0, 2.0, 1.0], [4.0, 4.0, 5.0], [3.0, 5.0, 2.0], [2.0, 1.0, 3.0]])
-        >>> round(float(rater_correlation(votes, np.arange(1.0, 6))), 6)
-        0.587814
-    """
-    return RaterCorrelation.of(bundle(ratings, scale, **arrays)).value()
 
 
 @metric(
@@ -40,7 +18,7 @@ def rater_correlation(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np
     bounds=(-1.0, 1.0),
     uses=("ratings", "scale"),
     decides=False,
-    baselines=(of_all(DEALT_OUT),),
+    nulls=(of_all(DEALT_OUT),),
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does one rater order explanations as the others do on average?",
@@ -52,7 +30,23 @@ def rater_correlation(ratings: Ratings, scale: Scale, **arrays: Any) -> Float[np
     ),
 )
 class RaterCorrelation(Pooled):
-    """All votes, to be ranked together."""
+    r"""Spearman's correlation of one rater with the mean of the others, the mean over raters.
+
+    .. math:: \frac1R \sum_a \mathrm{corr}\bigl(\mathrm{rank}(r_a), \mathrm{rank}(\bar r_{-a})\bigr)
+
+    :math:`r_a` are the votes of rater :math:`a`, :math:`\bar r_{-a}` the means of the others'.
+
+    Each rater is compared over the explanations that somebody else rated, too. Raters for whom it
+    is undefined (fewer than two explanations, or one and the same answer always) are left out. It
+    is what a predictor of votes has as its human ceiling.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import rater_correlation
+        >>> votes = np.array([[1.0, 2.0, 1.0], [4.0, 4.0, 5.0], [3.0, 5.0, 2.0], [2.0, 1.0, 3.0]])
+        >>> round(rater_correlation(votes, np.arange(1.0, 6)), 6)
+        0.587814
+    """
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Explanations that entered, and those with no two votes to compare."""

@@ -1,9 +1,6 @@
 """How often does a unit notice its formula where that is in the picture?"""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Float, Int
 
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
@@ -11,45 +8,19 @@ from theodolite.metrics.detects._nulls import BY_CHANCE, CHANCE_ARRAYS
 from theodolite.metrics.detects.unit_iou import Over
 
 
-def detection_accuracy(
-    unit_pixels: Int[np.ndarray, "samples units"],
-    formula_pixels: Int[np.ndarray, "samples units"],
-    shared_pixels: Int[np.ndarray, "samples units"],
-    **arrays: Any,
-) -> Float[np.ndarray, " units"]:
-    r"""Of the pictures that show the formula, the share in which the unit marks a pixel of it.
-
-    .. math:: \frac{\#\{x : M_u(x) \cap G(x) \neq \emptyset\}}{\#\{x : G(x) \neq \emptyset\}}
-
-    Introduced in :cite:t:`makinwa2022detection`, eq. 4. The published code rounds to four digits
-    and returns 0 for a formula that is nowhere; here nothing is rounded and that is undefined, so
-    NaN. Another project gives the name to what is ``pixel_recall`` here.
-
-    Example:
-        >>> detection_accuracy(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[0], [2]]))
-        array([0.5])
-    """
-    evidence = UnitEvidence(
-        unit_pixels=unit_pixels,
-        formula_pixels=formula_pixels,
-        shared_pixels=shared_pixels,
-        **arrays,
-    )
-    state: DetectionAccuracy = DetectionAccuracy.of(evidence)
-    return state.value()
-
-
 @metric(
     "detection_accuracy",
+    paper_names=("DetAcc",),
     title="Detection accuracy",
     version=2,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),
-    uses=("unit_pixels", "formula_pixels", "shared_pixels", *CHANCE_ARRAYS),
+    uses=("unit_pixels", "formula_pixels", "shared_pixels"),
+    nulls_use=CHANCE_ARRAYS,
     detail=True,
-    baselines=(BY_CHANCE,),
-    enough=0.8,
+    nulls=(BY_CHANCE,),
+    reliable_from=0.8,
     cite="makinwa2022detection",
     card=Card(
         asks="Where the formula is in the picture, does the unit notice it?",
@@ -61,7 +32,20 @@ def detection_accuracy(
     ),
 )
 class DetectionAccuracy(SampleMean):
-    """Counts of pictures with the formula, and of those in which the unit meets it."""
+    r"""Of the pictures that show the formula, the share in which the unit marks a pixel of it.
+
+    .. math:: \frac{\#\{x : M_u(x) \cap G(x) \neq \emptyset\}}{\#\{x : G(x) \neq \emptyset\}}
+
+    Introduced in :cite:t:`makinwa2022detection`, eq. 4. The published code rounds to four digits
+    and returns 0 for a formula that is nowhere; here nothing is rounded and that is undefined, so
+    NaN. Another project gives the name to what is ``pixel_recall`` here.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import detection_accuracy
+        >>> detection_accuracy(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[0], [2]]))
+        array([0.5])
+    """
 
     @staticmethod
     def each(evidence: UnitEvidence, *, over: Over = "units") -> PerSample:

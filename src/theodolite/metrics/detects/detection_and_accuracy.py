@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.base import Additive, Card, Weights, metric, ratio, total
@@ -13,41 +14,17 @@ from theodolite.metrics.detects._nulls import SHUFFLED_UNITS
 
 Which = Literal["union", "intersection"]
 By = Literal["detection_accuracy", "iou"]
-Meeting = Literal["overlap", "present"]
-
-
-def detection_and_accuracy(
-    evidence: UnitEvidence,
-    *,
-    which: Sequence[Which] = ("union", "intersection"),
-    by: Sequence[By] = ("detection_accuracy", "iou"),
-    meeting: Meeting = "overlap",
-) -> Float[np.ndarray, "which by"]:
-    r"""Correlation over units of a unit's score with the model's accuracy on the unit's pictures.
-
-    .. math:: r = \frac{\sum_u (s_u - \bar s)(a_u - \bar a)}
-        {\sqrt{\sum_u (s_u - \bar s)^2 \, \sum_u (a_u - \bar a)^2}}
-
-    :math:`s_u` is the score of unit :math:`u`, :math:`a_u` the accuracy on its pictures.
-
-    The *union* are pictures in which the unit fires or its formula is there; the *intersection*
-    those in which they share a pixel (``meeting="overlap"``, as the published code has it) or both
-    are somewhere (``"present"``, as the paper says). Pearson's correlation; a unit without pictures
-    or without a score is left out, where the published code puts 0.5 and 0. Introduced in
-    :cite:t:`makinwa2022detection`, section 4.2.
-
-    Example:
-        >>> evidence = UnitEvidence(
-        ...     unit_pixels=np.eye(4, 3, dtype=int),
-        ...     formula_pixels=np.ones((4, 3), int),
-        ...     shared_pixels=np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]),
-        ...     right=np.array([True, True, False, True]),
-        ... )
-        >>> detection_and_accuracy(evidence, which=["intersection"])
-        array([[nan, nan]])
-    """
-    state = DetectionAndAccuracy.of(evidence, meeting=meeting)
-    return state.value(which=which, by=by)
+Sets = Annotated[
+    Sequence[Which],
+    Field(min_length=1, description="Pictures where unit or formula is, or where both are."),
+]
+Scores = Annotated[
+    Sequence[By], Field(min_length=1, description="The score of a unit that is correlated.")
+]
+Meeting = Annotated[
+    Literal["overlap", "present"],
+    Field(description="When a picture is in the intersection: a shared pixel, or both somewhere."),
+]
 
 
 @metric(
@@ -58,8 +35,9 @@ def detection_and_accuracy(
     better="higher",
     bounds=(-1.0, 1.0),
     uses=("unit_pixels", "formula_pixels", "shared_pixels", "right"),
+    may_use=("fires",),
     sweeps=("which", "by"),
-    baselines=(SHUFFLED_UNITS,),
+    nulls=(SHUFFLED_UNITS,),
     decides=False,
     headline={"which": "intersection", "by": "detection_accuracy"},
     cite="makinwa2022detection",
@@ -74,7 +52,28 @@ def detection_and_accuracy(
 )
 @dataclass(frozen=True)
 class DetectionAndAccuracy(Additive):
-    """Counts per unit: of pixels, of pictures, and of pictures that the model gets right."""
+    r"""Correlation over units of a unit's score with the model's accuracy on the unit's pictures.
+
+    .. math:: r = \frac{\sum_u (s_u - \bar s)(a_u - \bar a)}
+        {\sqrt{\sum_u (s_u - \bar s)^2 \, \sum_u (a_u - \bar a)^2}}
+
+    :math:`s_u` is the score of unit :math:`u`, :math:`a_u` the accuracy on its pictures.
+
+    The *union* are pictures in which the unit fires or its formula is there; the *intersection*
+    those in which they share a pixel (``meeting="overlap"``, as the published code has it) or both
+    are somewhere (``"present"``, as the paper says). Pearson's correlation; a unit without pictures
+    or without a score is left out, where the published code puts 0.5 and 0. Introduced in
+    :cite:t:`makinwa2022detection`, section 4.2.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import detection_and_accuracy
+        >>> unit, formula = np.eye(4, 3, dtype=int), np.ones((4, 3), int)
+        >>> shared = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
+        >>> right = np.array([True, True, False, True])
+        >>> detection_and_accuracy(unit, formula, shared, right, which=["intersection"])
+        array([[nan, nan]])
+    """
 
     pixels: Float[np.ndarray, "*resamples 3 units"]
     pictures: Float[np.ndarray, "*resamples 2 units"]
@@ -103,8 +102,8 @@ class DetectionAndAccuracy(Additive):
     def value(
         self,
         *,
-        which: Sequence[Which] = ("union", "intersection"),
-        by: Sequence[By] = ("detection_accuracy", "iou"),
+        which: Sets = ("union", "intersection"),
+        by: Scores = ("detection_accuracy", "iou"),
     ) -> Float[np.ndarray, "*resamples which by"]:
         scores, accuracy = self._scores(), ratio(self.right, self.asked)
         row = {"union": 0, "intersection": 1}

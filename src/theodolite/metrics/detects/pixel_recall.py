@@ -1,41 +1,11 @@
 """How much of its formula's area does a unit mark?"""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Float, Int
 
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.detects._nulls import BY_CHANCE, CHANCE_ARRAYS
 from theodolite.metrics.detects.unit_iou import Over
-
-
-def pixel_recall(
-    unit_pixels: Int[np.ndarray, "samples units"],
-    formula_pixels: Int[np.ndarray, "samples units"],
-    shared_pixels: Int[np.ndarray, "samples units"],
-    **arrays: Any,
-) -> Float[np.ndarray, " units"]:
-    r"""Share of the formula's pixels that the unit marks.
-
-    .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |G(x)|}
-
-    Called detection accuracy by :cite:t:`larosa2023towards`; that name belongs to another score
-    here. A formula that is nowhere: NaN.
-
-    Example:
-        >>> pixel_recall(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[0], [2]]))
-        array([0.4])
-    """
-    evidence = UnitEvidence(
-        unit_pixels=unit_pixels,
-        formula_pixels=formula_pixels,
-        shared_pixels=shared_pixels,
-        **arrays,
-    )
-    state: PixelRecall = PixelRecall.of(evidence)
-    return state.value()
 
 
 @metric(
@@ -45,11 +15,12 @@ def pixel_recall(
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),
-    uses=("unit_pixels", "formula_pixels", "shared_pixels", *CHANCE_ARRAYS),
+    uses=("unit_pixels", "formula_pixels", "shared_pixels"),
+    nulls_use=CHANCE_ARRAYS,
     detail=True,
-    baselines=(BY_CHANCE,),
-    enough=0.5,
-    enough_from="null",
+    nulls=(BY_CHANCE,),
+    reliable_from=0.5,
+    share_from="null",
     cite="larosa2023towards",
     card=Card(
         asks="How much of the formula's area does the unit mark?",
@@ -61,7 +32,19 @@ def pixel_recall(
     ),
 )
 class PixelRecall(SampleMean):
-    """Sums of shared pixels and of the formula's pixels."""
+    r"""Share of the formula's pixels that the unit marks.
+
+    .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |G(x)|}
+
+    Called detection accuracy by :cite:t:`larosa2023towards`; that name belongs to another score
+    here. A formula that is nowhere: NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import pixel_recall
+        >>> pixel_recall(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[0], [2]]))
+        array([0.4])
+    """
 
     @staticmethod
     def each(evidence: UnitEvidence, *, over: Over = "units") -> PerSample:

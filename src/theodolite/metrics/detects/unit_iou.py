@@ -1,62 +1,36 @@
 """How well do a unit's mask and its formula's mask coincide?"""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from pydantic import Field
 
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.detects._nulls import BY_CHANCE, CHANCE_ARRAYS
 
-Denominator = Literal["all", "category"]
+Denominator = Annotated[
+    Literal["all", "category"],
+    Field(description="Pictures whose pixels count in the union: all, or the annotated ones."),
+]
 Over = Literal["units"]
-
-
-def unit_iou(
-    unit_pixels: Int[np.ndarray, "samples units"],
-    formula_pixels: Int[np.ndarray, "samples units"],
-    shared_pixels: Int[np.ndarray, "samples units"],
-    *,
-    denominator: Denominator = "all",
-    **arrays: Any,
-) -> Float[np.ndarray, " units"]:
-    r"""Intersection over union of a unit's mask and its formula's, over all pixels of all pictures.
-
-    .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |M_u(x) \cup G(x)|}
-
-    Network Dissection :cite:p:`bau2017network` counts in the union only the unit's pixels in
-    pictures that are annotated with the concept's category (``denominator="category"``, needs
-    ``annotated``). The published codes return 0 where both masks are empty everywhere; here that
-    is undefined, so NaN.
-
-    Example:
-        >>> unit_iou(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[1], [2]])).round(6)
-        array([0.5])
-    """
-    evidence = UnitEvidence(
-        unit_pixels=unit_pixels,
-        formula_pixels=formula_pixels,
-        shared_pixels=shared_pixels,
-        **arrays,
-    )
-    state: UnitIoU = UnitIoU.of(evidence, denominator=denominator)
-    return state.value()
 
 
 @metric(
     "unit_iou",
+    paper_names=("IoU",),
     title="Overlap of unit and formula (IoU)",
     version=2,
     question="detects",
     better="higher",
     bounds=(0.0, 1.0),
-    uses=("unit_pixels", "formula_pixels", "shared_pixels", *CHANCE_ARRAYS),
+    uses=("unit_pixels", "formula_pixels", "shared_pixels"),
+    nulls_use=CHANCE_ARRAYS,
     uses_if={"denominator": {"category": ("annotated", "chance_annotated")}},
     detail=True,
-    baselines=(BY_CHANCE,),
-    enough=0.5,
-    enough_from="null",
+    nulls=(BY_CHANCE,),
+    reliable_from=0.5,
+    share_from="null",
     cite="bau2017network",
     card=Card(
         asks="Do the unit and the concept it is named after mark the same pixels?",
@@ -70,7 +44,21 @@ def unit_iou(
     ),
 )
 class UnitIoU(SampleMean):
-    """Sums of shared pixels and of pixels in either mask."""
+    r"""Intersection over union of a unit's mask and its formula's, over all pixels of all pictures.
+
+    .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |M_u(x) \cup G(x)|}
+
+    Network Dissection :cite:p:`bau2017network` counts in the union only the unit's pixels in
+    pictures that are annotated with the concept's category (``denominator="category"``, needs
+    ``annotated``). The published codes return 0 where both masks are empty everywhere; here that
+    is undefined, so NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import unit_iou
+        >>> unit_iou(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[1], [2]])).round(6)
+        array([0.5])
+    """
 
     @staticmethod
     def each(

@@ -1,13 +1,10 @@
 """Are the concepts that an explanation names there?"""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-from jaxtyping import Bool, Float
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.option_types import Top
 from theodolite.metrics.shared.nulls import (
     MOST_COMMON,
     SHUFFLED_CONCEPTS,
@@ -27,52 +24,24 @@ from theodolite.metrics.shared.ranking import (
 )
 
 
-def concept_existence(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    top: Sequence[int] = (1, 3, 5),
-    rank_by: RankBy = "contribution",
-    **arrays: Any,
-) -> Float[np.ndarray, " top"]:
-    r"""Share of the first :math:`l` named concepts that are in the sample (CEM).
-
-    .. math:: \rho_l = \frac1N \sum_i \frac1l \sum_{s=1}^{l} 1[q_{is} \in \Lambda_i]
-
-    :math:`q_i` are the concepts of sample :math:`i` in descending order of importance for the
-    predicted class, :math:`\Lambda_i` those that are there. A sample without any concept scores 0.
-    Where presence is unknown (``known``), the pair is left out of both counts; a sample with
-    nothing known is undefined. Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
-
-    ``arrays`` takes the other arrays of ``ConceptEvidence`` (``weights``, ``predicted``, …).
-
-    Example:
-        >>> values = np.array([[0.9, 0.2, 0.5], [0.1, 0.8, 0.3]])
-        >>> truth = np.array([[1, 0, 0], [0, 1, 1]], dtype=bool)
-        >>> concept_existence(values, truth, rank_by="value", top=(1, 2))
-        array([1.  , 0.75])
-    """
-    evidence = ConceptEvidence(values=values, truth=truth, **arrays)
-    state: ConceptExistence = ConceptExistence.of(evidence, top=top, rank_by=rank_by)
-    return state.value()
-
-
 @metric(
     "concept_existence",
+    paper_names=("CEM",),
     title="Concept existence (CEM)",
     version=2,
     question="exists",
     better="higher",
     bounds=(0.0, 1.0),
     uses=("values", "truth"),
+    may_use=("known",),
     uses_if=USES_IF,
     sweeps=("top",),
-    baselines=(SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES, MOST_COMMON),
+    nulls=(SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES, MOST_COMMON),
     headline={"top": 5},
-    best=told_the_truth,
-    best_options={"rank_by": "value"},
+    ideal=told_the_truth,
+    ideal_options={"rank_by": "value"},
     fitting=lambda evidence: {"top": fitting_top(len(evidence.concepts))},
-    enough=0.8,
+    reliable_from=0.8,
     cite="aysel2025concept",
     card=Card(
         asks="Of the concepts that the explanation names first, how many are in the picture?",
@@ -89,13 +58,29 @@ def concept_existence(
     ),
 )
 class ConceptExistence(SampleMean):
-    """Sums of the shares of named concepts that exist."""
+    r"""Share of the first :math:`l` named concepts that are in the sample (CEM).
+
+    .. math:: \rho_l = \frac1N \sum_i \frac1l \sum_{s=1}^{l} 1[q_{is} \in \Lambda_i]
+
+    :math:`q_i` are the concepts of sample :math:`i` in descending order of importance for the
+    predicted class, :math:`\Lambda_i` those that are there. A sample without any concept scores 0.
+    Where presence is unknown (``known``), the pair is left out of both counts; a sample with
+    nothing known is undefined. Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import concept_existence
+        >>> values = np.array([[0.9, 0.2, 0.5], [0.1, 0.8, 0.3]])
+        >>> truth = np.array([[1, 0, 0], [0, 1, 1]], dtype=bool)
+        >>> concept_existence(values, truth, rank_by="value", top=(1, 2))
+        array([1.  , 0.75])
+    """
 
     @staticmethod
     def each(
         evidence: ConceptEvidence,
         *,
-        top: Sequence[int] = (1, 3, 5),
+        top: Top = (1, 3, 5),
         rank_by: RankBy = "contribution",
         order: Order = "signed",
         population: Population = "all",

@@ -2,56 +2,31 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import Field
 
-from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Additive, Card, Weights, constant, metric, ratio, total
 from theodolite.metrics.shared.nulls import SHUFFLED_ANNOTATION
 
-Over = Literal["concepts", "classes"]
+Forms = Annotated[
+    Sequence[Literal[1, 2, 3]],
+    Field(min_length=1, description="1: weights; 2: mean values; 3: weights times mean values."),
+]
 
 
-def concept_global_importance(
-    values: Float[np.ndarray, "samples concepts"],
-    class_truth: Float[np.ndarray, "concepts classes"],
-    *,
-    form: Sequence[int] = (1, 2, 3),
-    over: Over = "concepts",
-    **arrays: Any,
-) -> Float[np.ndarray, "form items"]:
-    r"""Cosine between what the model makes of the concepts and what annotators say (CGIM 1-3).
-
-    .. math:: \rho_j = \cos(M_{j\cdot}, V_{j\cdot}) \qquad \rho_k = \cos(M_{\cdot k}, V_{\cdot k})
-
-    :math:`V` holds how much concept :math:`j` belongs to class :math:`k`. :math:`M` is the head's
-    weights :math:`\theta` (form 1), the mean concept values :math:`U^*` of the samples of a class
-    that are predicted rightly (form 2), or :math:`\theta \odot U^*` (form 3). A zero vector has no
-    direction: NaN. A class without a right prediction has no mean: forms 2 and 3 are NaN for it,
-    and it is left out of the cosines over classes. Introduced in :cite:t:`aysel2025concept`,
-    eqs. 3 to 8, which define no aggregate; the headline is the plain mean of the defined cosines.
-
-    Example:
-        >>> concept_global_importance(
-        ...     np.array([[1.0, 0.0], [0.0, 2.0]]),
-        ...     np.array([[1.0, 0.0], [0.0, 1.0]]),
-        ...     weights=np.array([[1.0, 1.0], [0.0, 1.0]]),
-        ...     labels=np.array([0, 1]),
-        ...     predicted=np.array([0, 1]),
-        ... ).round(4)
-        array([[0.7071, 1.    ],
-               [1.    , 1.    ],
-               [1.    , 1.    ]])
-    """
-    evidence = ConceptEvidence(values=values, class_truth=class_truth, **arrays)
-    return ConceptGlobalImportance.of(evidence).value(form=form, over=over)
+Over = Annotated[
+    Literal["concepts", "classes"],
+    Field(description="Cosines of concepts over classes, or of classes over concepts."),
+]
 
 
 @metric(
     "concept_global_importance",
+    paper_names=("CGIM",),
     title="Concept global importance (CGIM)",
     version=2,
     question="exists",
@@ -61,9 +36,9 @@ def concept_global_importance(
     sweeps=("form",),
     detail=True,
     per_class=True,
-    baselines=SHUFFLED_ANNOTATION,
-    enough=0.7,
-    enough_from="null",
+    nulls=SHUFFLED_ANNOTATION,
+    reliable_from=0.7,
+    share_from="null",
     cite="aysel2025concept",
     card=Card(
         asks="Does the model use each concept for the classes it belongs to?",
@@ -78,7 +53,31 @@ def concept_global_importance(
 )
 @dataclass(frozen=True)
 class ConceptGlobalImportance(Additive):
-    """Sums of concept values over the rightly predicted samples of each class."""
+    r"""Cosine between what the model makes of the concepts and what annotators say (CGIM 1-3).
+
+    .. math:: \rho_j = \cos(M_{j\cdot}, V_{j\cdot}) \qquad \rho_k = \cos(M_{\cdot k}, V_{\cdot k})
+
+    :math:`V` holds how much concept :math:`j` belongs to class :math:`k`. :math:`M` is the head's
+    weights :math:`\theta` (form 1), the mean concept values :math:`U^*` of the samples of a class
+    that are predicted rightly (form 2), or :math:`\theta \odot U^*` (form 3). A zero vector has no
+    direction: NaN. A class without a right prediction has no mean: forms 2 and 3 are NaN for it,
+    and it is left out of the cosines over classes. Introduced in :cite:t:`aysel2025concept`,
+    eqs. 3 to 8, which define no aggregate; the headline is the plain mean of the defined cosines.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import concept_global_importance
+        >>> concept_global_importance(
+        ...     np.array([[1.0, 0.0], [0.0, 2.0]]),
+        ...     np.array([[1.0, 0.0], [0.0, 1.0]]),
+        ...     weights=np.array([[1.0, 1.0], [0.0, 1.0]]),
+        ...     labels=np.array([0, 1]),
+        ...     predicted=np.array([0, 1]),
+        ... ).round(4)
+        array([[0.7071, 1.    ],
+               [1.    , 1.    ],
+               [1.    , 1.    ]])
+    """
 
     sums: Float[np.ndarray, "*resamples classes concepts"]
     counts: Float[np.ndarray, "*resamples classes"]
@@ -107,10 +106,8 @@ class ConceptGlobalImportance(Additive):
         )
 
     def value(
-        self, *, form: Sequence[int] = (1, 2, 3), over: Over = "concepts"
+        self, *, form: Forms = (1, 2, 3), over: Over = "concepts"
     ) -> Float[np.ndarray, "*resamples form items"]:
-        if not form or not set(form) <= {1, 2, 3}:
-            raise EvidenceError("form", f"{list(form)}", "some of 1, 2, 3")
         means = np.swapaxes(ratio(self.sums, self.counts[..., None]), -1, -2)
         cosines = []
         for number in form:

@@ -1,26 +1,27 @@
 """What is left of a class's probability as its concepts are taken away, or put in."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import scipy.special
 from jaxtyping import Float, Int
+from pydantic import Field
 
-from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
 from theodolite.metrics.base import PerSample
 from theodolite.metrics.faithful.frame import members, needed
 
 Way = Literal["deletion", "insertion"]
-Of = Literal["predicted", "label"]
+Of = Annotated[
+    Literal["predicted", "label"],
+    Field(description="The class whose probability is read: the predicted or the true one."),
+]
 USES = ("importances", "head", "vectors")
 
 
 def removal(evidence: SurrogateEvidence, way: Way, of: Of, most_steps: int) -> PerSample:
     """The area under each sample's curve."""
-    if most_steps < 1:
-        raise EvidenceError("most_steps", f"{most_steps}", "1 or more")
     head, vectors = (working(needed(evidence, name)) for name in ("head", "vectors"))
     chosen = needed(evidence, "labels") if of == "label" else outputs_of(evidence).argmax(axis=1)
     area, whole = np.zeros(len(evidence)), np.zeros(len(evidence))

@@ -1,45 +1,10 @@
 """Do explanation and network say that the same attributes are there?"""
 
-from typing import Any
-
-import numpy as np
-from jaxtyping import Float
-
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._distances import same_sides
 from theodolite.metrics.faithful._nulls import ALL
-from theodolite.metrics.faithful.frame import USES_IF, Projection, Surrogate, compared
-
-
-def attribute_agreement(
-    importances: Float[np.ndarray, "concepts classes"],
-    *,
-    surrogate: Surrogate = "linear",
-    projection: Projection = "given",
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Share of outputs that explanation and network put on the same side of 0.
-
-    .. math:: \frac{1}{NC} \sum_{x,i} 1[(y_i > 0) = (\hat y_i > 0)]
-
-    For networks whose outputs are attributes, each there or not there. The paper states no
-    threshold; an output above 0 is a probability above one half.
-
-    Example:
-        >>> attribute_agreement(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... )
-        array(1.)
-    """
-    evidence = SurrogateEvidence(importances=importances, **arrays)
-    state: AttributeAgreement = AttributeAgreement.of(
-        evidence, surrogate=surrogate, projection=projection
-    )
-    return state.value()
+from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surrogate, compared
 
 
 @metric(
@@ -50,10 +15,11 @@ def attribute_agreement(
     better="higher",
     bounds=(0.0, 1.0),
     uses=("importances",),
+    may_use=MAY_USE,
     uses_if=USES_IF,
     decides=False,
     on_request=True,
-    baselines=ALL,
+    nulls=ALL,
     cite="kumar2026unfaithfulness",
     card=Card(
         asks="Do explanation and network say that the same attributes are there?",
@@ -65,7 +31,24 @@ def attribute_agreement(
     ),
 )
 class AttributeAgreement(SampleMean):
-    """Counts of equal attributes."""
+    r"""Share of outputs that explanation and network put on the same side of 0.
+
+    .. math:: \frac{1}{NC} \sum_{x,i} 1[(y_i > 0) = (\hat y_i > 0)]
+
+    For networks whose outputs are attributes, each there or not there. The paper states no
+    threshold; an output above 0 is a probability above one half.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import attribute_agreement
+        >>> attribute_agreement(
+        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
+        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
+        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
+        ...     vectors=np.eye(2),
+        ... )
+        1.0
+    """
 
     @staticmethod
     def each(

@@ -1,45 +1,12 @@
 """Do the concepts hold all that the network's answer needs?"""
 
-from typing import Any
-
-import numpy as np
-from jaxtyping import Float
-
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import ideal
 from theodolite.metrics.base import Card, Weights, metric
 from theodolite.metrics.faithful._accuracy import AccuracyKept
 from theodolite.metrics.faithful._nulls import BLIND
 from theodolite.metrics.faithful.frame import surrogate_outputs
-
-
-def completeness(
-    importances: Float[np.ndarray, "concepts classes"],
-    learned: Float[np.ndarray, "samples classes"],
-    *,
-    chance: float | None = None,
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Accuracy above chance of the best predictor on the concepts, as a share of the network's.
-
-    .. math:: \eta = \frac{\sup_g a(f(g(P(h)))) - a_r}{a(f(h)) - a_r}
-
-    Introduced in :cite:t:`yeh2020completeness`. The best predictor is approached by a network
-    :math:`g` that is fitted to turn projections back into embeddings; ``learned`` is what the last
-    layer puts out for these, on samples that :math:`g` was not fitted on.
-
-    Example:
-        >>> completeness(
-        ...     np.ones((1, 2)),
-        ...     learned=np.array([[2.0, 1.0], [2.0, 1.0], [0.0, 1.0], [0.0, 1.0]]),
-        ...     outputs=np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [2.0, 3.0]]),
-        ...     projections=np.ones((4, 1)),
-        ...     labels=np.array([0, 0, 1, 0]),
-        ... )
-        array(1.)
-    """
-    evidence = SurrogateEvidence(importances=importances, learned=learned, **arrays)
-    return Completeness.of(evidence, chance=chance).value()
+from theodolite.metrics.option_types import Chance
 
 
 @metric(
@@ -49,10 +16,11 @@ def completeness(
     question="faithful",
     better="higher",
     bounds=(float("-inf"), float("inf")),
-    uses=("importances", "labels", "learned"),
+    uses=("importances", "learned", "labels"),
+    may_use=("outputs", "embeddings", "head", "bias", "vectors", "projections"),
     decides=False,
-    baselines=BLIND,
-    best=ideal,
+    nulls=BLIND,
+    ideal=ideal,
     cite="yeh2020completeness",
     card=Card(
         asks="Could the network's answers be had from the concepts, by any means?",
@@ -64,10 +32,29 @@ def completeness(
     ),
 )
 class Completeness(AccuracyKept):
-    """Counts of right answers of the fitted surrogate and of the network."""
+    r"""Accuracy above chance of the best predictor on the concepts, as a share of the network's.
+
+    .. math:: \eta = \frac{\sup_g a(f(g(P(h)))) - a_r}{a(f(h)) - a_r}
+
+    Introduced in :cite:t:`yeh2020completeness`. The best predictor is approached by a network
+    :math:`g` that is fitted to turn projections back into embeddings; ``learned`` is what the last
+    layer puts out for these, on samples that :math:`g` was not fitted on.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import completeness
+        >>> completeness(
+        ...     np.ones((1, 2)),
+        ...     learned=np.array([[2.0, 1.0], [2.0, 1.0], [0.0, 1.0], [0.0, 1.0]]),
+        ...     outputs=np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [2.0, 3.0]]),
+        ...     projections=np.ones((4, 1)),
+        ...     labels=np.array([0, 0, 1, 0]),
+        ... )
+        1.0
+    """
 
     @classmethod
     def of(
-        cls, evidence: SurrogateEvidence, weights: Weights = None, *, chance: float | None = None
+        cls, evidence: SurrogateEvidence, weights: Weights = None, *, chance: Chance = None
     ) -> "Completeness":
         return cls.by(evidence, surrogate_outputs(evidence, "learned"), weights, chance)

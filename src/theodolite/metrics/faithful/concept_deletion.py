@@ -1,23 +1,37 @@
 """Does the answer go when its most important concepts go?"""
 
-from typing import Any
-
-import numpy as np
-from jaxtyping import Float
-
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._nulls import RANDOM_IMPORTANCES
 from theodolite.metrics.faithful._removal import USES, Of, removal
+from theodolite.metrics.faithful.frame import MAY_USE
+from theodolite.metrics.option_types import MostSteps
 
 
-def concept_deletion(
-    importances: Float[np.ndarray, "concepts classes"],
-    *,
-    of: Of = "predicted",
-    most_steps: int = 20,
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
+@metric(
+    "concept_deletion",
+    title="Concept deletion",
+    version=1,
+    question="faithful",
+    better="lower",
+    bounds=(0.0, 1.0),
+    uses=USES,
+    may_use=MAY_USE,
+    uses_if={"of": {"label": ("labels",)}},
+    decides=False,
+    nulls=(RANDOM_IMPORTANCES,),
+    cite="fel2023craft",
+    card=Card(
+        asks="Does the answer go when its most important concepts are taken away?",
+        read="Low means that the concepts named first carry the answer. Compare with "
+        "random importances: only what lies below that is owed to their order.",
+        misleads="Embeddings with concepts missing may be like nothing that the network has "
+        "ever seen, and what it makes of them proves little. It looks at the order of importances "
+        "only, and at one class.",
+        cost="one product per step and class",
+    ),
+)
+class ConceptDeletion(SampleMean):
     r"""Mean probability of a class while its concepts are taken away, the most important first.
 
     .. math:: \frac{1}{N} \sum_x \frac{1}{K} \sum_{s=1}^{K} \frac{p_{s-1} + p_s}{2}
@@ -32,47 +46,21 @@ def concept_deletion(
     class without concepts is undefined.
 
     Example:
-        >>> concept_deletion(
+        >>> import numpy as np
+        >>> from theodolite.metrics import concept_deletion
+        >>> value = concept_deletion(
         ...     np.array([[2.0, np.nan], [1.0, np.nan], [np.nan, 1.0]]),
         ...     embeddings=np.array([[2.0, 1.0]]),
         ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
         ...     vectors=np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]),
-        ... ).round(4)
-        np.float64(0.4976)
+        ... )
+        >>> round(value, 4)
+        0.4976
     """
-    evidence = SurrogateEvidence(importances=importances, **arrays)
-    state: ConceptDeletion = ConceptDeletion.of(evidence, of=of, most_steps=most_steps)
-    return state.value()
-
-
-@metric(
-    "concept_deletion",
-    title="Concept deletion",
-    version=1,
-    question="faithful",
-    better="lower",
-    bounds=(0.0, 1.0),
-    uses=USES,
-    uses_if={"of": {"label": ("labels",)}},
-    decides=False,
-    baselines=(RANDOM_IMPORTANCES,),
-    cite="fel2023craft",
-    card=Card(
-        asks="Does the answer go when its most important concepts are taken away?",
-        read="Low means that the concepts named first carry the answer. Compare with "
-        "random importances: only what lies below that is owed to their order.",
-        misleads="Embeddings with concepts missing may be like nothing that the network has "
-        "ever seen, and what it makes of them proves little. It looks at the order of importances "
-        "only, and at one class.",
-        cost="one product per step and class",
-    ),
-)
-class ConceptDeletion(SampleMean):
-    """Sums of areas under the curve."""
 
     @staticmethod
     def each(
-        evidence: SurrogateEvidence, *, of: Of = "predicted", most_steps: int = 20
+        evidence: SurrogateEvidence, *, of: Of = "predicted", most_steps: MostSteps = 20
     ) -> PerSample:
         """The area under each sample's curve."""
         return removal(evidence, "deletion", of, most_steps)

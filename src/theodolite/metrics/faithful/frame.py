@@ -5,25 +5,38 @@ outputs of that, and a distance :math:`d` compares these with the network's. A m
 ``compared(evidence, distance, surrogate, projection)``.
 """
 
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import bias_of, outputs_of, working
 from theodolite.metrics.base import PerSample
 
-Surrogate = Literal["linear", "rebuilt", "learned", "linearised"]
-Projection = Literal["given", "dot", "coordinates"]
+Surrogate = Annotated[
+    Literal["linear", "rebuilt", "learned", "linearised"],
+    Field(description="What stands for the explanation: the sum, or rebuilt or fitted outputs."),
+]
+Projection = Annotated[
+    Literal["given", "dot", "coordinates"],
+    Field(
+        description="How much of a concept is in a sample: as given, dot products, or coordinates."
+    ),
+]
 Outputs = Float[np.ndarray, "samples classes"]
 Loads = Any  # classes x concepts: an array, or scipy's sparse one
 """How much of each concept goes into each output, 0 where it does not explain it: most are 0 where
 classes have concepts of their own, and then only the others are kept."""
 DENSE = 0.1
 
+MAY_USE = (
+    "embeddings", "head", "bias", "outputs", "vectors", "projections", "rebuilt", "constant",
+)  # fmt: skip
+"""Arrays that stand for the network and its concepts, in whichever way the evidence gives them."""
 USES_IF = {
     "surrogate": {"learned": ("learned",), "linearised": ("linearised",)},
     "projection": {"dot": ("embeddings", "vectors"), "coordinates": ("embeddings", "vectors")},
@@ -61,10 +74,11 @@ def compared(
     compare: Compares,
     surrogate: Surrogate = "linear",
     projection: Projection = "given",
+    labels: Int[np.ndarray, " samples"] | None = None,
 ) -> PerSample:
-    """What each sample gives to a measure."""
+    """What each sample gives to a measure; some compare at the labels alone."""
     outputs = surrogate_outputs(evidence, surrogate, projection)
-    part, whole = compare(outputs_of(evidence), outputs, evidence.labels)
+    part, whole = compare(outputs_of(evidence), outputs, labels)
     return PerSample(part, whole, np.ones(len(evidence), bool))
 
 

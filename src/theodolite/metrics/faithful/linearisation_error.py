@@ -1,45 +1,12 @@
 """Can a layer in the middle of a network be explained as if the rest of it were linear?"""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._distances import absolute_error
 from theodolite.metrics.faithful._nulls import OTHER_SAMPLES
-from theodolite.metrics.faithful.frame import surrogate_outputs
-
-
-def linearisation_error(
-    importances: Float[np.ndarray, "concepts classes"],
-    rebuilt: Float[np.ndarray, "samples classes"],
-    linearised: Float[np.ndarray, "samples classes"],
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Mean absolute difference between the rest of a network and its slope, at what concepts say.
-
-    .. math:: \frac{1}{NC} \sum_{x,i} |F_i(\hat h) - F_i(h) - J_i(h)(\hat h - h)|
-
-    :math:`F` is the network after the layer, :math:`J` its Jacobian at the sample's embedding
-    :math:`h`, and :math:`\hat h` is rebuilt from the concepts. 0 at the last, linear layer.
-
-    Example:
-        >>> linearisation_error(
-        ...     np.ones((1, 2)),
-        ...     rebuilt=np.array([[1.0, 2.0]]),
-        ...     linearised=np.array([[1.5, 2.0]]),
-        ...     outputs=np.array([[1.0, 2.5]]),
-        ...     projections=np.ones((1, 1)),
-        ... )
-        array(0.25)
-    """
-    evidence = SurrogateEvidence(
-        importances=importances, rebuilt=rebuilt, linearised=linearised, **arrays
-    )
-    state: LinearisationError = LinearisationError.of(evidence)
-    return state.value()
+from theodolite.metrics.faithful.frame import MAY_USE, surrogate_outputs
 
 
 @metric(
@@ -50,8 +17,9 @@ def linearisation_error(
     better="lower",
     bounds=(0.0, float("inf")),
     uses=("importances", "linearised"),
+    may_use=MAY_USE,
     decides=False,
-    baselines=(OTHER_SAMPLES,),
+    nulls=(OTHER_SAMPLES,),
     cite="kumar2026unfaithfulness",
     card=Card(
         asks="Does the slope of the network tell what it does at the embedding that concepts make?",
@@ -62,7 +30,25 @@ def linearisation_error(
     ),
 )
 class LinearisationError(SampleMean):
-    """Sums of what the slope misses."""
+    r"""Mean absolute difference between the rest of a network and its slope, at what concepts say.
+
+    .. math:: \frac{1}{NC} \sum_{x,i} |F_i(\hat h) - F_i(h) - J_i(h)(\hat h - h)|
+
+    :math:`F` is the network after the layer, :math:`J` its Jacobian at the sample's embedding
+    :math:`h`, and :math:`\hat h` is rebuilt from the concepts. 0 at the last, linear layer.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import linearisation_error
+        >>> linearisation_error(
+        ...     np.ones((1, 2)),
+        ...     rebuilt=np.array([[1.0, 2.0]]),
+        ...     linearised=np.array([[1.5, 2.0]]),
+        ...     outputs=np.array([[1.0, 2.5]]),
+        ...     projections=np.ones((1, 1)),
+        ... )
+        0.25
+    """
 
     @staticmethod
     def each(evidence: SurrogateEvidence) -> PerSample:

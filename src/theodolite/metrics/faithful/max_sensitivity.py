@@ -1,37 +1,23 @@
 """How far does a map move when the picture gets a little noise?"""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.shared.map_nulls import ANOTHER_MAP
 
-Form = Literal["relative", "absolute"]
-Noise = Literal["first", "uniform", "gaussian"]
-
-
-def max_sensitivity(evidence: SaliencyEvidence, **options: Any) -> float:
-    r"""The largest change of a map under noise, mean over pictures.
-
-    .. math:: \max_r \frac{\lVert e(x) - e(x + \varepsilon_r) \rVert_2}{\lVert e(x) \rVert_2}
-
-    over the draws :math:`r` of the noise, the class that is explained being kept. ``absolute``
-    leaves the denominator out, as :cite:t:`kazmierczak2024benchmarking` print it; their numbers are
-    of the relative form. A map of nothing but zeros has no relative change: NaN. See
-    :cite:t:`yeh2019infidelity`.
-
-    Example:
-        >>> evidence = SaliencyEvidence(
-        ...     maps=np.ones((1, 2, 2)), norms=[2.0], noises=("uniform",), changes=[[[0.5, 1.0]]]
-        ... )
-        >>> max_sensitivity(evidence), max_sensitivity(evidence, form="absolute")
-        (0.5, 1.0)
-    """
-    state: MaxSensitivity = MaxSensitivity.of(evidence, **options)
-    return float(state.value())
+Form = Annotated[
+    Literal["relative", "absolute"],
+    Field(description="Change as a share of the map's size, or as it is."),
+]
+Noise = Annotated[
+    Literal["first", "uniform", "gaussian"],
+    Field(description="Which noise is read; first: the first in the evidence."),
+]
 
 
 @metric(
@@ -42,9 +28,11 @@ def max_sensitivity(evidence: SaliencyEvidence, **options: Any) -> float:
     asked_as="Does the output depend on what the map marks?",
     better="lower",
     bounds=(0.0, np.inf),
-    uses=("norms", "changes", "chance_changes"),
+    uses=("norms", "changes"),
+    may_use=("noises",),
+    nulls_use=("chance_changes",),
     decides=False,
-    baselines=(ANOTHER_MAP,),
+    nulls=(ANOTHER_MAP,),
     cite="yeh2019infidelity",
     card=Card(
         asks="Does the map stay what it is when the picture gets a little noise?",
@@ -56,7 +44,21 @@ def max_sensitivity(evidence: SaliencyEvidence, **options: Any) -> float:
     ),
 )
 class MaxSensitivity(SampleMean):
-    """Sums of the largest changes."""
+    r"""The largest change of a map under noise, mean over pictures.
+
+    .. math:: \max_r \frac{\lVert e(x) - e(x + \varepsilon_r) \rVert_2}{\lVert e(x) \rVert_2}
+
+    over the draws :math:`r` of the noise, the class that is explained being kept. ``absolute``
+    leaves the denominator out, as :cite:t:`kazmierczak2024benchmarking` print it; their numbers are
+    of the relative form. A map of nothing but zeros has no relative change: NaN. See
+    :cite:t:`yeh2019infidelity`.
+
+    Example:
+        >>> from theodolite.metrics import max_sensitivity
+        >>> changes = [[[0.5, 1.0]]]
+        >>> max_sensitivity([2.0], changes), max_sensitivity([2.0], changes, form="absolute")
+        (0.5, 1.0)
+    """
 
     @staticmethod
     def each(

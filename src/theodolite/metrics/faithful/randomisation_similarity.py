@@ -1,7 +1,6 @@
 """Does a map change when the network forgets all it learnt?"""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -9,25 +8,6 @@ from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.shared.map_nulls import NOTHING_IN_COMMON
 from theodolite.metrics.shared.removal import one_each
-
-
-def randomisation_similarity(evidence: SaliencyEvidence, **options: Any) -> float:
-    r"""Rank correlation of maps before and after the weights are drawn anew, mean over pictures.
-
-    .. math:: \frac{1}{N} \sum_i \rho\bigl(|e_i|, |e_i^{\mathrm{random}}|\bigr)
-
-    A map that stays as it was cannot tell what the network learnt. Undefined where a map is the
-    same everywhere. See :cite:t:`adebayo2018sanity`.
-
-    Example:
-        >>> evidence = SaliencyEvidence(
-        ...     maps=np.ones((2, 2, 2)), randomised_similarity=[0.1, 0.5]
-        ... )
-        >>> randomisation_similarity(evidence)
-        0.3
-    """
-    state: RandomisationSimilarity = RandomisationSimilarity.of(evidence, **options)
-    return float(state.value())
 
 
 @metric(
@@ -39,9 +19,10 @@ def randomisation_similarity(evidence: SaliencyEvidence, **options: Any) -> floa
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("randomised_similarity",),
+    may_use=("randomised",),
     decides=False,
     tolerance=0.3,
-    baselines=(NOTHING_IN_COMMON,),
+    nulls=(NOTHING_IN_COMMON,),
     cite="adebayo2018sanity",
     card=Card(
         asks="Does the map look the same when the network's weights are random?",
@@ -53,7 +34,18 @@ def randomisation_similarity(evidence: SaliencyEvidence, **options: Any) -> floa
     ),
 )
 class RandomisationSimilarity(SampleMean):
-    """Sums of rank correlations."""
+    r"""Rank correlation of maps before and after the weights are drawn anew, mean over pictures.
+
+    .. math:: \frac{1}{N} \sum_i \rho\bigl(|e_i|, |e_i^{\mathrm{random}}|\bigr)
+
+    A map that stays as it was cannot tell what the network learnt. Undefined where a map is the
+    same everywhere. See :cite:t:`adebayo2018sanity`.
+
+    Example:
+        >>> from theodolite.metrics import randomisation_similarity
+        >>> randomisation_similarity([0.1, 0.5])
+        0.3
+    """
 
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:

@@ -1,16 +1,17 @@
 """Does the answer depend on the pixels that a map marks, and on them alone?"""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
+from theodolite.metrics.option_types import Thresholds
 from theodolite.metrics.shared.map_nulls import CHANCES
 from theodolite.metrics.shared.removal import (
+    CHANCE_CURVES,
+    CURVES,
     THRESHOLDS,
-    USES,
     Across,
     Removal,
     necessary,
@@ -20,31 +21,6 @@ from theodolite.metrics.shared.removal import (
 
 MOST = float(2 * (1 - np.exp(-1)) / (2 - np.exp(-1)))
 """Reached where the answer is lost at once and nothing else matters."""
-
-
-def removal_faithfulness(evidence: SaliencyEvidence, **options: Any) -> float:
-    r"""Harmonic mean of sufficiency and necessity, mean over pictures.
-
-    .. math:: F = \frac{2 S N}{S + N}, \qquad
-        S = \max_t e^{-\overline{d}^{\,\mathrm{least}}_t}, \quad
-        N = \max_t \bigl(1 - e^{-\overline{d}^{\,\mathrm{most}}_t}\bigr)
-
-    :math:`\overline{d}_t` is the mean of :math:`|p(\hat y|x) - p(\hat y|x')|` over all pictures
-    :math:`x'` with less than :math:`t` per cent of the pixels removed, the least or the most
-    relevant first. Thresholds below the first step have no such picture and are left out. Follows
-    algorithm 1 of :cite:t:`kazmierczak2024benchmarking`, which prints the maximum over the last
-    list of changes where that over thresholds is meant.
-
-    Example:
-        >>> evidence = SaliencyEvidence(
-        ...     maps=np.ones((1, 2, 2)), clean=[0.9], percents=[1, 3], removals=("black",),
-        ...     most_first=[[[0.6, 0.2]]], least_first=[[[0.9, 0.8]]],
-        ... )
-        >>> round(removal_faithfulness(evidence), 4)
-        0.5567
-    """
-    state: RemovalFaithfulness = RemovalFaithfulness.of(evidence, **options)
-    return float(state.value())
 
 
 def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
@@ -71,10 +47,12 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
     asked_as="Does the output depend on what the map marks?",
     better="higher",
     bounds=(0.0, MOST),
-    uses=USES,
-    enough=0.5,
-    best=ideal,
-    baselines=CHANCES,
+    uses=CURVES,
+    may_use=("removals",),
+    nulls_use=CHANCE_CURVES,
+    reliable_from=0.5,
+    ideal=ideal,
+    nulls=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer change without the marked pixels, and only without them?",
@@ -89,13 +67,30 @@ def ideal(evidence: SaliencyEvidence) -> SaliencyEvidence:
     ),
 )
 class RemovalFaithfulness(SampleMean):
-    """Sums of harmonic means."""
+    r"""Harmonic mean of sufficiency and necessity, mean over pictures.
+
+    .. math:: F = \frac{2 S N}{S + N}, \qquad
+        S = \max_t e^{-\overline{d}^{\,\mathrm{least}}_t}, \quad
+        N = \max_t \bigl(1 - e^{-\overline{d}^{\,\mathrm{most}}_t}\bigr)
+
+    :math:`\overline{d}_t` is the mean of :math:`|p(\hat y|x) - p(\hat y|x')|` over all pictures
+    :math:`x'` with less than :math:`t` per cent of the pixels removed, the least or the most
+    relevant first. Thresholds below the first step have no such picture and are left out. Follows
+    algorithm 1 of :cite:t:`kazmierczak2024benchmarking`, which prints the maximum over the last
+    list of changes where that over thresholds is meant.
+
+    Example:
+        >>> from theodolite.metrics import removal_faithfulness
+        >>> most_first, least_first = [[[0.6, 0.2]]], [[[0.9, 0.8]]]
+        >>> round(removal_faithfulness([0.9], [1, 3], most_first, least_first), 4)
+        0.5567
+    """
 
     @staticmethod
     def each(
         evidence: SaliencyEvidence,
         *,
-        thresholds: tuple[float, ...] = THRESHOLDS,
+        thresholds: Thresholds = THRESHOLDS,
         removal: Removal = "first",
         across: Across = "best",
     ) -> PerSample:

@@ -1,42 +1,20 @@
 """Is what a map marks needed for the answer?"""
 
-from typing import Any
-
 import numpy as np
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful.removal_faithfulness import ideal
+from theodolite.metrics.option_types import Thresholds
 from theodolite.metrics.shared.map_nulls import CHANCES
 from theodolite.metrics.shared.removal import (
+    CHANCE_CURVES,
     THRESHOLDS,
-    USES,
     Across,
     Removal,
     necessary,
     one_each,
 )
-
-
-def removal_necessity(evidence: SaliencyEvidence, **options: Any) -> float:
-    r"""How much the answer changes without the most relevant pixels, mean over pictures.
-
-    .. math:: N = \max_t \bigl(1 - \exp(-\overline{d}_t)\bigr)
-
-    with changes :math:`\overline{d}_t` as in
-    :func:`~theodolite.metrics.faithful.removal_faithfulness`. See algorithm 1 of
-    :cite:t:`kazmierczak2024benchmarking`.
-
-    Example:
-        >>> evidence = SaliencyEvidence(
-        ...     maps=np.ones((1, 2, 2)), clean=[0.9], percents=[1, 3], removals=("black",),
-        ...     most_first=[[[0.6, 0.2]]], least_first=[[[0.8, 0.7]]],
-        ... )
-        >>> round(removal_necessity(evidence), 4)
-        0.3935
-    """
-    state: RemovalNecessity = RemovalNecessity.of(evidence, **options)
-    return float(state.value())
 
 
 @metric(
@@ -47,10 +25,12 @@ def removal_necessity(evidence: SaliencyEvidence, **options: Any) -> float:
     asked_as="Does the output depend on what the map marks?",
     better="higher",
     bounds=(0.0, 1.0 - float(np.exp(-1))),
-    uses=USES,
+    uses=("clean", "percents", "most_first"),
+    may_use=("removals",),
+    nulls_use=("least_first", *CHANCE_CURVES),
     decides=False,
-    best=ideal,
-    baselines=CHANCES,
+    ideal=ideal,
+    nulls=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer change without the pixels that are said to matter?",
@@ -62,13 +42,25 @@ def removal_necessity(evidence: SaliencyEvidence, **options: Any) -> float:
     ),
 )
 class RemovalNecessity(SampleMean):
-    """Sums of what each picture loses."""
+    r"""How much the answer changes without the most relevant pixels, mean over pictures.
+
+    .. math:: N = \max_t \bigl(1 - \exp(-\overline{d}_t)\bigr)
+
+    with changes :math:`\overline{d}_t` as in
+    :func:`~theodolite.metrics.functions.faithful.removal_faithfulness`. See algorithm 1 of
+    :cite:t:`kazmierczak2024benchmarking`.
+
+    Example:
+        >>> from theodolite.metrics import removal_necessity
+        >>> round(removal_necessity([0.9], [1, 3], most_first=[[[0.6, 0.2]]]), 4)
+        0.3935
+    """
 
     @staticmethod
     def each(
         evidence: SaliencyEvidence,
         *,
-        thresholds: tuple[float, ...] = THRESHOLDS,
+        thresholds: Thresholds = THRESHOLDS,
         removal: Removal = "first",
         across: Across = "best",
     ) -> PerSample:

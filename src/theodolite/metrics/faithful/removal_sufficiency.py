@@ -1,15 +1,15 @@
 """Is what a map marks enough for the answer?"""
 
 import math
-from typing import Any
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful.removal_faithfulness import ideal
+from theodolite.metrics.option_types import Thresholds
 from theodolite.metrics.shared.map_nulls import CHANCES
 from theodolite.metrics.shared.removal import (
+    CHANCE_CURVES,
     THRESHOLDS,
-    USES,
     Across,
     Removal,
     one_each,
@@ -20,27 +20,6 @@ LEAST = math.exp(-1)
 """Where all confidence is lost at once."""
 
 
-def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
-    r"""How little the answer changes without the least relevant pixels, mean over pictures.
-
-    .. math:: S = \max_t \exp(-\overline{d}_t)
-
-    with changes :math:`\overline{d}_t` as in
-    :func:`~theodolite.metrics.faithful.removal_faithfulness`. See algorithm 1 of
-    :cite:t:`kazmierczak2024benchmarking`.
-
-    Example:
-        >>> evidence = SaliencyEvidence(
-        ...     maps=[[[1, 1], [1, 1]]], clean=[0.9], percents=[1, 3], removals=("black",),
-        ...     most_first=[[[0.6, 0.2]]], least_first=[[[0.8, 0.7]]],
-        ... )
-        >>> round(removal_sufficiency(evidence), 4)
-        0.8607
-    """
-    state: RemovalSufficiency = RemovalSufficiency.of(evidence, **options)
-    return float(state.value())
-
-
 @metric(
     "removal_sufficiency",
     title="Sufficiency of the marked pixels",
@@ -49,10 +28,12 @@ def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
     asked_as="Does the output depend on what the map marks?",
     better="higher",
     bounds=(LEAST, 1.0),
-    uses=USES,
+    uses=("clean", "percents", "least_first"),
+    may_use=("removals",),
+    nulls_use=("most_first", *CHANCE_CURVES),
     decides=False,
-    best=ideal,
-    baselines=CHANCES,
+    ideal=ideal,
+    nulls=CHANCES,
     cite="kazmierczak2024benchmarking",
     card=Card(
         asks="Does the answer stay without the pixels that are said not to matter?",
@@ -64,13 +45,25 @@ def removal_sufficiency(evidence: SaliencyEvidence, **options: Any) -> float:
     ),
 )
 class RemovalSufficiency(SampleMean):
-    """Sums of what each picture keeps."""
+    r"""How little the answer changes without the least relevant pixels, mean over pictures.
+
+    .. math:: S = \max_t \exp(-\overline{d}_t)
+
+    with changes :math:`\overline{d}_t` as in
+    :func:`~theodolite.metrics.functions.faithful.removal_faithfulness`. See algorithm 1 of
+    :cite:t:`kazmierczak2024benchmarking`.
+
+    Example:
+        >>> from theodolite.metrics import removal_sufficiency
+        >>> round(removal_sufficiency([0.9], [1, 3], least_first=[[[0.8, 0.7]]]), 4)
+        0.8607
+    """
 
     @staticmethod
     def each(
         evidence: SaliencyEvidence,
         *,
-        thresholds: tuple[float, ...] = THRESHOLDS,
+        thresholds: Thresholds = THRESHOLDS,
         removal: Removal = "first",
         across: Across = "best",
     ) -> PerSample:

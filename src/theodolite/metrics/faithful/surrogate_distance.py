@@ -1,59 +1,25 @@
 """How much probability do concepts times importances put in the wrong place?"""
 
-from typing import Any
-
-import numpy as np
-from jaxtyping import Float
-
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._distances import moved_probability
 from theodolite.metrics.faithful._nulls import ALL
-from theodolite.metrics.faithful.frame import USES_IF, Projection, Surrogate, compared
-
-
-def surrogate_distance(
-    importances: Float[np.ndarray, "concepts classes"],
-    *,
-    surrogate: Surrogate = "linear",
-    projection: Projection = "given",
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Share of the probability that an explanation puts elsewhere than the network (SURF).
-
-    .. math:: d = \frac{1}{2N} \sum_x \sum_i |p_i - \hat p_i|, \qquad p = \mathrm{softmax}(y)
-
-    An earth mover's distance in which all classes are equally far apart; that is, total variation.
-    Outputs are made as in :func:`~theodolite.metrics.faithful.surrogate_error`. A single output
-    has no distribution: undefined. Introduced in :cite:t:`kumar2026unfaithfulness`, eq. 12.
-
-    Example:
-        >>> surrogate_distance(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... ).round(4)
-        np.float64(0.1768)
-    """
-    evidence = SurrogateEvidence(importances=importances, **arrays)
-    state: SurrogateDistance = SurrogateDistance.of(
-        evidence, surrogate=surrogate, projection=projection
-    )
-    return state.value()
+from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surrogate, compared
 
 
 @metric(
     "surrogate_distance",
+    paper_names=("SURF_EMD",),
     title="Surrogate distance (SURF EMD)",
     version=2,
     question="faithful",
     better="lower",
     bounds=(0.0, 1.0),
     uses=("importances",),
+    may_use=MAY_USE,
     uses_if=USES_IF,
-    enough=0.9,
-    baselines=ALL,
+    reliable_from=0.9,
+    nulls=ALL,
     cite="kumar2026unfaithfulness",
     card=Card(
         asks="How much of the probability does the explanation put on other classes than the "
@@ -67,7 +33,26 @@ def surrogate_distance(
     ),
 )
 class SurrogateDistance(SampleMean):
-    """Sums of moved probability."""
+    r"""Share of the probability that an explanation puts elsewhere than the network (SURF).
+
+    .. math:: d = \frac{1}{2N} \sum_x \sum_i |p_i - \hat p_i|, \qquad p = \mathrm{softmax}(y)
+
+    An earth mover's distance in which all classes are equally far apart; that is, total variation.
+    Outputs are made as in :func:`~theodolite.metrics.functions.faithful.surrogate_error`. A single
+    output has no distribution: undefined. Introduced in :cite:t:`kumar2026unfaithfulness`, eq. 12.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import surrogate_distance
+        >>> value = surrogate_distance(
+        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
+        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
+        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
+        ...     vectors=np.eye(2),
+        ... )
+        >>> round(value, 4)
+        0.1768
+    """
 
     @staticmethod
     def each(

@@ -1,60 +1,26 @@
 """How far are concepts times importances from what the network puts out?"""
 
-from typing import Any
-
-import numpy as np
-from jaxtyping import Float
-
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._distances import absolute_error
 from theodolite.metrics.faithful._nulls import ALL
-from theodolite.metrics.faithful.frame import USES_IF, Projection, Surrogate, compared
-
-
-def surrogate_error(
-    importances: Float[np.ndarray, "concepts classes"],
-    *,
-    surrogate: Surrogate = "linear",
-    projection: Projection = "given",
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Mean absolute difference between the outputs of a network and of its explanation (SURF).
-
-    .. math:: \hat y_i = b_i + \sum_k \alpha_{ik} P(h; V_i)_k, \qquad
-              d = \frac{1}{NC} \sum_{x,i} |y_i - \hat y_i|
-
-    The explanation of class :math:`i` are concepts :math:`V_i` with importances :math:`\alpha_i`;
-    the network's bias :math:`b` is added. Nothing is fitted. Introduced in
-    :cite:t:`kumar2026unfaithfulness`, eqs. 10 and 11. ``given`` takes the other arrays of
-    ``SurrogateEvidence``; ``surrogate`` may be another than the paper's.
-
-    Example:
-        >>> surrogate_error(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... )
-        array(0.375)
-    """
-    evidence = SurrogateEvidence(importances=importances, **arrays)
-    state: SurrogateError = SurrogateError.of(evidence, surrogate=surrogate, projection=projection)
-    return state.value()
+from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surrogate, compared
 
 
 @metric(
     "surrogate_error",
+    paper_names=("SURF_MAE",),
     title="Surrogate error (SURF MAE)",
     version=2,
     question="faithful",
     better="lower",
     bounds=(0.0, float("inf")),
     uses=("importances",),
+    may_use=MAY_USE,
     uses_if=USES_IF,
-    baselines=ALL,
-    enough=0.9,
-    enough_from="null",
+    nulls=ALL,
+    reliable_from=0.9,
+    share_from="null",
     cite="kumar2026unfaithfulness",
     card=Card(
         asks="How far is the sum of concepts times importances from the output?",
@@ -68,7 +34,27 @@ def surrogate_error(
     ),
 )
 class SurrogateError(SampleMean):
-    """Sums of absolute errors."""
+    r"""Mean absolute difference between the outputs of a network and of its explanation (SURF).
+
+    .. math:: \hat y_i = b_i + \sum_k \alpha_{ik} P(h; V_i)_k, \qquad
+              d = \frac{1}{NC} \sum_{x,i} |y_i - \hat y_i|
+
+    The explanation of class :math:`i` are concepts :math:`V_i` with importances :math:`\alpha_i`;
+    the network's bias :math:`b` is added. Nothing is fitted. Introduced in
+    :cite:t:`kumar2026unfaithfulness`, eqs. 10 and 11. ``surrogate`` may be another than the
+    paper's.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import surrogate_error
+        >>> surrogate_error(
+        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
+        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
+        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
+        ...     vectors=np.eye(2),
+        ... )
+        0.375
+    """
 
     @staticmethod
     def each(

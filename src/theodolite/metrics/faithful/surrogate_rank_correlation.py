@@ -1,45 +1,10 @@
 """Does the explanation order the classes as the network does?"""
 
-from typing import Any
-
-import numpy as np
-from jaxtyping import Float
-
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._distances import rank_correlation
 from theodolite.metrics.faithful._nulls import ALL
-from theodolite.metrics.faithful.frame import USES_IF, Projection, Surrogate, compared
-
-
-def surrogate_rank_correlation(
-    importances: Float[np.ndarray, "concepts classes"],
-    *,
-    surrogate: Surrogate = "linear",
-    projection: Projection = "given",
-    **arrays: Any,
-) -> Float[np.ndarray, ""]:
-    r"""Mean over samples of Spearman's correlation between the outputs of network and explanation.
-
-    .. math:: \frac1N \sum_x \mathrm{corr}\bigl(\mathrm{rank}(y), \mathrm{rank}(\hat y)\bigr)
-
-    Over the outputs of one sample; equal outputs share their rank. Undefined for a sample whose
-    outputs, or the explanation's, are all equal: counted, and left out.
-
-    Example:
-        >>> surrogate_rank_correlation(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ... )
-        array(0.)
-    """
-    evidence = SurrogateEvidence(importances=importances, **arrays)
-    state: SurrogateRankCorrelation = SurrogateRankCorrelation.of(
-        evidence, surrogate=surrogate, projection=projection
-    )
-    return state.value()
+from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surrogate, compared
 
 
 @metric(
@@ -50,9 +15,10 @@ def surrogate_rank_correlation(
     better="higher",
     bounds=(-1.0, 1.0),
     uses=("importances",),
+    may_use=MAY_USE,
     uses_if=USES_IF,
     decides=False,
-    baselines=ALL,
+    nulls=ALL,
     cite="kumar2026unfaithfulness",
     card=Card(
         asks="Does the explanation order the classes as the network does?",
@@ -63,7 +29,24 @@ def surrogate_rank_correlation(
     ),
 )
 class SurrogateRankCorrelation(SampleMean):
-    """Sums of rank correlations."""
+    r"""Mean over samples of Spearman's correlation between the outputs of network and explanation.
+
+    .. math:: \frac1N \sum_x \mathrm{corr}\bigl(\mathrm{rank}(y), \mathrm{rank}(\hat y)\bigr)
+
+    Over the outputs of one sample; equal outputs share their rank. Undefined for a sample whose
+    outputs, or the explanation's, are all equal: counted, and left out.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import surrogate_rank_correlation
+        >>> surrogate_rank_correlation(
+        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
+        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
+        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
+        ...     vectors=np.eye(2),
+        ... )
+        0.0
+    """
 
     @staticmethod
     def each(

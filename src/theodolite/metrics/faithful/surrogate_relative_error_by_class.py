@@ -1,7 +1,7 @@
 """How far is the explanation off for each class, as the code of ICE counts it?"""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +11,7 @@ from theodolite.evidence.surrogate_settings import outputs_of
 from theodolite.metrics.base import Additive, Card, Weights, metric, ratio, total
 from theodolite.metrics.faithful._nulls import ALL
 from theodolite.metrics.faithful.frame import (
+    MAY_USE,
     USES_IF,
     Projection,
     Surrogate,
@@ -21,38 +22,6 @@ from theodolite.metrics.faithful.frame import (
 Over = Literal["classes"]
 
 
-def surrogate_relative_error_by_class(
-    importances: Float[np.ndarray, "concepts classes"],
-    *,
-    surrogate: Surrogate = "linear",
-    projection: Projection = "given",
-    **arrays: Any,
-) -> Float[np.ndarray, " classes"]:
-    r"""Mean error of a class's own output over the size of its mean, for each class.
-
-    .. math:: d_i = \frac{\sum_{x \in X_i} |y_i - \hat y_i|}{|\sum_{x \in X_i} y_i|}
-
-    :math:`X_i` are the samples of class :math:`i`. This is what the code of
-    :cite:t:`zhang2021invertible` computes, without the small number that it adds below the line: a
-    class whose mean output is 0, or that has no samples, is undefined. The mean of ratios of
-    :func:`~theodolite.metrics.faithful.surrogate_relative_error` is another quantity.
-
-    Example:
-        >>> surrogate_relative_error_by_class(
-        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
-        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
-        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
-        ...     vectors=np.eye(2),
-        ...     labels=np.array([0, 1]),
-        ... )
-        array([0. , 0.5])
-    """
-    evidence = SurrogateEvidence(importances=importances, **arrays)
-    return SurrogateRelativeErrorByClass.of(
-        evidence, surrogate=surrogate, projection=projection
-    ).value()
-
-
 @metric(
     "surrogate_relative_error_by_class",
     title="Relative error per class (ICE)",
@@ -61,11 +30,12 @@ def surrogate_relative_error_by_class(
     better="lower",
     bounds=(0.0, float("inf")),
     uses=("importances", "labels"),
+    may_use=MAY_USE,
     uses_if=USES_IF,
     detail=True,
     per_class=True,
     decides=False,
-    baselines=ALL,
+    nulls=ALL,
     cite="zhang2021invertible",
     card=Card(
         asks="How far is a class's output off, as a share of its mean?",
@@ -77,7 +47,27 @@ def surrogate_relative_error_by_class(
 )
 @dataclass(frozen=True)
 class SurrogateRelativeErrorByClass(Additive):
-    """Sums of errors and of outputs at the true class, for each class."""
+    r"""Mean error of a class's own output over the size of its mean, for each class.
+
+    .. math:: d_i = \frac{\sum_{x \in X_i} |y_i - \hat y_i|}{|\sum_{x \in X_i} y_i|}
+
+    :math:`X_i` are the samples of class :math:`i`. This is what the code of
+    :cite:t:`zhang2021invertible` computes, without the small number that it adds below the line: a
+    class whose mean output is 0, or that has no samples, is undefined. The mean of ratios of
+    :func:`~theodolite.metrics.functions.faithful.surrogate_relative_error` is another quantity.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import surrogate_relative_error_by_class
+        >>> surrogate_relative_error_by_class(
+        ...     np.array([[2.0, np.nan], [np.nan, 0.5]]),
+        ...     embeddings=np.array([[1.0, 0.0], [1.0, 3.0]]),
+        ...     head=np.array([[2.0, 0.0], [0.0, 1.0]]),
+        ...     vectors=np.eye(2),
+        ...     labels=np.array([0, 1]),
+        ... )
+        array([0. , 0.5])
+    """
 
     errors: Float[np.ndarray, "*resamples classes"]
     outputs: Float[np.ndarray, "*resamples classes"]

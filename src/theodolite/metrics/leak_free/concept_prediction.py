@@ -1,10 +1,11 @@
 """How well are the concepts themselves predicted?"""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
@@ -14,13 +15,39 @@ from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
 By = Literal["accuracy", "f1", "auc"]
 
 
-def concept_prediction(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    by: Sequence[By] = ("accuracy", "f1", "auc"),
-    threshold: float | None = None,
-) -> Float[np.ndarray, "by concepts"]:
+Scores = Annotated[
+    Sequence[By], Field(min_length=1, description="Accuracy, F1, or area under the ROC curve.")
+]
+Threshold = Annotated[
+    float | None,
+    Field(description="Value above which a concept is predicted; None: 0.5, or 0 for logits."),
+]
+
+
+@metric(
+    "concept_prediction",
+    title="Concept prediction",
+    version=1,
+    question="leak_free",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("values", "truth"),
+    may_use=("known",),
+    sweeps=("by",),
+    detail=True,
+    decides=False,
+    headline={"by": "accuracy"},
+    nulls=(SHUFFLED_TRUTH,),
+    cite="parisini2025leakage",
+    card=Card(
+        asks="How well does the model predict the concepts?",
+        read="Accuracy, F1 and area under the ROC curve, averaged over concepts.",
+        misleads="Says nothing about leakage: two models with the same accuracy can leak nothing "
+        "and everything. Logits that all lie between 0 and 1 need threshold=0.",
+        cost="one sort per concept",
+    ),
+)
+class ConceptPrediction(Pooled):
     r"""Accuracy, F1 score and area under the ROC curve of each concept.
 
     .. math:: \frac{TP + TN}{N} \qquad F_1 = \frac{2\,TP}{2\,TP + FP + FN} \qquad
@@ -33,48 +60,22 @@ def concept_prediction(
     concept is neither there nor predicted, the area where it is always or never there.
 
     Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import concept_prediction
         >>> values = np.array([[0.9], [0.6], [0.4], [0.1]])
         >>> concept_prediction(values, np.array([[1], [0], [1], [0]], bool))
         array([[0.5 ],
                [0.5 ],
                [0.75]])
     """
-    evidence = ConceptEvidence(values=values, truth=truth)
-    return ConceptPrediction.of(evidence, by=by, threshold=threshold).value()
-
-
-@metric(
-    "concept_prediction",
-    title="Concept prediction",
-    version=1,
-    question="leak_free",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("values", "truth"),
-    sweeps=("by",),
-    detail=True,
-    decides=False,
-    headline={"by": "accuracy"},
-    baselines=(SHUFFLED_TRUTH,),
-    cite="parisini2025leakage",
-    card=Card(
-        asks="How well does the model predict the concepts?",
-        read="Accuracy, F1 and area under the ROC curve, averaged over concepts.",
-        misleads="Says nothing about leakage: two models with the same accuracy can leak nothing "
-        "and everything. Logits that all lie between 0 and 1 need threshold=0.",
-        cost="one sort per concept",
-    ),
-)
-class ConceptPrediction(Pooled):
-    """Accuracy, F1 and area per concept."""
 
     @staticmethod
     def measure(
         evidence: ConceptEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
-        by: Sequence[By] = ("accuracy", "f1", "auc"),
-        threshold: float | None = None,
+        by: Scores = ("accuracy", "f1", "auc"),
+        threshold: Threshold = None,
         over: Literal["concepts"] = "concepts",
     ) -> Float[np.ndarray, "rows by concepts"]:
         del over

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
@@ -16,47 +16,23 @@ from theodolite.metrics.leak_free._terms import (
     share,
     weighted_means,
 )
+from theodolite.metrics.option_types import Neighbours, TieSeed
 from theodolite.stats.information import plug_in_terms, ross_columns
-
-
-def concept_task_leakage(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    labels: Int[np.ndarray, " samples"],
-    *,
-    k: int = 3,
-) -> Float[np.ndarray, " concepts"]:
-    r"""How much more a concept's value tells about the label than the true concept (CTL).
-
-    .. math:: \mathrm{CTL}_i = \max\left(0, \frac{I(\hat c_i; y) - I(c_i; y)}{H(y)}\right)
-
-    Information by Ross's estimator with ``k`` neighbours where values are numbers, from counts
-    where all are whole; the entropy of the labels from counts. Estimates can exceed what there is
-    to know: the score is cut off at 1. Undefined where there is only one label. Introduced in
-    :cite:t:`parisini2025leakage`, eqs. 6 and 7.
-
-    Example:
-        >>> c = np.repeat([0, 1, 0, 1], 25).astype(bool)
-        >>> y = np.repeat([0, 0, 1, 1], 25)
-        >>> wiggle = np.linspace(0, 0.1, 100) ** 2
-        >>> concept_task_leakage((c + 0.3 * y + wiggle)[:, None], c[:, None], y).round(2)
-        array([1.])
-    """
-    evidence = ConceptEvidence(values=values, truth=truth, labels=labels)
-    return ConceptTaskLeakage.of(evidence, k=k).value()
 
 
 @metric(
     "concept_task_leakage",
+    paper_names=("CTL",),
     title="Concepts-task leakage (CTL)",
     version=1,
     question="leak_free",
     better="lower",
     bounds=(0.0, 1.0),
     uses=("values", "truth", "labels"),
+    may_use=("known",),
     detail=True,
     decides=False,
-    baselines=(CLEAN,),
+    nulls=(CLEAN,),
     cite="parisini2025leakage",
     card=Card(
         asks="Does a concept's value tell more about the answer than the true concept does?",
@@ -73,7 +49,24 @@ def concept_task_leakage(
     ),
 )
 class ConceptTaskLeakage(Pooled):
-    """Excess information about the label, per concept."""
+    r"""How much more a concept's value tells about the label than the true concept (CTL).
+
+    .. math:: \mathrm{CTL}_i = \max\left(0, \frac{I(\hat c_i; y) - I(c_i; y)}{H(y)}\right)
+
+    Information by Ross's estimator with ``k`` neighbours where values are numbers, from counts
+    where all are whole; the entropy of the labels from counts. Estimates can exceed what there is
+    to know: the score is cut off at 1. Undefined where there is only one label. Introduced in
+    :cite:t:`parisini2025leakage`, eqs. 6 and 7.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import concept_task_leakage
+        >>> c = np.repeat([0, 1, 0, 1], 25).astype(bool)
+        >>> y = np.repeat([0, 0, 1, 1], 25)
+        >>> wiggle = np.linspace(0, 0.1, 100) ** 2
+        >>> concept_task_leakage((c + 0.3 * y + wiggle)[:, None], c[:, None], y).round(2)
+        array([1.])
+    """
 
     @staticmethod
     def measure(
@@ -81,8 +74,8 @@ class ConceptTaskLeakage(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         over: Literal["concepts"] = "concepts",
-        k: int = 3,
-        tie_seed: int = 0,
+        k: Neighbours = 3,
+        tie_seed: TieSeed = 0,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         inputs, labels = estimator_inputs(evidence, tie_seed), np.asarray(evidence.labels)

@@ -1,53 +1,23 @@
 """Do a concept's vectors tell more about the label where they agree with the concept?"""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
+from pydantic import Field
 
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import ALIGNED_AT_RANDOM
 from theodolite.metrics.leak_free._vectors import task_information, told_apart, truth_of
+from theodolite.metrics.option_types import Neighbours
 
-Form = Literal["paper", "reference"]
-
-
-def embedding_alignment(
-    positive: Float[np.ndarray, "samples concepts dimensions"],
-    negative: Float[np.ndarray, "samples concepts dimensions"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    labels: Int[np.ndarray, " samples"],
-    *,
-    form: Form = "paper",
-    k: int = 3,
-) -> Float[np.ndarray, " concepts"]:
-    r"""How much more aligned vectors tell about the label than unaligned ones.
-
-    .. math:: I^{(align)} = I^{(CT)}(c^+_{al}) - I^{(CT)}(c^+_{un})
-        + I^{(CT)}(c^-_{al}) - I^{(CT)}(c^-_{un})
-
-    Positive vectors are aligned where the concept is there, negative ones where it is not.
-    ``paper`` takes all samples of a side; ``reference``, the published code, only the first of each
-    up to the size of the smaller side. Each term is normalised by the entropy of the label among
-    its own samples; undefined where that is 0. Introduced in :cite:t:`parisini2025leakage`, eq. 13.
-
-    Example:
-        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
-        >>> labels = np.arange(40) // 2 % 2
-        >>> class_vectors = (labels + np.arange(40) / 1e4)[:, None, None]
-        >>> none = (np.arange(40) * 7 % 40)[:, None, None] / 40
-        >>> aligned = np.where(truth[:, :, None], class_vectors, none)
-        >>> unaligned = np.where(truth[:, :, None], none, class_vectors)
-        >>> embedding_alignment(aligned, unaligned, truth, labels).round(1)
-        array([2.])
-    """
-    explained = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
-    evidence = EmbeddingEvidence(
-        explained=explained, vectors=positive, positive=positive, negative=negative
-    )
-    return EmbeddingAlignment.of(evidence, form=form, k=k).value()
+Form = Annotated[
+    Literal["paper", "reference"],
+    Field(
+        description="All samples of a side, as in the paper, or cut to the smaller, as in the code."
+    ),
+]
 
 
 @metric(
@@ -57,10 +27,11 @@ def embedding_alignment(
     question="leak_free",
     better="lower",
     bounds=(-2.0, 2.0),
-    uses=("positive", "negative", "explained.labels", "explained.truth"),
+    uses=("positive", "negative", "explained.truth", "explained.labels"),
+    may_use=("explained.known",),
     detail=True,
     decides=False,
-    baselines=(ALIGNED_AT_RANDOM,),
+    nulls=(ALIGNED_AT_RANDOM,),
     cite="parisini2025leakage",
     card=Card(
         asks="Do vectors tell more about the answer where they agree with the true concept?",
@@ -72,7 +43,28 @@ def embedding_alignment(
     ),
 )
 class EmbeddingAlignment(Pooled):
-    """Differences of normalised information, per concept."""
+    r"""How much more aligned vectors tell about the label than unaligned ones.
+
+    .. math:: I^{(align)} = I^{(CT)}(c^+_{al}) - I^{(CT)}(c^+_{un})
+        + I^{(CT)}(c^-_{al}) - I^{(CT)}(c^-_{un})
+
+    Positive vectors are aligned where the concept is there, negative ones where it is not.
+    ``paper`` takes all samples of a side; ``reference``, the published code, only the first of each
+    up to the size of the smaller side. Each term is normalised by the entropy of the label among
+    its own samples; undefined where that is 0. Introduced in :cite:t:`parisini2025leakage`, eq. 13.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import embedding_alignment
+        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
+        >>> labels = np.arange(40) // 2 % 2
+        >>> class_vectors = (labels + np.arange(40) / 1e4)[:, None, None]
+        >>> none = (np.arange(40) * 7 % 40)[:, None, None] / 40
+        >>> aligned = np.where(truth[:, :, None], class_vectors, none)
+        >>> unaligned = np.where(truth[:, :, None], none, class_vectors)
+        >>> embedding_alignment(aligned, unaligned, truth, labels).round(1)
+        array([2.])
+    """
 
     @staticmethod
     def measure(
@@ -81,7 +73,7 @@ class EmbeddingAlignment(Pooled):
         *,
         over: Literal["concepts"] = "concepts",
         form: Form = "paper",
-        k: int = 3,
+        k: Neighbours = 3,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         labels = np.asarray(evidence.explained.labels)

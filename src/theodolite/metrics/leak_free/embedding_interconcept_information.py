@@ -1,46 +1,23 @@
 """How much does a concept's vector tell about the other concepts?"""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+from pydantic import Field
 
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, Pooled, metric, ratio
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, rows_all_known, share, weighted_means
 from theodolite.metrics.leak_free._vectors import MOST, told_apart
+from theodolite.metrics.option_types import Neighbours
 from theodolite.stats.information import plug_in_terms, ross_many
 
-Form = Literal["reference", "paper"]
-
-
-def embedding_interconcept_information(
-    vectors: Float[np.ndarray, "samples concepts dimensions"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    form: Form = "reference",
-    k: int = 3,
-) -> Float[np.ndarray, ""]:
-    r"""Information of a concept's vectors about another true concept, mean over pairs.
-
-    .. math:: I^{(IC)} = \frac{2}{k(k-1)} \sum_i \sum_{j<i} \frac{I(w_i; c_j)}{H(c_j)}
-
-    That is the ``paper``; it takes each pair once although the two directions differ, so it changes
-    with the order of the concepts. ``reference``, the published code, takes all ordered pairs.
-    Samples in which some concept is not known are left out. Introduced in
-    :cite:t:`parisini2025leakage`, eq. 11.
-
-    Example:
-        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, dtype=bool)
-        >>> both = np.repeat(truth[:, None, :] + np.arange(40)[:, None, None] / 1e4, 2, axis=1)
-        >>> round(float(embedding_interconcept_information(both, truth)), 2)
-        1.02
-    """
-    explained = ConceptEvidence(values=truth.astype(float), truth=truth)
-    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
-    return EmbeddingInterconceptInformation.of(evidence, form=form, k=k).value()
+Form = Annotated[
+    Literal["reference", "paper"],
+    Field(description="All ordered pairs, as the published code, or each pair once, as the paper."),
+]
 
 
 @metric(
@@ -51,8 +28,9 @@ def embedding_interconcept_information(
     better="lower",
     bounds=(0.0, MOST),
     uses=("vectors", "explained.truth"),
+    may_use=("explained.known",),
     decides=False,
-    baselines=(CLEAN_VECTORS,),
+    nulls=(CLEAN_VECTORS,),
     cite="parisini2025leakage",
     card=Card(
         asks="How much do the vectors of one concept tell about the other concepts?",
@@ -65,7 +43,23 @@ def embedding_interconcept_information(
     ),
 )
 class EmbeddingInterconceptInformation(Pooled):
-    """Normalised information about other concepts, mean over pairs."""
+    r"""Information of a concept's vectors about another true concept, mean over pairs.
+
+    .. math:: I^{(IC)} = \frac{2}{k(k-1)} \sum_i \sum_{j<i} \frac{I(w_i; c_j)}{H(c_j)}
+
+    That is the ``paper``; it takes each pair once although the two directions differ, so it changes
+    with the order of the concepts. ``reference``, the published code, takes all ordered pairs.
+    Samples in which some concept is not known are left out. Introduced in
+    :cite:t:`parisini2025leakage`, eq. 11.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import embedding_interconcept_information
+        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, dtype=bool)
+        >>> both = np.repeat(truth[:, None, :] + np.arange(40)[:, None, None] / 1e4, 2, axis=1)
+        >>> round(embedding_interconcept_information(both, truth), 2)
+        1.02
+    """
 
     @staticmethod
     def measure(
@@ -73,7 +67,7 @@ class EmbeddingInterconceptInformation(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         form: Form = "reference",
-        k: int = 3,
+        k: Neighbours = 3,
     ) -> Float[np.ndarray, " rows"]:
         rows = rows_all_known(evidence.explained)
         truth, vectors = (

@@ -3,39 +3,15 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import SHUFFLED_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import MOST, told_apart, truth_of
+from theodolite.metrics.option_types import Neighbours
 from theodolite.stats.information import plug_in_terms, ross_terms
-
-
-def embedding_self_information(
-    vectors: Float[np.ndarray, "samples concepts dimensions"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    k: int = 3,
-) -> Float[np.ndarray, " concepts"]:
-    r"""Information of each concept's vectors about the concept, as a share of its entropy.
-
-    .. math:: I^{(self)} = \frac1k \sum_i \frac{I(w_i; c_i)}{H(c_i)}
-
-    Undefined for a concept that is always or never there. Introduced in
-    :cite:t:`parisini2025leakage`, eq. 12.
-
-    Example:
-        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
-        >>> vectors = np.stack([truth[:, 0], np.arange(40) / 1e4], axis=1)[:, None, :]
-        >>> embedding_self_information(vectors, truth).round(2)
-        array([1.02])
-    """
-    explained = ConceptEvidence(values=truth.astype(float), truth=truth)
-    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
-    return EmbeddingSelfInformation.of(evidence, k=k).value()
 
 
 @metric(
@@ -46,9 +22,10 @@ def embedding_self_information(
     better="higher",
     bounds=(0.0, MOST),
     uses=("vectors", "explained.truth"),
+    may_use=("explained.known",),
     detail=True,
     decides=False,
-    baselines=(SHUFFLED_VECTORS,),
+    nulls=(SHUFFLED_VECTORS,),
     cite="parisini2025leakage",
     card=Card(
         asks="How much do the vectors of a concept tell about that concept?",
@@ -58,7 +35,21 @@ def embedding_self_information(
     ),
 )
 class EmbeddingSelfInformation(Pooled):
-    """Normalised information about the own concept, per concept."""
+    r"""Information of each concept's vectors about the concept, as a share of its entropy.
+
+    .. math:: I^{(self)} = \frac1k \sum_i \frac{I(w_i; c_i)}{H(c_i)}
+
+    Undefined for a concept that is always or never there. Introduced in
+    :cite:t:`parisini2025leakage`, eq. 12.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import embedding_self_information
+        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
+        >>> vectors = np.stack([truth[:, 0], np.arange(40) / 1e4], axis=1)[:, None, :]
+        >>> embedding_self_information(vectors, truth).round(2)
+        array([1.02])
+    """
 
     @staticmethod
     def measure(
@@ -66,7 +57,7 @@ class EmbeddingSelfInformation(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         over: Literal["concepts"] = "concepts",
-        k: int = 3,
+        k: Neighbours = 3,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         truth, known = truth_of(evidence)

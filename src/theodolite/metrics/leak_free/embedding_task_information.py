@@ -3,38 +3,13 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._vectors import MOST, task_information, told_apart
-
-
-def embedding_task_information(
-    vectors: Float[np.ndarray, "samples concepts dimensions"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    labels: Int[np.ndarray, " samples"],
-    *,
-    k: int = 3,
-) -> Float[np.ndarray, " concepts"]:
-    r"""Information of each concept's vectors about the label, as a share of its entropy.
-
-    .. math:: I^{(CT)} = \frac1k \sum_i \frac{I(w_i; y)}{H(y)}
-
-    Ross's estimator with Euclidean distances. Estimates can exceed 1; they are cut off at 2.
-    Introduced in :cite:t:`parisini2025leakage`, eq. 10.
-
-    Example:
-        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
-        >>> vectors = np.stack([truth[:, 0], np.arange(40) / 1e4], axis=1)[:, None, :]
-        >>> embedding_task_information(vectors, truth, truth[:, 0].astype(int)).round(2)
-        array([1.02])
-    """
-    explained = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
-    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
-    return EmbeddingTaskInformation.of(evidence, k=k).value()
+from theodolite.metrics.option_types import Neighbours
 
 
 @metric(
@@ -44,10 +19,11 @@ def embedding_task_information(
     question="leak_free",
     better="lower",
     bounds=(0.0, MOST),
-    uses=("vectors", "explained.labels", "explained.truth"),
+    uses=("vectors", "explained.labels"),
+    nulls_use=("explained.truth",),
     detail=True,
     decides=False,
-    baselines=(CLEAN_VECTORS,),
+    nulls=(CLEAN_VECTORS,),
     cite="parisini2025leakage",
     card=Card(
         asks="How much do the vectors of one concept tell about the answer?",
@@ -60,7 +36,21 @@ def embedding_task_information(
     ),
 )
 class EmbeddingTaskInformation(Pooled):
-    """Normalised information about the label, per concept."""
+    r"""Information of each concept's vectors about the label, as a share of its entropy.
+
+    .. math:: I^{(CT)} = \frac1k \sum_i \frac{I(w_i; y)}{H(y)}
+
+    Ross's estimator with Euclidean distances. Estimates can exceed 1; they are cut off at 2.
+    Introduced in :cite:t:`parisini2025leakage`, eq. 10.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import embedding_task_information
+        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
+        >>> vectors = np.stack([truth[:, 0], np.arange(40) / 1e4], axis=1)[:, None, :]
+        >>> embedding_task_information(vectors, truth[:, 0].astype(int)).round(2)
+        array([1.02])
+    """
 
     @staticmethod
     def measure(
@@ -68,7 +58,7 @@ class EmbeddingTaskInformation(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         over: Literal["concepts"] = "concepts",
-        k: int = 3,
+        k: Neighbours = 3,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         labels = np.asarray(evidence.explained.labels)

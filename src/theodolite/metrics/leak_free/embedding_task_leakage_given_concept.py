@@ -4,42 +4,16 @@ import itertools
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import truth_of
+from theodolite.metrics.option_types import Neighbours
 from theodolite.stats.information import plug_in_terms
 from theodolite.stats.neighbours import label_vector_terms, one_of_each_cluster
-
-
-def embedding_task_leakage_given_concept(
-    vectors: Float[np.ndarray, "samples concepts dimensions"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    labels: Int[np.ndarray, " samples"],
-    *,
-    k: int = 3,
-) -> Float[np.ndarray, " concepts"]:
-    r"""What a concept's vectors tell about the label beyond the true concept.
-
-    .. math:: T_i = \frac{I(w_i; y \mid c_i)}{H(y \mid c_i)}
-
-    As for single values, with Euclidean distances. Ours: the
-    embedding scores of :cite:t:`parisini2025leakage` have no true concept to compare with.
-
-    Example:
-        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
-        >>> labels = np.repeat([0, 1], 20)
-        >>> vectors = np.stack([truth[:, 0], labels + np.arange(40) / 1e4], axis=1)[:, None, :]
-        >>> embedding_task_leakage_given_concept(vectors, truth, labels).round(2)
-        array([1.])
-    """
-    explained = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
-    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
-    return EmbeddingTaskLeakageGivenConcept.of(evidence, k=k).value()
 
 
 @metric(
@@ -49,9 +23,10 @@ def embedding_task_leakage_given_concept(
     question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
-    uses=("vectors", "explained.labels", "explained.truth"),
+    uses=("vectors", "explained.truth", "explained.labels"),
+    may_use=("explained.known",),
     detail=True,
-    baselines=(CLEAN_VECTORS,),
+    nulls=(CLEAN_VECTORS,),
     decides=False,
     tolerance=0.05,
     cite="parisini2025leakage",
@@ -68,7 +43,22 @@ def embedding_task_leakage_given_concept(
     ),
 )
 class EmbeddingTaskLeakageGivenConcept(Pooled):
-    """Information about the label that the true concept does not have, per concept."""
+    r"""What a concept's vectors tell about the label beyond the true concept.
+
+    .. math:: T_i = \frac{I(w_i; y \mid c_i)}{H(y \mid c_i)}
+
+    As for single values, with Euclidean distances. Ours: the
+    embedding scores of :cite:t:`parisini2025leakage` have no true concept to compare with.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import embedding_task_leakage_given_concept
+        >>> truth = np.tile([[0], [1]], (20, 1)).astype(bool)
+        >>> labels = np.repeat([0, 1], 20)
+        >>> vectors = np.stack([truth[:, 0], labels + np.arange(40) / 1e4], axis=1)[:, None, :]
+        >>> embedding_task_leakage_given_concept(vectors, truth, labels).round(2)
+        array([1.])
+    """
 
     @staticmethod
     def measure(
@@ -76,7 +66,7 @@ class EmbeddingTaskLeakageGivenConcept(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         over: Literal["concepts"] = "concepts",
-        k: int = 3,
+        k: Neighbours = 3,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         labels, vectors = np.asarray(evidence.explained.labels), np.asarray(evidence.vectors)

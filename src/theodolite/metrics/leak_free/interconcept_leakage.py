@@ -1,9 +1,10 @@
 """Do concepts tell more about each other than the true concepts do?"""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
@@ -23,56 +24,32 @@ from theodolite.metrics.leak_free._terms import (
     rows_known,
     weighted_means,
 )
+from theodolite.metrics.option_types import Neighbours, TieSeed
 from theodolite.stats.information import plug_in_entropy, self_information
 
-Normaliser = Literal["reference", "truth"]
-Over = Literal["concepts", "pairs"]
-
-
-def interconcept_leakage(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    over: Over = "concepts",
-    normaliser: Normaliser = "reference",
-    k: int = 3,
-) -> Float[np.ndarray, " items"]:
-    r"""How much more two concepts' values tell about each other than the true concepts (ICL).
-
-    .. math:: \mathrm{ICL}_{ij} = \max\left(0,
-        \frac{I(\hat c_i; \hat c_j)}{\sqrt{H(\hat c_i) H(\hat c_j)}}
-        - \frac{I(c_i; c_j)}{\sqrt{H(c_i) H(c_j)}}\right)
-
-    A concept's score is the mean over the others. Information by the KSG estimator with ``k``
-    neighbours where values are numbers, from counts where all are whole. ``normaliser``:
-    ``reference`` takes for the entropy of numbers what the published code takes, which without
-    ties is psi(N) - psi(k + 1) whatever the numbers; ``truth`` divides both terms by the entropies
-    of the true concepts, so that a shared bit weighs the same in both. Introduced in
-    :cite:t:`parisini2025leakage`, eqs. 8 and 9.
-
-    Example:
-        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, dtype=bool)
-        >>> shared = np.sin(np.arange(40))[:, None]
-        >>> interconcept_leakage(truth + 0.3 * shared, truth, over="pairs").round(2)
-        array([0.39])
-        >>> interconcept_leakage(truth.astype(float), truth)  # hard concepts: counted
-        array([0., 0.])
-    """
-    evidence = ConceptEvidence(values=values, truth=truth)
-    return InterconceptLeakage.of(evidence, over=over, normaliser=normaliser, k=k).value()
+Normaliser = Annotated[
+    Literal["reference", "truth"],
+    Field(description="What information is divided by: as published, or entropies of the truth."),
+]
+Over = Annotated[
+    Literal["concepts", "pairs"],
+    Field(description="One number per concept, its mean over the others, or one per pair."),
+]
 
 
 @metric(
     "interconcept_leakage",
+    paper_names=("ICL",),
     title="Interconcept leakage (ICL)",
     version=1,
     question="leak_free",
     better="lower",
     bounds=(0.0, 1.0),
     uses=("values", "truth"),
+    may_use=("known",),
     detail=True,
     decides=False,
-    baselines=(CLEAN,),
+    nulls=(CLEAN,),
     cite="parisini2025leakage",
     card=Card(
         asks="Do concepts' values tell more about each other than the true concepts do?",
@@ -89,7 +66,29 @@ def interconcept_leakage(
     ),
 )
 class InterconceptLeakage(Pooled):
-    """Excess information between pairs of concepts."""
+    r"""How much more two concepts' values tell about each other than the true concepts (ICL).
+
+    .. math:: \mathrm{ICL}_{ij} = \max\left(0,
+        \frac{I(\hat c_i; \hat c_j)}{\sqrt{H(\hat c_i) H(\hat c_j)}}
+        - \frac{I(c_i; c_j)}{\sqrt{H(c_i) H(c_j)}}\right)
+
+    A concept's score is the mean over the others. Information by the KSG estimator with ``k``
+    neighbours where values are numbers, from counts where all are whole. ``normaliser``:
+    ``reference`` takes for the entropy of numbers what the published code takes, which without
+    ties is psi(N) - psi(k + 1) whatever the numbers; ``truth`` divides both terms by the entropies
+    of the true concepts, so that a shared bit weighs the same in both. Introduced in
+    :cite:t:`parisini2025leakage`, eqs. 8 and 9.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import interconcept_leakage
+        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, dtype=bool)
+        >>> shared = np.sin(np.arange(40))[:, None]
+        >>> interconcept_leakage(truth + 0.3 * shared, truth, over="pairs").round(2)
+        array([0.39])
+        >>> interconcept_leakage(truth.astype(float), truth)  # hard concepts: counted
+        array([0., 0.])
+    """
 
     @staticmethod
     def measure(
@@ -98,8 +97,8 @@ class InterconceptLeakage(Pooled):
         *,
         over: Over = "concepts",
         normaliser: Normaliser = "reference",
-        k: int = 3,
-        tie_seed: int = 0,
+        k: Neighbours = 3,
+        tie_seed: TieSeed = 0,
     ) -> Float[np.ndarray, "rows items"]:
         inputs = estimator_inputs(evidence, tie_seed)
         pairs = all_pairs(inputs.values.shape[1])

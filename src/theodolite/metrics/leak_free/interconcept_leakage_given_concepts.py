@@ -1,46 +1,22 @@
 """Do concepts tell about each other what the true concepts leave open?"""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._pairs import all_pairs, pair_terms_given_truth, per_concept
 from theodolite.metrics.leak_free._terms import WIDER, neighbour_inputs, weighted_means
+from theodolite.metrics.option_types import Neighbours
 
-Over = Literal["concepts", "pairs"]
-
-
-def interconcept_leakage_given_concepts(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    over: Over = "concepts",
-    k: int = 3,
-) -> Float[np.ndarray, " items"]:
-    r"""What two concepts' values tell about each other beyond the true concepts.
-
-    .. math:: G_{ij} = 1 - \exp\left(-2\, I(\hat c_i; \hat c_j \mid c_i, c_j)\right)
-
-    The information is estimated among samples that agree on both concepts (KSG with ties counted
-    and each cluster counted once; from counts where all values are whole numbers, of which no
-    concept has more than 20) and put on a scale from 0 to 1 on which jointly normal values score
-    their squared correlation :cite:p:`linfoot1957informational`; estimates around 0 may lie below.
-    It needs no entropy of numbers, so it does not change with the number of samples beyond about 25
-    for each combination of two concepts. Ours, to mend the interconcept score of
-    :cite:t:`parisini2025leakage`.
-
-    Example:
-        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 30, dtype=bool)
-        >>> shared = np.sin(np.arange(120))[:, None]
-        >>> interconcept_leakage_given_concepts(truth + 0.3 * shared, truth, over="pairs").round(1)
-        array([1.])
-    """
-    evidence = ConceptEvidence(values=values, truth=truth)
-    return InterconceptLeakageGivenConcepts.of(evidence, over=over, k=k).value()
+Over = Annotated[
+    Literal["concepts", "pairs"],
+    Field(description="One number per concept, its mean over the others, or one per pair."),
+]
 
 
 @metric(
@@ -51,9 +27,10 @@ def interconcept_leakage_given_concepts(
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "truth"),
+    may_use=("known",),
     detail=True,
     decides=False,
-    baselines=(CLEAN,),
+    nulls=(CLEAN,),
     tolerance=0.05,
     cite="parisini2025leakage",
     card=Card(
@@ -72,7 +49,26 @@ def interconcept_leakage_given_concepts(
     ),
 )
 class InterconceptLeakageGivenConcepts(Pooled):
-    """Information between pairs of concepts that the true ones do not have."""
+    r"""What two concepts' values tell about each other beyond the true concepts.
+
+    .. math:: G_{ij} = 1 - \exp\left(-2\, I(\hat c_i; \hat c_j \mid c_i, c_j)\right)
+
+    The information is estimated among samples that agree on both concepts (KSG with ties counted
+    and each cluster counted once; from counts where all values are whole numbers, of which no
+    concept has more than 20) and put on a scale from 0 to 1 on which jointly normal values score
+    their squared correlation :cite:p:`linfoot1957informational`; estimates around 0 may lie below.
+    It needs no entropy of numbers, so it does not change with the number of samples beyond about 25
+    for each combination of two concepts. Ours, to mend the interconcept score of
+    :cite:t:`parisini2025leakage`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import interconcept_leakage_given_concepts
+        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 30, dtype=bool)
+        >>> shared = np.sin(np.arange(120))[:, None]
+        >>> interconcept_leakage_given_concepts(truth + 0.3 * shared, truth, over="pairs").round(1)
+        array([1.])
+    """
 
     @staticmethod
     def measure(
@@ -80,7 +76,7 @@ class InterconceptLeakageGivenConcepts(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         over: Over = "concepts",
-        k: int = 3,
+        k: Neighbours = 3,
     ) -> Float[np.ndarray, "rows items"]:
         inputs, clusters = neighbour_inputs(evidence), evidence.samples.clusters
         n = inputs.values.shape[1]

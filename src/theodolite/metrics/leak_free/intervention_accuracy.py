@@ -1,41 +1,21 @@
 """Does correcting concepts make the answer better?"""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
-from jaxtyping import Bool, Float
+from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.leak_free._nulls import NOTHING_CORRECTED
+from theodolite.metrics.option_types import Share
 
-
-def intervention_accuracy(
-    right_after: Bool[np.ndarray, "samples policies steps"],
-    *,
-    corrected: Sequence[float] = (0.0, 0.5, 1.0),
-    policy: int = 0,
-) -> Float[np.ndarray, " corrected"]:
-    r"""Accuracy after a share of the concepts was replaced by the truth: the intervention curve.
-
-    .. math:: a_s = \frac1N \sum_i 1[\hat y(\tilde c_i^{(s)}) = y_i]
-
-    :math:`\tilde c_i^{(s)}` are the concepts of sample :math:`i` with a share :math:`s` of them
-    replaced.
-
-    ``policy`` is the number of the policy in the evidence. Shares are rounded to whole concepts.
-
-    Example:
-        >>> right = np.array([[[1, 0, 0]], [[0, 1, 1]], [[0, 0, 1]], [[1, 1, 1]]], bool)
-        >>> intervention_accuracy(right)
-        array([0.5 , 0.5 , 0.75])
-    """
-    evidence = InterventionEvidence(right_after=right_after)
-    state: InterventionAccuracy = InterventionAccuracy.of(
-        evidence, corrected=corrected, policy=policy
-    )
-    return state.value()
+Corrected = Annotated[
+    Sequence[Share], Field(min_length=1, description="Shares of the concepts that are corrected.")
+]
+Policy = Annotated[int, Field(ge=0, description="Number of the policy in the evidence.")]
 
 
 @metric(
@@ -49,7 +29,7 @@ def intervention_accuracy(
     sweeps=("corrected",),
     decides=False,
     headline={"corrected": 1.0},
-    baselines=(NOTHING_CORRECTED,),
+    nulls=(NOTHING_CORRECTED,),
     cite="parisini2025leakage",
     card=Card(
         asks="Is the answer right more often once concepts are corrected?",
@@ -61,14 +41,29 @@ def intervention_accuracy(
     ),
 )
 class InterventionAccuracy(SampleMean):
-    """Counts of right answers after some corrections."""
+    r"""Accuracy after a share of the concepts was replaced by the truth: the intervention curve.
+
+    .. math:: a_s = \frac1N \sum_i 1[\hat y(\tilde c_i^{(s)}) = y_i]
+
+    :math:`\tilde c_i^{(s)}` are the concepts of sample :math:`i` with a share :math:`s` of them
+    replaced.
+
+    ``policy`` is the number of the policy in the evidence. Shares are rounded to whole concepts.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import intervention_accuracy
+        >>> right = np.array([[[1, 0, 0]], [[0, 1, 1]], [[0, 0, 1]], [[1, 1, 1]]], bool)
+        >>> intervention_accuracy(right)
+        array([0.5 , 0.5 , 0.75])
+    """
 
     @staticmethod
     def each(
         evidence: InterventionEvidence,
         *,
-        corrected: Sequence[float] = (0.0, 0.5, 1.0),
-        policy: int = 0,
+        corrected: Corrected = (0.0, 0.5, 1.0),
+        policy: Policy = 0,
     ) -> PerSample:
         """Whether each sample is right after each share of corrections."""
         right = np.asarray(evidence.right_after)

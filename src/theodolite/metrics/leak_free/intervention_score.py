@@ -1,43 +1,23 @@
 """Does the model's head still work when it is given the true concepts?"""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.leak_free._nulls import HONEST_HEAD
 
-Reference = Literal["head", "one"]
-
-
-def intervention_score(
-    right_after: Bool[np.ndarray, "samples policies steps"],
-    right_reference: Bool[np.ndarray, " samples"] | None = None,
-    *,
-    reference: Reference = "head",
-) -> Float[np.ndarray, ""]:
-    r"""Accuracy lost when all concepts are replaced by the truth (:math:`S_{int}`).
-
-    .. math:: S_{int} = a_{ref} - a_{int}
-
-    Accuracy of a head of the same kind trained on the true concepts, minus accuracy of the model's
-    own head given the true concepts. ``reference="one"`` takes 1 for the former, as the published
-    script does. Introduced in :cite:t:`parisini2025leakage`, eq. 5.
-
-    Example:
-        >>> right = np.array([[[1, 0]], [[1, 1]], [[0, 1]], [[1, 0]]], bool)
-        >>> intervention_score(right, np.array([1, 1, 1, 0], bool))
-        array(0.25)
-    """
-    evidence = InterventionEvidence(right_after=right_after, right_reference=right_reference)
-    state: InterventionScore = InterventionScore.of(evidence, reference=reference)
-    return state.value()
+Reference = Annotated[
+    Literal["head", "one"],
+    Field(description="Accuracy to compare with: of a head trained on the true concepts, or 1."),
+]
 
 
 @metric(
     "intervention_score",
+    paper_names=("S_int",),
     title="Accuracy lost under full intervention (S_int)",
     version=2,
     question="leak_free",
@@ -45,7 +25,7 @@ def intervention_score(
     bounds=(-1.0, 1.0),
     uses=("right_after",),
     uses_if={"reference": {"head": ("right_reference",)}},
-    baselines=(HONEST_HEAD,),
+    nulls=(HONEST_HEAD,),
     tolerance=0.02,
     cite="parisini2025leakage",
     card=Card(
@@ -59,7 +39,21 @@ def intervention_score(
     ),
 )
 class InterventionScore(SampleMean):
-    """Sums of right answers lost."""
+    r"""Accuracy lost when all concepts are replaced by the truth (:math:`S_{int}`).
+
+    .. math:: S_{int} = a_{ref} - a_{int}
+
+    Accuracy of a head of the same kind trained on the true concepts, minus accuracy of the model's
+    own head given the true concepts. ``reference="one"`` takes 1 for the former, as the published
+    script does. Introduced in :cite:t:`parisini2025leakage`, eq. 5.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import intervention_score
+        >>> right = np.array([[[1, 0]], [[1, 1]], [[0, 1]], [[1, 0]]], bool)
+        >>> intervention_score(right, right_reference=np.array([1, 1, 1, 0], bool))
+        0.25
+    """
 
     @staticmethod
     def each(evidence: InterventionEvidence, *, reference: Reference = "head") -> PerSample:

@@ -1,28 +1,51 @@
 """Can a concept be predicted from the values that should have nothing to do with it?"""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictors import Predictor, Size, fitted, split
 from theodolite.metrics.leak_free._terms import auc_terms, rows_all_known, weighted_means
+from theodolite.metrics.option_types import Seed
 
 BETAS = np.linspace(0.0, 0.95, 20)
 SIZE = Size((20, 20), 1000, 512, stops_early=True)
-Form = Literal["defined", "as_published"]
+Form = Annotated[
+    Literal["defined", "as_published"],
+    Field(description="As the paper defines niches, or as the published code computes them."),
+]
 
 
-def niche_impurity(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    form: Form = "defined",
-    seed: int = 1,
-) -> Float[np.ndarray, ""]:
+@metric(
+    "niche_impurity",
+    paper_names=("NIS",),
+    title="Niche impurity (NIS)",
+    version=1,
+    question="leak_free",
+    better="lower",
+    bounds=(0.0, 0.95),
+    uses=("values", "truth"),
+    may_use=("known",),
+    decides=False,
+    on_request=True,
+    nulls=(CLEAN,),
+    cite="espinosa2023quality",
+    card=Card(
+        asks="Can a concept be predicted from the values that are hardly correlated with it?",
+        read="0.475 if values outside a concept's niche say nothing about it, 0.95 if all.",
+        misleads="The published code integrates the area inside the niche (form as_published): it "
+        "is then high for every good model, hard ones included, and says nothing about leakage; "
+        "four independent hard concepts score 0.95 so, and 0.47 as defined. A network that was "
+        "trained with all values is asked with some at 0, which it never saw.",
+        cost="one network, then 20 predictions per concept",
+    ),
+)
+class NicheImpurity(Pooled):
     r"""How well a concept is predicted from values outside its niche (NIS).
 
     .. math:: \mathrm{NIS} = \int_0^{0.95} \frac1k \sum_j
@@ -38,40 +61,14 @@ def niche_impurity(
     :cite:t:`espinosa2023quality`.
 
     Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import niche_impurity
         >>> truth = np.random.default_rng(0).random((2000, 3)) < 0.5
         >>> 0.45 < float(niche_impurity(truth.astype(float), truth)) < 0.5
         True
-        >>> round(float(niche_impurity(truth.astype(float), truth, form="as_published")), 2)
+        >>> round(niche_impurity(truth.astype(float), truth, form="as_published"), 2)
         0.95
     """
-    evidence = ConceptEvidence(values=values, truth=truth)
-    return NicheImpurity.of(evidence, form=form, seed=seed).value()
-
-
-@metric(
-    "niche_impurity",
-    title="Niche impurity (NIS)",
-    version=1,
-    question="leak_free",
-    better="lower",
-    bounds=(0.0, 0.95),
-    uses=("values", "truth"),
-    decides=False,
-    on_request=True,
-    baselines=(CLEAN,),
-    cite="espinosa2023quality",
-    card=Card(
-        asks="Can a concept be predicted from the values that are hardly correlated with it?",
-        read="0.475 if values outside a concept's niche say nothing about it, 0.95 if all.",
-        misleads="The published code integrates the area inside the niche (form as_published): it "
-        "is then high for every good model, hard ones included, and says nothing about leakage; "
-        "four independent hard concepts score 0.95 so, and 0.47 as defined. A network that was "
-        "trained with all values is asked with some at 0, which it never saw.",
-        cost="one network, then 20 predictions per concept",
-    ),
-)
-class NicheImpurity(Pooled):
-    """Areas under the ROC curve with parts of the values put to 0."""
 
     @staticmethod
     def measure(
@@ -79,7 +76,7 @@ class NicheImpurity(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         form: Form = "defined",
-        seed: int = 1,
+        seed: Seed = 1,
     ) -> Float[np.ndarray, " rows"]:
         truth = np.asarray(evidence.truth)
         rows = rows_all_known(evidence)

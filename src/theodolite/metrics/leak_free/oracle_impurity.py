@@ -1,18 +1,23 @@
 """Can one concept's value predict the others better than the true concept could?"""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictors import Size, fitted, split
 from theodolite.metrics.leak_free._terms import auc_terms, rows_all_known, weighted_means
+from theodolite.metrics.option_types import Seed
 
-Form = Literal["joint", "pairwise"]
+Form = Annotated[
+    Literal["joint", "pairwise"],
+    Field(description="One network per source for all concepts, or one per pair, as defined."),
+]
 JOINT, PAIRWISE = Size((32,), 50, 2048), Size((32,), 25, 512)
 Matrix = Float[np.ndarray, "*rows concepts concepts"]
 
@@ -28,45 +33,19 @@ def impurity(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
     return np.asarray(2 / away.shape[-1] * np.sqrt((away**2).sum(axis=(-1, -2))))
 
 
-def oracle_impurity(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    form: Form = "joint",
-    seed: int = 0,
-) -> Float[np.ndarray, ""]:
-    r"""How differently values and true concepts predict the other concepts (OIS).
-
-    .. math:: \mathrm{OIS} = \frac2k \left\|\pi(\hat c, c) - \pi(c, c)\right\|_F
-
-    :math:`\pi_{ij}` is the area under the ROC curve, on a fifth of the samples, of a small network
-    that predicts concept :math:`j` from concept :math:`i`. ``joint``: one network per source with
-    an output for every concept, 50 epochs, as the published experiments called it; ``pairwise``:
-    one network per pair, 25 epochs, a true concept predicting itself with 1, as defined. Both
-    matrices are tested on the same fifth, drawn by the seed, where the published code draws two.
-    A concept with one value in the test part counts with its accuracy, as there.
-    Introduced in :cite:t:`espinosa2023quality`; eq. 4 of :cite:t:`parisini2025leakage`.
-
-    Example:
-        >>> truth = np.random.default_rng(0).random((300, 2)) < 0.5
-        >>> float(oracle_impurity(truth.astype(float), truth))  # the true concepts themselves
-        0.0
-    """
-    evidence = ConceptEvidence(values=values, truth=truth)
-    return OracleImpurity.of(evidence, form=form, seed=seed).value()
-
-
 @metric(
     "oracle_impurity",
+    paper_names=("OIS",),
     title="Oracle impurity (OIS)",
     version=1,
     question="leak_free",
     better="lower",
     bounds=(0.0, 2.0),
     uses=("values", "truth"),
+    may_use=("known",),
     decides=False,
     on_request=True,
-    baselines=(CLEAN,),
+    nulls=(CLEAN,),
     cite="espinosa2023quality",
     card=Card(
         asks="Can a concept's value predict the others better or worse than the true concept can?",
@@ -80,7 +59,25 @@ def oracle_impurity(
     ),
 )
 class OracleImpurity(Pooled):
-    """Areas under the ROC curve of small networks from values and from true concepts."""
+    r"""How differently values and true concepts predict the other concepts (OIS).
+
+    .. math:: \mathrm{OIS} = \frac2k \left\|\pi(\hat c, c) - \pi(c, c)\right\|_F
+
+    :math:`\pi_{ij}` is the area under the ROC curve, on a fifth of the samples, of a small network
+    that predicts concept :math:`j` from concept :math:`i`. ``joint``: one network per source with
+    an output for every concept, 50 epochs, as the published experiments called it; ``pairwise``:
+    one network per pair, 25 epochs, a true concept predicting itself with 1, as defined. Both
+    matrices are tested on the same fifth, drawn by the seed, where the published code draws two.
+    A concept with one value in the test part counts with its accuracy, as there.
+    Introduced in :cite:t:`espinosa2023quality`; eq. 4 of :cite:t:`parisini2025leakage`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import oracle_impurity
+        >>> truth = np.random.default_rng(0).random((300, 2)) < 0.5
+        >>> float(oracle_impurity(truth.astype(float), truth))  # the true concepts themselves
+        0.0
+    """
 
     @staticmethod
     def measure(
@@ -88,7 +85,7 @@ class OracleImpurity(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         form: Form = "joint",
-        seed: int = 0,
+        seed: Seed = 0,
     ) -> Float[np.ndarray, " rows"]:
         truth = np.asarray(evidence.truth)
         rows = rows_all_known(evidence)

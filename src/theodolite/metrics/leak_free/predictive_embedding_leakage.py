@@ -3,9 +3,8 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
@@ -15,32 +14,6 @@ from theodolite.stats.predictive_interval import ceiling_of, predictive_moments
 from theodolite.stats.predictive_vectors import predictive_vector_terms
 
 
-def predictive_embedding_leakage(
-    vectors: Float[np.ndarray, "samples concepts dimensions"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    labels: Int[np.ndarray, " samples"],
-) -> Float[np.ndarray, " concepts"]:
-    r"""What a concept's vectors add to predicting the label, beyond the true concept.
-
-    .. math:: T_j = \frac{\sum_i \log p(y_i \mid w_{ij}, c_{ij}) - \log p(y_i \mid c_{ij})}
-        {- \sum_i \log p(y_i \mid c_{ij})}
-
-    As for single values, with linear discriminants in place of tables, learnt in ten folds of
-    clusters among the samples that agree on the concept. Ours: the embedding scores of
-    :cite:t:`parisini2025leakage` have no true concept to compare with.
-
-    Example:
-        >>> truth = np.tile([[0], [1]], (40, 1)).astype(bool)
-        >>> labels = np.repeat([0, 1], 40)
-        >>> vectors = np.stack([truth[:, 0], labels + np.arange(80) / 1e4], axis=1)[:, None, :]
-        >>> predictive_embedding_leakage(vectors, truth, labels).round(2)
-        array([1.])
-    """
-    explained = ConceptEvidence(values=truth.astype(float), truth=truth, labels=labels)
-    evidence = EmbeddingEvidence(explained=explained, vectors=vectors)
-    return PredictiveEmbeddingLeakage.of(evidence).value()
-
-
 @metric(
     "predictive_embedding_leakage",
     title="Predictive task leakage of concept vectors",
@@ -48,9 +21,10 @@ def predictive_embedding_leakage(
     question="leak_free",
     better="lower",
     bounds=(-1.0, 1.0),
-    uses=("vectors", "explained.labels", "explained.truth"),
+    uses=("vectors", "explained.truth", "explained.labels"),
+    may_use=("explained.known",),
     detail=True,
-    baselines=(CLEAN_VECTORS,),
+    nulls=(CLEAN_VECTORS,),
     tolerance=0.05,
     share=True,
     cite="parisini2025leakage",
@@ -67,7 +41,24 @@ def predictive_embedding_leakage(
     ),
 )
 class PredictiveEmbeddingLeakage(Pooled):
-    """What vectors gain on labels of clusters left out, as a share of their surprise."""
+    r"""What a concept's vectors add to predicting the label, beyond the true concept.
+
+    .. math:: T_j = \frac{\sum_i \log p(y_i \mid w_{ij}, c_{ij}) - \log p(y_i \mid c_{ij})}
+        {- \sum_i \log p(y_i \mid c_{ij})}
+
+    As for single values, with linear discriminants in place of tables, learnt in ten folds of
+    clusters among the samples that agree on the concept. Ours: the embedding scores of
+    :cite:t:`parisini2025leakage` have no true concept to compare with.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import predictive_embedding_leakage
+        >>> truth = np.tile([[0], [1]], (40, 1)).astype(bool)
+        >>> labels = np.repeat([0, 1], 40)
+        >>> vectors = np.stack([truth[:, 0], labels + np.arange(80) / 1e4], axis=1)[:, None, :]
+        >>> predictive_embedding_leakage(vectors, truth, labels).round(2)
+        array([1.])
+    """
 
     @staticmethod
     def measure(

@@ -1,9 +1,10 @@
 """Do the values of two concepts help to predict each other in samples that were never seen?"""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
@@ -14,35 +15,10 @@ from theodolite.metrics.leak_free._terms import weighted_means
 from theodolite.stats.predictive_interval import wider_by
 from theodolite.stats.predictive_pairs import predictive_pair_terms
 
-Over = Literal["concepts", "pairs"]
-
-
-def predictive_interconcept_leakage(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    *,
-    over: Over = "concepts",
-) -> Float[np.ndarray, " items"]:
-    r"""What two concepts' values gain on each other beyond the true concepts.
-
-    .. math:: G_{ij} = 1 - \exp\left(-2\, I_{ij}\right), \quad I_{ij} = \frac1N \sum_n \log
-        \frac{p(\hat c_{in}, \hat c_{jn} \mid c_{in}, c_{jn})}
-        {p(\hat c_{in} \mid c_{in}, c_{jn})\, p(\hat c_{jn} \mid c_{in}, c_{jn})}
-
-    Densities of ranks are learnt without the cluster that sample n belongs to, among the samples
-    that agree on both concepts; a cluster counts once. On this scale jointly normal values score
-    their squared correlation :cite:p:`linfoot1957informational`. 0 where values tell nothing about
-    each other, below 0 where what seemed to help did not. Ours, to mend the interconcept score of
-    :cite:t:`parisini2025leakage`.
-
-    Example:
-        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 30, dtype=bool)
-        >>> shared = np.sin(np.arange(120))[:, None]
-        >>> predictive_interconcept_leakage(truth + 0.3 * shared, truth, over="pairs").round(1)
-        array([1.])
-    """
-    evidence = ConceptEvidence(values=values, truth=truth)
-    return PredictiveInterconceptLeakage.of(evidence, over=over).value()
+Over = Annotated[
+    Literal["concepts", "pairs"],
+    Field(description="One number per concept, its mean over the others, or one per pair."),
+]
 
 
 @metric(
@@ -53,8 +29,9 @@ def predictive_interconcept_leakage(
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "truth"),
+    may_use=("known",),
     detail=True,
-    baselines=(CLEAN,),
+    nulls=(CLEAN,),
     tolerance=0.05,
     decides=False,
     on_request=True,
@@ -73,7 +50,26 @@ def predictive_interconcept_leakage(
     ),
 )
 class PredictiveInterconceptLeakage(Pooled):
-    """What values gain on each other in clusters left out, for all pairs of concepts."""
+    r"""What two concepts' values gain on each other beyond the true concepts.
+
+    .. math:: G_{ij} = 1 - \exp\left(-2\, I_{ij}\right), \quad I_{ij} = \frac1N \sum_n \log
+        \frac{p(\hat c_{in}, \hat c_{jn} \mid c_{in}, c_{jn})}
+        {p(\hat c_{in} \mid c_{in}, c_{jn})\, p(\hat c_{jn} \mid c_{in}, c_{jn})}
+
+    Densities of ranks are learnt without the cluster that sample n belongs to, among the samples
+    that agree on both concepts; a cluster counts once. On this scale jointly normal values score
+    their squared correlation :cite:p:`linfoot1957informational`. 0 where values tell nothing about
+    each other, below 0 where what seemed to help did not. Ours, to mend the interconcept score of
+    :cite:t:`parisini2025leakage`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import predictive_interconcept_leakage
+        >>> truth = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 30, dtype=bool)
+        >>> shared = np.sin(np.arange(120))[:, None]
+        >>> predictive_interconcept_leakage(truth + 0.3 * shared, truth, over="pairs").round(1)
+        array([1.])
+    """
 
     @staticmethod
     def measure(

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
@@ -11,34 +11,6 @@ from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictive import concept_strata, predictive_shares
 from theodolite.stats.predictive import PredictiveTerms, predictive_terms
 from theodolite.stats.predictive_interval import ceiling_of, predictive_moments
-
-
-def predictive_task_leakage(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    labels: Int[np.ndarray, " samples"],
-) -> Float[np.ndarray, " concepts"]:
-    r"""What a concept's value adds to predicting the label, beyond the true concept.
-
-    .. math:: T_j = \frac{\sum_i \log p(y_i \mid \hat c_{ij}, c_{ij}) - \log p(y_i \mid c_{ij})}
-        {- \sum_i \log p(y_i \mid c_{ij})}
-
-    Both probabilities are learnt without the cluster that sample i belongs to, from the ranks of
-    the values among the samples that agree on the concept. Labels that fewer than two clusters
-    have are left out. Rows of a cluster count as one together as far as they share their label. 0
-    where the value tells nothing more, below 0 where what seemed to help did not; at most 1.
-    Undefined where the concept settles the label. Ours, to mend the concepts-task
-    score of :cite:t:`parisini2025leakage`.
-
-    Example:
-        >>> c = np.repeat([0, 1, 0, 1], 25).astype(bool)
-        >>> y = np.repeat([0, 0, 1, 1], 25)
-        >>> wiggle = np.linspace(0, 0.1, 100) ** 2
-        >>> predictive_task_leakage((c + 0.3 * y + wiggle)[:, None], c[:, None], y).round(2)
-        array([0.94])
-    """
-    evidence = ConceptEvidence(values=values, truth=truth, labels=labels)
-    return PredictiveTaskLeakage.of(evidence).value()
 
 
 @metric(
@@ -49,8 +21,9 @@ def predictive_task_leakage(
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "truth", "labels"),
+    may_use=("known",),
     detail=True,
-    baselines=(CLEAN,),
+    nulls=(CLEAN,),
     tolerance=0.05,
     share=True,
     cite="parisini2025leakage",
@@ -67,7 +40,27 @@ def predictive_task_leakage(
     ),
 )
 class PredictiveTaskLeakage(Pooled):
-    """What a value gains on labels of clusters left out, as a share of their surprise."""
+    r"""What a concept's value adds to predicting the label, beyond the true concept.
+
+    .. math:: T_j = \frac{\sum_i \log p(y_i \mid \hat c_{ij}, c_{ij}) - \log p(y_i \mid c_{ij})}
+        {- \sum_i \log p(y_i \mid c_{ij})}
+
+    Both probabilities are learnt without the cluster that sample i belongs to, from the ranks of
+    the values among the samples that agree on the concept. Labels that fewer than two clusters
+    have are left out. Rows of a cluster count as one together as far as they share their label. 0
+    where the value tells nothing more, below 0 where what seemed to help did not; at most 1.
+    Undefined where the concept settles the label. Ours, to mend the concepts-task
+    score of :cite:t:`parisini2025leakage`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import predictive_task_leakage
+        >>> c = np.repeat([0, 1, 0, 1], 25).astype(bool)
+        >>> y = np.repeat([0, 0, 1, 1], 25)
+        >>> wiggle = np.linspace(0, 0.1, 100) ** 2
+        >>> predictive_task_leakage((c + 0.3 * y + wiggle)[:, None], c[:, None], y).round(2)
+        array([0.94])
+    """
 
     @staticmethod
     def measure(

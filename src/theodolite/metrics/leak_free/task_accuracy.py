@@ -1,28 +1,10 @@
 """How often is the model's answer right?"""
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.leak_free._nulls import SHUFFLED_PREDICTIONS
-
-
-def task_accuracy(
-    predicted: Int[np.ndarray, " samples"], labels: Int[np.ndarray, " samples"]
-) -> Float[np.ndarray, ""]:
-    r"""Share of samples whose predicted class is the true one.
-
-    .. math:: \frac1N \sum_i 1[\hat y_i = y_i]
-
-    Example:
-        >>> task_accuracy(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
-        array(0.75)
-    """
-    nothing = np.zeros((len(labels), 1))
-    evidence = ConceptEvidence(values=nothing, predicted=predicted, labels=labels)
-    state: TaskAccuracy = TaskAccuracy.of(evidence)
-    return state.value()
 
 
 @metric(
@@ -34,7 +16,7 @@ def task_accuracy(
     bounds=(0.0, 1.0),
     uses=("predicted", "labels"),
     decides=False,
-    baselines=(SHUFFLED_PREDICTIONS,),
+    nulls=(SHUFFLED_PREDICTIONS,),
     cite="parisini2025leakage",
     card=Card(
         asks="How often is the model's answer right?",
@@ -44,7 +26,16 @@ def task_accuracy(
     ),
 )
 class TaskAccuracy(SampleMean):
-    """Counts of right answers."""
+    r"""Share of samples whose predicted class is the true one.
+
+    .. math:: \frac1N \sum_i 1[\hat y_i = y_i]
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import task_accuracy
+        >>> task_accuracy(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
+        0.75
+    """
 
     @staticmethod
     def each(evidence: ConceptEvidence) -> PerSample:

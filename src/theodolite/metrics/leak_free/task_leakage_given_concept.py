@@ -3,7 +3,7 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
@@ -15,37 +15,9 @@ from theodolite.metrics.leak_free._terms import (
     share,
     weighted_means,
 )
+from theodolite.metrics.option_types import Neighbours
 from theodolite.stats.information import plug_in_terms
 from theodolite.stats.neighbours import label_terms, one_of_each_cluster
-
-
-def task_leakage_given_concept(
-    values: Float[np.ndarray, "samples concepts"],
-    truth: Bool[np.ndarray, "samples concepts"],
-    labels: Int[np.ndarray, " samples"],
-    *,
-    k: int = 3,
-) -> Float[np.ndarray, " concepts"]:
-    r"""What a concept's value tells about the label beyond the true concept.
-
-    .. math:: T_i = \frac{I(\hat c_i; y \mid c_i)}{H(y \mid c_i)}
-
-    The information is estimated among the samples that have the concept and among those that do
-    not, each by Ross's estimator with ties counted and each cluster counted once (from counts where
-    all values are whole numbers, of which no concept has more than 20). Slightly below 0 where
-    nothing is told. Undefined where the concept settles the label: then nothing is left to leak.
-    Ours, to mend the concepts-task score
-    of :cite:t:`parisini2025leakage`.
-
-    Example:
-        >>> c = np.repeat([0, 1, 0, 1], 25).astype(bool)
-        >>> y = np.repeat([0, 0, 1, 1], 25)
-        >>> wiggle = np.linspace(0, 0.1, 100) ** 2
-        >>> task_leakage_given_concept((c + 0.3 * y + wiggle)[:, None], c[:, None], y).round(2)
-        array([1.])
-    """
-    evidence = ConceptEvidence(values=values, truth=truth, labels=labels)
-    return TaskLeakageGivenConcept.of(evidence, k=k).value()
 
 
 @metric(
@@ -56,8 +28,9 @@ def task_leakage_given_concept(
     better="lower",
     bounds=(-1.0, 1.0),
     uses=("values", "truth", "labels"),
+    may_use=("known",),
     detail=True,
-    baselines=(CLEAN,),
+    nulls=(CLEAN,),
     decides=False,
     tolerance=0.05,
     cite="parisini2025leakage",
@@ -77,7 +50,26 @@ def task_leakage_given_concept(
     ),
 )
 class TaskLeakageGivenConcept(Pooled):
-    """Information about the label that the true concept does not have, per concept."""
+    r"""What a concept's value tells about the label beyond the true concept.
+
+    .. math:: T_i = \frac{I(\hat c_i; y \mid c_i)}{H(y \mid c_i)}
+
+    The information is estimated among the samples that have the concept and among those that do
+    not, each by Ross's estimator with ties counted and each cluster counted once (from counts where
+    all values are whole numbers, of which no concept has more than 20). Slightly below 0 where
+    nothing is told. Undefined where the concept settles the label: then nothing is left to leak.
+    Ours, to mend the concepts-task score
+    of :cite:t:`parisini2025leakage`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import task_leakage_given_concept
+        >>> c = np.repeat([0, 1, 0, 1], 25).astype(bool)
+        >>> y = np.repeat([0, 0, 1, 1], 25)
+        >>> wiggle = np.linspace(0, 0.1, 100) ** 2
+        >>> task_leakage_given_concept((c + 0.3 * y + wiggle)[:, None], c[:, None], y).round(2)
+        array([1.])
+    """
 
     @staticmethod
     def measure(
@@ -85,7 +77,7 @@ class TaskLeakageGivenConcept(Pooled):
         weights: Float[np.ndarray, "rows samples"],
         *,
         over: Literal["concepts"] = "concepts",
-        k: int = 3,
+        k: Neighbours = 3,
     ) -> Float[np.ndarray, "rows concepts"]:
         del over
         inputs, labels = neighbour_inputs(evidence), np.asarray(evidence.labels)

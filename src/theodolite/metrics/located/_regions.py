@@ -1,10 +1,11 @@
 """Regions of the concepts that an explanation names; and how often a random point is inside."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import NullModel, PerSample
@@ -26,8 +27,14 @@ from theodolite.metrics.shared.ranking import (
     ranked,
 )
 
-Among = Literal["localisable", "all"]
-Invisible = Literal["skip", "miss"]
+Among = Annotated[
+    Literal["localisable", "all"],
+    Field(description="Concepts that can be named: those tied to a part, or all of them."),
+]
+Invisible = Annotated[
+    Literal["skip", "miss"],
+    Field(description="A named concept whose part is not visible: left out, or missed."),
+]
 
 
 def named_concepts(

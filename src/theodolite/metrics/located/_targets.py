@@ -1,9 +1,10 @@
 """What a peak must hit: masks, boxes or points; and how often a random one does."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
+from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
@@ -11,8 +12,18 @@ from theodolite.metrics.base import NullModel, PerSample
 from theodolite.metrics.shared.areas import box_area, disc_area
 from theodolite.metrics.shared.places import Average, averaged
 
-Target = Literal["auto", "points", "boxes", "masks"]
-Pairs = Literal["present", "all"]
+Target = Annotated[
+    Literal["auto", "points", "boxes", "masks"],
+    Field(
+        description="What must be hit; auto: what the evidence has, masks before boxes and points."
+    ),
+]
+Pairs = Annotated[
+    Literal["present", "all"],
+    Field(
+        description="Pairs of picture and concept that count: where the concept is there, or all."
+    ),
+]
 NEAR = 0.2
 """How near a peak must be to a point, unless it is said otherwise."""
 

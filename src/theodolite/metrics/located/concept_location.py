@@ -1,10 +1,10 @@
 """Does the map of a named concept cover the place where the concept is?"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
-from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
@@ -17,6 +17,7 @@ from theodolite.metrics.located._regions import (
     named_concepts,
     over_named,
 )
+from theodolite.metrics.option_types import Top
 from theodolite.metrics.shared import nulls
 from theodolite.metrics.shared.places import Average, Sides, Ties, averaged, over_places
 from theodolite.metrics.shared.ranking import (
@@ -28,16 +29,47 @@ from theodolite.metrics.shared.ranking import (
     population_mask,
 )
 
-__all__ = ["ConceptLocation", "concept_location", "inside_regions"]
+__all__ = ["ConceptLocation", "inside_regions"]
 
 
-def concept_location(
-    evidence: LocationEvidence,
-    *,
-    top: Sequence[int] = (1, 3, 5),
-    alpha: Sequence[float] = (1, 3, 6),
-    **options: Any,
-) -> Float[np.ndarray, "alpha top"]:
+Alpha = Annotated[
+    Sequence[Annotated[float, Field(gt=0)]],
+    Field(min_length=1, description="Sizes of the region, in parts of the picture."),
+]
+Regions = Annotated[int, Field(ge=1, description="Parts that the picture is divided into.")]
+
+
+@metric(
+    "concept_location",
+    paper_names=("CLM",),
+    title="Concept location (CLM)",
+    version=2,
+    question="located",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("explained.values", "maps", "sizes", "part_of", "points"),
+    uses_if={
+        option: {
+            choice: tuple(f"explained.{name}" for name in arrays) for choice, arrays in c.items()
+        }
+        for option, c in USES_IF.items()
+    },
+    sweeps=("alpha", "top"),
+    nulls=(nulls.SHUFFLED_MAPS, RANDOM_POINT, nulls.IMAGE_CENTRE, nulls.UNIFORM_MAP),
+    headline={"alpha": 1, "top": 5},
+    reliable_from=0.8,
+    cite="aysel2025concept",
+    card=Card(
+        asks="Is the concept's point inside the region where the model sees that concept?",
+        read="With alpha = 1 the region is a twelfth of the picture, with 6 a half: chance is "
+        "alpha / 12. Compare with the image centre: photographers put things there. From 0.8 on "
+        "we would rely on it; that line is a convention.",
+        misleads="A map that covers the whole animal holds all its parts when alpha is large. The "
+        "concept need not exist in the picture: read it beside concept existence.",
+        cost="one pass over the pixels of l maps per picture; maps are never upsampled in memory",
+    ),
+)
+class ConceptLocation(SampleMean):
     r"""Share of the first :math:`l` named concepts whose region holds the annotated point (CLM).
 
     .. math:: \rho_l = \frac1N \sum_i \frac1l \sum_{s=1}^{l} 1[p_{iq_{is}} \in \Omega_{iq_{is}}]
@@ -59,59 +91,23 @@ def concept_location(
     - ``regions=12``: the number of parts that the picture is divided by.
 
     Example:
-        >>> from theodolite.evidence.kinds.concept import ConceptEvidence
-        >>> concepts = ConceptEvidence(values=np.array([[1.0, 0.5]]))
+        >>> import numpy as np
+        >>> from theodolite.metrics import concept_location
         >>> maps = np.array([[[[9.0, 0], [0, 0]], [[0, 0], [0, 9.0]]]])
         >>> points = np.array([[[[0.0, 0.0]], [[0.0, 0.0]]]])
-        >>> where = LocationEvidence(
-        ...     explained=concepts, maps=maps, sizes=np.array([[6, 4]]), part_of=np.array([0, 1]),
-        ...     points=points,
+        >>> concept_location(
+        ...     [[1.0, 0.5]], maps, [[6, 4]], [0, 1], points,
+        ...     top=(1, 2), alpha=(3,), rank_by="value",
         ... )
-        >>> concept_location(where, top=(1, 2), alpha=(3,), rank_by="value")
         array([[1. , 0.5]])
     """
-    state: ConceptLocation = ConceptLocation.of(evidence, top=top, alpha=alpha, **options)
-    return state.value()
-
-
-@metric(
-    "concept_location",
-    title="Concept location (CLM)",
-    version=2,
-    question="located",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("maps", "points"),
-    uses_if={
-        option: {
-            choice: tuple(f"explained.{name}" for name in arrays) for choice, arrays in c.items()
-        }
-        for option, c in USES_IF.items()
-    },
-    sweeps=("alpha", "top"),
-    baselines=(nulls.SHUFFLED_MAPS, RANDOM_POINT, nulls.IMAGE_CENTRE, nulls.UNIFORM_MAP),
-    headline={"alpha": 1, "top": 5},
-    enough=0.8,
-    cite="aysel2025concept",
-    card=Card(
-        asks="Is the concept's point inside the region where the model sees that concept?",
-        read="With alpha = 1 the region is a twelfth of the picture, with 6 a half: chance is "
-        "alpha / 12. Compare with the image centre: photographers put things there. From 0.8 on "
-        "we would rely on it; that line is a convention.",
-        misleads="A map that covers the whole animal holds all its parts when alpha is large. The "
-        "concept need not exist in the picture: read it beside concept existence.",
-        cost="one pass over the pixels of l maps per picture; maps are never upsampled in memory",
-    ),
-)
-class ConceptLocation(SampleMean):
-    """Sums of the shares of named concepts whose point is inside their region."""
 
     @staticmethod
     def each(
         evidence: LocationEvidence,
         *,
-        top: Sequence[int] = (1, 3, 5),
-        alpha: Sequence[float] = (1, 3, 6),
+        top: Top = (1, 3, 5),
+        alpha: Alpha = (1, 3, 6),
         rank_by: RankBy = "contribution",
         order: Order = "signed",
         population: Population = "all",
@@ -120,7 +116,7 @@ class ConceptLocation(SampleMean):
         sides: Sides = "either",
         ties: Ties = "stable",
         average: Average = "pictures",
-        regions: int = 12,
+        regions: Regions = 12,
     ) -> PerSample:
         """Each picture's share, for each size of region and length of explanation."""
         if not alpha or min(alpha) <= 0 or max(alpha) > regions:

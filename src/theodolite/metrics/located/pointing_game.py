@@ -1,6 +1,8 @@
 """Does a concept's map peak where the concept is?"""
 
-from typing import Any
+from typing import Annotated
+
+from pydantic import Field
 
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
@@ -14,8 +16,37 @@ from theodolite.metrics.located._targets import (
 from theodolite.metrics.shared import nulls
 from theodolite.metrics.shared.places import Average, peaks
 
+Tolerance = Annotated[
+    float | None,
+    Field(
+        ge=0, description="Share of the sides by which a place may be missed; None: 0.2, boxes 0."
+    ),
+]
 
-def pointing_game(evidence: LocationEvidence, **options: Any) -> float:
+
+@metric(
+    "pointing_game",
+    title="Pointing game",
+    version=2,
+    question="located",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("maps", "sizes", "part_of"),
+    may_use=("points", "boxes", "masks", "explained.known"),
+    uses_if={"pairs": {"present": ("explained.truth",)}},
+    nulls=(nulls.SHUFFLED_MAPS, RANDOM_PEAK, nulls.IMAGE_CENTRE),
+    reliable_from=0.8,
+    cite="zhang2018top",
+    card=Card(
+        asks="Does the map of each present concept peak where that concept is?",
+        read="0.6 means that six of ten maps peak at their concept. Pointing at the middle of each "
+        "picture is the baseline to beat. From 0.8 on we would rely on it; a convention.",
+        misleads="Coarse maps peak in the middle of a cell, up to half a cell from the true one; a "
+        "tolerance near half the picture is passed by the centre alone.",
+        cost="one maximum per map",
+    ),
+)
+class PointingGame(SampleMean):
     r"""Share of pairs of picture and concept whose map peaks at the concept.
 
     .. math:: \frac{\#\{(i, j) : \text{the peak of } F_{ij} \text{ hits } j\}}{\#\{(i, j)\}}
@@ -28,51 +59,20 @@ def pointing_game(evidence: LocationEvidence, **options: Any) -> float:
 
     Example:
         >>> import numpy as np
-        >>> from theodolite.evidence.kinds.concept import ConceptEvidence
-        >>> concepts = ConceptEvidence(values=np.ones((1, 2)), truth=np.ones((1, 2)))
+        >>> from theodolite.metrics import pointing_game
         >>> maps = np.zeros((1, 2, 4, 4))
         >>> maps[0, 0, 0, 0] = maps[0, 1, 3, 3] = 1.0
-        >>> where = LocationEvidence(
-        ...     explained=concepts, maps=maps, sizes=np.array([[40, 40]]), part_of=np.array([0, 1]),
-        ...     points=np.array([[[[5.0, 6.0]], [[5.0, 6.0]]]]),
-        ... )
-        >>> pointing_game(where)
+        >>> points = np.array([[[[5.0, 6.0]], [[5.0, 6.0]]]])
+        >>> pointing_game(maps, [[40, 40]], [0, 1], truth=[[1, 1]], points=points)
         0.5
     """
-    state: PointingGame = PointingGame.of(evidence, **options)
-    return float(state.value())
-
-
-@metric(
-    "pointing_game",
-    title="Pointing game",
-    version=2,
-    question="located",
-    better="higher",
-    bounds=(0.0, 1.0),
-    uses=("maps",),
-    uses_if={"pairs": {"present": ("explained.truth",)}},
-    baselines=(nulls.SHUFFLED_MAPS, RANDOM_PEAK, nulls.IMAGE_CENTRE),
-    enough=0.8,
-    cite="zhang2018top",
-    card=Card(
-        asks="Does the map of each present concept peak where that concept is?",
-        read="0.6 means that six of ten maps peak at their concept. Pointing at the middle of each "
-        "picture is the baseline to beat. From 0.8 on we would rely on it; a convention.",
-        misleads="Coarse maps peak in the middle of a cell, up to half a cell from the true one; a "
-        "tolerance near half the picture is passed by the centre alone.",
-        cost="one maximum per map",
-    ),
-)
-class PointingGame(SampleMean):
-    """Counts of maps that peak at their concept."""
 
     @staticmethod
     def each(
         evidence: LocationEvidence,
         *,
         target: Target = "auto",
-        tolerance: float | None = None,
+        tolerance: Tolerance = None,
         pairs: Pairs = "present",
         average: Average = "pairs",
     ) -> PerSample:

@@ -1,34 +1,10 @@
 """How much of what a map marks lies on the object?"""
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.shared.marked import ASKED_AS, NULLS, Sign, objects, relevance, shares
-
-
-def relevance_mass(
-    maps: Float[np.ndarray, "samples height width"],
-    objects: Bool[np.ndarray, "samples height width"],
-    *,
-    sign: Sign = "positive",
-) -> float:
-    r"""Share of the relevance that lies on the object, mean over pictures.
-
-    .. math:: \frac{\sum_{p \in O} e^+_p}{\sum_p e^+_p}
-
-    Only what speaks for the class counts, or with ``sign="absolute"`` what speaks for or against
-    it. Undefined without an object and for maps of zeros. See :cite:t:`arras2022clevr`.
-
-    Example:
-        >>> marked = np.array([[[3.0, 1.0], [0.0, -2.0]]])
-        >>> relevance_mass(marked, marked > 2)
-        0.75
-    """
-    evidence = SaliencyEvidence(maps=maps, objects=objects)
-    state: RelevanceMass = RelevanceMass.of(evidence, sign=sign)
-    return float(state.value())
 
 
 @metric(
@@ -40,8 +16,8 @@ def relevance_mass(
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps", "objects"),
-    enough=0.8,
-    baselines=NULLS,
+    reliable_from=0.8,
+    nulls=NULLS,
     cite="arras2022clevr",
     card=Card(
         asks="How much of the relevance lies on the object?",
@@ -54,7 +30,20 @@ def relevance_mass(
     ),
 )
 class RelevanceMass(SampleMean):
-    """Sums of shares."""
+    r"""Share of the relevance that lies on the object, mean over pictures.
+
+    .. math:: \frac{\sum_{p \in O} e^+_p}{\sum_p e^+_p}
+
+    Only what speaks for the class counts, or with ``sign="absolute"`` what speaks for or against
+    it. Undefined without an object and for maps of zeros. See :cite:t:`arras2022clevr`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import relevance_mass
+        >>> marked = np.array([[[3.0, 1.0], [0.0, -2.0]]])
+        >>> relevance_mass(marked, marked > 2)
+        0.75
+    """
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, sign: Sign = "positive") -> PerSample:

@@ -1,30 +1,10 @@
 """Does a map peak on the object?"""
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.shared.marked import ASKED_AS, NULLS_OF_PEAKS, flattened, objects, shares
-
-
-def relevance_peak(
-    maps: Float[np.ndarray, "samples height width"],
-    objects: Bool[np.ndarray, "samples height width"],
-) -> float:
-    r"""Share of pictures whose map is highest on the object: the pointing game.
-
-    .. math:: \frac{\#\{i : \arg\max_p e_i(p) \in O_i\}}{\#\{i\}}
-
-    Where several pixels are highest, the share of them that are on the object. Undefined without
-    an object and for maps in which all pixels are alike. See :cite:t:`zhang2018excitation`.
-
-    Example:
-        >>> relevance_peak(np.array([[[3.0, 1.0]]]), np.array([[[True, False]]]))
-        1.0
-    """
-    state: RelevancePeak = RelevancePeak.of(SaliencyEvidence(maps=maps, objects=objects))
-    return float(state.value())
 
 
 @metric(
@@ -36,9 +16,9 @@ def relevance_peak(
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps", "objects"),
-    enough=0.9,
+    reliable_from=0.9,
     decides=False,
-    baselines=NULLS_OF_PEAKS,
+    nulls=NULLS_OF_PEAKS,
     cite="zhang2018excitation",
     card=Card(
         asks="Does the map peak on the object?",
@@ -49,7 +29,19 @@ def relevance_peak(
     ),
 )
 class RelevancePeak(SampleMean):
-    """Counts of maps that peak on the object."""
+    r"""Share of pictures whose map is highest on the object: the pointing game.
+
+    .. math:: \frac{\#\{i : \arg\max_p e_i(p) \in O_i\}}{\#\{i\}}
+
+    Where several pixels are highest, the share of them that are on the object. Undefined without
+    an object and for maps in which all pixels are alike. See :cite:t:`zhang2018excitation`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import relevance_peak
+        >>> relevance_peak(np.array([[[3.0, 1.0]]]), np.array([[[True, False]]]))
+        1.0
+    """
 
     @staticmethod
     def each(evidence: SaliencyEvidence) -> PerSample:

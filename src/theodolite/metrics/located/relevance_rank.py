@@ -1,34 +1,10 @@
 """Are the most relevant pixels those of the object?"""
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.shared.marked import ASKED_AS, NULLS, Sign, objects, relevance, shares
-
-
-def relevance_rank(
-    maps: Float[np.ndarray, "samples height width"],
-    objects: Bool[np.ndarray, "samples height width"],
-    *,
-    sign: Sign = "positive",
-) -> float:
-    r"""Of as many most relevant pixels as the object has, the share that are its own.
-
-    .. math:: \frac{|\mathrm{top}_{|O|}(e) \cap O|}{|O|}
-
-    Where equal pixels straddle the line, the mean over all ways to take some of them. Undefined
-    without an object and for maps of zeros. See :cite:t:`arras2022clevr`.
-
-    Example:
-        >>> marked = np.array([[[3.0, 1.0], [0.5, 0.0]]])
-        >>> relevance_rank(marked, np.array([[[True, False], [True, False]]]))
-        0.5
-    """
-    evidence = SaliencyEvidence(maps=maps, objects=objects)
-    state: RelevanceRank = RelevanceRank.of(evidence, sign=sign)
-    return float(state.value())
 
 
 @metric(
@@ -40,9 +16,9 @@ def relevance_rank(
     better="higher",
     bounds=(0.0, 1.0),
     uses=("maps", "objects"),
-    enough=0.8,
+    reliable_from=0.8,
     decides=False,
-    baselines=NULLS,
+    nulls=NULLS,
     cite="arras2022clevr",
     card=Card(
         asks="Are the most relevant pixels those of the object?",
@@ -54,7 +30,20 @@ def relevance_rank(
     ),
 )
 class RelevanceRank(SampleMean):
-    """Sums of shares."""
+    r"""Of as many most relevant pixels as the object has, the share that are its own.
+
+    .. math:: \frac{|\mathrm{top}_{|O|}(e) \cap O|}{|O|}
+
+    Where equal pixels straddle the line, the mean over all ways to take some of them. Undefined
+    without an object and for maps of zeros. See :cite:t:`arras2022clevr`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import relevance_rank
+        >>> marked = np.array([[[3.0, 1.0], [0.5, 0.0]]])
+        >>> relevance_rank(marked, np.array([[[True, False], [True, False]]]))
+        0.5
+    """
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, sign: Sign = "positive") -> PerSample:

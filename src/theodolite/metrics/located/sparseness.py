@@ -1,34 +1,19 @@
 """How few pixels does a map point at?"""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.shared.map_nulls import NOISE
 from theodolite.metrics.shared.marked import ASKED_AS, flattened
 
-Form = Literal["defined", "reference"]
-
-
-def sparseness(maps: Float[np.ndarray, "samples height width"], *, form: Form = "defined") -> float:
-    r"""Gini index of the relevance, signs left out, mean over pictures.
-
-    .. math:: G = \frac{\sum_i (2i - n - 1)\, a_{(i)}}{n \sum_i a_{(i)}}, \qquad a = |e|
-
-    with the :math:`n` pixels in rising order. It is 0 where all pixels are alike and
-    :math:`1 - 1/n` where one alone matters. A map of nothing but zeros is undefined; ``reference``
-    adds 1e-7 to every pixel, as published code does, and gives 0. See
-    :cite:t:`chalasani2020concise`.
-
-    Example:
-        >>> sparseness(np.array([[[1.0, 2.0], [3.0, 4.0]]]))
-        0.25
-    """
-    state: Sparseness = Sparseness.of(SaliencyEvidence(maps=maps), form=form)
-    return float(state.value())
+Form = Annotated[
+    Literal["defined", "reference"],
+    Field(description="As defined, or with 1e-7 added to every pixel, as published code does."),
+]
 
 
 @metric(
@@ -41,7 +26,7 @@ def sparseness(maps: Float[np.ndarray, "samples height width"], *, form: Form = 
     bounds=(0.0, 1.0),
     uses=("maps",),
     decides=False,
-    baselines=(NOISE,),
+    nulls=(NOISE,),
     cite="chalasani2020concise",
     card=Card(
         asks="Does the map point at few pixels?",
@@ -52,7 +37,21 @@ def sparseness(maps: Float[np.ndarray, "samples height width"], *, form: Form = 
     ),
 )
 class Sparseness(SampleMean):
-    """Sums of Gini indices."""
+    r"""Gini index of the relevance, signs left out, mean over pictures.
+
+    .. math:: G = \frac{\sum_i (2i - n - 1)\, a_{(i)}}{n \sum_i a_{(i)}}, \qquad a = |e|
+
+    with the :math:`n` pixels in rising order. It is 0 where all pixels are alike and
+    :math:`1 - 1/n` where one alone matters. A map of nothing but zeros is undefined; ``reference``
+    adds 1e-7 to every pixel, as published code does, and gives 0. See
+    :cite:t:`chalasani2020concise`.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import sparseness
+        >>> sparseness(np.array([[[1.0, 2.0], [3.0, 4.0]]]))
+        0.25
+    """
 
     @staticmethod
     def each(evidence: SaliencyEvidence, *, form: Form = "defined") -> PerSample:

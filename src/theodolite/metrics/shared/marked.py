@@ -1,9 +1,10 @@
 """Relevance inside and outside of the object: what the scores of places share."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import PerSample
@@ -14,7 +15,10 @@ from theodolite.metrics.shared.map_nulls import (
     SHUFFLED_PICTURES,
 )
 
-Sign = Literal["positive", "absolute"]
+Sign = Annotated[
+    Literal["positive", "absolute"],
+    Field(description="Relevance that counts: the positive part, or its size whatever the sign."),
+]
 NULLS = (IMAGE_CENTRE, SHUFFLED_PICTURES, FLAT_MAP)
 NULLS_OF_PEAKS = (IMAGE_CENTRE, SHUFFLED_PICTURES, RANDOM_PLACE)
 ASKED_AS = "Does the map mark the object?"

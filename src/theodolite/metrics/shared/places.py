@@ -1,17 +1,27 @@
 """Where a concept is, and whether a map agrees: shared by the scores of location."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.base import PerSample
 from theodolite.threads import one_thread_if
 
-Sides = Literal["either", "every", "share"]
-Ties = Literal["stable", "share"]
-Average = Literal["pictures", "pairs"]
+Sides = Annotated[
+    Literal["either", "every", "share"],
+    Field(description="Of a part at several places: either inside, every one, or their share."),
+]
+Ties = Annotated[
+    Literal["stable", "share"],
+    Field(description="Equal pixels: in reading order, or with equal claims."),
+]
+Average = Annotated[
+    Literal["pictures", "pairs"],
+    Field(description="Mean over pictures, or over all pairs of picture and concept."),
+]
 PIXELS_WORTH_THREADS = 50_000_000
 
 

@@ -1,17 +1,27 @@
 """Which concepts an explanation names first."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 
-RankBy = Literal["contribution", "weight", "value"]
-Order = Literal["signed", "absolute"]
-Population = Literal["all", "correct"]
+RankBy = Annotated[
+    Literal["contribution", "weight", "value"],
+    Field(description="What ranks the concepts: weight times value, the weight, or the value."),
+]
+Order = Annotated[
+    Literal["signed", "absolute"],
+    Field(description="Whether what speaks against the prediction ranks last or by its size."),
+]
+Population = Annotated[
+    Literal["all", "correct"],
+    Field(description="Samples that are asked: all, or those that are predicted rightly."),
+]
 
 USES_IF = {
     "rank_by": {"contribution": ("weights", "predicted"), "weight": ("weights", "predicted")},

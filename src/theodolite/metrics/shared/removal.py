@@ -1,19 +1,26 @@
 """How the answer changes while pixels are removed: what sufficiency and necessity share."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import Field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.base import PerSample
 
-Removal = Literal["first", "road", "black", "uniform", "gaussian"]
-Across = Literal["best", "mean"]
+Removal = Annotated[
+    Literal["first", "road", "black", "uniform", "gaussian"],
+    Field(description="Which way of removing pixels is read; first: the first in the evidence."),
+]
+Across = Annotated[
+    Literal["best", "mean"],
+    Field(description="How thresholds are summed up: the best of them, or their mean."),
+]
 THRESHOLDS = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0)
 CURVES = ("clean", "percents", "most_first", "least_first")
-USES = (*CURVES, "chance_most_first", "chance_least_first")
+CHANCE_CURVES = ("chance_most_first", "chance_least_first")
 
 
 def sufficient(

@@ -1,0 +1,214 @@
+"""Does a unit detect the concept?
+
+Written by `python -m theodolite.metrics`; do not edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from theodolite.metrics.compute import table
+from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
+from theodolite.metrics.detects.detection_and_accuracy import DetectionAndAccuracy
+from theodolite.metrics.detects.pixel_recall import PixelRecall
+from theodolite.metrics.detects.unit_iou import UnitIoU
+
+__all__ = [
+    "detection_accuracy",
+    "detection_and_accuracy",
+    "pixel_recall",
+    "unit_iou",
+]
+
+
+def detection_accuracy(
+    unit_pixels: ArrayLike,
+    formula_pixels: ArrayLike,
+    shared_pixels: ArrayLike,
+) -> NDArray[np.float64]:
+    r"""Of the pictures that show the formula, the share in which the unit marks a pixel of it.
+
+    .. math:: \frac{\#\{x : M_u(x) \cap G(x) \neq \emptyset\}}{\#\{x : G(x) \neq \emptyset\}}
+
+    Introduced in :cite:t:`makinwa2022detection`, eq. 4. The published code rounds to four digits
+    and returns 0 for a formula that is nowhere; here nothing is rounded and that is undefined, so
+    NaN. Another project gives the name to what is ``pixel_recall`` here.
+
+    Args:
+        unit_pixels: samples × units. Pixels that the unit marks.
+        formula_pixels: samples × units. Pixels at which the unit's formula holds.
+        shared_pixels: samples × units. Pixels in both.
+
+    Returns:
+        An array (units), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import detection_accuracy
+        >>> detection_accuracy(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[0], [2]]))
+        array([0.5])
+    """
+    arrays = {
+        "unit_pixels": unit_pixels,
+        "formula_pixels": formula_pixels,
+        "shared_pixels": shared_pixels,
+    }
+    options: dict[str, object] = {}
+    return table(DetectionAccuracy, arrays, options)
+
+
+def detection_and_accuracy(
+    unit_pixels: ArrayLike,
+    formula_pixels: ArrayLike,
+    shared_pixels: ArrayLike,
+    right: ArrayLike,
+    *,
+    meeting: Literal["overlap", "present"] = "overlap",
+    which: Sequence[Literal["union", "intersection"]] = ("union", "intersection"),
+    by: Sequence[Literal["detection_accuracy", "iou"]] = ("detection_accuracy", "iou"),
+    fires: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Correlation over units of a unit's score with the model's accuracy on the unit's pictures.
+
+    .. math:: r = \frac{\sum_u (s_u - \bar s)(a_u - \bar a)}
+        {\sqrt{\sum_u (s_u - \bar s)^2 \, \sum_u (a_u - \bar a)^2}}
+
+    :math:`s_u` is the score of unit :math:`u`, :math:`a_u` the accuracy on its pictures.
+
+    The *union* are pictures in which the unit fires or its formula is there; the *intersection*
+    those in which they share a pixel (``meeting="overlap"``, as the published code has it) or both
+    are somewhere (``"present"``, as the paper says). Pearson's correlation; a unit without pictures
+    or without a score is left out, where the published code puts 0.5 and 0. Introduced in
+    :cite:t:`makinwa2022detection`, section 4.2.
+
+    Args:
+        unit_pixels: samples × units. Pixels that the unit marks.
+        formula_pixels: samples × units. Pixels at which the unit's formula holds.
+        shared_pixels: samples × units. Pixels in both.
+        right: samples. Whether the model classifies the picture rightly.
+        meeting: When a picture is in the intersection: a shared pixel, or both somewhere.
+        which: Pictures where unit or formula is, or where both are.
+        by: The score of a unit that is correlated.
+        fires: samples × units. Whether the unit exceeds its threshold before upsampling; after it,
+            if not given.
+
+    Returns:
+        An array (which × by), each -1 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import detection_and_accuracy
+        >>> unit, formula = np.eye(4, 3, dtype=int), np.ones((4, 3), int)
+        >>> shared = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
+        >>> right = np.array([True, True, False, True])
+        >>> detection_and_accuracy(unit, formula, shared, right, which=["intersection"])
+        array([[nan, nan]])
+    """
+    arrays = {
+        "unit_pixels": unit_pixels,
+        "formula_pixels": formula_pixels,
+        "shared_pixels": shared_pixels,
+        "right": right,
+        "fires": fires,
+    }
+    options = {"meeting": meeting, "which": which, "by": by}
+    return table(DetectionAndAccuracy, arrays, options)
+
+
+def pixel_recall(
+    unit_pixels: ArrayLike,
+    formula_pixels: ArrayLike,
+    shared_pixels: ArrayLike,
+) -> NDArray[np.float64]:
+    r"""Share of the formula's pixels that the unit marks.
+
+    .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |G(x)|}
+
+    Called detection accuracy by :cite:t:`larosa2023towards`; that name belongs to another score
+    here. A formula that is nowhere: NaN.
+
+    Args:
+        unit_pixels: samples × units. Pixels that the unit marks.
+        formula_pixels: samples × units. Pixels at which the unit's formula holds.
+        shared_pixels: samples × units. Pixels in both.
+
+    Returns:
+        An array (units), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import pixel_recall
+        >>> pixel_recall(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[0], [2]]))
+        array([0.4])
+    """
+    arrays = {
+        "unit_pixels": unit_pixels,
+        "formula_pixels": formula_pixels,
+        "shared_pixels": shared_pixels,
+    }
+    options: dict[str, object] = {}
+    return table(PixelRecall, arrays, options)
+
+
+def unit_iou(
+    unit_pixels: ArrayLike,
+    formula_pixels: ArrayLike,
+    shared_pixels: ArrayLike,
+    *,
+    denominator: Literal["all", "category"] = "all",
+    annotated: ArrayLike | None = None,
+    chance_annotated: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Intersection over union of a unit's mask and its formula's, over all pixels of all pictures.
+
+    .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |M_u(x) \cup G(x)|}
+
+    Network Dissection :cite:p:`bau2017network` counts in the union only the unit's pixels in
+    pictures that are annotated with the concept's category (``denominator="category"``, needs
+    ``annotated``). The published codes return 0 where both masks are empty everywhere; here that
+    is undefined, so NaN.
+
+    Args:
+        unit_pixels: samples × units. Pixels that the unit marks.
+        formula_pixels: samples × units. Pixels at which the unit's formula holds.
+        shared_pixels: samples × units. Pixels in both.
+        denominator: Pictures whose pixels count in the union: all, or the annotated ones.
+        annotated: samples × units. Whether the picture is annotated with the formula's category.
+            Needed for denominator=category.
+        chance_annotated: samples × units. The same for the formula of the masks that were dealt
+            out. Needed for denominator=category.
+
+    Returns:
+        An array (units), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import unit_iou
+        >>> unit_iou(np.array([[2], [2]]), np.array([[1], [4]]), np.array([[1], [2]])).round(6)
+        array([0.5])
+    """
+    arrays = {
+        "unit_pixels": unit_pixels,
+        "formula_pixels": formula_pixels,
+        "shared_pixels": shared_pixels,
+        "annotated": annotated,
+        "chance_annotated": chance_annotated,
+    }
+    options = {"denominator": denominator}
+    return table(UnitIoU, arrays, options)

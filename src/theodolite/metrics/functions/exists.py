@@ -1,0 +1,148 @@
+"""Is the named concept in the input?
+
+Written by `python -m theodolite.metrics`; do not edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from theodolite.metrics.compute import table
+from theodolite.metrics.exists.concept_existence import ConceptExistence
+from theodolite.metrics.exists.concept_global_importance import ConceptGlobalImportance
+
+__all__ = [
+    "concept_existence",
+    "concept_global_importance",
+]
+
+
+def concept_existence(
+    values: ArrayLike,
+    truth: ArrayLike,
+    *,
+    top: Sequence[int] = (1, 3, 5),
+    rank_by: Literal["contribution", "weight", "value"] = "contribution",
+    order: Literal["signed", "absolute"] = "signed",
+    population: Literal["all", "correct"] = "all",
+    weights: ArrayLike | None = None,
+    predicted: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    known: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Share of the first :math:`l` named concepts that are in the sample (CEM).
+
+    .. math:: \rho_l = \frac1N \sum_i \frac1l \sum_{s=1}^{l} 1[q_{is} \in \Lambda_i]
+
+    :math:`q_i` are the concepts of sample :math:`i` in descending order of importance for the
+    predicted class, :math:`\Lambda_i` those that are there. A sample without any concept scores 0.
+    Where presence is unknown (``known``), the pair is left out of both counts; a sample with
+    nothing known is undefined. Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
+
+    Args:
+        values: samples × concepts. The model's value of each concept: an activation, a probability,
+            a projection.
+        truth: samples × concepts. Whether the concept is there.
+        top: How many of the first-named concepts are looked at.
+        rank_by: What ranks the concepts: weight times value, the weight, or the value.
+        order: Whether what speaks against the prediction ranks last or by its size.
+        population: Samples that are asked: all, or those that are predicted rightly.
+        weights: concepts × classes. Weight of each concept in the linear head for each class.
+            Needed for rank_by=contribution or weight.
+        predicted: samples. The class that the model chose. Needed for rank_by=contribution or
+            weight.
+        labels: samples. The true class. Needed for population=correct.
+        known: samples × concepts. Where `truth` is known; everywhere if not given.
+
+    Returns:
+        An array (top), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import concept_existence
+        >>> values = np.array([[0.9, 0.2, 0.5], [0.1, 0.8, 0.3]])
+        >>> truth = np.array([[1, 0, 0], [0, 1, 1]], dtype=bool)
+        >>> concept_existence(values, truth, rank_by="value", top=(1, 2))
+        array([1.  , 0.75])
+    """
+    arrays = {
+        "values": values,
+        "truth": truth,
+        "weights": weights,
+        "predicted": predicted,
+        "labels": labels,
+        "known": known,
+    }
+    options = {"top": top, "rank_by": rank_by, "order": order, "population": population}
+    return table(ConceptExistence, arrays, options)
+
+
+def concept_global_importance(
+    values: ArrayLike,
+    class_truth: ArrayLike,
+    weights: ArrayLike,
+    labels: ArrayLike,
+    predicted: ArrayLike,
+    *,
+    form: Sequence[Literal[1, 2, 3]] = (1, 2, 3),
+    over: Literal["concepts", "classes"] = "concepts",
+) -> NDArray[np.float64]:
+    r"""Cosine between what the model makes of the concepts and what annotators say (CGIM 1-3).
+
+    .. math:: \rho_j = \cos(M_{j\cdot}, V_{j\cdot}) \qquad \rho_k = \cos(M_{\cdot k}, V_{\cdot k})
+
+    :math:`V` holds how much concept :math:`j` belongs to class :math:`k`. :math:`M` is the head's
+    weights :math:`\theta` (form 1), the mean concept values :math:`U^*` of the samples of a class
+    that are predicted rightly (form 2), or :math:`\theta \odot U^*` (form 3). A zero vector has no
+    direction: NaN. A class without a right prediction has no mean: forms 2 and 3 are NaN for it,
+    and it is left out of the cosines over classes. Introduced in :cite:t:`aysel2025concept`,
+    eqs. 3 to 8, which define no aggregate; the headline is the plain mean of the defined cosines.
+
+    Args:
+        values: samples × concepts. The model's value of each concept: an activation, a probability,
+            a projection.
+        class_truth: concepts × classes. How much each concept belongs to each class, 0 to 1, as
+            annotators said.
+        weights: concepts × classes. Weight of each concept in the linear head for each class.
+        labels: samples. The true class.
+        predicted: samples. The class that the model chose.
+        form: 1: weights; 2: mean values; 3: weights times mean values.
+        over: Cosines of concepts over classes, or of classes over concepts.
+
+    Returns:
+        An array (form × one for each, by `over`), each -1 to 1, higher is better; NaN where
+        undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import concept_global_importance
+        >>> concept_global_importance(
+        ...     np.array([[1.0, 0.0], [0.0, 2.0]]),
+        ...     np.array([[1.0, 0.0], [0.0, 1.0]]),
+        ...     weights=np.array([[1.0, 1.0], [0.0, 1.0]]),
+        ...     labels=np.array([0, 1]),
+        ...     predicted=np.array([0, 1]),
+        ... ).round(4)
+        array([[0.7071, 1.    ],
+               [1.    , 1.    ],
+               [1.    , 1.    ]])
+    """
+    arrays = {
+        "values": values,
+        "class_truth": class_truth,
+        "weights": weights,
+        "labels": labels,
+        "predicted": predicted,
+    }
+    options = {"form": form, "over": over}
+    return table(ConceptGlobalImportance, arrays, options)
