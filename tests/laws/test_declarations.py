@@ -11,14 +11,13 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import theodolite.metrics
 from support.evidence.strategies import FOR, options_of
 from support.laws import scored
 from support.recording import recording
+from support.runs.command_line import theodolite as theodolite_command
 from theodolite.bridges.torchmetrics import counted
-from theodolite.cli.app import app
 from theodolite.errors import EvidenceError
 from theodolite.metrics.__main__ import differences
 from theodolite.metrics.base import Metric
@@ -109,8 +108,9 @@ def test_no_word_is_swallowed_by_thresholds(metric: Metric, tmp_path: Path) -> N
 
 
 def test_the_command_line_says_what_was_meant() -> None:
-    result = CliRunner().invoke(app, ["metrics", "krippendorff_alpa"])
-    assert result.exit_code == 2 and "krippendorff_alpha" in result.output
+    result = theodolite_command("metrics", "krippendorff_alpa")
+    assert result.returncode == 2 and "krippendorff_alpha" in result.stderr
+    assert "Concepts-task leakage" in theodolite_command("metrics", "ctl").stdout
     with pytest.raises(EvidenceError, match="Did you mean 'nominal'"):
         find_metric("krippendorff_alpha").check({"level": "nomial"})
     with pytest.raises(EvidenceError, match="Did you mean 'level'"):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -142,7 +142,7 @@ class Metric:
     uses_if: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """Further arrays that an option needs: option -> choice -> arrays."""
     may_use: tuple[str, ...] = ()
-    """Arrays that are read if they are there."""
+    """Arrays that the score or a null reads if they are there."""
     nulls_use: tuple[str, ...] = ()
     """Arrays that only the nulls read: without them there is a value, and no score."""
     paper_names: tuple[str, ...] = ()
@@ -333,7 +333,7 @@ def _check_options_of(entry: Metric) -> None:
         return read(self, **entry.check(options, _keywords(read)))
 
     of.unchecked, value.unchecked = count, read  # type: ignore[attr-defined]
-    state.of = classmethod(of)
+    state.of = classmethod(cast("Any", of))
     state.value = value
 
 

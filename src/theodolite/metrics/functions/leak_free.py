@@ -304,6 +304,7 @@ def embedding_task_information(
     labels: ArrayLike,
     *,
     k: int = 3,
+    known: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     r"""Information of each concept's vectors about the label, as a share of its entropy.
 
@@ -317,6 +318,7 @@ def embedding_task_information(
             vector, mixed by the concept's probability.
         labels: samples. The true class.
         k: Neighbours that the estimator looks at.
+        known: samples × concepts. Where `truth` is known; everywhere if not given.
 
     Returns:
         An array (concepts), each 0 to 2, lower is better; NaN where undefined.
@@ -332,7 +334,7 @@ def embedding_task_information(
         >>> embedding_task_information(vectors, truth[:, 0].astype(int)).round(2)
         array([1.02])
     """
-    arrays = {"vectors": vectors, "explained.labels": labels}
+    arrays = {"vectors": vectors, "explained.labels": labels, "explained.known": known}
     options = {"k": k}
     return table(EmbeddingTaskInformation, arrays, options)
 

@@ -20,6 +20,7 @@ from theodolite.metrics.option_types import Neighbours
     better="lower",
     bounds=(0.0, MOST),
     uses=("vectors", "explained.labels"),
+    may_use=("explained.known",),
     nulls_use=("explained.truth",),
     detail=True,
     decides=False,
