@@ -146,6 +146,8 @@ def test_files_and_functions_are_short() -> None:
     for path, tree in MODULES.items():
         lines = path.read_text(encoding="utf-8").splitlines()
         compiled = path.stem.endswith("kernels")
+        if "Written by `python -m theodolite.metrics`" in "".join(lines[:5]):
+            continue
         if len(lines) > MOST_LINES and not compiled:
             wrong.append(f"{path.relative_to(ROOT)}: {len(lines)} lines")
         for node in ast.walk(tree):
