@@ -5,7 +5,7 @@ from pathlib import Path
 
 from theodolite.results import Score, Verdict
 from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
 from theodolite.run_folder.scores_file import read_scores
 from theodolite.run_folder.seal import verify
 
@@ -33,5 +33,5 @@ def read_finished(folder: Path) -> FinishedRun:
     record = read_record(folder / "run.json", RunRecord)
     scores, unanswered = read_scores(folder / "scores.json")
     answers = verdicts_of(record.spec, scores, unanswered)
-    failed = read_record(folder / "made.json", MadeRecord).failed_pieces
+    failed = read_produced(folder).failed_pieces
     return FinishedRun(folder, record, tuple(scores), answers, failed)
