@@ -17,6 +17,10 @@ FORMER: dict[str, Question] = {"leaks": "leak_free"}
 """Names of 0.1.0. Only the name changed: in both, yes is the good answer."""
 
 
+class FormerName(FutureWarning):
+    """An old name in a file. Shown by default: it is for whoever wrote the file."""
+
+
 def question_now(word: Any) -> Any:
     """A question by its name of today: an old name warns, anything else stays what it is."""
     name = FORMER.get(word) if isinstance(word, str) else None
@@ -26,8 +30,7 @@ def question_now(word: Any) -> Any:
         f"the question {word!r} is called {name!r} now and means the same: yes is the good answer; "
         "the old name goes in theodolite 0.4"
     )
-    # shown by default, unlike DeprecationWarning: it is for whoever wrote the file
-    warnings.warn(text, FutureWarning, stacklevel=3)
+    warnings.warn(text, FormerName, stacklevel=3)
     return name
 
 
