@@ -22,9 +22,10 @@ def main() -> NoReturn:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
-    warnings.showwarning = _show_warning
     try:
-        program()()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            program()()
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
