@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from theodolite.conflicts.record import ConflictsFile
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.findings.leakage import FindingsFile, read_findings
+from theodolite.questions import FormerName
 from theodolite.run_folder.folder import check_folder
 from theodolite.run_folder.format import v1_to_v2
 from theodolite.run_folder.run_file import (
@@ -22,7 +23,7 @@ from theodolite.run_folder.run_file import (
     write_record,
 )
 from theodolite.run_folder.scores_file import ComparedFile, ScoresFile
-from theodolite.run_folder.spec import RunSpec
+from theodolite.run_folder.spec import RunSpec, read_spec
 
 SCORE = {
     "metric": "concept_task_leakage", "version": 1, "question": "leaks", "value": 0.1,
@@ -172,3 +173,15 @@ def test_a_run_that_0_1_0_did_not_finish_is_not_gone_on_with(tmp_path: Path) -> 
     spec = RunSpec.model_validate({"name": "a", "evidence": ["e"]})
     write_record(tmp_path / "run.json", run_record(spec, ""))
     check_folder(tmp_path, overwrite=False)
+
+
+def test_a_spec_may_say_leaks(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    text = "{name: a, evidence: [e], headlines: {leaks: {name: concept_task_leakage}}}"
+    path.write_text(text)
+    with pytest.warns(FormerName, match="'leaks' is called 'leak_free' now"):
+        spec = read_spec(path)
+    assert list(spec.headlines) == ["leak_free"]
+    path.write_text(text.replace("{leaks:", "{leak_free: {name: task_accuracy}, leaks:"))
+    with pytest.raises(EvidenceError, match="one question: keep 'leak_free'"):
+        read_spec(path)

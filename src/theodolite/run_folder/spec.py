@@ -3,15 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
@@ -32,7 +24,7 @@ class Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known_fields(cls, content: Any, info: ValidationInfo) -> Any:
+    def _known_fields(cls, content: Any, info: Any) -> Any:
         if info.context is not READING or not isinstance(content, dict):
             return content
         return {name: value for name, value in content.items() if name in cls.model_fields}
