@@ -270,9 +270,9 @@ def of_labels() -> Iterator[Foreign]:
         nulls=(dealt_out("labels"),), truth=lambda condition: condition.dial,
     )  # fmt: skip
     yield Foreign(
-        "sklearn silhouette_score", _silhouette, ("vectors", "explained.labels"), "leak_free", "lower",
-        looks_for_a_fault=True, tolerance=0.05, planted=LEAKING_VECTORS, bootstraps=BOOTSTRAPS,
-        nulls=(_vector_labels,), large=1000,  # type: ignore[arg-type]
+        "sklearn silhouette_score", _silhouette, ("vectors", "explained.labels"), "leak_free",
+        "lower", looks_for_a_fault=True, tolerance=0.05, planted=LEAKING_VECTORS,
+        bootstraps=BOOTSTRAPS, nulls=(_vector_labels,), large=1000,  # type: ignore[arg-type]
     )  # fmt: skip
     yield Foreign(
         "krippendorff alpha", _alpha, ("ratings",), "accepted", "higher", bounds=(-1.0, 1.0),

@@ -56,7 +56,7 @@ def write_run(folder: Path, rows: int, names: tuple[str, ...] | None = None) -> 
     folder.mkdir(parents=True, exist_ok=True)
     spec = RunSpec(name="many", title=f"{rows:,} units and samples", evidence=["x"])
     write_record(folder / "run.json", run_record(spec, "python benchmarks/report_size.py"))
-    write_record(folder / "made.json", MadeRecord(seconds_scoring=0.0))
+    write_record(folder / "produced.json", MadeRecord(seconds_scoring=0.0))
     scores = [
         unit_score(metric, units, drawn_values(rows, seed))
         for seed, metric in enumerate(UNIT_METRICS, start=1)

@@ -203,11 +203,11 @@ RENAMED = (
     "Rated=RatedExplanations Request=MetricRequest Said=ConceptValues "
     "Searched=FormulaSearch Seen=TwinPicture Shaking=StabilitySettings "
     "Shown=ShownExplanation/ItemPictures/ReportModel Spoken=BottleneckOutput "
-    "Standing=LeaderboardRow Stored=StoredShards Studied=StudyFolder "
+    "Standing=LeaderboardRow Stored=StoredShards Studied=StudyFolder StudiesFile=FindingsFile "
     "Trained=TrainedBottleneck Training=TrainingSettings Tuned=TuningResult "
     "Unanswered=MissingScore Units=UnitMasks Unrated=UnratedExplanations "
     "Wanted=PassItem/TwinSettings Work=PostHocInputs Workshop=WorkContext "
-    "entry=find_metric"
+    "entry=find_metric write_studies=write_findings"
 )
 """Old and new names of classes and functions; where several had one name, all of them."""
 

@@ -61,7 +61,7 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     assert any("a linear layer on the network's pooled features" in note for note in found.notes)
     found.save(tmp_path / "run")
     assert recompute(tmp_path / "run", share=0.2) > 10
-    assert len(read_record(tmp_path / "run" / "made.json", MadeRecord).examples) == 8
+    assert len(read_record(tmp_path / "run" / "produced.json", MadeRecord).examples) == 8
 
 
 def test_a_network_with_a_head_that_fits_answers_for_itself(shapes: Path) -> None:
@@ -108,7 +108,9 @@ def test_a_run_folder_is_asked_everything_and_keeps_its_pictures(
     assert asked == {"exists", "located", "leak_free", "faithful"}, "its spec asked two"
     assert all(len(s.per_seed) == 2 for s in found.scores), "both seeds"
     found.save(tmp_path / "again")
-    old, new = (read_record(f / "made.json", MadeRecord) for f in (finished, tmp_path / "again"))
+    old, new = (
+        read_record(f / "produced.json", MadeRecord) for f in (finished, tmp_path / "again")
+    )
     assert new.examples == old.examples and new.examples
     assert all((tmp_path / "again" / one.file).is_file() for one in new.examples)
     assert set(old.notes) <= set(new.notes) and new.facts == old.facts
@@ -125,7 +127,7 @@ def test_a_run_that_was_changed_is_not_audited(finished: Path, tmp_path: Path) -
 
     copy = tmp_path / "copy"
     shutil.copytree(finished, copy)
-    (copy / "made.json").write_bytes((copy / "made.json").read_bytes() + b" ")
+    (copy / "produced.json").write_bytes((copy / "produced.json").read_bytes() + b" ")
     with pytest.raises(EvidenceError, match=r"made\.json changed since the run"):
         audit(copy, FEW)
     (copy / "manifest.json").unlink()
@@ -138,9 +140,11 @@ def test_a_picture_outside_of_the_run_is_not_copied(finished: Path, tmp_path: Pa
 
     copy = tmp_path / "copy"
     shutil.copytree(finished, copy)
-    text = (copy / "made.json").read_text()
+    text = (copy / "produced.json").read_text()
     (tmp_path / "secret.jpg").write_bytes(b"secret")
-    (copy / "made.json").write_text(text.replace("pictures/00.jpg", "pictures/../../secret.jpg"))
+    (copy / "produced.json").write_text(
+        text.replace("pictures/00.jpg", "pictures/../../secret.jpg")
+    )
     seal(copy)
     with pytest.raises(EvidenceError, match=r"a path with '\.\.'"):
         audit(copy, FEW).save(tmp_path / "out")

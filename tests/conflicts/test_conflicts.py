@@ -385,7 +385,7 @@ def test_a_run_keeps_them_with_pictures(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run")
     kept = folder_conflicts(folder)
     assert [(one.n, one.share) for one in kept.conflicts] == [(16, 0.5), (16, 0.5)]
-    shown = read_record(folder / "made.json", MadeRecord).conflict_examples
+    shown = read_record(folder / "produced.json", MadeRecord).conflict_examples
     first = kept.strongest[0].examples[0].name
     assert shown[0].sample == first
     assert (folder / shown[0].file).read_bytes() == picture(first)

@@ -248,3 +248,14 @@ def test_planted_units_are_high_where_their_concepts_are() -> None:
         full = there.reshape(60, 7, 4, 7, 4).mean(axis=(2, 4))
         low, high = activations[:, unit][full == 0], activations[:, unit][full == 1]
         assert len(high) > 20 and high.min() > 0.5 > low.max()
+
+
+def test_masks_of_0_and_1_are_not_taken_for_label_maps(tmp_path: Path) -> None:
+    masks = np.random.default_rng(0).random((N, len(NAMES), 6, 6)) < 0.3
+    with pytest.raises(EvidenceError, match="only 0 and 1, in 3 layers each"):
+        write_maps(tmp_path / "maps", [(MAPS, masks.astype(np.uint8))], NAMES)
+    assert not (tmp_path / "maps" / "header.json").exists()
+    with pytest.raises(EvidenceError, match="whole numbers"):
+        write_maps(tmp_path / "maps", [(MAPS, masks)], NAMES)
+    numbers = masks * np.arange(1, len(NAMES) + 1)[:, None, None]
+    write_maps(tmp_path / "maps", [(MAPS, numbers)], NAMES)

@@ -271,3 +271,36 @@ def test_minus_zero_is_zero() -> None:
     maps = np.full((50, 1, 4, 4), -0.0, np.float32)
     maps[0, 0, 0, 0] = 1.0
     assert thresholds([maps], 800, exact=False)[0] == thresholds([maps], 800)[0] == 0.0
+
+
+def overlapping_masks() -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(1)
+    masks = random.random((N_PICTURES, 3, 4, 4)) < 0.3
+    masks = np.kron(masks, np.ones((2, 2), bool)).astype(bool)
+    activations = random.random((N_PICTURES, 3, 4, 4)) + 9 * masks[:, :, ::2, ::2]
+    return activations, masks
+
+
+def test_masks_of_true_and_false_are_a_concept_each() -> None:
+    activations, masks = overlapping_masks()
+    numbers = masks * np.arange(1, 4)[:, None, None]
+    names = ["a", "b", "c"]
+    found, numbered = (dissect(activations, m, names, quantile=0.75) for m in (masks, numbers))
+    assert found.formulas() == numbered.formulas()
+    assert [formula.strip("(")[0] for formula in found.formulas()] == names
+    np.testing.assert_array_equal(found.evidence.shared_pixels, numbered.evidence.shared_pixels)
+    single = dissect(activations, masks[:, 1], ["b"], quantile=0.75)
+    assert single.formulas()[1] == "b"
+
+
+def test_masks_that_would_be_taken_for_one_concept_are_refused() -> None:
+    activations, masks = overlapping_masks()
+    for dtype in (np.uint8, np.int64):
+        with pytest.raises(EvidenceError, match=r"masks\.astype\(bool\)"):
+            dissect(activations, masks.astype(dtype), ["a", "b", "c"])
+    with pytest.raises(EvidenceError, match="2 masks of true and false; needed 3, one per concept"):
+        dissect(activations, masks[:, :2], ["a", "b", "c"])
+    with pytest.raises(EvidenceError, match="1 masks of true and false; needed 3"):
+        dissect(activations, masks[:, 0], ["a", "b", "c"])
+    with pytest.raises(EvidenceError, match="bool"):
+        pack(list(masks), [()] * N_PICTURES, ["a", "b", "c"], grid=(8, 8))

@@ -9,8 +9,8 @@ import pytest
 from theodolite.findings.leakage import (
     CorrelationRecord,
     CriterionRecord,
-    StudiesFile,
-    write_studies,
+    FindingsFile,
+    write_findings,
 )
 from theodolite.report.chapters.findings import findings
 from theodolite.run_folder.run_file import read_record
@@ -45,8 +45,8 @@ def models(difference: float, seeds: int, spread: float = 0.01) -> list[Compared
 
 def records(path: Path, compared: list[ComparedRecord], *studies: dict) -> list:
     spec = RunSpec.model_validate({"name": "x", "evidence": ["x"], "studies": list(studies)})
-    write_studies(path / "studies.json", spec, compared)
-    return list(read_record(path / "studies.json", StudiesFile).studies)
+    write_findings(path / "findings.json", spec, compared)
+    return list(read_record(path / "findings.json", FindingsFile).findings)
 
 
 CLAIM = {

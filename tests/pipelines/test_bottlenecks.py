@@ -126,7 +126,7 @@ def test_tabulartoy_protocol_in_short(tmp_path: Path) -> None:
     compared = json.loads((out / "compared.json").read_text())["models"]
     assert len(compared) == 9
     assert all(len(m["scores"][0]["per_seed"]) == 2 for m in compared)
-    studies = json.loads((out / "studies.json").read_text())["studies"]
+    studies = json.loads((out / "findings.json").read_text())["findings"]
     titles = [s["title"] for s in studies]
     assert len(set(titles)) == 6
     logits = [s for s in studies if "Logits" in s["title"]]

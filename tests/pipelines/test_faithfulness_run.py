@@ -277,7 +277,7 @@ def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         name: score(models[name], "linearisation_error") for name in models if "layer" in name
     }
     assert missed["layer3-nmf"] < 1e-3 < missed["layer2-nmf"]
-    studies = {s["kind"]: s for s in json.loads((out / "studies.json").read_text())["studies"]}
+    studies = {s["kind"]: s for s in json.loads((out / "findings.json").read_text())["findings"]}
     passing = {
         (r["metric"], r["surrogate"]) for r in studies["sanity"]["rows"] if r["outcome"] == "passes"
     }
@@ -285,7 +285,7 @@ def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not any(surrogate == "rebuilt" for _, surrogate in passing)
     assert {row["layer"]: row["usable"] for row in studies["layers"]["rows"]}["layer3"]
     assert {line["method"] for line in studies["curve"]["lines"]} == {"nmf", "pca"}
-    cards = json.loads((out / "made.json").read_text())["concept_cards"]
+    cards = json.loads((out / "produced.json").read_text())["concept_cards"]
     assert len(cards) == 5
     assert all((out / file).stat().st_size > 100 for card in cards for file in card["files"])
     page = write_report(out)
@@ -308,7 +308,7 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     evidence = load(out / "evidence" / "seed-0" / "surrogate")
     assert isinstance(evidence, SurrogateEvidence)
     assert len(evidence.classes) == 6 and evidence.head.shape == (6, 1280)
-    made = json.loads((out / "made.json").read_text())
+    made = json.loads((out / "produced.json").read_text())
     assert any("fitted to embeddings" in note for note in made["notes"])
     accuracy = dict(made["facts"])["test accuracy of the network"]
     assert accuracy > 0.7

@@ -89,7 +89,7 @@ def test_changed_evidence(tmp_path: Path, seed: int) -> None:
         answers_or_refuses(lambda folder=folder: audit(load(folder), QUICK))  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("name", ["run.json", "made.json", "scores.json", "manifest.json"])
+@pytest.mark.parametrize("name", ["run.json", "produced.json", "scores.json", "manifest.json"])
 def test_changed_runs(tmp_path: Path, name: str) -> None:
     """Sealed again by whoever changed them, so that the digests do not help."""
     chance = random.Random(name)  # noqa: S311

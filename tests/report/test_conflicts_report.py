@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(folder: Path) -> str:
     """The chapter by itself, in the report's own styles."""
-    made = read_record(folder / "made.json", MadeRecord)
+    made = read_record(folder / "produced.json", MadeRecord)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     chapter = environment.get_template("conflicts.html.j2").render(
         conflicts=conflicts_chapter(folder, made.conflict_examples)
@@ -87,7 +87,7 @@ def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
 
 
 def test_examples_have_their_values_and_pictures(folder: Path, page: str) -> None:
-    made = read_record(folder / "made.json", MadeRecord)
+    made = read_record(folder / "produced.json", MadeRecord)
     chapter = conflicts_chapter(folder, made.conflict_examples)
     assert chapter is not None
     cards = [card for example in chapter["examples"] for card in example["cards"]]

@@ -35,7 +35,7 @@ from theodolite.findings.faithfulness import (
     StepRecord,
     ValueRecord,
 )
-from theodolite.findings.leakage import StudiesFile
+from theodolite.findings.leakage import FindingsFile
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.faithfulness import curve_part, knee_text
 from theodolite.report.chapters.faithfulness_measures import sanity_table, tally
@@ -272,7 +272,7 @@ def test_without_a_spec_each_method_has_its_first_number(folder: Path, tmp_path:
     record = json.loads((copy / "run.json").read_text())
     record["spec"]["report"]["benchmark"] = None
     (copy / "run.json").write_text(json.dumps(record))
-    (copy / "studies.json").unlink()
+    (copy / "findings.json").unlink()
     page = write_report(copy).read_text()
     rows = rows_of(between(page, '<table class="methods">', "</table>"))
     assert sorted(cells[0].split("(")[1].split(")")[0] for _, cells in rows) == [
@@ -599,7 +599,7 @@ def test_cards_are_sorted_by_what_they_add(folder: Path, page: str) -> None:
 def test_the_curve_rings_the_knee_and_says_so(folder: Path, page: str) -> None:
     part = between(page, "Against the number</h3>", "In the middle")
     (svg,) = svgs(part, "chart")
-    (line,) = json.loads((folder / "studies.json").read_text())["studies"][1]["lines"]
+    (line,) = json.loads((folder / "findings.json").read_text())["findings"][1]["lines"]
     assert (line["method"], line["concepts"], line["knee"]) == ("svd", [1, 2, 5, 10], 2.0)
     marks = re.findall(r'class="mark c0" transform="translate\(([\d.]+) ([\d.]+)\)"', svg)
     ring = re.findall(r'<circle class="ring" cx="([\d.]+)" cy="([\d.]+)"', svg)
@@ -748,13 +748,13 @@ def test_a_run_without_stored_evidence_still_has_its_page(folder: Path, tmp_path
     assert "side by side" in page and "The concepts themselves" in page
     assert "Class by class" not in page and "What explanation and network put out" not in page
     assert "The network puts out" not in page
-    for gone in ("compared.json", "studies.json"):
+    for gone in ("compared.json", "findings.json"):
         (copy / gone).unlink()
-    made = json.loads((copy / "made.json").read_text())
-    (copy / "made.json").write_text(json.dumps({**made, "concept_cards": []}))
+    made = json.loads((copy / "produced.json").read_text())
+    (copy / "produced.json").write_text(json.dumps({**made, "concept_cards": []}))
     bare = write_report(copy).read_text()
     assert "side by side" not in bare and "Surrogate error (SURF MAE)" in bare
-    write_record(copy / "studies.json", StudiesFile(studies=[]))
+    write_record(copy / "findings.json", FindingsFile(findings=[]))
     assert write_report(copy).read_text() == bare
 
 

@@ -20,7 +20,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced
-from theodolite.findings.leakage import CriterionRecord, DifferenceRecord, PairRecord, StudiesFile
+from theodolite.findings.leakage import CriterionRecord, DifferenceRecord, FindingsFile, PairRecord
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
@@ -357,8 +357,8 @@ def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
 
     some = ["more"] * 7 + ["compatible"] * 2
     write_record(
-        tmp_path / "studies.json",
-        StudiesFile(studies=[
+        tmp_path / "findings.json",
+        FindingsFile(findings=[
             study("published", "confirmed", some),
             study("mended", "contradicted", ["less", "contradictory", "undefined"]),
         ]),

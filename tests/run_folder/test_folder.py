@@ -278,7 +278,7 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     engine = Engine(workers=1, pieces="shared/pieces")
     run(spec(), Places(tmp_path, out, out), engine=engine, overwrite=False)
-    made = json.loads((out / "made.json").read_text())
+    made = json.loads((out / "produced.json").read_text())
     assert made["pieces"] == str(tmp_path / "shared" / "pieces")
     write_report(out)
     seal(out)

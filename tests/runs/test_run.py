@@ -45,13 +45,13 @@ def finished(inputs: Path) -> Path:
 
 def test_the_folder_holds_everything(finished: Path) -> None:
     names = {p.relative_to(finished).as_posix() for p in finished.rglob("*") if p.is_file()}
-    for name in ("run.json", "scores.json", "made.json", "per_sample.parquet", "model.safetensors",
+    for name in ("run.json", "scores.json", "produced.json", "per_sample.parquet", "model.safetensors",
                  "tables/settings.parquet", "pictures/00.jpg", "manifest.json",
                  "evidence/seed-0/concept/header.json", "evidence/seed-1/location/maps.npy"):  # fmt: skip
         assert name in names
     record = json.loads((finished / "run.json").read_text())
     assert record["spec"]["seeds"] == [0, 1] and record["packages"]["theodolite"]
-    made = json.loads((finished / "made.json").read_text())
+    made = json.loads((finished / "produced.json").read_text())
     assert {"samples.csv", "weights.safetensors"} <= set(made["inputs"])
 
 

@@ -135,7 +135,7 @@ def test_scores_that_need_all_samples_use_some_and_say_so(tmp_path: Path) -> Non
     found = [json.loads((out / "scores.json").read_text())["scores"][0] for out in (small, large)]
     widths = [one["detail"]["high"][0] - one["detail"]["low"][0] for one in found]
     assert widths[0] > 1.3 * widths[1], "fewer samples, wider intervals"
-    notes = [json.loads((out / "made.json").read_text())["notes"] for out in (small, large)]
+    notes = [json.loads((out / "produced.json").read_text())["notes"] for out in (small, large)]
     assert any("estimated from 400 of 1,500 samples" in note for note in notes[0])
     assert not any("estimated from" in note for note in notes[1])
     inside = audit(evidence, Resampling(resamples=60, most_pooled=400))
@@ -195,7 +195,7 @@ def test_a_partial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = run(given, Places(tmp_path, out, out))
     assert found.failed_pieces == 1
     assert {score.n for score in found.scores} == {640 - 64}
-    made = json.loads((out / "made.json").read_text())
+    made = json.loads((out / "produced.json").read_text())
     assert made["failed_pieces"] == 1 and made["notes"][0].startswith("Partial: 1 pieces")
     table = read_parquet(out / "failed.parquet")
     assert table["error"] == ["ZeroDivisionError"] and table["tries"] == [3]

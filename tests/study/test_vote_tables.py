@@ -335,5 +335,5 @@ def test_a_run_learns_from_an_export(tmp_path: Path, monkeypatch: pytest.MonkeyP
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())["scores"]
     value = {score["metric"]: score["value"] for score in scores}
     assert value["predicted_rating_correlation"] > 0.3 and value["krippendorff_alpha"] > 0.5
-    record = json.loads((tmp_path / "out" / "made.json").read_text())
+    record = json.loads((tmp_path / "out" / "produced.json").read_text())
     assert "votes.parquet" in json.dumps(record)

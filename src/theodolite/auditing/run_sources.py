@@ -9,7 +9,14 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.io.paths import confined
 from theodolite.run_folder.folder import RUN, SHOWN
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record, write_record
+from theodolite.run_folder.format import PRODUCED
+from theodolite.run_folder.run_file import (
+    MadeRecord,
+    RunRecord,
+    read_produced,
+    read_record,
+    write_record,
+)
 from theodolite.run_folder.seal import verify
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.stored import BUCKETS
@@ -58,7 +65,7 @@ class SourceRun:
 
     def carry_over(self, out: Path) -> None:
         """Pictures, cards and tables of the run, into the folder of its audit."""
-        target = read_record(out / "made.json", MadeRecord)
+        target = read_produced(out)
         source = self.made_record
         files = [e.file for e in (*source.examples, *source.conflict_examples)]
         files += [file for card in source.cards for file in card.files]
@@ -71,7 +78,7 @@ class SourceRun:
             _copy(confined(self.folder, f"tables/{table.name}"), out / "tables" / table.name)
         names = ("examples", "conflict_examples", "cards", "concept_cards")
         write_record(
-            out / "made.json", target.model_copy(update={n: getattr(source, n) for n in names})
+            out / PRODUCED, target.model_copy(update={n: getattr(source, n) for n in names})
         )
 
 
@@ -84,7 +91,7 @@ def read_run(folder: Path) -> SourceRun:
     """Read a finished run, whose bytes are still those that were sealed."""
     verify(folder)
     spec = read_record(folder / RUN, RunRecord).spec
-    return SourceRun(folder, spec, read_record(folder / "made.json", MadeRecord))
+    return SourceRun(folder, spec, read_produced(folder))
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -4,11 +4,13 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from theodolite.cli.interrupts import Interrupted
 from theodolite.errors import EvidenceError, printable
+from theodolite.questions import FormerName
 
 
 def main() -> NoReturn:
@@ -21,7 +23,9 @@ def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     try:
-        program()()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            program()()
     except EvidenceError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
@@ -39,6 +43,19 @@ def main() -> NoReturn:
         kind = type(error).__name__
         _end(f"internal error ({kind}: {error}); set THEODOLITE_DEBUG=1 to see where", 1)
     sys.exit(0)
+
+
+_usual_warning = warnings.showwarning
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], *where: Any, **named: Any
+) -> None:
+    """What is wrong with somebody's file, without the place in our code where it was seen."""
+    if issubclass(category, FormerName):
+        sys.stderr.write(f"theodolite: {printable(message, 1000)}\n")
+    else:
+        _usual_warning(message, category, *where, **named)
 
 
 def _end(message: str, code: int) -> NoReturn:

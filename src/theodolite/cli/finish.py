@@ -7,7 +7,7 @@ import typer
 from theodolite.cli.tables import print_verdicts
 from theodolite.report.html import write_report
 from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
 from theodolite.run_folder.scores_file import read_scores
 from theodolite.run_folder.seal import seal
 
@@ -25,6 +25,6 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
         print_verdicts(verdicts_of(spec, scores))
     if not quiet:
         typer.echo(f"report: {path}")
-    if failed := read_record(out / "made.json", MadeRecord).failed_pieces:
+    if failed := read_produced(out).failed_pieces:
         typer.echo(f"theodolite: partial: {failed} pieces of work failed: failed.parquet", err=True)
         raise typer.Exit(PARTIAL)

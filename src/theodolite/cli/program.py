@@ -14,7 +14,7 @@ from theodolite.cli.commands.data import data_check, data_example, data_list, da
 from theodolite.cli.commands.evidence import evidence
 from theodolite.cli.commands.explain import explain
 from theodolite.cli.commands.export import export
-from theodolite.cli.commands.folders import report, verify
+from theodolite.cli.commands.folders import report, upgrade, verify
 from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.metrics import metrics
 from theodolite.cli.commands.plan import plan
@@ -41,6 +41,7 @@ app.command()(explain)
 app.command()(audit)
 app.command()(report)
 app.command()(verify)
+app.command()(upgrade)
 app.command()(export)
 app.command()(compare)
 app.command()(leaderboard)

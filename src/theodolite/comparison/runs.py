@@ -12,7 +12,7 @@ from theodolite.evidence.files import load
 from theodolite.evidence.shards import some_samples
 from theodolite.questions import Question
 from theodolite.results import Score
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_produced, read_record
 from theodolite.run_folder.scores_file import ScoresFile, VerdictRecord, score_of
 from theodolite.run_folder.seal import MANIFEST, verify
 from theodolite.runs.stored import BUCKETS, digests_of
@@ -106,7 +106,7 @@ def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
         folder,
         folder.resolve().name,
         read_record(folder / "run.json", RunRecord),
-        read_record(folder / "made.json", MadeRecord),
+        read_produced(folder),
         tuple(score_of(record) for record in content.scores),
         {verdict.question: verdict for verdict in content.verdicts},
         sealed,

@@ -150,7 +150,7 @@ class ConflictsFile(Record):
     """The file ``conflicts.json``."""
 
     format: Literal["theodolite-conflicts"] = "theodolite-conflicts"
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     verdicts: list[VerdictConflictRecord]
     judged: list[JudgedRecord]
     conflicts: list[ConflictRecord]

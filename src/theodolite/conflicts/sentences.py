@@ -41,10 +41,10 @@ MEANS: dict[tuple[Question, Question], str] = {
     "have guessed them from the surroundings.",
     ("located", "exists"): "The model looks at the right place and names concepts that are not "
     "there: the place is right, the name is not.",
-    ("exists", "leak_free"): "The concepts are there, but they carry more than they say: part of the "
-    "answer travels beside the words you read.",
-    ("leak_free", "exists"): "The concepts carry nothing else, but they are not there: clean words for "
-    "the wrong things.",
+    ("exists", "leak_free"): "The concepts are there, but they carry more than they say: part of "
+    "the answer travels beside the words you read.",
+    ("leak_free", "exists"): "The concepts carry nothing else, but they are not there: clean words "
+    "for the wrong things.",
     ("exists", "faithful"): "The explanation names true things that did not make the output: a "
     "description of the input, not of the network's reasons.",
     ("faithful", "exists"): "The network does go by these concepts, though they are not there: the "
@@ -73,18 +73,18 @@ MEANS: dict[tuple[Question, Question], str] = {
     "being right is not yet being convincing.",
     ("accepted", "located"): "People accept explanations that look at the wrong place: do not take "
     "their agreement for a check of the place.",
-    ("leak_free", "faithful"): "The concepts carry nothing else, but they do not make up the output: "
-    "clean words that do not decide.",
-    ("faithful", "leak_free"): "The concepts make up the output, but with more than they say: the sum "
-    "is right and the words are not.",
+    ("leak_free", "faithful"): "The concepts carry nothing else, but they do not make up the "
+    "output: clean words that do not decide.",
+    ("faithful", "leak_free"): "The concepts make up the output, but with more than they say: the "
+    "sum is right and the words are not.",
     ("leak_free", "detects"): "The concepts carry nothing else, but no unit detects them: they are "
     "clean and not found in the network.",
     ("detects", "leak_free"): "Units detect their concepts and carry other things beside them: the "
     "name tells only part of it.",
-    ("leak_free", "accepted"): "The concepts carry nothing else, and people do not accept them: clean, "
-    "but not what people would say.",
-    ("accepted", "leak_free"): "People accept concepts that carry more than they say: what convinces "
-    "them is not all that decides.",
+    ("leak_free", "accepted"): "The concepts carry nothing else, and people do not accept them: "
+    "clean, but not what people would say.",
+    ("accepted", "leak_free"): "People accept concepts that carry more than they say: what "
+    "convinces them is not all that decides.",
     ("faithful", "detects"): "The concepts make up the output, but no unit detects them: they are "
     "used under names that do not fit.",
     ("detects", "faithful"): "Units detect their concepts, but these do not make up the output: "

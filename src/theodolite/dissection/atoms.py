@@ -198,7 +198,7 @@ def _stacked(chunk: list[Layers], grid: tuple[int, int], n_concepts: int) -> np.
                 f"layers of {grid[0]} rows and {grid[1]} columns",
             )
         if (
-            layers.dtype.kind not in "iub"
+            layers.dtype.kind not in "iu"
             or layers.min(initial=0) < 0
             or layers.max(initial=0) > n_concepts
         ):

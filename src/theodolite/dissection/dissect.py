@@ -44,7 +44,7 @@ class Dissection:
 
 def dissect(
     activations: Any,
-    label_maps: Sequence[Any],
+    label_maps: Sequence[Any] | np.ndarray,
     concepts: Sequence[str],
     *,
     scenes: Sequence[Any] | None = None,
@@ -58,7 +58,8 @@ def dissect(
     Args:
         activations: A map per picture and unit, at any resolution; may be memory-mapped.
         label_maps: For each picture one or several maps of one grid: 0 for nothing, c + 1 for
-            concept c. Several, where concepts overlap.
+            concept c. Several, where concepts overlap. Or masks of true and false, one per
+            concept: pictures x concepts x rows x columns.
         concepts: Their names.
         scenes: For each picture the concepts that cover it whole.
         quantile: A unit is active above this quantile of its own values.
@@ -66,13 +67,15 @@ def dissect(
         min_pictures: Concepts in fewer pictures are left out.
         seed: Of the null, which deals masks out over other pictures.
     """
-    layers = [_layers(label_map) for label_map in label_maps]
+    layers = [_layers(label_map, len(concepts)) for label_map in label_maps]
+    _check_numbers(layers, len(concepts))
     activations = _activations(activations, len(layers))
     grid = (int(layers[0].shape[1]), int(layers[0].shape[2]))
     covering = [()] * len(layers) if scenes is None else [tuple(row) for row in scenes]
     if len(covering) != len(layers):
         raise EvidenceError("scenes", f"{len(covering)} rows", f"{len(layers)}, one per picture")
-    atoms = pack(layers, covering, concepts, grid=grid).without_rare(min_pictures)
+    numbered = (_numbered(planes) for planes in layers)  # one by one: twice the size of masks
+    atoms = pack(numbered, covering, concepts, grid=grid).without_rare(min_pictures)
 
     def read(first: int, last: int) -> Maps:
         return np.asarray(activations[first:last], np.float32)
@@ -90,15 +93,42 @@ def dissect(
     return Dissection(atoms, limits, units, formula_search, evidence)
 
 
-def _layers(label_map: Any) -> np.ndarray:
-    """A single map is a single layer."""
+def _layers(label_map: Any, n_concepts: int) -> np.ndarray:
+    """A single map is a single layer; masks of true and false are one layer per concept."""
     layers = np.asarray(label_map)
     layers = layers[None] if layers.ndim == 2 else layers
     if layers.ndim != 3 or not layers.size:
         raise EvidenceError(
             "label map", f"shape {layers.shape}", "(rows, columns) or (layers, rows, columns)"
         )
+    if layers.dtype.kind == "b" and len(layers) != n_concepts:
+        raise EvidenceError(
+            "label map", f"{len(layers)} masks of true and false",
+            f"{n_concepts}, one per concept, (concepts, rows, columns)",
+            "Or give numbers: 0 for nothing, c + 1 for concept c.",
+        )  # fmt: skip
     return layers
+
+
+def _numbered(layers: np.ndarray) -> np.ndarray:
+    """Masks of true and false as label maps: the plane says which concept it is."""
+    if layers.dtype.kind != "b":
+        return layers
+    return layers * np.arange(1, len(layers) + 1, dtype=np.uint16)[:, None, None]
+
+
+def _check_numbers(layers: Sequence[np.ndarray], n_concepts: int) -> None:
+    """Masks written with 0 and 1, one per concept, would all be taken for the first concept."""
+    whole = [planes for planes in layers if planes.dtype.kind in "iu"]
+    as_many = len(whole) == len(layers) and all(len(planes) == n_concepts for planes in whole)
+    if n_concepts < 2 or not as_many or max((p.max() for p in whole), default=0) != 1:
+        return
+    if any(planes[1:].any() for planes in whole):
+        raise EvidenceError(
+            "label maps", f"only 0 and 1, in {n_concepts} layers each",
+            "numbers of concepts, 0 for nothing and c + 1 for concept c",
+            "If each layer is the mask of a concept, pass true and false: masks.astype(bool).",
+        )  # fmt: skip
 
 
 def _activations(values: Any, n: int) -> np.ndarray:

@@ -26,8 +26,9 @@ from theodolite.findings.faithfulness import (
 )
 from theodolite.findings.score_correlations import ScoreCorrelationsRecord, score_correlations
 from theodolite.findings.vote_correlations import VoteCorrelationsRecord, vote_correlations
+from theodolite.run_folder.format import FINDINGS, file_in
 from theodolite.run_folder.headlines import requests_named
-from theodolite.run_folder.run_file import Record, write_record
+from theodolite.run_folder.run_file import Record, read_record, write_record
 from theodolite.run_folder.scores_file import ComparedRecord, numbers, score_named, written
 from theodolite.run_folder.spec import (
     CorrelationSpec,
@@ -124,15 +125,21 @@ StudyRecord = (
 )
 
 
-class StudiesFile(Record):
-    """The file ``studies.json``."""
+class FindingsFile(Record):
+    """The file ``findings.json``."""
 
-    format: Literal["theodolite-studies"] = "theodolite-studies"
-    format_version: Literal[1] = 1
-    studies: list[StudyRecord]
+    format: Literal["theodolite-findings"] = "theodolite-findings"
+    format_version: Literal[2] = 2
+    findings: list[StudyRecord]
 
 
-def write_studies(
+def read_findings(folder: Path) -> list[StudyRecord]:
+    """What a run answered about its models; nothing, if it was asked nothing."""
+    path = file_in(folder, FINDINGS)
+    return list(read_record(path, FindingsFile).findings) if path.is_file() else []
+
+
+def write_findings(
     path: Path,
     spec: RunSpec,
     models: Sequence[ComparedRecord],
@@ -156,7 +163,7 @@ def write_studies(
                 records.append(_between_scores(study, models, evidence))
             case VoteCorrelationsSpec():
                 records.append(_with_votes(study, models, evidence))
-    write_record(path, StudiesFile(studies=records))
+    write_record(path, FindingsFile(findings=records))
 
 
 def _between_scores(

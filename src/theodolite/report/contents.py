@@ -36,7 +36,7 @@ PER = {
 SHORT: dict[Question, str] = {
     "exists": "Is it there?",
     "located": "Is it looked at?",
-    "leak_free": "Does it leak?",
+    "leak_free": "Is it leak-free?",
     "faithful": "Does it add up?",
     "detects": "Is it detected?",
     "accepted": "Do people agree?",

@@ -55,7 +55,7 @@ def examples(folder: Path, records: Sequence[ExampleRecord], seed: int) -> list[
     rows = np.array([record.row for record in records])
     if rows.max() >= len(run_evidence):
         raise RefusedInput(
-            "record 'made.json'", f"row {rows.max()}", f"rows below {len(run_evidence)}"
+            "record 'produced.json'", f"row {rows.max()}", f"rows below {len(run_evidence)}"
         )
     evidence = run_evidence[rows]
     return [_example(folder, evidence, i, records[i]) for i in range(len(records))]

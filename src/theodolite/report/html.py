@@ -23,7 +23,7 @@ from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
 from theodolite.run_folder.scores_file import read_scores
 
 
@@ -31,7 +31,7 @@ def write_report(folder: Path) -> Path:
     """Build ``report.html`` from what a run folder holds."""
     record = read_record(folder / "run.json", RunRecord)
     spec = record.spec
-    made_record = read_record(folder / "made.json", MadeRecord)
+    made_record = read_produced(folder)
     scores, unanswered = read_scores(folder / "scores.json")
     models = compared_models(folder)
     verdicts = verdicts_of(spec, scores, unanswered)

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from theodolite.engine.base import PIECES
 from theodolite.errors import EvidenceError
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.format import (
+    FINDINGS,
+    FORMAT_VERSION,
+    FORMER_NAMES,
+    PRODUCED,
+    format_of,
+)
+from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
 from theodolite.run_folder.seal import MANIFEST, SEAL
 
 try:
@@ -22,9 +29,9 @@ SHOWN = ("pictures", "concepts")
 """Folders of pictures for the report."""
 WRITTEN = frozenset(
     {
-        RUN, MANIFEST, SEAL, "scores.json", "made.json", "report.html", "per_sample.parquet",
-        "compared.json", "conflicts.json", "studies.json", "model.safetensors", "failed.parquet",
-        "evidence", "compared", "tables", *SHOWN, PIECES,
+        RUN, MANIFEST, SEAL, "scores.json", PRODUCED, "report.html", "per_sample.parquet",
+        "compared.json", "conflicts.json", FINDINGS, "model.safetensors", "failed.parquet",
+        "evidence", "compared", "tables", *SHOWN, PIECES, *FORMER_NAMES.values(),
     }
 )  # fmt: skip
 """All that a run writes into its folder. Nothing else there is ever removed."""
@@ -45,6 +52,12 @@ def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
         raise EvidenceError(
             _folder_text(out), "something in it: a finished run", "an empty folder",
             "Pass --overwrite to replace it.",
+        )  # fmt: skip
+    if not overwrite and (out / RUN).is_file() and format_of(out / RUN) < FORMAT_VERSION:
+        raise EvidenceError(
+            _folder_text(out), "a run that an older theodolite began and did not finish",
+            "an empty folder, or a run of this version to go on with",
+            "Its pieces are those of other code. Pass --overwrite to begin anew.",
         )  # fmt: skip
     return there
 
@@ -150,7 +163,7 @@ def _is_ours(path: Path) -> bool:
 
 def _is_partial(out: Path) -> bool:
     try:
-        return read_record(out / "made.json", MadeRecord).failed_pieces > 0
+        return read_produced(out).failed_pieces > 0
     except ValueError:
         return False
 

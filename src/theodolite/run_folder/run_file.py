@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,7 +14,8 @@ from theodolite.engine.ledger import code_version
 from theodolite.engine.processes import cores
 from theodolite.errors import RefusedInput
 from theodolite.io.text import read_json, write_json
-from theodolite.run_folder.spec import RunSpec, first_fault
+from theodolite.run_folder.format import PRODUCED, current, file_in
+from theodolite.run_folder.spec import READING, RunSpec, Strict, first_fault
 
 PACKAGES = (
     "theodolite", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pillow", "torch", "timm",
@@ -22,17 +23,25 @@ PACKAGES = (
 )  # fmt: skip
 
 
-class Record(BaseModel):
-    """A file that we write and check when we read it again."""
+def _open(schema: dict[str, Any]) -> None:
+    """Whoever reads our files by their schema is not stopped by fields that were added either."""
+    schema.pop("additionalProperties", None)
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+class Record(Strict, BaseModel):
+    """A file that we write and check when we read it again.
+
+    Fields that a newer version of the same format added are left out in reading.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_open)
 
 
 class RunRecord(Record):
     """The file ``run.json``: what is known before the start."""
 
     format: Literal["theodolite-run"] = "theodolite-run"
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     spec: RunSpec
     command: str
     started: str
@@ -79,8 +88,10 @@ class ConceptCardRecord(Record):
 
 
 class MadeRecord(Record):
-    """The file ``made.json``: what became known on the way."""
+    """The file ``produced.json``: what became known on the way."""
 
+    format: Literal["theodolite-produced"] = "theodolite-produced"
+    format_version: Literal[2] = 2
     notes: list[str] = []
     facts: list[tuple[str, int | float | str]] = []
     inputs: dict[str, str] = {}
@@ -109,13 +120,19 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def read_record(path: Path, kind: type[AnyRecord]) -> AnyRecord:
-    """Read one of these files, or say what is wrong with it."""
+    """Read one of these files, of this format or an older one, or say what is wrong with it."""
     try:
-        return kind.model_validate(read_json(path, "record"))
+        content = current(read_json(path, "record"), path)
+        return kind.model_validate(content, context=READING)
     except ValidationError as error:
         raise RefusedInput(
             f"record {path.name!r}", first_fault(error), "what theodolite wrote"
         ) from error
+
+
+def read_produced(folder: Path) -> MadeRecord:
+    """What became known on the way; the file is ``made.json`` in folders of 0.1.0."""
+    return read_record(file_in(folder, PRODUCED), MadeRecord)
 
 
 def write_record(path: Path, record: Record) -> None:

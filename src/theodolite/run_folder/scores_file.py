@@ -135,7 +135,7 @@ class ScoresFile(Record):
     """The file ``scores.json``."""
 
     format: Literal["theodolite-scores"] = "theodolite-scores"
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
     unanswered: list[UnansweredRecord] = Field(default_factory=list)
@@ -153,7 +153,7 @@ class ComparedFile(Record):
     """The file ``compared.json``: every model of the run, the one of the verdicts first."""
 
     format: Literal["theodolite-compared"] = "theodolite-compared"
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     models: list[ComparedRecord]
 
 

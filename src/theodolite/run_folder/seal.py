@@ -12,7 +12,7 @@ MANIFEST, SEAL = "manifest.json", "manifest.json.sha256"
 
 def seal(folder: Path) -> None:
     """Write the manifest, and the digest of the manifest itself beside it."""
-    files = {name: sha256_of(folder / name) for name in _files(folder)}
+    files = {name: sha256_of(folder / name) for name in sealed_files(folder)}
     write_record(folder / MANIFEST, ManifestRecord(files=files))
     with all_or_nothing(folder / SEAL) as stream:
         stream.write(_seal_line(folder).encode())
@@ -30,7 +30,7 @@ def verify(folder: Path, *, but: str = "") -> int:
         raise VerificationFailed(what, "a manifest that was changed", "the one that was sealed")
     listed = dict(read_record(folder / MANIFEST, ManifestRecord).files)
     listed.pop(but, None)
-    names = [name for name in _files(folder) if name != but]
+    names = [name for name in sealed_files(folder) if name != but]
     for name in sorted(set(listed) ^ set(names)):
         got = f"no {name}" if name in listed else f"{name}, which the run did not write"
         raise VerificationFailed(what, got, "just the files of the manifest")
@@ -40,7 +40,7 @@ def verify(folder: Path, *, but: str = "") -> int:
     return len(listed)
 
 
-def _files(folder: Path) -> list[str]:
+def sealed_files(folder: Path) -> list[str]:
     """Every file but the seal's own, links and all."""
     paths = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
     names = (path.relative_to(folder).as_posix() for path in paths)

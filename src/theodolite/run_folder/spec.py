@@ -7,14 +7,27 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
-from theodolite.questions import Question
+from theodolite.questions import Question, questions_now
 from theodolite.results import Items
+
+READING = {"reading": True}
+"""The context in which files of a run folder are validated."""
 
 
 class Strict(BaseModel):
-    """A part of a spec: a misspelt key is an error, not an option that silently does nothing."""
+    """A part of a spec: a misspelt key is an error, not an option that silently does nothing.
+
+    Read from a run folder, what is unknown was added by a newer theodolite, and is left out.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_fields(cls, content: Any, info: Any) -> Any:
+        if info.context is not READING or not isinstance(content, dict):
+            return content
+        return {name: value for name, value in content.items() if name in cls.model_fields}
 
 
 class Named(BaseModel):
@@ -267,7 +280,7 @@ class RunSpec(Strict):
     that are compared are then paired seed by seed."""
     metrics: list[MetricSpec] = []
     """All that the evidence allows, if empty."""
-    headlines: dict[Question, MetricSpec] = {}
+    headlines: Annotated[dict[Question, MetricSpec], BeforeValidator(questions_now)] = {}
     """The score that each verdict is read from, where not the metric's own choice."""
     resampling: ResamplingSpec = ResamplingSpec()
     compared_metrics: list[MetricSpec] = []

@@ -1,12 +1,12 @@
 """A finished run as it was sealed: what it ran, its scores, and the verdicts they lead to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from theodolite.results import Score, Verdict
 from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
+from theodolite.run_folder.scores_file import ScoresFile, VerdictRecord, score_of
 from theodolite.run_folder.seal import verify
 
 
@@ -31,7 +31,20 @@ def read_finished(folder: Path) -> FinishedRun:
     """Read a run folder after its seal was checked: a changed byte is refused."""
     verify(folder)
     record = read_record(folder / "run.json", RunRecord)
-    scores, unanswered = read_scores(folder / "scores.json")
-    answers = verdicts_of(record.spec, scores, unanswered)
-    failed = read_record(folder / "made.json", MadeRecord).failed_pieces
+    content = read_record(folder / "scores.json", ScoresFile)
+    scores = [score_of(score) for score in content.scores]
+    stored = {verdict.question: verdict for verdict in content.verdicts}
+    answers = tuple(
+        _no_longer_decided(verdict, stored.get(verdict.question))
+        for verdict in verdicts_of(record.spec, scores, content.unanswered)
+    )
+    failed = read_produced(folder).failed_pieces
     return FinishedRun(folder, record, tuple(scores), answers, failed)
+
+
+def _no_longer_decided(verdict: Verdict, stored: VerdictRecord | None) -> Verdict:
+    """A question that the run did ask, by a score that decides no more: not "not asked"."""
+    if stored is None or verdict.answer != "not asked":
+        return verdict
+    because = f"it was {stored.answer!r} by {stored.metric}, which decides no more: score it again"
+    return replace(verdict, answer="cannot tell", because=because)

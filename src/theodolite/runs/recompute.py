@@ -18,11 +18,13 @@ from theodolite.io.paths import confined
 from theodolite.io.stores import Store
 from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
+from theodolite.run_folder.format import FORMAT_VERSION, format_of
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.run_file import (
     MadeRecord,
     Record,
     RunRecord,
+    read_produced,
     read_record,
     write_record,
 )
@@ -67,7 +69,7 @@ def recompute(
     """
     n = verify(folder)
     spec = read_record(folder / "run.json", RunRecord).spec
-    made_record = read_record(folder / "made.json", MadeRecord)
+    made_record = read_produced(folder)
     named = [
         address
         for address in (*made_record.stored, made_record.pieces)
@@ -177,11 +179,15 @@ def _some_again(folder: Path, spec: RunSpec, progress: Progress, share: float) -
 
 
 def _same_bytes(path: Path, record: Record) -> bool:
-    """Whether writing the record would give the file as it is."""
+    """Whether writing the record would give the file as it is; an older one, as it would be now."""
     again = path.with_name(f".{path.name}.again")
     try:
         write_record(again, record)
-        return again.read_bytes() == path.read_bytes()
+        computed = again.read_bytes()
+        if format_of(path) == FORMAT_VERSION:
+            return computed == path.read_bytes()
+        write_record(again, read_record(path, type(record)))
+        return computed == again.read_bytes()
     finally:
         again.unlink(missing_ok=True)
 

@@ -16,10 +16,11 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, Progress, silent
 from theodolite.evidence.shards import by_class
-from theodolite.findings.leakage import write_studies
+from theodolite.findings.leakage import write_findings
 from theodolite.io.arrays import write_safetensors
 from theodolite.io.tables import write_parquet
 from theodolite.run_folder.folder import check_folder, no_linked_pieces, prepare_folder
+from theodolite.run_folder.format import FINDINGS, PRODUCED
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.run_file import (
     ConceptCardRecord,
@@ -120,7 +121,7 @@ def run_made(
         if produced.compared:
             write_record(out / "compared.json", ComparedFile(models=records))
         firsts = [evidence[0], *(other.evidence[0] for other in produced.compared)]
-        write_studies(out / "studies.json", spec, records, firsts)
+        write_findings(out / FINDINGS, spec, records, firsts)
     columns = per_sample(answers.requests, evidence[0])
     write_parquet(out / "per_sample.parquet", columns)
     disagree = conflicts_of_run(spec, answers.scores, columns, evidence[0])
@@ -141,7 +142,7 @@ def run_made(
         seconds_scoring=round(time.monotonic() - started, 1),
         failed_pieces=failed,
     )
-    write_record(out / "made.json", made_record)
+    write_record(out / PRODUCED, made_record)
     return answers
 
 

@@ -15,6 +15,7 @@ from theodolite.evidence.store import StoredShards, is_stored, stored
 from theodolite.evidence.workers import Workers
 from theodolite.io.paths import confined
 from theodolite.io.tables import write_parquet
+from theodolite.run_folder.format import PRODUCED
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.run_file import MadeRecord, write_record
 from theodolite.run_folder.scores_file import write_scores
@@ -69,7 +70,7 @@ def run_stored(
     write_scores(out / "scores.json", scores_file_of(spec, answers))
     notes = [*notes_of(pool), *answers.notes]
     write_record(
-        out / "made.json",
+        out / PRODUCED,
         MadeRecord(
             notes=notes,
             inputs=digests_of(addresses),

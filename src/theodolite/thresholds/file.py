@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StrictBool, ValidationError, model_
 from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
 from theodolite.metrics.catalogue import find_metric
-from theodolite.questions import QUESTIONS, Question
+from theodolite.questions import QUESTIONS, Question, questions_now
 from theodolite.run_folder.spec import Strict, first_fault
 from theodolite.scoring.request import expand
 
@@ -77,7 +77,9 @@ class ScoreThreshold(Strict):
 class Thresholds(Strict):
     """What must hold: least answers to questions, and what scores must reach."""
 
-    questions: dict[Question, Least] = Field(default_factory=dict)
+    questions: Annotated[dict[Question, Least], BeforeValidator(questions_now)] = Field(
+        default_factory=dict
+    )
     scores: list[ScoreThreshold] = Field(default_factory=list)
     undefined: Literal["fail", "pass"] = "fail"
     """What cannot be told fails, unless it is said to pass; a score that was not asked fails."""

@@ -28,7 +28,7 @@ def write_many(folder: Path, names: tuple[str, ...], *, cards: int = 1) -> Path:
     ]  # fmt: skip
     spec = RunSpec(name="many", evidence=["x"])
     write_record(folder / "run.json", run_record(spec, ""))
-    write_record(folder / "made.json", MadeRecord(seconds_scoring=0.0, cards=kept))
+    write_record(folder / "produced.json", MadeRecord(seconds_scoring=0.0, cards=kept))
     write_record(folder / "conflicts.json", ConflictsFile(verdicts=[], judged=[], conflicts=[]))
     scores = [
         unit_score("unit_iou", names, drawn_values(rows, 1)),

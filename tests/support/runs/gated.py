@@ -35,7 +35,7 @@ def small_run(folder: Path) -> Path:
 def partial_run(run: Path, folder: Path) -> Path:
     """The same run, as if pieces of its evidence had failed."""
     shutil.copytree(run, folder)
-    made = read_record(folder / "made.json", MadeRecord)
-    write_record(folder / "made.json", made.model_copy(update={"failed_pieces": 3}))
+    made = read_record(folder / "produced.json", MadeRecord)
+    write_record(folder / "produced.json", made.model_copy(update={"failed_pieces": 3}))
     seal(folder)
     return folder

@@ -148,8 +148,9 @@ def leaderboard(
     from theodolite.cli.progress import show_progress
     from theodolite.comparison.leaderboard import leaderboard as standings
     from theodolite.errors import EvidenceError
-    from theodolite.questions import QUESTIONS
+    from theodolite.questions import QUESTIONS, question_now
 
+    by = question_now(by)
     if by is not None and by not in QUESTIONS:
         raise EvidenceError("--by", repr(by), f"one of {', '.join(QUESTIONS)}")
     with show_progress(quiet=quiet) as progress:

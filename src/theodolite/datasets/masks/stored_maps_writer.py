@@ -49,6 +49,7 @@ def write_maps(
     store.remove("header.json")  # of earlier maps, which are no more
     writers: list[ZarrWriter] = []
     digests: list[str] = []
+    looks_like_masks, beyond_first = len(names) > 1, False
     for maps, labels in _shards(_checked(batches, len(names)), shard_rows):
         if not writers:
             writers = [
@@ -58,8 +59,16 @@ def write_maps(
         writers[0].append(maps)
         writers[1].append(labels)
         digests.append(digest_of_shard(maps, labels))
+        looks_like_masks &= labels.shape[1] == len(names) and labels.max() <= 1
+        beyond_first |= bool(labels[:, 1:].any())
     if not writers:
         raise EvidenceError("batches", "none", "at least one, of at least one picture")
+    if looks_like_masks and beyond_first:
+        raise EvidenceError(
+            "label maps", f"only 0 and 1, in {len(names)} layers each",
+            "numbers of concepts, 0 for nothing and c + 1 for concept c",
+            "If each layer is a concept's mask: masks * np.arange(1, n + 1)[:, None, None].",
+        )  # fmt: skip
     for writer in writers:
         writer.close()
     header = {

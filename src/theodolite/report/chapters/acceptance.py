@@ -9,7 +9,7 @@ import numpy as np
 
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.findings.leakage import StudiesFile
+from theodolite.findings.leakage import read_findings
 from theodolite.findings.vote_correlations import VoteCorrelationRow, VoteCorrelationsRecord
 from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
@@ -20,7 +20,6 @@ from theodolite.report.figures.bars import columns as column_figure
 from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.words import value_text
 from theodolite.results import Score
-from theodolite.run_folder.run_file import read_record
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
 from theodolite.run_folder.spec import RunSpec
 
@@ -246,8 +245,7 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 def _correlations(folder: Path) -> list[dict[str, Any]]:
-    path = folder / "studies.json"
-    studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
+    studies = read_findings(folder)
     return [_table(study) for study in studies if isinstance(study, VoteCorrelationsRecord)]
 
 

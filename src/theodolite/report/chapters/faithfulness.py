@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.findings.faithfulness import CurveLine, CurveRecord, LayersRecord, SanityRecord
-from theodolite.findings.leakage import StudiesFile
+from theodolite.findings.leakage import read_findings
 from theodolite.io.paths import confined
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.compared import mean_over_seeds
@@ -30,7 +30,7 @@ from theodolite.report.figures.lines import NAN, PlotLine, Point, chart
 from theodolite.report.figures.svg import STYLES, swatch
 from theodolite.report.words import method_text, metric_text
 from theodolite.results import Score
-from theodolite.run_folder.run_file import MadeRecord, read_record
+from theodolite.run_folder.run_file import MadeRecord
 from theodolite.run_folder.scores_file import ComparedRecord
 from theodolite.run_folder.spec import RunSpec
 
@@ -48,8 +48,7 @@ def faithfulness_chapter(
     """All that the page shows of faithfulness; None if the run does not ask for it."""
     if not any(score.question == "faithful" for score in scores):
         return None
-    path = folder / "studies.json"
-    studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
+    studies = read_findings(folder)
     evidence = stored_evidence(folder / "evidence", spec)
     chosen = benchmark_models(models, spec)
     sanity_tables = [sanity_table(study) for study in studies if isinstance(study, SanityRecord)]

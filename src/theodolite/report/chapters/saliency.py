@@ -10,7 +10,7 @@ import numpy as np
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.findings.leakage import StudiesFile
+from theodolite.findings.leakage import read_findings
 from theodolite.findings.score_correlations import ScoreCorrelationsRecord, ScorePairRecord
 from theodolite.io.paths import confined
 from theodolite.io.pictures import read_picture
@@ -22,7 +22,6 @@ from theodolite.report.chapters.decisions import correlation_size, power_text
 from theodolite.report.overlays import data_address, outline_mask, relevance_overlay
 from theodolite.report.words import option_text, value_text
 from theodolite.results import Score
-from theodolite.run_folder.run_file import read_record
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
 from theodolite.run_folder.spec import RunSpec
 
@@ -204,8 +203,7 @@ def _picture(evidence: SaliencyEvidence, picture: Any, row: int) -> dict[str, st
 
 
 def _agreement(folder: Path) -> list[dict[str, Any]]:
-    path = folder / "studies.json"
-    studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
+    studies = read_findings(folder)
     return [_matrix(study) for study in studies if isinstance(study, ScoreCorrelationsRecord)]
 
 

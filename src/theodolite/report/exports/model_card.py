@@ -15,7 +15,7 @@ from theodolite.report.exports.markdown_text import markdown_code, markdown_text
 from theodolite.report.words import full_title
 from theodolite.results import Score, Verdict
 from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
+from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_produced, read_record
 from theodolite.run_folder.scores_file import read_scores
 
 BEGIN = "<!-- theodolite: begin -->"
@@ -49,7 +49,7 @@ def update_model_card(path: Path, folder: Path) -> Path:
 def model_card_section(folder: Path) -> str:
     """The section "Explanations" of a finished run, with its markers."""
     record = read_record(folder / "run.json", RunRecord)
-    made_record = read_record(folder / "made.json", MadeRecord)
+    made_record = read_produced(folder)
     scores, _ = read_scores(folder / "scores.json")
     verdicts = verdicts_of(record.spec, scores)
     silent = [v for v in verdicts if v.answer == "not asked"]

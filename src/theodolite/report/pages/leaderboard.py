@@ -18,7 +18,7 @@ MARKS = {"yes": "✓", "partly": "~", "no": "✗", "cannot tell": "?"}
 SHORT: dict[Question, str] = {
     "exists": "in the input?",
     "located": "looks there?",
-    "leak_free": "free of leaks?",
+    "leak_free": "leak-free?",
     "faithful": "adds up?",
     "detects": "detects?",
     "accepted": "accepted?",
