@@ -188,6 +188,13 @@ def _unlike(bundles: Sequence[Evidence]) -> list[str]:
     return notes
 
 
+def conversions(bundles: Sequence[Evidence]) -> list[str]:
+    """What was done to arrays that were no plain arrays: frames, tensors, words."""
+    lines = [line for bundle in bundles for line in bundle.conversions]
+    inner = [part for bundle in bundles for _, part in bundle._inner()]
+    return list(dict.fromkeys([*(conversions(inner) if inner else []), *lines]))
+
+
 def one_class(bundles: Sequence[Evidence]) -> list[str]:
     """Labels that are all the same: nothing can be learnt about classes from them."""
     for bundle in by_kind(bundles).values():
