@@ -73,8 +73,8 @@ def location(**changes: Any) -> LocationEvidence:
         (lambda: location(concepts=["a", "b", "c"]), "other names than in `explained`"),
         (lambda: location(samples=[1, 2]), "samples: got list"),
         (lambda: ConceptEvidence(values=V, truth=np.where(V == 0, np.nan, 1.0)), "pass `known`"),
-        (lambda: ConceptEvidence(values=V, labels=np.array(["a"] * 4)), "numpy.unique"),
-        (lambda: ConceptEvidence(values=V, labels=np.eye(4, dtype=int)), "argmax"),
+        (lambda: ConceptEvidence(values=V, labels=np.array([b"a"] * 4)), "numpy.unique"),
+        (lambda: ConceptEvidence(values=V, labels=np.eye(4) / 2), "argmax"),
         (lambda: location(maps=np.zeros((2, 4, 2, 2))), "concepts = 3, as in `concepts`"),
     ],
 )  # fmt: skip

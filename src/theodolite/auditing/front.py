@@ -1,12 +1,13 @@
 """One call for whatever is at hand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, no_type_check
 
 from theodolite.auditing.result import AuditResult, answer_source, spec_of
-from theodolite.auditing.sources import EvidenceSource, read_source, together
+from theodolite.auditing.sources import EvidenceSource, read_sources, together
+from theodolite.auditing.table_columns import is_table
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
@@ -34,8 +35,8 @@ def audit(  # noqa: PLR0913  each is a way in
     """Put every question to what you have that it can answer.
 
     Args:
-        evidence: Evidence, the path of some, or a list of these: a .npz or .safetensors file, a
-            folder or address of stored evidence, a run folder, an exported study.
+        evidence: Evidence, the path of some, or a list of these: a .npz, .safetensors, .csv or
+            .parquet file, a folder or address of stored evidence, a run folder, an exported study.
         resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
         progress: Called as work goes on.
         seed: Seed of intervals and nulls, 0 if not given.
@@ -46,8 +47,9 @@ def audit(  # noqa: PLR0913  each is a way in
         dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
         preprocessing: How the network wants its pictures, ``{"size": (32, 32), "mean": (0.5, 0.5,
             0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
-        **arrays: Plain arrays instead of evidence, named as ``theodolite evidence`` says; also
-            ``ids`` and ``clusters``, or ``samples=theodolite.Samples(...)``.
+        **arrays: Arrays, tensors or frames instead of evidence, named as ``theodolite evidence``
+            says; also ``ids`` and ``clusters``, or ``samples=theodolite.Samples(...)``. Beside the
+            path of a .csv or .parquet file, what its columns are: ``values="pred_*"``.
 
     Example:
         >>> import theodolite
@@ -59,8 +61,10 @@ def audit(  # noqa: PLR0913  each is a way in
         ['located', 'faithful', 'detects', 'accepted']
     """
     resampling = _chance(resampling, seed, resamples)
-    parts = [] if evidence is None else _parts(evidence)
-    if arrays:
+    sources = evidence if isinstance(evidence, list | tuple) else [evidence]
+    with_table = any(is_table(source) for source in sources)
+    parts = [] if evidence is None else _parts(sources, arrays if with_table else {})
+    if arrays and not with_table:
         parts.append(EvidenceSource("arrays", [[from_arrays(arrays, "audit")]]))
     if model is not None or data is not None:
         parts.append(_network(model, layer, data, dataset, progress, preprocessing))
@@ -96,17 +100,17 @@ def _chance(resampling: Any, seed: int | None, resamples: int | None) -> Resampl
     return replace(resampling or Resampling(), **changes)
 
 
-def _parts(evidence: Any) -> list[EvidenceSource]:
-    sources = evidence if isinstance(evidence, list | tuple) else [evidence]
-    return [_part(source) for source in sources]
-
-
-def _part(source: Any) -> EvidenceSource:
-    if isinstance(source, Evidence):
-        return EvidenceSource(f"{source.kind} evidence", [[source]])
-    if isinstance(source, str | Path):
-        return read_source(source)
-    raise _unnamed_arrays(source)
+def _parts(sources: Sequence[Any], columns: Mapping[str, Any]) -> list[EvidenceSource]:
+    for source in sources:
+        if not isinstance(source, Evidence | str | Path):
+            raise _unnamed_arrays(source)
+    read = iter(read_sources([s for s in sources if not isinstance(s, Evidence)], columns))
+    return [
+        EvidenceSource(f"{source.kind} evidence", [[source]])
+        if isinstance(source, Evidence)
+        else next(read)
+        for source in sources
+    ]
 
 
 def _network(

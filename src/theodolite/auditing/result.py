@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.auditing.run_sources import SourceRun
-from theodolite.auditing.sources import EvidenceSource, one_class
+from theodolite.auditing.sources import EvidenceSource, conversions, one_class
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Produced, Progress, silent
@@ -145,7 +145,9 @@ def answer_source(
 ) -> AuditResult:
     """Put every question to evidence in memory that it can answer."""
     answers = answer(source.evidence, None, resampling, progress)
-    notes = (*source.notes, *one_class(source.first), *answers.notes)
+    notes = (
+        *source.notes, *conversions(source.first), *one_class(source.first), *answers.notes
+    )  # fmt: skip
     return AuditResult(
         answers.scores, answers.unanswered, answers.requests, notes, seconds=answers.seconds,
         source=source, resampling=resampling,

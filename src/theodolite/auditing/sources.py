@@ -5,11 +5,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from theodolite.auditing.run_sources import SourceRun, is_run, read_run
+from theodolite.auditing.table_columns import is_table, table_arrays
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import load, load_arrays
+from theodolite.evidence.files import from_arrays, load, load_arrays
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -61,6 +63,26 @@ class EvidenceSource:
             a if a.startswith(BUCKETS) else Path(a).relative_to(self.root).as_posix()
             for a in self.stored
         ]
+
+
+def read_sources(places: Sequence[str | Path], columns: Mapping[str, Any]) -> list[EvidenceSource]:
+    """Read several; ``columns`` says what the columns of a table among them are."""
+    tables = [str(place) for place in places if is_table(place)]
+    if len(tables) > 1 or (columns and not tables):
+        got = f"{tables[0]!r} and {tables[1]!r}" if tables else f"{next(iter(columns))!r}, no table"
+        raise EvidenceError("columns", got, "one .csv or .parquet file that has them")
+    return [
+        _of_table(Path(place).resolve(), columns) if is_table(place) else read_source(place)
+        for place in places
+    ]
+
+
+def _of_table(path: Path, columns: Mapping[str, Any]) -> EvidenceSource:
+    arrays, pairing = table_arrays(path, columns)
+    evidence = from_arrays(arrays, repr(path.name))
+    return EvidenceSource(
+        path.name, [[evidence]], local=(path,), inputs=_digests(path), notes=(pairing,)
+    )
 
 
 def read_source(place: str | Path) -> EvidenceSource:
@@ -186,6 +208,13 @@ def _unlike(bundles: Sequence[Evidence]) -> list[str]:
                 "are the same: give `ids`."
             )
     return notes
+
+
+def conversions(bundles: Sequence[Evidence]) -> list[str]:
+    """What was done to arrays that were no plain arrays: frames, tensors, words."""
+    lines = [line for bundle in bundles for line in bundle.conversions]
+    inner = [part for bundle in bundles for _, part in bundle._inner()]
+    return list(dict.fromkeys([*(conversions(inner) if inner else []), *lines]))
 
 
 def one_class(bundles: Sequence[Evidence]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from theodolite.auditing.result import (
     spec_of,
     write_audited,
 )
-from theodolite.auditing.sources import EvidenceSource, read_source, together
+from theodolite.auditing.sources import EvidenceSource, read_sources, together
 from theodolite.engine.base import Engine
 from theodolite.evidence.produced import Progress
 from theodolite.io.stores import Store
@@ -49,7 +49,9 @@ class NetworkArguments:
     cache: Path
 
 
-def read_all(evidence: Sequence[str], arguments: AuditArguments) -> EvidenceSource:
+def read_all(
+    evidence: Sequence[str], arguments: AuditArguments, columns: Mapping[str, str]
+) -> EvidenceSource:
     """Read what is to be audited; not before it is known that the result can be written."""
     if arguments.out is not None:
         check_folder(arguments.out, overwrite=arguments.overwrite)
@@ -57,7 +59,7 @@ def read_all(evidence: Sequence[str], arguments: AuditArguments) -> EvidenceSour
             local = Store.at(place).local
             if local is not None:
                 apart_from(arguments.out, "evidence", local)
-    return together([read_source(place) for place in evidence])
+    return together(read_sources(evidence, columns))
 
 
 def audit_pieces(

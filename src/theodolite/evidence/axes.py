@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, no_type_check
 import numpy as np
 
 from theodolite.errors import EvidenceError, printable
+from theodolite.evidence.foreign_arrays import labelled
 
 ConceptKind = Literal["binary", "categorical", "continuous"]
 Named = TypeVar("Named", bound="NamedAxis")
@@ -175,12 +176,12 @@ class Samples:
     def __post_init__(self) -> None:
         if self.index is None and (self.ids is not None or self.clusters is not None):
             column = self.ids if self.ids is not None else self.clusters
-            object.__setattr__(self, "index", np.arange(len(np.asarray(column))))
+            object.__setattr__(self, "index", np.arange(len(labelled(column, "samples").values)))
         for name, kinds in (("index", "iu"), ("ids", "U"), ("clusters", "iu")):
             values = getattr(self, name)
             if values is None:
                 continue
-            values = np.asarray(values)
+            values = labelled(values, f"samples.{name}").values
             if name == "clusters" and values.ndim == 1 and values.dtype.kind == "U":
                 values = np.unique(values, return_inverse=True)[1]  # names of patients, say
             if values.size == 0 and name != "ids":

@@ -13,6 +13,7 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Rows, Samples
 from theodolite.evidence.checks import Content, Layout, Lengths, check_pointers, checked_array
+from theodolite.evidence.inputs import normalise
 
 MAX_UNNAMED = 1_000_000  # positions that get stand-in names; more is a mistake, not a class
 Bundle = TypeVar("Bundle", bound="Evidence")
@@ -51,12 +52,16 @@ class Evidence:
     _declared: ClassVar[tuple[Field[Any], ...]]
     _layouts: ClassVar[tuple[tuple[str, Layout], ...]]
 
+    conversions: ClassVar[tuple[str, ...]] = ()
+    """What was done to arrays that were no plain arrays, a sentence each; set for each bundle."""
+
     samples: Samples = Samples()
 
     def __post_init__(self) -> None:
         lengths: Lengths = {}
         self._name_axes()
         self._adopt_inner_axes()
+        self._normalise()
         for name, axis in self._axes():
             if len(axis):
                 lengths[name] = (len(axis), f"`{name}`")
@@ -98,6 +103,18 @@ class Evidence:
                     )
                 if own is not None:
                     object.__setattr__(self, name, axis)
+
+    def _normalise(self) -> None:
+        """Tensors, frames, words and the like as plain arrays and names."""
+        members = dict(self._members())
+        axes = {n: a for n, a in members.items() if isinstance(a, NamedAxis | Samples)}
+        if any(self.inner_kinds()):  # the samples are those of the bundle inside
+            del axes["samples"]
+        normalised = normalise(members, self.layouts(), axes)
+        if normalised is not None:
+            for name, value in (*normalised.arrays.items(), *normalised.axes.items()):
+                object.__setattr__(self, name, value)
+            object.__setattr__(self, "conversions", normalised.conversions)
 
     def _count_what_is_only_pointed_to(self, lengths: Lengths) -> None:
         """Labels alone, without names or weights, still say how many classes there are."""

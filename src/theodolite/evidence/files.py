@@ -277,7 +277,7 @@ def from_arrays(named_arrays: Mapping[str, Any], what: str = "arrays") -> Eviden
 
 def _samples_of(arrays: dict[str, Any]) -> Samples:
     """Which samples there are, taken out of the arrays."""
-    rows = {name: np.asarray(arrays.pop(name)) for name in ("ids", "clusters") if name in arrays}
+    rows = {name: arrays.pop(name) for name in ("ids", "clusters") if name in arrays}
     samples = arrays.pop("samples", None)
     if samples is None:
         return Samples(**rows)

@@ -1,5 +1,6 @@
-"""Tables as Parquet."""
+"""Tables as Parquet, and the columns of a CSV file."""
 
+import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,15 +13,19 @@ from jaxtyping import Int
 
 from theodolite.errors import RefusedInput
 from theodolite.io._parquet_checks import (
+    MAX_COLUMNS,
     MAX_UNPACKED_BYTES,
     check_footer,
     check_sizes,
     own_types,
     unpacked_bytes,
 )
-from theodolite.io.paths import all_or_nothing, existing
+from theodolite.io.paths import all_or_nothing, existing, size_within
 
 Columns = Mapping[str, Sequence[Any] | np.ndarray]
+# an empty cell is one byte of a CSV file and eight of a column of numbers
+MAX_CSV_BYTES = MAX_UNPACKED_BYTES // 8
+MAX_HEADER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,59 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
         if room < 0:
             raise RefusedInput(what, "more when unpacked", f"at most {MAX_UNPACKED_BYTES:,} bytes")
         yield table
+
+
+def column_names(path: Path, what: str = "table") -> list[str]:
+    """What the columns of a .csv or .parquet file are called."""
+    label = f"{what} {path.name!r}"
+    if path.suffix == ".csv":
+        return _csv_header(path, what)
+    with existing(path, what).open("rb") as stream, _refused_plainly(stream, label):
+        return list(next(_groups(stream, label)).column_names)
+
+
+def read_columns(path: Path, names: Sequence[str], what: str = "table") -> dict[str, Any]:
+    """Some columns of a .csv or .parquet file, as arrow columns; memory is bounded beforehand."""
+    label = f"{what} {path.name!r}"
+    if path.suffix == ".csv":
+        return _csv_columns(path, names, what)
+    with existing(path, what).open("rb") as stream, _refused_plainly(stream, label):
+        import pyarrow as pa  # noqa: PLC0415
+
+        joined = pa.concat_tables(list(_groups(stream, label))).unify_dictionaries()
+        return {name: joined[name] for name in names}
+
+
+def _csv_header(path: Path, what: str) -> list[str]:
+    size_within(path, MAX_CSV_BYTES, what)
+    with path.open("rb") as stream:
+        start = stream.read(MAX_HEADER).decode("utf-8-sig", errors="replace")
+    try:
+        header = next(csv.reader(io.StringIO(start, newline=""), strict=True), [])
+    except csv.Error as error:
+        raise RefusedInput(f"{what} {path.name!r}", f"broken CSV ({error})", "CSV") from error
+    if not header or len(set(header)) < len(header) or len(header) > MAX_COLUMNS:
+        got = f"{len(header):,} columns, {len(set(header)):,} names"
+        raise RefusedInput(
+            f"{what} {path.name!r}", got, f"at most {MAX_COLUMNS:,} distinct names in line 1"
+        )
+    return header
+
+
+def _csv_columns(path: Path, names: Sequence[str], what: str) -> dict[str, Any]:
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.csv as arrow_csv  # noqa: PLC0415
+
+    _csv_header(path, what)
+    convert = arrow_csv.ConvertOptions(include_columns=list(names), strings_can_be_null=True)
+    parse = arrow_csv.ParseOptions(newlines_in_values=True)
+    try:
+        with path.open("rb") as stream:  # by its name arrow would unpack it, too
+            table = arrow_csv.read_csv(stream, parse_options=parse, convert_options=convert)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise RefusedInput(f"{what} {path.name!r}", f"broken CSV ({reason})", "CSV") from error
+    return {name: table[name] for name in names}
 
 
 def parquet_bytes(columns: Columns) -> bytes:

@@ -26,14 +26,27 @@ if TYPE_CHECKING:
     from theodolite.verdicts.answers import AuditAnswers
 
 
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="A column's name, several with commas, or a pattern: of 'pred_*' and 'true_*', "
+        "pred_horn and true_horn are of the concept horn.",
+        rich_help_panel="Columns of a .csv or .parquet file",
+        show_default=False,
+    ),
+]
+
+
 def audit(
     evidence: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="EVIDENCE...",
             help="One or several of: a .npz or .safetensors file of arrays, named as in "
-            "`theodolite evidence`; a folder of stored evidence; a folder or address (s3://…) of "
-            "evidence in pieces; a run folder; the folder of an exported study.",
+            "`theodolite evidence`; a .csv or .parquet file, with the options for columns; a "
+            "folder of stored evidence; a folder or address (s3://…) of evidence in pieces; a run "
+            "folder; the folder of an exported study.",
             show_default=False,
         ),
     ] = None,
@@ -54,6 +67,13 @@ def audit(
     dataset: Annotated[
         str, typer.Option(help="How that folder is laid out: folder, cub, monumai, …")
     ] = "folder",
+    values: ColumnsOption = None,
+    truth: ColumnsOption = None,
+    known: ColumnsOption = None,
+    labels: ColumnsOption = None,
+    predicted: ColumnsOption = None,
+    ids: ColumnsOption = None,
+    clusters: ColumnsOption = None,
     cache: Cache = None,
     thresholds: Annotated[
         Path | None,
@@ -80,6 +100,7 @@ def audit(
     )
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
+    from theodolite.errors import printable
     from theodolite.run_folder.folder import claimed
     from theodolite.scoring.evaluate import Resampling
     from theodolite.thresholds.judge import read_thresholds
@@ -88,10 +109,17 @@ def audit(
     criteria = None if thresholds is None else read_thresholds(thresholds)
     arguments = AuditArguments(Resampling(resamples, seed=seed), out, overwrite, command_line())
     network = _network(evidence, (model, weights, layer), (data, dataset, cache))
+    options = {
+        "values": values, "truth": truth, "known": known, "labels": labels,
+        "predicted": predicted, "ids": ids, "clusters": clusters,
+    }  # fmt: skip
+    columns = _columns(options, network)
     with ExitStack() as stack:
         if out is not None:
             stack.enter_context(claimed(out))
-        source = None if network else read_all(evidence or [], arguments)
+        source = None if network else read_all(evidence or [], arguments, columns)
+        if source and columns:  # before the first score: which columns are a pair
+            typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
         if (network or (source and source.stored)) and (out is not None or pieces is not None):
             stack.enter_context(goes_on())
         with show_progress(quiet=quiet) as progress:
@@ -128,6 +156,18 @@ def _network(
     if data is None:
         raise EvidenceError("--data", "none", "the folder of a data set with concepts")
     return NetworkArguments(model, weights, layer, data, dataset, cache or default_cache())
+
+
+def _columns(options: dict[str, str | None], network: "NetworkArguments | None") -> dict[str, str]:
+    """The columns that were named; a network has none."""
+    from theodolite.errors import EvidenceError
+
+    columns = {name: pattern for name, pattern in options.items() if pattern is not None}
+    if columns and network is not None:
+        raise EvidenceError(
+            f"--{next(iter(columns))}", "--model as well", "a .csv or .parquet file"
+        )
+    return columns
 
 
 def _print(answers: "AuditAnswers", *, as_json: bool) -> None:

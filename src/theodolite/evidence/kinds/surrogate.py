@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.evidence.base import Evidence, array
+from theodolite.evidence.foreign_arrays import LabelledArray, labelled
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
@@ -93,7 +94,8 @@ class SurrogateEvidence(Evidence):
         <SurrogateEvidence: 3 samples, 2 concepts, 2 classes; importances, outputs, projections>
         """
         try:
-            weights = np.asarray(importances, float)
+            weighted = labelled(importances, "importances")
+            weights = np.asarray(weighted.values, float)
         except ValueError as error:
             raise EvidenceError(
                 "importances", "classes with different numbers of concepts", "(classes, k)",
@@ -104,19 +106,22 @@ class SurrogateEvidence(Evidence):
         n_classes, k = weights.shape
         table = np.full((n_classes * k, n_classes), np.nan)
         table[np.arange(n_classes * k), np.arange(n_classes).repeat(k)] = weights.ravel()
-        flat: dict[str, Any] = {}
+        flat: dict[str, Any] = {
+            "importances": LabelledArray(table, conversions=weighted.conversions)
+        }
         for name, values, at in (("vectors", vectors, 0), ("projections", projections, 1)):
             if values is None:
                 continue
-            values = np.asarray(values)
+            passed = labelled(values, name)
+            values = passed.values
             if values.ndim != 3 or values.shape[at : at + 2] != (n_classes, k):
                 axes = "(classes, k, dimensions)" if at == 0 else "(samples, classes, k)"
                 needed = f"{axes} with {n_classes} and {k}, as in `importances`"
                 raise EvidenceError(name, f"shape {values.shape}", needed)
             shape = list(values.shape)
             shape[at : at + 2] = [n_classes * k]
-            flat[name] = values.reshape(shape)
-        return cls(importances=table, **flat, **arrays)
+            flat[name] = LabelledArray(values.reshape(shape), conversions=passed.conversions)
+        return cls(**flat, **arrays)
 
     def check(self) -> None:
         if np.isnan(self.importances).all():
