@@ -165,6 +165,9 @@ class Metric:
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
     best_options: dict[str, Any] = field(default_factory=dict)
     """Options with which an ideal explanation must be read, whatever the request says."""
+    warns: Callable[[Any], list[str]] | None = None
+    """Evidence -> what a reader of this score should know about the arrays, where that is more
+    than their kind can tell."""
     fitting: Callable[[Any], dict[str, Any]] | None = None
     """Evidence -> choices of swept options where the defaults do not suit it, those to quote first;
     nothing where none does."""

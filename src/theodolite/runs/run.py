@@ -13,7 +13,6 @@ from theodolite.engine.base import Engine, worker_pool
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, Progress, silent
 from theodolite.evidence.shards import by_class
 from theodolite.findings.leakage import write_studies
@@ -200,6 +199,4 @@ def _lighter(spec: RunSpec) -> Resampling:
 
 
 def _clustered(bundle: Evidence, spec: RunSpec) -> Any:
-    if spec.resampling.clusters == "none" or isinstance(bundle, InterventionEvidence):
-        return bundle  # interventions know no labels: samples are resampled
-    return by_class(bundle)
+    return bundle if spec.resampling.clusters == "none" else by_class(bundle)

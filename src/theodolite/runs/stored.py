@@ -8,7 +8,6 @@ from pathlib import Path
 from theodolite.engine.pool import WorkerPool
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Shards
 from theodolite.evidence.store import StoredShards, is_stored, stored
@@ -93,7 +92,7 @@ def answer_stored(
 
 
 def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:
-    """Stored bundles by kind; concept evidence inside another serves if there is no other."""
+    """Stored bundles by kind; one inside another serves if there is no other."""
     kinds: dict[type[Evidence], StoredShards] = {}
     for address in addresses:
         bundle = stored(address)
@@ -101,8 +100,8 @@ def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], 
             raise EvidenceError("evidence", f"two bundles of {bundle.kind.kind}", "one of a kind")
         kinds[bundle.kind] = bundle
     for address in addresses:
-        if "explained" in dict(stored(address).kind.inner_kinds()):
-            kinds.setdefault(ConceptEvidence, stored(address, "explained"))
+        for name, inner in stored(address).kind.inner_kinds():
+            kinds.setdefault(inner, stored(address, name))
     if spec.resampling.clusters == "classes":
         return {kind: bundle.by_class() for kind, bundle in kinds.items()}
     return dict(kinds)

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
+from theodolite.plugins import is_ours
 from theodolite.results import Score, Verdict
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.verdicts.from_scores import verdicts
@@ -124,7 +122,8 @@ def _metric_run(
 
 
 def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
-    """Bundles by kind; concept evidence inside a location bundle serves if there is no other."""
+    """Bundles by kind; one inside another (as concept evidence is inside location evidence) serves
+    if there is no other."""
     kinds: dict[type[Evidence], Evidence] = {}
     for bundle in bundles:
         if type(bundle) in kinds:
@@ -134,8 +133,8 @@ def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
             )  # fmt: skip
         kinds[type(bundle)] = bundle
     for bundle in bundles:
-        if isinstance(bundle, LocationEvidence | EmbeddingEvidence):
-            kinds.setdefault(ConceptEvidence, bundle.explained)
+        for _, inside in bundle._inner():
+            kinds.setdefault(type(inside), inside)
     return kinds
 
 
@@ -149,6 +148,8 @@ def requests_for(
             continue
         evidence = by_kind.get(metric.needs)
         if evidence is None:
+            if not is_ours(metric.state):
+                continue  # a package that is installed changes nothing where its evidence is not
             unanswered.append(MissingScore(metric.name, (f"{metric.needs.kind} evidence",)))
             continue
         needing, missing_arrays = _least_needing(metric, evidence)
@@ -185,9 +186,7 @@ def _fitting(
     if metric.fitting is not None:
         fitted |= metric.fitted(evidence)
     elif "top" in metric.sweeps:
-        n = len(getattr(evidence, "concepts", ()))
-        if isinstance(evidence, LocationEvidence):
-            n = int((evidence.part_of >= 0).sum())
+        n = evidence.rankable()
         fitted["top"] = tuple(top for top in metric.default("top") if top <= n)
         if not fitted["top"]:
             return None

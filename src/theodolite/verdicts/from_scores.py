@@ -7,6 +7,7 @@ from dataclasses import replace
 from theodolite.errors import EvidenceError
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
+from theodolite.plugins import is_ours
 from theodolite.questions import QUESTIONS, Question
 from theodolite.results import Score, Verdict
 from theodolite.stats.multiple import holm
@@ -49,6 +50,8 @@ def _deciding(
     if chosen is not None:
         return [chosen]
     deciding = [s for s in scores if s.question == question and _metric_of(s).decides]
+    # scores of other packages answer where none of ours does
+    deciding = [s for s in deciding if is_ours(_metric_of(s).state)] or deciding
     first = _headline(deciding)
     if first is None or not _metric_of(first).looks_for_a_fault:
         return [] if first is None else [first]

@@ -10,6 +10,7 @@ from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._distances import moved_probability
 from theodolite.metrics.faithful._nulls import ALL
 from theodolite.metrics.faithful.frame import USES_IF, Projection, Surrogate, compared
+from theodolite.metrics.faithful.warnings import surrogate_warnings
 
 
 def surrogate_distance(
@@ -55,6 +56,7 @@ def surrogate_distance(
     enough=0.9,
     baselines=ALL,
     cite="kumar2026unfaithfulness",
+    warns=surrogate_warnings,
     card=Card(
         asks="How much of the probability does the explanation put on other classes than the "
         "network?",
