@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -24,6 +24,7 @@ from theodolite.metrics.states import (
     state_from,
     total,
 )
+from theodolite.plugins import Package, packages_of
 from theodolite.questions import Question
 from theodolite.results import Better
 
@@ -83,6 +84,9 @@ class NullModel:
     def __post_init__(self) -> None:
         if (self.make is None) == (self.expected is None):
             message = f"the null {self.name!r} needs either `make` or `expected`"
+            raise ValueError(message)
+        if self.on == "state" and self.sums is not None:
+            message = f"the null {self.name!r} is made on the state, which has all sums already"
             raise ValueError(message)
         if self.expected is not None and (self.random or self.on != "evidence"):
             message = f"the null {self.name!r} is not drawn: random=False, on='evidence'"
@@ -178,6 +182,14 @@ class Metric:
         kind: type[Evidence] = get_type_hints(self._counts())["evidence"]
         return kind
 
+    @cached_property
+    def packages(self) -> list[Package]:
+        """The packages whose code decides its values, beside ours: those of its state, of its kind
+        of evidence and of its nulls."""
+        functions = [f for n in self.baselines for f in (n.make, n.expected, n.sums)]
+        things = [*self.state.__mro__, *self.needs.__mro__, *functions, self.best]
+        return packages_of(thing for thing in things if thing is not None)
+
     @property
     def streams(self) -> bool:
         """Whether it adds up piece by piece, in constant memory; else it needs all samples."""
@@ -266,6 +278,17 @@ def _keywords(function: Callable[..., Any]) -> Mapping[str, Any]:
     )
 
 
+def _check_nulls(metric: Metric) -> None:
+    """Refuse nulls that this state cannot have, when it is declared and not in an audit."""
+    for null in metric.baselines:
+        if null.expected is not None and not issubclass(metric.state, SampleMean):
+            message = (
+                f"{metric.name}: the null {null.name!r} says what each sample contributes, and "
+                f"{metric.state.__name__} is no SampleMean: give `make` instead of `expected`"
+            )
+            raise ValueError(message)
+
+
 CATALOGUE: dict[str, Metric] = {}
 
 
@@ -276,7 +299,9 @@ def metric(name: str, **attributes: Any) -> Callable[[type[State]], type[State]]
         if name in CATALOGUE and CATALOGUE[name].state.__qualname__ != state.__qualname__:
             message = f"two metrics are called {name!r}"
             raise ValueError(message)
-        CATALOGUE[name] = Metric(name=name, state=state, **attributes)
+        entered = Metric(name=name, state=state, **attributes)
+        _check_nulls(entered)
+        CATALOGUE[name] = entered
         return state
 
     return enter

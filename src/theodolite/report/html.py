@@ -24,7 +24,7 @@ from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.scores_file import read_failed, read_scores
 
 
 def write_report(folder: Path) -> Path:
@@ -34,12 +34,14 @@ def write_report(folder: Path) -> Path:
     made_record = read_record(folder / "made.json", MadeRecord)
     scores, unanswered = read_scores(folder / "scores.json")
     models = compared_models(folder)
-    verdicts = verdicts_of(spec, scores, unanswered)
+    failed = read_failed(folder / "scores.json")
+    verdicts = verdicts_of(spec, scores, unanswered, failed)
     example_cards = examples(folder, made_record.examples, spec.seeds[0])
     needs = [(u.metric, u.needs) for u in unanswered]
     explorer = explorer_chapter(folder, made_record, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts),
+        "failed": [str(failure) for failure in failed],
         "examples": example_cards,
         "units": units_chapter(folder, made_record.cards, scores),
         "conflicts": conflicts_chapter(folder, made_record.conflict_examples),

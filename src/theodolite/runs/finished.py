@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from theodolite.results import Score, Verdict
+from theodolite.results import Failed, Score, Verdict
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.scores_file import read_failed, read_scores
 from theodolite.run_folder.seal import verify
 
 
@@ -20,6 +20,8 @@ class FinishedRun:
     verdicts: tuple[Verdict, ...]
     failed_pieces: int = 0
     """Pieces of work that were given up: the run is partial."""
+    failed: tuple[Failed, ...] = ()
+    """Scores that could not be computed."""
 
     @property
     def report(self) -> Path:
@@ -32,6 +34,7 @@ def read_finished(folder: Path) -> FinishedRun:
     verify(folder)
     record = read_record(folder / "run.json", RunRecord)
     scores, unanswered = read_scores(folder / "scores.json")
-    answers = verdicts_of(record.spec, scores, unanswered)
-    failed = read_record(folder / "made.json", MadeRecord).failed_pieces
-    return FinishedRun(folder, record, tuple(scores), answers, failed)
+    failed = read_failed(folder / "scores.json")
+    answers = verdicts_of(record.spec, scores, unanswered, failed)
+    pieces = read_record(folder / "made.json", MadeRecord).failed_pieces
+    return FinishedRun(folder, record, tuple(scores), answers, pieces, failed)

@@ -19,7 +19,7 @@ from theodolite.run_folder.run_file import MadeRecord, write_record
 from theodolite.run_folder.scores_file import write_scores
 from theodolite.run_folder.spec import RunSpec
 from theodolite.scoring.passes import NOTHING_COUNTED
-from theodolite.verdicts.answers import AuditAnswers, answer_shards
+from theodolite.verdicts.answers import AuditAnswers, OnError, answer_shards
 
 BUCKETS = ("s3://", "gs://")
 """How addresses in a spec begin. Everything else is a path below the data folder."""
@@ -82,13 +82,19 @@ def run_stored(
 
 
 def answer_stored(
-    spec: RunSpec, addresses: Sequence[str], workers: Workers, progress: Progress = silent
+    spec: RunSpec,
+    addresses: Sequence[str],
+    workers: Workers,
+    progress: Progress = silent,
+    *,
+    on_error: OnError = "note",
 ) -> AuditAnswers:
     """The scores of a spec, from stored evidence."""
     requests = requests_named(spec.metrics) or None
     return answer_shards(
-        [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers
-    )
+        [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers,
+        on_error=on_error,
+    )  # fmt: skip
 
 
 def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:

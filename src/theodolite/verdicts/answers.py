@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -12,8 +13,9 @@ from theodolite.evidence.workers import Workers
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.plugins import is_ours
-from theodolite.results import Score, Verdict
+from theodolite.results import Failed, Score, Verdict
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite.scoring.failures import failure_of, raised, stays_local, without
 from theodolite.verdicts.from_scores import verdicts
 from theodolite.verdicts.missing import MissingEvidence, missing
 from theodolite.verdicts.notes import evidence_warnings, fallbacks, subsample_notes
@@ -23,6 +25,9 @@ __all__ = [
     "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "requests_for",
     "verdicts",
 ]  # fmt: skip
+
+OnError = Literal["note", "raise"]
+"""What becomes of an error that a metric raises: it is noted, and the others go on; or raised."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +52,13 @@ class AuditAnswers:
 
     seconds: float = field(default=0.0, compare=False)
     """How long scoring took."""
+    failed: tuple[Failed, ...] = ()
+    """Scores that could not be computed, because their metric raised an error."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One per question."""
-        return verdicts(self.scores, unanswered=self.unanswered)
+        return verdicts(self.scores, unanswered=self.unanswered, failed=self.failed)
 
     @property
     def missing(self) -> tuple[MissingEvidence, ...]:
@@ -64,6 +71,7 @@ class AuditAnswers:
         answers = [v for v in self.verdicts if v.answer != "not asked"]
         lines = [f"{v.question}: {v.answer}. {v.asks} {v.because}" for v in answers]
         lines += [str(missing_evidence) for missing_evidence in self.missing]
+        lines += [f"failed: {failure}" for failure in self.failed]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
@@ -73,13 +81,15 @@ def answer(
     resampling: Resampling,
     progress: Progress = silent,
     workers: Workers | None = None,
+    *,
+    on_error: OnError = "raise",
 ) -> AuditAnswers:
     """Scores from the bundles of each seed: those requested, or all that the evidence allows."""
     shards = [
         {kind: InMemoryShards(bundle) for kind, bundle in by_kind(bundles).items()}
         for bundles in seeds
     ]
-    return answer_shards(shards, requests, resampling, progress, workers)
+    return answer_shards(shards, requests, resampling, progress, workers, on_error=on_error)
 
 
 def answer_shards(
@@ -88,23 +98,30 @@ def answer_shards(
     resampling: Resampling,
     progress: Progress = silent,
     workers: Workers | None = None,
+    *,
+    on_error: OnError = "raise",
 ) -> AuditAnswers:
-    """The same from evidence in pieces, by kind."""
+    """The same from evidence in pieces. With ``note``, a metric that raises fails alone."""
     started = time.monotonic()
     repeats = find_repeats(seeds)
     seeds = repeats.seeds
     some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
     unanswered: list[MissingScore] = []
     notes = [*repeats.notes, *evidence_warnings(some)]
+    failures: list[Failed] | None = [] if on_error == "note" else None
     if requests is None:
-        requests, unanswered = requests_for(some)
+        requests, unanswered = requests_for(some, failures)
         notes += fallbacks(requests)
     runs = [_metric_run(request, seeds) for request in requests]
     notes += subsample_notes(runs, resampling)
-    groups = evaluate_all(runs, resampling, workers, progress)
+    groups = evaluate_all(runs, resampling, workers, progress, failures)
     scores = with_doubt([score for group in groups for score in group], repeats.doubt)
     seconds = time.monotonic() - started
-    return AuditAnswers(scores, tuple(unanswered), tuple(requests), tuple(notes), seconds=seconds)
+    failed = tuple(failures or ())
+    return AuditAnswers(
+        scores, tuple(unanswered), tuple(without(requests, failed)), tuple(notes), seconds=seconds,
+        failed=failed,
+    )  # fmt: skip
 
 
 def _at_hand(shards: Shards) -> Evidence:
@@ -139,9 +156,12 @@ def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
 
 
 def requests_for(
-    by_kind: Mapping[type[Evidence], Evidence],
+    by_kind: Mapping[type[Evidence], Evidence], failures: list[Failed] | None = None
 ) -> tuple[list[MetricRequest], list[MissingScore]]:
-    """The scores that the evidence allows, each with the first options that it allows."""
+    """The scores that the evidence allows, each with the first options that it allows.
+
+    A metric that cannot tell which suit the evidence is put into ``failures``, if these are given.
+    """
     requests, unanswered = [], []
     for metric in catalogue().values():
         if metric.on_request:
@@ -156,7 +176,13 @@ def requests_for(
         if missing_arrays:
             unanswered.append(MissingScore(metric.name, tuple(missing_arrays)))
             continue
-        options = _fitting(metric, evidence, needing)
+        try:
+            options = _fitting(metric, evidence, needing)
+        except Exception as error:
+            if failures is None or not stays_local(metric, error):
+                raise
+            failures.append(failure_of(MetricRequest(metric), "options", raised(error)))
+            continue
         if options is None:
             unanswered.append(MissingScore(metric.name, ("concepts that have a place",)))
             continue

@@ -9,7 +9,7 @@ from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.plugins import is_ours
 from theodolite.questions import QUESTIONS, Question
-from theodolite.results import Score, Verdict
+from theodolite.results import Failed, Score, Verdict
 from theodolite.stats.multiple import holm
 from theodolite.verdicts.missing import MissingScoreLike, missing
 from theodolite.verdicts.rules import ALPHA, claim_p, fault_of, verdict
@@ -19,11 +19,13 @@ def verdicts(
     scores: Sequence[Score],
     headlines: Sequence[Score] = (),
     unanswered: Sequence[MissingScoreLike] = (),
+    failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
     """One verdict per question: from its headline score, else from its first deciding metric.
 
     The questions that were asked are corrected for one another (Holm). What a question that was not
-    asked would need is told from the scores that could not be had.
+    asked would need is told from the scores that could not be had; where the score that would
+    decide failed, it cannot be told.
     """
     chosen = {question: _deciding(question, scores, headlines) for question in QUESTIONS}
     claims = {question: _claim_p(own) for question, own in chosen.items() if own}
@@ -32,6 +34,11 @@ def verdicts(
     answers = []
     for question, asks in QUESTIONS.items():
         own = chosen[question]
+        failure = next((f for f in failed if not own and _would_decide(f, question)), None)
+        if failure is not None:
+            because = f"{failure}."
+            answers.append(Verdict(question, asks, "cannot tell", because, reason="failed"))
+            continue
         if not own:
             because = f"Needs {missing(question, unanswered).needs}."
             answers.append(Verdict(question, asks, "not asked", because))
@@ -61,6 +68,12 @@ def _deciding(
         for name in dict.fromkeys(s.metric for s in looking)
     ]
     return [head for head in heads if head is not None]
+
+
+def _would_decide(failure: Failed, question: Question) -> bool:
+    """Whether a metric that failed answers a question."""
+    metric = catalogue().get(failure.metric)
+    return metric is not None and metric.question == question and metric.decides
 
 
 def _claim_p(own: Sequence[Score]) -> float:
