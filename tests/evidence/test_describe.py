@@ -6,9 +6,9 @@ import pytest
 
 from support.runs.command_line import theodolite
 from theodolite.evidence.describe import described, summary
-from theodolite.evidence.registry import kinds
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.registry import kinds
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence.md"
 

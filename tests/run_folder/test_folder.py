@@ -17,7 +17,6 @@ from theodolite.evidence.files import save
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.io.stores import Store
 from theodolite.io.tables import read_parquet
-from theodolite.metrics.exists.concept_existence import ConceptExistence
 from theodolite.report.html import write_report
 from theodolite.run_folder import folder as run_folder
 from theodolite.run_folder.folder import WRITTEN, claimed, new_folder, prepare_folder
@@ -26,6 +25,7 @@ from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
+from theodolite.scoring import passes
 
 
 def spec(*evidence: str, metric: str = "concept_existence") -> RunSpec:
@@ -257,14 +257,10 @@ def test_only_buckets_may_be_addresses_in_a_spec(tmp_path: Path, name: str) -> N
 def test_if_all_pieces_fail_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store(tmp_path / "evidence")
 
-    whole = ConceptExistence.of
+    def faulty(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("really informative")
 
-    def faulty(shard: Any, *given: Any, **options: Any) -> Any:
-        if len(shard) > 1:
-            raise ZeroDivisionError("really informative")
-        return whole(shard, *given, **options)
-
-    monkeypatch.setattr(ConceptExistence, "of", faulty)
+    monkeypatch.setattr(passes, "counted", faulty)  # not a metric's fault, which stays with it
     out = tmp_path / "out"
     with pytest.raises(EvidenceError, match="ZeroDivisionError: really informative") as caught:
         run(spec(), Places(tmp_path, out, out), overwrite=False)

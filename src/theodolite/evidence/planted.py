@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from theodolite.evidence.axes import Chances, Noises, Removals
 from theodolite.evidence.checks import Layout
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.surrogate import SurrogateEvidence
     from theodolite.evidence.kinds.unit import UnitEvidence
 
-SAMPLES, CONCEPTS, CLASSES = 48, 4, 3
+SAMPLES, CONCEPTS, CLASSES = 30, 3, 3
 WAYS = ("road", "black", "uniform", "gaussian")
 LENGTHS = {"samples": SAMPLES, "concepts": CONCEPTS, "classes": CLASSES}
 OTHER_AXES = 5
@@ -27,7 +28,7 @@ def from_declaration(kind: "type[Bundle]", seed: int) -> "Bundle":
 
     >>> from theodolite.evidence.kinds.intervention import InterventionEvidence
     >>> from_declaration(InterventionEvidence, 0)
-    <InterventionEvidence: 48 samples, 5 policies; right_after, right_reference>
+    <InterventionEvidence: 30 samples, 5 policies; right_after, right_reference>
     """
     random = np.random.default_rng(seed)
     members: dict[str, Any] = {name: own.planted(seed) for name, own in kind.inner_kinds()}
@@ -93,7 +94,7 @@ def unit_example(seed: int) -> "UnitEvidence":
 
     random = np.random.default_rng(seed)
 
-    def counts(before: str, most_shared: int) -> dict[str, np.ndarray]:
+    def counts(before: str, most_shared: int) -> dict[str, Any]:
         shape = (SAMPLES, OTHER_AXES)
         shared = random.integers(0, most_shared, shape)
         unit, formula = (shared + random.integers(0, 9, shape) for _ in range(2))
@@ -163,9 +164,9 @@ def saliency_example(seed: int) -> "SaliencyEvidence":
         chance_changes=0.5 + random.random(SAMPLES),
         randomised_similarity=random.uniform(-0.2, 0.4, SAMPLES),
         predicted=random.integers(0, CLASSES, SAMPLES),
-        removals=WAYS,
-        chances=("random", "smooth", "centre"),
-        noises=("uniform", "gaussian"),
+        removals=Removals(WAYS),
+        chances=Chances(("random", "smooth", "centre")),
+        noises=Noises(("uniform", "gaussian")),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
 from theodolite.report.caveats import caveats
 from theodolite.report.chapters.acceptance import acceptance_chapter
@@ -32,7 +33,8 @@ def write_report(folder: Path) -> Path:
     record = read_record(folder / "run.json", RunRecord)
     spec = record.spec
     made_record = read_record(folder / "made.json", MadeRecord)
-    scores, unanswered = read_scores(folder / "scores.json")
+    every_score, unanswered = read_scores(folder / "scores.json")
+    scores = [score for score in every_score if score.metric in catalogue()]
     models = compared_models(folder)
     failed = read_failed(folder / "scores.json")
     verdicts = verdicts_of(spec, scores, unanswered, failed)
@@ -58,7 +60,8 @@ def write_report(folder: Path) -> Path:
         "findings": findings(folder),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
-        "distrust": caveats(spec, made_record, verdicts, needs),
+        "distrust": caveats(spec, made_record, verdicts, needs)
+        | {"strange": sorted({s.metric for s in every_score} - {s.metric for s in scores})},
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
         "version": record.packages.get("theodolite", ""),

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from theodolite.errors import EvidenceError
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.plugins import is_ours
@@ -27,6 +26,9 @@ def verdicts(
     asked would need is told from the scores that could not be had; where the score that would
     decide failed, it cannot be told.
     """
+    known = catalogue()  # a stored score may come from a package that is not installed
+    scores = [score for score in scores if score.metric in known]
+    headlines = [score for score in headlines if score.metric in known]
     chosen = {question: _deciding(question, scores, headlines) for question in QUESTIONS}
     claims = {question: _claim_p(own) for question, own in chosen.items() if own}
     steps = holm(list(claims.values()), ALPHA)
@@ -136,14 +138,7 @@ def _surely_tells(score: Score) -> bool:
 
 
 def _metric_of(score: Score) -> Metric:
-    """The card of a stored score, which may come from a package that is not there."""
-    metric = catalogue().get(score.metric)
-    if metric is None:
-        raise EvidenceError(
-            "scores", f"{score.metric!r}", "scores of the catalogue",
-            "Install the package that brings it, or read the run with the version that wrote it.",
-        )  # fmt: skip
-    return metric
+    return catalogue()[score.metric]
 
 
 def _headline(scores: Sequence[Score]) -> Score | None:
