@@ -21,10 +21,11 @@ Reason = Literal[
     "failed",
 ]
 """Why a question cannot be answered; empty where it can."""
-Items = Literal["concepts", "pairs", "classes", "units"]
-Source = Literal[
-    "samples", "clusters", "seeds", "concepts", "pairs", "classes", "units", "shuffles"
-]
+Items = str
+"""What a score has detail of: ``concepts``, ``pairs`` of these, ``classes``, ``units``, or another
+named axis of its evidence."""
+Source = str
+"""What an interval is over: ``samples``, ``clusters``, ``seeds``, ``shuffles``, or items."""
 
 
 @dataclass(frozen=True)

@@ -284,3 +284,15 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "shared").rename(tmp_path / "moved")
     with pytest.raises(RefusedInput, match="where the run had them"):
         recompute(out, share=0.5)
+
+
+def test_a_run_that_another_version_began_is_not_gone_on_with(tmp_path: Path) -> None:
+    store(tmp_path / "evidence")
+    out = tmp_path / "out"
+    begun = run_record(spec(), "").model_copy(update={"code": "0.0.9+abc"})
+    write_record(out / "run.json", begun)
+    with pytest.raises(EvidenceError, match=r"theodolite 0\.0\.9 began and did not finish"):
+        run(spec(), Places(tmp_path, out, out), overwrite=False)
+    assert json.loads((out / "run.json").read_text())["code"] == "0.0.9+abc"
+    prepare_folder(out, overwrite=True)
+    assert not list(out.iterdir())

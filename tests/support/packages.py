@@ -19,6 +19,7 @@ TOKENS = '''
 """Relevance of tokens: a kind of evidence, an axis and a score that decides."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -68,6 +69,27 @@ class TokenLocation(SampleMean):
         top = evidence.relevance.argmax(axis=1)
         hit = evidence.rationale[np.arange(len(evidence)), top].astype(float)
         return PerSample(hit, np.ones(len(evidence)), np.ones(len(evidence), bool))
+
+
+def _half(evidence: TokenEvidence, *, over: str) -> PerSample:
+    each = TokenMarked.each(evidence)
+    return PerSample(np.full_like(each.part, 0.5), each.whole, each.asked)
+
+
+@metric(
+    "token_marked", title="Tokens marked", version=1, question="located", better="higher",
+    bounds=(0.0, 1.0), cite="zhang2018topdown", uses=("rationale",), decides=False, detail=True,
+    baselines=(NullModel("a coin", "a coin", expected=_half, random=False),),
+    card=Card(asks="How often is each token marked?", read="1 is always.", misleads="No.", cost="one pass"),
+)
+class TokenMarked(SampleMean):
+    """How often people mark each place."""
+
+    @staticmethod
+    def each(evidence: TokenEvidence, *, over: Literal["tokens"] = "tokens") -> PerSample:
+        """Whether they do."""
+        marked = np.asarray(evidence.rationale, float)
+        return PerSample(marked, np.ones_like(marked), np.ones(len(evidence), bool))
 '''
 FAILING = '''
 """Three scores that fail, each at another stage."""
