@@ -108,13 +108,13 @@ def without_tokens(out: Path) -> None:
 
 def faulty(out: Path) -> None:
     """A package of which one module does not load, and whose scores fail."""
-    own = kinds()["intervention"].planted(0)
-    with EvidenceWriter(out / "stored") as writer:
-        writer.add(own)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        own = kinds()["intervention"].planted(0)
         result = theodolite.audit(own, resamples=20)
     (out / "gate.yaml").write_text("scores:\n  - {metric: fails_at_null, at_least: 0.1}\n")
+    with EvidenceWriter(out / "stored") as writer:
+        writer.add(own)
     arguments = ("--resamples", 20, "--engine", "local", "--workers", 2)
     in_pieces = command("audit", out / "stored", "--out", out / "run", *arguments)
     result.save(out / "memory")

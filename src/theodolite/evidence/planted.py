@@ -1,5 +1,6 @@
 """A small example of each kind of evidence, by a seed: what every law is run on."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from theodolite.evidence.checks import Layout
 if TYPE_CHECKING:
     from theodolite.evidence.base import Bundle
     from theodolite.evidence.kinds.concept import ConceptEvidence
+    from theodolite.evidence.kinds.embedding import EmbeddingEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -79,12 +81,30 @@ def location_example(seed: int) -> "LocationEvidence":
     cells = (points[:, :, 0] // 4).astype(int)
     sample, concept = np.indices((SAMPLES, CONCEPTS))
     maps[sample, concept, cells[..., 0], cells[..., 1]] += 0.8
+    concepts = replace(concept_example(seed), labels=None, class_truth=None)
     return LocationEvidence(
-        explained=concept_example(seed),
+        explained=concepts,
         maps=maps,
         sizes=np.full((SAMPLES, 2), 4 * side),
         part_of=np.arange(CONCEPTS),
         points=points,
+    )
+
+
+def embedding_example(seed: int) -> "EmbeddingEvidence":
+    """Vectors that say whether the concept is there, and a little else."""
+    from theodolite.evidence.kinds.embedding import EmbeddingEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    concepts = replace(concept_example(seed), predicted=None, weights=None, class_truth=None)
+    shape = (SAMPLES, CONCEPTS, OTHER_AXES)
+    positive, negative = 1 + random.normal(size=shape), random.normal(size=shape) - 1
+    there = np.clip(concepts.values, 0, 1)[..., None]
+    return EmbeddingEvidence(
+        explained=concepts,
+        vectors=there * positive + (1 - there) * negative,
+        positive=positive,
+        negative=negative,
     )
 
 
