@@ -47,7 +47,10 @@ def theodolite_gate(request: pytest.FixtureRequest) -> Any:
             pytest.fail(f"theodolite: {error}", pytrace=False)
         from theodolite.thresholds.judge import broken  # noqa: PLC0415
 
-        missed = broken(limits, result.scores, result.verdicts, failed_pieces=result.failed_pieces)
+        missed = broken(
+            limits, result.scores, result.verdicts, failed_pieces=result.failed_pieces,
+            failed=result.failed,
+        )  # fmt: skip
         word = f"{len(missed)} not met" if missed else "met"
         line = f"thresholds {word}" + (f", report: {report}" if report else "")
         request.node.user_properties.append((PROPERTY, line))

@@ -1,4 +1,4 @@
-"""The six questions."""
+"""The six questions, and the kinds of evidence that each is usually asked of."""
 
 import warnings
 from collections.abc import Mapping
@@ -13,6 +13,16 @@ QUESTIONS: dict[Question, str] = {
     "detects": "Does a unit detect the concept?",
     "accepted": "Would people agree?",
 }
+USUAL_KINDS: dict[Question, tuple[str, ...]] = {
+    "exists": ("concept",),
+    "located": ("location", "saliency"),
+    "leak_free": ("concept", "embedding", "intervention"),
+    "faithful": ("surrogate", "saliency"),
+    "detects": ("unit",),
+    "accepted": ("rating",),
+}
+"""By kind, the usual one first: what a question that was not asked is said to need. The order is
+declared here, so that a package that is installed changes nobody's sentences."""
 FORMER: dict[str, Question] = {"leaks": "leak_free"}
 """Names of 0.1.0. Only the name changed: in both, yes is the good answer."""
 

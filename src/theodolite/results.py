@@ -12,13 +12,20 @@ Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
 Better = Literal["higher", "lower"]
 Scope = Literal["these", "population"]
 Reason = Literal[
-    "", "underpowered", "empty", "undefined", "outside the certificate", "evidence in doubt"
+    "",
+    "underpowered",
+    "empty",
+    "undefined",
+    "outside the certificate",
+    "evidence in doubt",
+    "failed",
 ]
 """Why a question cannot be answered; empty where it can."""
-Items = Literal["concepts", "pairs", "classes", "units"]
-Source = Literal[
-    "samples", "clusters", "seeds", "concepts", "pairs", "classes", "units", "shuffles"
-]
+Items = str
+"""What a score has detail of: ``concepts``, ``pairs`` of these, ``classes``, ``units``, or another
+named axis of its evidence."""
+Source = str
+"""What an interval is over: ``samples``, ``clusters``, ``seeds``, ``shuffles``, or items."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,25 @@ class Score:
     def null(self) -> Null | None:
         """The null that is hardest to beat."""
         return self.nulls[0] if self.nulls else None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A score that was asked for and could not be computed, because its metric raised an error."""
+
+    metric: str
+    options: dict[str, Any]
+    stage: str
+    """What it was at: ``value``, ``null NAME``, ``ideal`` (the best possible), ``read`` (from sums
+    to a score) or ``options`` (those that suit the evidence)."""
+    error: str
+    places: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Where it happened: file, line and function, the innermost last."""
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        label = f"{self.metric} ({options})" if options else self.metric
+        return f"{label} failed at {self.stage}: {self.error}"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import theodolite
 from support.runs.work_pieces import (
     counted,
     dies_at,
@@ -27,7 +28,7 @@ from support.runs.work_pieces import (
 )
 from theodolite.engine import pool as crew_module
 from theodolite.engine.base import Engine
-from theodolite.engine.ledger import Ledger, code_version, key_of
+from theodolite.engine.ledger import ROOT, Ledger, code_version, key_of
 from theodolite.engine.pieces import Done
 from theodolite.engine.pool import LedgerCheck, WorkerPool, _Queue
 from theodolite.engine.processes import Here, Processes
@@ -339,3 +340,7 @@ def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
     assert ran.returncode != 0
     assert "start runs below `if __name__ == '__main__':`" in ran.stderr
     assert len(list((tmp_path).glob("pieces/*"))) == 0
+
+
+def test_the_code_that_is_digested_is_the_package() -> None:
+    assert Path(theodolite.__file__).parent == ROOT

@@ -6,14 +6,14 @@ import pytest
 
 from support.runs.command_line import theodolite
 from theodolite.evidence.describe import described, summary
-from theodolite.evidence.files import KINDS
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.evidence.registry import kinds
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence.md"
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.kind)
+@pytest.mark.parametrize("kind", kinds().values(), ids=lambda kind: kind.kind)
 def test_every_array_is_explained_here_and_in_the_docs(kind: type) -> None:
     assert summary(kind).endswith(".")
     section = PAGE.read_text().lower().split(f"## {kind.kind} evidence")[1].split("\n## ")[0]
@@ -32,9 +32,9 @@ def test_shapes_and_what_is_needed() -> None:
 
 def test_the_command() -> None:
     listed = theodolite("evidence").stdout
-    assert all(name in listed for name in KINDS)
+    assert all(name in listed for name in kinds())
     shown = theodolite("evidence", "concept").stdout
     assert shown.startswith("ConceptEvidence: What a concept model said")
-    assert "Whether the concept is there." in shown
+    assert "Whether each concept is there." in shown
     refused = theodolite("evidence", "conspet")
     assert refused.returncode == 2 and "one of concept, location" in refused.stderr

@@ -17,7 +17,6 @@ from theodolite.evidence.files import save
 from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.io.stores import Store
 from theodolite.io.tables import read_parquet
-from theodolite.metrics.exists.concept_existence import ConceptExistence
 from theodolite.report.html import write_report
 from theodolite.run_folder import folder as run_folder
 from theodolite.run_folder.folder import WRITTEN, claimed, new_folder, prepare_folder
@@ -26,6 +25,7 @@ from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
+from theodolite.scoring import passes
 
 
 def spec(*evidence: str, metric: str = "concept_existence") -> RunSpec:
@@ -257,14 +257,10 @@ def test_only_buckets_may_be_addresses_in_a_spec(tmp_path: Path, name: str) -> N
 def test_if_all_pieces_fail_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store(tmp_path / "evidence")
 
-    whole = ConceptExistence.of
+    def faulty(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("really informative")
 
-    def faulty(shard: Any, *given: Any, **options: Any) -> Any:
-        if len(shard) > 1:
-            raise ZeroDivisionError("really informative")
-        return whole(shard, *given, **options)
-
-    monkeypatch.setattr(ConceptExistence, "of", faulty)
+    monkeypatch.setattr(passes, "counted", faulty)  # not a metric's fault, which stays with it
     out = tmp_path / "out"
     with pytest.raises(EvidenceError, match="ZeroDivisionError: really informative") as caught:
         run(spec(), Places(tmp_path, out, out), overwrite=False)
@@ -288,3 +284,15 @@ def test_pieces_elsewhere_are_found_again(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "shared").rename(tmp_path / "moved")
     with pytest.raises(RefusedInput, match="where the run had them"):
         recompute(out, share=0.5)
+
+
+def test_a_run_that_another_version_began_is_not_gone_on_with(tmp_path: Path) -> None:
+    store(tmp_path / "evidence")
+    out = tmp_path / "out"
+    begun = run_record(spec(), "").model_copy(update={"code": "0.0.9+abc"})
+    write_record(out / "run.json", begun)
+    with pytest.raises(EvidenceError, match=r"theodolite 0\.0\.9 began and did not finish"):
+        run(spec(), Places(tmp_path, out, out), overwrite=False)
+    assert json.loads((out / "run.json").read_text())["code"] == "0.0.9+abc"
+    prepare_folder(out, overwrite=True)
+    assert not list(out.iterdir())

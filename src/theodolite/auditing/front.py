@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, no_type_check
+from typing import Any, Literal, get_args, no_type_check
 
 from theodolite.auditing.result import AuditResult, answer_source, spec_of
 from theodolite.auditing.sources import EvidenceSource, read_sources, together
@@ -13,6 +13,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
 from theodolite.evidence.produced import Progress, silent
 from theodolite.scoring.evaluate import Resampling
+from theodolite.verdicts.answers import OnError
 
 Source = Evidence | str | Path
 
@@ -30,6 +31,7 @@ def audit(  # noqa: PLR0913  each is a way in
     data: Any = None,
     dataset: str = "folder",
     preprocessing: Any = None,
+    on_error: Literal["note", "raise"] = "note",
     **arrays: Any,
 ) -> AuditResult:
     """Put every question to what you have that it can answer.
@@ -47,6 +49,8 @@ def audit(  # noqa: PLR0913  each is a way in
         dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
         preprocessing: How the network wants its pictures, ``{"size": (32, 32), "mean": (0.5, 0.5,
             0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
+        on_error: What becomes of an error that a metric raises: ``note`` keeps it in ``failed`` and
+            goes on with the others, ``raise`` raises it.
         **arrays: Arrays, tensors or frames instead of evidence, named as ``theodolite evidence``
             says; also ``ids`` and ``clusters``, or ``samples=theodolite.Samples(...)``. Beside the
             path of a .csv or .parquet file, what its columns are: ``values="pred_*"``.
@@ -72,9 +76,11 @@ def audit(  # noqa: PLR0913  each is a way in
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
     source = together(parts)
+    if on_error not in get_args(OnError):
+        raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
     if source.stored:
-        return _pieces(source, resampling, progress)
-    return answer_source(source, resampling, progress)
+        return _pieces(source, resampling, progress, on_error)
+    return answer_source(source, resampling, progress, on_error)
 
 
 def _unnamed_arrays(argument: Any) -> EvidenceError:
@@ -125,14 +131,16 @@ def _network(
     return network_evidence(model, layer, data, dataset, progress, preprocessing)
 
 
-def _pieces(source: EvidenceSource, resampling: Resampling, progress: Progress) -> AuditResult:
+def _pieces(
+    source: EvidenceSource, resampling: Resampling, progress: Progress, on_error: OnError
+) -> AuditResult:
     """Evidence in pieces is never held as a whole."""
     from theodolite.evidence.workers import SerialWorkers  # noqa: PLC0415
     from theodolite.runs.stored import answer_stored  # noqa: PLC0415
 
     spec = spec_of(source, resampling)
-    answers = answer_stored(spec, source.stored, SerialWorkers(), progress)
+    answers = answer_stored(spec, source.stored, SerialWorkers(), progress, on_error=on_error)
     return AuditResult(
         answers.scores, answers.unanswered, answers.requests, answers.notes, answers.failed_pieces,
-        answers.seconds, source=source, resampling=resampling,
+        answers.seconds, answers.failed, source=source, resampling=resampling,
     )  # fmt: skip

@@ -19,7 +19,14 @@ from theodolite.run_folder.run_file import begin, run_record
 from theodolite.run_folder.spec import ResamplingSpec, RunSpec
 from theodolite.runs.run import Places, run, run_made
 from theodolite.scoring.evaluate import Resampling
-from theodolite.verdicts.answers import AuditAnswers, answer, by_kind, requests_for, verdicts
+from theodolite.verdicts.answers import (
+    AuditAnswers,
+    OnError,
+    answer,
+    by_kind,
+    requests_for,
+    verdicts,
+)
 
 FROM_PYTHON = "arrays from Python"
 
@@ -44,7 +51,7 @@ class AuditResult(AuditAnswers):
         """One per question, always six."""
         source_run = self.source.run
         headlines = headline_scores(source_run.spec, self.scores) if source_run is not None else ()
-        return verdicts(self.scores, headlines, self.unanswered)
+        return verdicts(self.scores, headlines, self.unanswered, self.failed)
 
     def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
         """Write a run folder with a report, and seal it; where the report is.
@@ -141,16 +148,19 @@ def nothing_scored(name: str, kinds: Mapping[type[Evidence], Evidence]) -> None:
 
 
 def answer_source(
-    source: EvidenceSource, resampling: Resampling, progress: Progress = silent
+    source: EvidenceSource,
+    resampling: Resampling,
+    progress: Progress = silent,
+    on_error: OnError = "note",
 ) -> AuditResult:
     """Put every question to evidence in memory that it can answer."""
-    answers = answer(source.evidence, None, resampling, progress)
+    answers = answer(source.evidence, None, resampling, progress, on_error=on_error)
     notes = (
         *source.notes, *conversions(source.first), *one_class(source.first), *answers.notes
     )  # fmt: skip
     return AuditResult(
         answers.scores, answers.unanswered, answers.requests, notes, seconds=answers.seconds,
-        source=source, resampling=resampling,
+        failed=answers.failed, source=source, resampling=resampling,
     )  # fmt: skip
 
 
@@ -174,8 +184,10 @@ def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
     )  # fmt: skip
     own = result.notes[len(source.notes) :]
     scored = AuditAnswers(
-        result.scores, result.unanswered, result.requests, own, seconds=result.seconds
-    )
+        result.scores, result.unanswered, result.requests, own, seconds=result.seconds,
+        failed=result.failed,
+    )  # fmt: skip
+
     run_made(spec, produced, out, scored=scored)
     if source.run is not None:
         source.run.carry_over(out)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import load
+from theodolite.evidence.files import load_all, needs_of
 from theodolite.io.paths import confined
 from theodolite.run_folder.folder import RUN, SHOWN
 from theodolite.run_folder.format import PRODUCED
@@ -38,7 +38,10 @@ class SourceRun:
         stored = [path for path in seeds if path.is_dir()]
         if not stored:
             raise RefusedInput(f"run {self.folder.name!r}", "no evidence of its seeds", "some")
-        return [[load(kind) for kind in sorted(seed.iterdir())] for seed in stored]
+        seeds_of_bundles, needs = zip(*map(load_all, stored), strict=True)
+        if not seeds_of_bundles[0]:
+            raise RefusedInput(f"run {self.folder.name!r}", "; ".join(needs[0]), "its package")
+        return list(seeds_of_bundles)
 
     def addresses(self) -> tuple[str, ...]:
         """Where its evidence in pieces lies. Buckets are asked with your keys, so never unasked."""
@@ -52,11 +55,17 @@ class SourceRun:
 
     def left_out(self) -> list[str]:
         """What the run has, and this audit does not look at."""
+        places = [self.folder / "evidence" / f"seed-{seed}" for seed in self.seeds()]
+        needs = dict.fromkeys(need for place in places for need in needs_of(place))
+        packages = [f"{need}. It is left out." for need in needs]
         compared = self.folder / "compared"
         n = sum(path.is_dir() for path in compared.iterdir()) if compared.is_dir() else 0
         if not n:
-            return []
-        return [f"The run compares {n} further models. This audit is of the one of its verdicts."]
+            return packages
+        return [
+            *packages,
+            f"The run compares {n} further models. This audit is of the one of its verdicts.",
+        ]
 
     def seeds(self) -> list[int]:
         """Those seeds whose evidence is there."""

@@ -166,7 +166,7 @@ def _only_run(parts: Sequence[EvidenceSource]) -> SourceRun | None:
     others = [part for part in parts if part.run is None]
     runs = [part.run for part in parts if part.run is not None]
     others_have_concepts = any(
-        isinstance(b, ConceptEvidence | LocationEvidence) for p in others for b in p.first
+        type(b) in (ConceptEvidence, LocationEvidence) for p in others for b in p.first
     )
     return replace(runs[0], alone=False) if len(runs) == 1 and not others_have_concepts else None
 
@@ -192,10 +192,8 @@ def _unlike(bundles: Sequence[Evidence]) -> list[str]:
     for first, second in itertools.pairwise(bundles):
         pair = f"The {first.kind} evidence and the {second.kind} evidence"
         if first.samples.ids is not None and second.samples.ids is not None:
-            votes = any(isinstance(b, RatingEvidence) for b in (first, second))  # of explanations
-            if not votes and not set(map(str, first.samples.ids)) & set(
-                map(str, second.samples.ids)
-            ):
+            alike = first.samples_are == second.samples_are  # votes are of explanations
+            if alike and not set(map(str, first.samples.ids)) & set(map(str, second.samples.ids)):
                 notes.append(f"{pair} have no sample in common: are they of the same data?")
         elif len(first) != len(second):
             notes.append(

@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import AXES, axis_from
+from theodolite.evidence.files import axis_from
 from theodolite.io.packed import packed, unpacked
 from theodolite.metrics.base import Metric, added, arrays_of, state_from
 from theodolite.metrics.catalogue import find_metric
@@ -230,9 +230,10 @@ def _bundle(
         fields[name] = _bundle(inner, whole, axes, samples, f"{before}{name}/")
     if not list(kind.inner_kinds()):
         fields["samples"] = samples
-    for name, axis_kind in AXES.items():
+    inside = {name for _, inner in kind.inner_kinds() for name in inner.axes()}
+    for name, axis_kind in kind.axes().items():
         header = axes.get(AXIS + before + name)
-        if header is not None and not (name == "concepts" and "explained" in fields):
+        if header is not None and name not in inside:
             fields[name] = axis_from(axis_kind, header, "metric state")
     return kind(**fields)
 

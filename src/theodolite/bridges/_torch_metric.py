@@ -11,7 +11,7 @@ from theodolite.bridges._counted import BatchMetric
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import AXES, KINDS
+from theodolite.evidence.registry import kinds
 
 
 class TheodoliteMetric(torchmetrics.Metric):
@@ -79,8 +79,9 @@ class TheodoliteMetric(torchmetrics.Metric):
 
 def bundle(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
     """Evidence from tensors by name; names of other kinds, as a collection gives them, are left."""
-    known = {name for known_kind in KINDS.values() for name, _ in known_kind.layouts()}
-    unknown = sorted(set(arrays) - known - set(AXES) - {"samples"})
+    known = {name for other in kinds().values() for name in other.axes()}
+    known |= {name for other in kinds().values() for name, _ in other.layouts()}
+    unknown = sorted(set(arrays) - known - {"samples"})
     if unknown:
         raise EvidenceError("update", f"{unknown[0]!r}", f"arrays of {kind.kind} evidence")
     return _build_evidence(kind, {name: _as_array(array) for name, array in arrays.items()})
@@ -90,9 +91,9 @@ def _build_evidence(kind: type[Evidence], arrays: dict[str, Any]) -> Evidence:
     fields: dict[str, Any] = {
         name: _build_evidence(inner, arrays) for name, inner in kind.inner_kinds()
     }
-    names = {name for name, _ in kind.layouts()} | {name for name in AXES if hasattr(kind, name)}
-    if fields:
-        names.discard("concepts")  # those of the bundle inside
+    names = {name for name, _ in kind.layouts()} | set(kind.axes())
+    if fields:  # names of the bundle inside are given there
+        names -= {name for _, inner in kind.inner_kinds() for name in inner.axes()}
     elif "samples" in arrays:
         samples = arrays["samples"]
         fields["samples"] = samples if isinstance(samples, Samples) else Samples(index=samples)

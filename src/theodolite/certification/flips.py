@@ -13,6 +13,7 @@ from theodolite.certification.grid import DRAWS_OF_A_PIECE, identity, own_seed
 from theodolite.certification.lines import Line
 from theodolite.certification.subjects import Subject, usual_resampling
 from theodolite.evidence.axes import Samples
+from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
 
@@ -94,8 +95,8 @@ def _answers(subject: Subject, seed: int, clusters: int, draws: int, start: int)
         cell = Condition(dial=DIALS[number % len(DIALS)], clusters=clusters)
         planted = subject.draw(cell, own_seed(cell, number, seed))
         for form, change in forms.items():
-            bundles = (b for b in planted.evidence if isinstance(b, ConceptEvidence))
-            evidence = tuple(change(bundle) for bundle in bundles)
+            bundle = of_kind(ConceptEvidence, planted.evidence)
+            evidence = () if bundle is None else (change(bundle),)
             again = Planted(evidence, planted.truth, planted.population)
             answers[form].append(subject.outcome(again, usual_resampling()).answer)
     return {form: np.array(each, float) for form, each in answers.items()}

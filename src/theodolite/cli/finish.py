@@ -5,10 +5,11 @@ from pathlib import Path
 import typer
 
 from theodolite.cli.tables import print_verdicts
+from theodolite.errors import printable
 from theodolite.report.html import write_report
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.scores_file import read_failed, read_scores
 from theodolite.run_folder.seal import seal
 
 PARTIAL = 4
@@ -19,12 +20,19 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     """Report, seal, and say where it is."""
     path = write_report(out)
     seal(out)
+    failed = read_failed(out / "scores.json")
     if verdicts_too:
         spec = read_record(out / "run.json", RunRecord).spec
         scores, _ = read_scores(out / "scores.json")
-        print_verdicts(verdicts_of(spec, scores))
+        print_verdicts(verdicts_of(spec, scores, failed=failed))
+        for failure in failed:
+            typer.echo(printable(f"failed: {failure}", 1000))
     if not quiet:
         typer.echo(f"report: {path}")
-    if failed := read_produced(out).failed_pieces:
-        typer.echo(f"theodolite: partial: {failed} pieces of work failed: failed.parquet", err=True)
+    if failed:
+        names = ", ".join(dict.fromkeys(failure.metric for failure in failed))
+        typer.echo(printable(f"theodolite: not whole: {names} failed", 1000), err=True)
+    if pieces := read_produced(out).failed_pieces:
+        typer.echo(f"theodolite: partial: {pieces} pieces of work failed: failed.parquet", err=True)
+    if failed or pieces:
         raise typer.Exit(PARTIAL)

@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import load
+from theodolite.evidence.files import load_all
 from theodolite.evidence.shards import some_samples
 from theodolite.questions import Question
 from theodolite.results import Score
@@ -68,7 +68,7 @@ class RunRead:
         there = [path for path in seeds if path.is_dir()]
         if not there:
             raise RefusedInput(f"run {self.name!r}", "no evidence in its folder", "evidence/seed-…")
-        return [by_kind([load(kind) for kind in sorted(seed.iterdir())]) for seed in there]
+        return [by_kind(load_all(seed)[0]) for seed in there]
 
     def forget(self) -> None:
         """Free the evidence; it is read anew if it is asked for again."""

@@ -24,13 +24,17 @@ PIECE = re.compile(r"([0-9a-f]{64})\.safetensors")
 """How files of pieces are named; others in the same place are not touched."""
 
 
+ROOT = Path(__file__).parents[1]
+"""The package whose code is digested."""
+
+
 @lru_cache(maxsize=1)
 def code_version() -> str:
-    """The version, and a digest of the code itself: other code may give other numbers."""
+    """The version, and a digest of the code itself: other code may give other numbers. Code of
+    other packages is named by the pieces that it decides (``Metric.packages``)."""
     digest = hashlib.sha256()
-    root = Path(__file__).parents[1]
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in sorted(ROOT.rglob("*.py")):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     return f"{version('theodolite')}+{digest.hexdigest()[:16]}"
 
 

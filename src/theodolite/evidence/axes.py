@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args, no_type_check
+from typing import Any, ClassVar, Literal, TypeVar, get_args, no_type_check
 
 import numpy as np
 
@@ -33,10 +33,20 @@ def _checked_names(what: str, names: Sequence[Any]) -> tuple[str, ...]:
 class NamedAxis:
     """An axis whose positions have names."""
 
+    singular: ClassVar[str] = ""
+    plural: ClassVar[str] = ""
+    """What one position, and several, are called; the name of the class where not declared."""
+
     names: tuple[str, ...] = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own = vars(cls)
+        cls.plural = own.get("plural", cls.__name__.lower())
+        cls.singular = own.get("singular", cls.plural.removesuffix("s"))
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", _checked_names(type(self).__name__.lower(), self.names))
+        object.__setattr__(self, "names", _checked_names(self.plural, self.names))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -44,10 +54,7 @@ class NamedAxis:
     @classmethod
     def numbered(cls: type[Named], n: int) -> Named:
         """Stand-in names for arrays that come without: ``concept 0``, ``concept 1``, …"""
-        word = {"Classes": "class", "Policies": "policy"}.get(
-            cls.__name__, cls.__name__.lower().removesuffix("s")
-        )
-        return cls(tuple(f"{word} {i}" for i in range(n)))
+        return cls(tuple(f"{cls.singular} {i}" for i in range(n)))
 
     def header(self) -> dict[str, Any]:
         """What a file needs to know to make this axis again."""
@@ -58,6 +65,8 @@ class NamedAxis:
 @dataclass(frozen=True)
 class Classes(NamedAxis):
     """The answers that the model can give."""
+
+    singular = "class"
 
 
 @no_type_check
@@ -70,6 +79,8 @@ class Parts(NamedAxis):
 @dataclass(frozen=True)
 class Policies(NamedAxis):
     """Ways to choose which concept to correct next."""
+
+    singular = "policy"
 
 
 @no_type_check

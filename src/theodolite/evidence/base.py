@@ -1,11 +1,13 @@
 """The mechanism of evidence: frozen bundles of arrays on named axes, checked when made.
 
 A kind of evidence is a frozen dataclass whose fields say, through ``array(...)``, which axes they
-lie on. From that alone follow the checks, cutting into shards and the files on disk.
+lie on. From that alone follow the checks, cutting into shards and the files on disk. A class that
+names a ``kind`` of its own is entered into the registry as it is made.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -14,6 +16,8 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Rows, Samples
 from theodolite.evidence.checks import Content, Layout, Lengths, check_pointers, checked_array
 from theodolite.evidence.inputs import normalise
+from theodolite.evidence.registry import register
+from theodolite.questions import Question
 
 MAX_UNNAMED = 1_000_000  # positions that get stand-in names; more is a mistake, not a class
 Bundle = TypeVar("Bundle", bound="Evidence")
@@ -42,12 +46,23 @@ def inner(kind: type["Evidence"]) -> Any:
     return field(metadata={"inner": kind})
 
 
+def of_kind(kind: type[Bundle], bundles: Iterable["Evidence"]) -> Bundle | None:
+    """The first bundle of a kind; nothing if there is none."""
+    return next((bundle for bundle in bundles if isinstance(bundle, kind)), None)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evidence:
     """Base of all bundles. Checks are made here, once; whoever receives a bundle trusts it."""
 
     kind: ClassVar[str]
     version: ClassVar[int]
+    marker: ClassVar[str | None] = None
+    """The array by which plain arrays are known to be of this kind; none if never."""
+    ways: ClassVar[Mapping[Question, str]] = MappingProxyType({})
+    """The questions that it can be asked, each with what of it that needs, in words."""
+    samples_are: ClassVar[str] = "samples"
+    """What a row is: rows of two bundles that are not the same sort of thing are not compared."""
     # read from the declaration once: bundles are made by the thousand while scoring
     _declared: ClassVar[tuple[Field[Any], ...]]
     _layouts: ClassVar[tuple[tuple[str, Layout], ...]]
@@ -56,6 +71,11 @@ class Evidence:
     """What was done to arrays that were no plain arrays, a sentence each; set for each bundle."""
 
     samples: Samples = Samples()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "kind" in vars(cls):
+            register(cls)
 
     def __post_init__(self) -> None:
         lengths: Lengths = {}
@@ -133,6 +153,27 @@ class Evidence:
     def check(self) -> None:
         """What must hold between arrays; a kind of evidence adds its own."""
 
+    def warnings(self) -> list[str]:
+        """What a reader should know about the arrays, which no shape can show."""
+        return []
+
+    def rankable(self) -> int:
+        """How many concepts an explanation by this evidence can name."""
+        return len(getattr(self, "concepts", ()))
+
+    @classmethod
+    def from_plain(cls: type[Bundle], arrays: Mapping[str, Any]) -> Bundle:
+        """From arrays, names of axes and samples as people have them, where that is not the same
+        as the fields."""
+        return cls(**arrays)
+
+    @classmethod
+    def planted(cls: type[Bundle], seed: int) -> Bundle:
+        """A small example that every law is run on; made from the declaration if not given."""
+        from theodolite.evidence.planted import from_declaration  # noqa: PLC0415
+
+        return from_declaration(cls, seed)
+
     def __len__(self) -> int:
         return len(self.samples)
 
@@ -182,6 +223,12 @@ class Evidence:
         if "_declared" not in vars(cls):
             cls._declared = fields(cls)
         return cls._declared
+
+    @classmethod
+    def axes(cls) -> dict[str, type[NamedAxis]]:
+        """The named axes of this kind of bundle."""
+        defaults = ((f.name, f.default) for f in cls._fields())
+        return {name: type(axis) for name, axis in defaults if isinstance(axis, NamedAxis)}
 
     @classmethod
     def inner_kinds(cls) -> Iterator[tuple[str, type["Evidence"]]]:

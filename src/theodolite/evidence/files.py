@@ -14,75 +14,21 @@ from typing import Any
 import numpy as np
 
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.evidence.axes import (
-    Chances,
-    Classes,
-    Concepts,
-    Groups,
-    Measures,
-    NamedAxis,
-    Noises,
-    Parts,
-    Policies,
-    Raters,
-    Removals,
-    Samples,
-    Techniques,
-    Units,
-)
+from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.evidence.kinds.intervention import InterventionEvidence
-from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.evidence.registry import (
+    MissingPackage,
+    check_installed,
+    kinds,
+    markers,
+    package_entry,
+)
 from theodolite.io.arrays import read_npy, read_npz, read_safetensors, write_npy
 from theodolite.io.tables import read_parquet, write_parquet
 from theodolite.io.text import read_json, write_json
 
 FORMAT = "theodolite-evidence"
 FORMAT_VERSION = 1
-KINDS: dict[str, type[Evidence]] = {
-    k.kind: k
-    for k in (
-        ConceptEvidence,
-        LocationEvidence,
-        UnitEvidence,
-        EmbeddingEvidence,
-        InterventionEvidence,
-        SurrogateEvidence,
-        SaliencyEvidence,
-        RatingEvidence,
-    )
-}
-EXPLAINS = (LocationEvidence, EmbeddingEvidence)
-"""Kinds that hold concept evidence of the same samples."""
-FROM_ARRAYS: dict[str, type[Evidence]] = {
-    "values": ConceptEvidence,
-    "unit_pixels": UnitEvidence,
-    "right_after": InterventionEvidence,
-    "importances": SurrogateEvidence,
-    "maps": SaliencyEvidence,
-    "ratings": RatingEvidence,
-}
-"""The array that tells which kind of evidence a file of plain arrays is."""
-AXES: dict[str, type[NamedAxis]] = {
-    "concepts": Concepts,
-    "classes": Classes,
-    "parts": Parts,
-    "units": Units,
-    "policies": Policies,
-    "removals": Removals,
-    "chances": Chances,
-    "noises": Noises,
-    "raters": Raters,
-    "techniques": Techniques,
-    "measures": Measures,
-    "groups": Groups,
-}
 
 
 def save(evidence: Evidence, folder: Path | str) -> None:
@@ -117,7 +63,7 @@ def save(evidence: Evidence, folder: Path | str) -> None:
         "axes": axes,
         "arrays": arrays,
         "inner": inner,
-    }
+    } | package_entry(type(evidence))
     write_json(folder / "header.json", header)
 
 
@@ -130,28 +76,44 @@ def load(folder: Path | str) -> Evidence:
     """Read a bundle. It is checked like any other evidence; arrays stay on disk until used."""
     folder = Path(folder)
     header = _header(folder)
-    kind = KINDS[header["kind"]]
+    kind = kinds()[header["kind"]]
     members: dict[str, Any] = {}
     layouts = dict(kind.layouts())
     for name, entry in header["arrays"].items():
         if name not in layouts:
             raise RefusedInput(f"header of {folder.name!r}", f"array {name!r}", f"{list(layouts)}")
         members[name] = _stored(folder, name, entry)
-    for name, axis in header["axes"].items():
-        if name not in AXES or not isinstance(axis, dict):
-            raise RefusedInput(f"header of {folder.name!r}", f"axis {name!r}", f"{list(AXES)}")
-        members[name] = axis_from(AXES[name], axis, folder.name)
-    if header["inner"]:
-        if header["inner"] != {"explained": "concept"} or kind not in EXPLAINS:
-            raise RefusedInput(f"header of {folder.name!r}", "inner bundles", "`explained`")
-        members["explained"] = load(folder / "explained")
-        members.pop("concepts", None)
-    else:
+    members |= axes_from(kind, header, folder.name)
+    for name in header["inner"]:
+        members[name] = load(folder / name)
+    if not header["inner"]:
         members["samples"] = _load_samples(folder / "samples.parquet")
     try:
         return kind(**members)
     except TypeError as error:
         raise RefusedInput(f"bundle {folder.name!r}", str(error), "all its arrays") from error
+
+
+def needs_of(folder: Path) -> list[str]:
+    """Of the bundles of a folder whose package is not installed, what they need."""
+    needs = []
+    for place in sorted(folder.iterdir()):
+        try:
+            _header(place)
+        except MissingPackage as error:
+            needs.append(error.sentence)
+    return needs
+
+
+def load_all(folder: Path) -> tuple[list[Evidence], list[str]]:
+    """All bundles of a folder; and of those whose package is not installed, what they need."""
+    bundles, needs = [], []
+    for place in sorted(folder.iterdir()):
+        try:
+            bundles.append(load(place))
+        except MissingPackage as error:
+            needs.append(error.sentence)
+    return bundles, needs
 
 
 def _header(folder: Path) -> dict[str, Any]:
@@ -164,10 +126,12 @@ def _header(folder: Path) -> dict[str, Any]:
             what, f"format version {header.get('format_version')}", f"{FORMAT_VERSION}",
             "Read it with the version of theodolite that wrote it.",
         )  # fmt: skip
-    kind = KINDS.get(str(header.get("kind")))
+    check_installed(header)
+    kind = kinds().get(str(header.get("kind")))
     if kind is None or header.get("kind_version") != kind.version:
         got = f"{header.get('kind')!r} version {header.get('kind_version')}"
-        raise RefusedInput(what, got, f"one of {[(k.kind, k.version) for k in KINDS.values()]}")
+        known = [(k.kind, k.version) for k in kinds().values()]
+        raise RefusedInput(what, got, f"one of {known}")
     for key in ("arrays", "axes", "inner"):
         if not isinstance(header.get(key), dict):
             raise RefusedInput(what, f"{key!r} is {type(header.get(key)).__name__}", "an object")
@@ -193,6 +157,24 @@ def _stored(folder: Path, name: str, entry: Any) -> np.ndarray:
     return values
 
 
+def axes_from(kind: type[Evidence], header: Mapping[str, Any], where: str) -> dict[str, NamedAxis]:
+    """The axes of a bundle as its header describes them, but for those of the bundles inside it."""
+    inner = dict(kind.inner_kinds())
+    if set(header["inner"]) != set(inner):
+        needed = ", ".join(f"`{name}`" for name in inner) or "none"
+        raise RefusedInput(f"header of {where!r}", "inner bundles", needed)
+    inside = {name for own in inner.values() for name in own.axes()}
+    axes = kind.axes()
+    for name, axis in header["axes"].items():
+        if name not in axes or not isinstance(axis, dict):
+            raise RefusedInput(f"header of {where!r}", f"axis {name!r}", f"{list(axes)}")
+    return {
+        name: axis_from(axes[name], axis, where)
+        for name, axis in header["axes"].items()
+        if name not in inside
+    }
+
+
 def axis_from(kind: type[NamedAxis], entry: dict[str, Any], where: str) -> NamedAxis:
     """An axis as a header describes it."""
     try:
@@ -213,12 +195,13 @@ def _load_samples(path: Path) -> Samples:
 
 def _most_like(arrays: dict[str, Any]) -> str:
     """The array by which the kind of evidence is known; if it is not there, of the nearest kind."""
-    there = next((name for name in FROM_ARRAYS if name in arrays), None)
+    known = markers()
+    there = next((name for name in known if name in arrays), None)
     if there is not None:
         return there
     shared = {
         first: len(set(arrays) & {name for name, _ in kind.layouts()})
-        for first, kind in FROM_ARRAYS.items()
+        for first, kind in known.items()
     }
     return max(shared, key=lambda first: shared[first])
 
@@ -251,9 +234,9 @@ def from_arrays(named_arrays: Mapping[str, Any], what: str = "arrays") -> Eviden
     """
     arrays = dict(named_arrays)
     first = _most_like(arrays)
-    kind = FROM_ARRAYS[first]
+    kind = markers()[first]
     known = {name for name, _ in kind.layouts()}
-    axes = [name for name in AXES if name != "parts" and hasattr(kind, name)]
+    axes = list(kind.axes())
     unknown = sorted(set(arrays) - known - {*axes, "ids", "clusters", "samples"})
     if unknown or first not in arrays:
         _refuse(unknown, first, sorted(arrays), [*sorted(known - {first}), *axes], what)
@@ -267,10 +250,8 @@ def from_arrays(named_arrays: Mapping[str, Any], what: str = "arrays") -> Eviden
             what, f"no {lacking[0]!r}", f"it, beside {first!r}",
             f"`theodolite evidence {kind.kind}` says what each array holds.",
         )  # fmt: skip
-    own = any(np.ndim(arrays.get(name, 0)) == 3 for name in ("vectors", "projections"))
-    make = SurrogateEvidence.per_class if kind is SurrogateEvidence and own else kind
     try:
-        return make(**arrays, samples=samples)
+        return kind.from_plain({**arrays, "samples": samples})
     except TypeError as error:
         raise EvidenceError(what, str(error), "all the arrays of its kind") from error
 
@@ -292,12 +273,14 @@ def _refuse(
     unknown: Sequence[str], first: str, present: Sequence[str], others: Sequence[str], what: str
 ) -> None:
     """Arrays that one kind of evidence has no name for: of another kind, or misspelt."""
-    two = [name for name in unknown if name in FROM_ARRAYS and first in present]
+    known = markers()
+    two = [name for name in unknown if name in known and first in present]
     if two:
-        kinds = (FROM_ARRAYS[first].__name__, FROM_ARRAYS[two[0]].__name__)
+        names_of_both = (known[first].__name__, known[two[0]].__name__)
         raise EvidenceError(
-            what, f"{first!r} and {two[0]!r}, which are of two kinds", f"arrays of {kinds[0]} or "
-            f"of {kinds[1]}", "Make a bundle, or a file, of each kind and audit both together.",
+            what, f"{first!r} and {two[0]!r}, which are of two kinds",
+            f"arrays of {names_of_both[0]} or of {names_of_both[1]}",
+            "Make a bundle, or a file, of each kind and audit both together.",
         )  # fmt: skip
     names = [first, *others, "ids", "clusters"]
     near = {name: get_close_matches(name, names, 1) for name in unknown}

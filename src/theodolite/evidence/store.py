@@ -17,7 +17,8 @@ import numpy as np
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.files import AXES, KINDS, axis_from
+from theodolite.evidence.files import axes_from
+from theodolite.evidence.registry import check_installed, kinds
 from theodolite.evidence.shards import by_class, evidence_digest
 from theodolite.io.packed import unpacked
 from theodolite.io.stores import Store
@@ -139,7 +140,7 @@ def stored(address: str | Path, inner: str = "") -> StoredShards:
         raise RefusedInput(what, "pieces without rows", "whole numbers above 0")
     ends = np.cumsum(rows).tolist()
     cuts = tuple(zip([0, *ends[:-1]], ends, table[column], strict=True))
-    return StoredShards(store, inner, KINDS[header["kind"]], cuts, version)
+    return StoredShards(store, inner, kinds()[header["kind"]], cuts, version)
 
 
 @lru_cache(maxsize=32)
@@ -156,9 +157,11 @@ def _bundle_header(store: Store, inner: str, version: str) -> dict[str, Any]:
     bundle = header.get("bundle")
     if inner:
         bundle = bundle.get("inner", {}).get(inner) if isinstance(bundle, dict) else None
-    kind = KINDS.get(str(bundle.get("kind"))) if isinstance(bundle, dict) else None
+    if isinstance(bundle, dict):
+        check_installed(bundle)
+    kind = kinds().get(str(bundle.get("kind"))) if isinstance(bundle, dict) else None
     if bundle is None or kind is None or bundle.get("kind_version") != kind.version:
-        raise RefusedInput(what, "an unknown kind of evidence", f"one of {sorted(KINDS)}")
+        raise RefusedInput(what, "an unknown kind of evidence", f"one of {sorted(kinds())}")
     for key in ("arrays", "axes", "inner"):
         if not isinstance(bundle.get(key), dict):
             raise RefusedInput(what, f"no {key!r}", "an object")
@@ -177,7 +180,7 @@ def place_of(inner: str, name: str) -> str:
 def _read(piece: StoredPiece, inner: str) -> Evidence:
     """A piece as evidence."""
     store, header = piece.store, _bundle_header(piece.store, inner, piece.version)
-    kind, shared = KINDS[header["kind"]], _shared(store, piece.version)
+    kind, shared = kinds()[header["kind"]], _shared(store, piece.version)
     members: dict[str, Any] = {}
     for name, per_sample in header["arrays"].items():
         place = place_of(inner, name)
@@ -187,17 +190,11 @@ def _read(piece: StoredPiece, inner: str) -> Evidence:
             members[name] = shared[place]
         else:
             raise RefusedInput(f"store {str(store)!r}", f"no {place}", "it, in shared.safetensors")
-    if header["inner"]:
-        if set(header["inner"]) != {"explained"} or "explained" not in dict(kind.inner_kinds()):
-            raise RefusedInput(f"store {str(store)!r}", "inner bundles", "`explained`")
-        members["explained"] = _read(piece, "explained")
-    else:
+    members |= axes_from(kind, header, str(store))
+    for name in header["inner"]:
+        members[name] = _read(piece, name)
+    if not header["inner"]:
         members["samples"] = _samples(store, piece.number, piece.last - piece.first)
-    for name, axis in header["axes"].items():
-        if name not in AXES or not isinstance(axis, dict):
-            raise RefusedInput(f"store {str(store)!r}", f"axis {name!r}", f"{list(AXES)}")
-        if not (header["inner"] and name == "concepts"):
-            members[name] = axis_from(AXES[name], axis, str(store))
     try:
         return kind(**members)
     except TypeError as error:

@@ -11,6 +11,7 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.registry import package_entry
 from theodolite.evidence.shards import SHARD, evidence_digest
 from theodolite.evidence.store import FORMAT, FORMAT_VERSION, place_of, samples_name
 from theodolite.io.packed import packed
@@ -158,7 +159,7 @@ def _description(evidence: Evidence) -> dict[str, Any]:
         },
         "axes": {n: a.header() for n, a in evidence._axes() if isinstance(a, NamedAxis)},
         "inner": {name: _description(bundle) for name, bundle in evidence._inner()},
-    }
+    } | package_entry(type(evidence))
 
 
 def _fitting_rows(evidence: Evidence) -> int:

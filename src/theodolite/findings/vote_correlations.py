@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.evidence.base import Evidence
+from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.rating_summary import Aggregate, aggregated
 from theodolite.findings.correlation import EFFECT
@@ -59,7 +59,7 @@ def vote_correlations(
     """Tables 1, 9 and 10 of the paper for whatever was measured; once for each set of ratings."""
     correlations: list[VoteCorrelation] = []
     for name, bundles in models:
-        rated = next((b for b in bundles if isinstance(b, RatingEvidence)), None)
+        rated = of_kind(RatingEvidence, bundles)
         if rated is None or rated.measured is None:
             continue
         votes = aggregated(np.asarray(rated.ratings), np.asarray(rated.scale), aggregate)

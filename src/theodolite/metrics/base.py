@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
@@ -26,6 +26,7 @@ from theodolite.metrics.states import (
     state_from,
     total,
 )
+from theodolite.plugins import Package, packages_of
 from theodolite.questions import Question
 from theodolite.results import Better
 
@@ -86,6 +87,9 @@ class NullModel:
     def __post_init__(self) -> None:
         if (self.make is None) == (self.expected is None):
             message = f"the null {self.name!r} needs either `make` or `expected`"
+            raise ValueError(message)
+        if self.on == "state" and self.sums is not None:
+            message = f"the null {self.name!r} is made on the state, which has all sums already"
             raise ValueError(message)
         if self.expected is not None and (self.random or self.on != "evidence"):
             message = f"the null {self.name!r} is not drawn: random=False, on='evidence'"
@@ -174,6 +178,9 @@ class Metric:
     """Evidence -> the same with an ideal explanation, where even that does not reach the bound."""
     ideal_options: dict[str, Any] = field(default_factory=dict)
     """Options with which an ideal explanation must be read, whatever the request says."""
+    warns: Callable[[Any], list[str]] | None = None
+    """Evidence -> what a reader of this score should know about the arrays, where that is more
+    than their kind can tell."""
     fitting: Callable[[Any], dict[str, Any]] | None = None
     """Evidence -> choices of swept options where the defaults do not suit it, those to quote first;
     nothing where none does."""
@@ -183,6 +190,14 @@ class Metric:
         """The kind of evidence, read from the signature that counts."""
         kind: type[Evidence] = option_checks.hints_of(self._counts())["evidence"]
         return kind
+
+    @cached_property
+    def packages(self) -> list[Package]:
+        """The packages whose code decides its values, beside ours: those of its state, of its kind
+        of evidence and of its nulls."""
+        functions = [f for n in self.nulls for f in (n.make, n.expected, n.sums)]
+        things = [*self.state.__mro__, *self.needs.__mro__, *functions, self.ideal]
+        return packages_of(thing for thing in things if thing is not None)
 
     @property
     def streams(self) -> bool:
@@ -337,6 +352,17 @@ def _check_options_of(entry: Metric) -> None:
     state.value = value
 
 
+def _check_nulls(metric: Metric) -> None:
+    """Refuse nulls that this state cannot have, when it is declared and not in an audit."""
+    for null in metric.nulls:
+        if null.expected is not None and not issubclass(metric.state, SampleMean):
+            message = (
+                f"{metric.name}: the null {null.name!r} says what each sample contributes, and "
+                f"{metric.state.__name__} is no SampleMean: give `make` instead of `expected`"
+            )
+            raise ValueError(message)
+
+
 CATALOGUE: dict[str, Metric] = {}
 
 
@@ -347,8 +373,10 @@ def metric(name: str, **attributes: Any) -> Callable[[type[State]], type[State]]
         if name in CATALOGUE and CATALOGUE[name].state.__qualname__ != state.__qualname__:
             message = f"two metrics are called {name!r}"
             raise ValueError(message)
-        CATALOGUE[name] = Metric(name=name, state=state, **attributes)
-        _check_options_of(CATALOGUE[name])
+        entered = Metric(name=name, state=state, **attributes)
+        _check_nulls(entered)
+        _check_options_of(entered)
+        CATALOGUE[name] = entered
         return state
 
     return enter

@@ -109,7 +109,7 @@ def _usual_histograms(scores: Sequence[Score]) -> list[HistogramSpec]:
     """
     axes = dict.fromkeys((s.metric, s.detail.over) for s in scores if s.detail and _spread(s))
     return [
-        HistogramSpec(title=PER[over],
+        HistogramSpec(title=PER.get(over, f"Per {over.removesuffix('s')}"),
                       metric=metric, over=over, sweep=(*catalogue()[metric].sweeps, "")[0])
         for metric, over in axes
     ]  # fmt: skip

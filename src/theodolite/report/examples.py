@@ -17,6 +17,7 @@ from theodolite.metrics.located.concept_location import inside_regions
 from theodolite.metrics.shared.ranking import RankBy, importance, ranked
 from theodolite.report.overlays import data_address, overlay
 from theodolite.run_folder.run_file import ExampleRecord
+from theodolite.verdicts.answers import by_kind
 
 NAMED = 5
 
@@ -62,9 +63,7 @@ def examples(folder: Path, records: Sequence[ExampleRecord], seed: int) -> list[
 
 
 def _example(folder: Path, evidence: Any, i: int, record: ExampleRecord) -> Example:
-    concept_evidence: ConceptEvidence = (
-        evidence.explained if isinstance(evidence, LocationEvidence) else evidence
-    )
+    concept_evidence: Any = by_kind([evidence])[ConceptEvidence]
     picture = read_picture(confined(folder, record.file))
     by: RankBy = (
         "contribution"
@@ -100,7 +99,7 @@ def _there(evidence: ConceptEvidence, i: int, j: int) -> bool | None:
 
 
 def _located(evidence: Any, i: int, j: int, picture: Any) -> tuple[bool | None, str | None]:
-    if not isinstance(evidence, LocationEvidence):
+    if LocationEvidence not in by_kind([evidence]):
         return None, None
     places: list[tuple[float, float]] = []
     inside = None

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
 from theodolite.report.caveats import caveats
 from theodolite.report.chapters.acceptance import acceptance_chapter
@@ -24,7 +25,7 @@ from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.scores_file import read_failed, read_scores
 
 
 def write_report(folder: Path) -> Path:
@@ -32,14 +33,17 @@ def write_report(folder: Path) -> Path:
     record = read_record(folder / "run.json", RunRecord)
     spec = record.spec
     made_record = read_produced(folder)
-    scores, unanswered = read_scores(folder / "scores.json")
+    every_score, unanswered = read_scores(folder / "scores.json")
+    scores = [score for score in every_score if score.metric in catalogue()]
     models = compared_models(folder)
-    verdicts = verdicts_of(spec, scores, unanswered)
+    failed = read_failed(folder / "scores.json")
+    verdicts = verdicts_of(spec, scores, unanswered, failed)
     example_cards = examples(folder, made_record.examples, spec.seeds[0])
     needs = [(u.metric, u.needs) for u in unanswered]
     explorer = explorer_chapter(folder, made_record, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts),
+        "failed": [str(failure) for failure in failed],
         "examples": example_cards,
         "units": units_chapter(folder, made_record.cards, scores),
         "conflicts": conflicts_chapter(folder, made_record.conflict_examples),
@@ -56,7 +60,8 @@ def write_report(folder: Path) -> Path:
         "findings": findings(folder),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
-        "distrust": caveats(spec, made_record, verdicts, needs),
+        "distrust": caveats(spec, made_record, verdicts, needs)
+        | {"strange": sorted({s.metric for s in every_score} - {s.metric for s in scores})},
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
         "version": record.packages.get("theodolite", ""),

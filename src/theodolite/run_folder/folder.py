@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from theodolite.engine.base import PIECES
+from theodolite.engine.ledger import code_version
 from theodolite.errors import EvidenceError
 from theodolite.run_folder.format import (
     FINDINGS,
@@ -59,7 +60,25 @@ def check_folder(out: Path, *, overwrite: bool) -> list[Path]:
             "an empty folder, or a run of this version to go on with",
             "Its pieces are those of other code. Pass --overwrite to begin anew.",
         )  # fmt: skip
+    if there and not overwrite:
+        _check_version(out)
     return there
+
+
+def _check_version(out: Path) -> None:
+    """A run that was cut off is gone on with by the version that began it: another would compute
+    all of it anew, and the folder would not say so."""
+    try:
+        begun = read_record(out / RUN, RunRecord).code.partition("+")[0]
+    except ValueError:  # cut off before it was written
+        return
+    now = code_version().partition("+")[0]
+    if begun and begun != now:
+        raise EvidenceError(
+            _folder_text(out), f"a run that theodolite {begun} began and did not finish",
+            f"one that theodolite {now} began",
+            f"Finish it with theodolite {begun}, or pass --overwrite to begin anew.",
+        )  # fmt: skip
 
 
 def prepare_folder(out: Path, *, overwrite: bool) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from theodolite.metrics.catalogue import find_metric
-from theodolite.results import Score, Verdict
+from theodolite.results import Failed, Score, Verdict
 from theodolite.run_folder.scores_file import ScoresFile, scores_file
 from theodolite.run_folder.spec import MetricSpec, RunSpec
 from theodolite.scoring.evaluate import MetricRequest, Resampling, expand
@@ -30,14 +30,18 @@ def resampling_of(spec: RunSpec) -> Resampling:
 
 def scores_file_of(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
     """Scores, verdicts and what could not be asked."""
-    return scores_file(answers.scores, verdicts_of(spec, answers.scores), answers.unanswered)
+    verdicts_read = verdicts_of(spec, answers.scores)
+    return scores_file(answers.scores, verdicts_read, answers.unanswered, answers.failed)
 
 
 def verdicts_of(
-    spec: RunSpec, scores: Sequence[Score], unanswered: Sequence[MissingScoreLike] = ()
+    spec: RunSpec,
+    scores: Sequence[Score],
+    unanswered: Sequence[MissingScoreLike] = (),
+    failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
     """The verdicts of a run, read from the scores that its spec wants them read from."""
-    return verdicts(scores, headline_scores(spec, scores), unanswered)
+    return verdicts(scores, headline_scores(spec, scores), unanswered, failed)
 
 
 def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:

@@ -11,14 +11,23 @@ from pydantic import TypeAdapter, ValidationError
 
 from theodolite.errors import EvidenceError
 from theodolite.io.paths import confined
+from theodolite.plugins import OURS, entry_points, leave_out, our_entry_points
 from theodolite.run_folder.spec import Named, first_fault
 
 
 @cache
 def registered(group: str) -> dict[str, importlib.metadata.EntryPoint]:
-    """What is registered in a group (``datasets``, ``pipelines``); looked for once."""
-    points = importlib.metadata.entry_points(group=f"theodolite.{group}")
-    return {point.name: point for point in points}
+    """What is registered in a group (``datasets``, ``pipelines``); looked for once.
+
+    A name that is taken, by us or by a package before it, is left out.
+    """
+    points = {point.name: point for point in our_entry_points(group)}
+    for package, point in entry_points(group):
+        if point.name in points:
+            leave_out(package, group, point.name, "the name is taken")
+        else:
+            points[point.name] = point
+    return points
 
 
 def build(group: str, named: Named, data: Path) -> Any:
@@ -29,8 +38,22 @@ def build(group: str, named: Named, data: Path) -> Any:
     points = registered(group)
     if named.name not in points:
         raise EvidenceError(group.removesuffix("s"), repr(named.name), f"one of {sorted(points)}")
-    make = points[named.name].load()
+    make = _loaded(group, points[named.name])
     return make(**_checked_arguments(make, named, data))
+
+
+def _loaded(group: str, point: importlib.metadata.EntryPoint) -> Any:
+    """What an entry point names; of a package that fails to load, the error says which it is."""
+    try:
+        return point.load()
+    except Exception as error:
+        if point.value.partition(".")[0] == OURS:
+            raise
+        package = "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+        raise EvidenceError(
+            f"{group.removesuffix('s')} {point.name!r}", f"{type(error).__name__}: {error}",
+            f"a package {package} that can be loaded",
+        ) from error  # fmt: skip
 
 
 def _checked_arguments(make: Any, named: Named, data: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from theodolite.results import (
     Answer,
     Detail,
     Doubt,
+    Failed,
     FaultTest,
     Interval,
     Items,
@@ -117,6 +118,15 @@ class UnansweredRecord(Record):
     needs: list[str]
 
 
+class FailedRecord(Record):
+    """A score that could not be computed, because its metric raised an error."""
+
+    metric: str
+    options: dict[str, Any]
+    stage: str
+    error: str
+
+
 class VerdictRecord(Record):
     """The answer to a question, and the score it was read from."""
 
@@ -139,6 +149,7 @@ class ScoresFile(Record):
     verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
     unanswered: list[UnansweredRecord] = Field(default_factory=list)
+    failed: list[FailedRecord] = Field(default_factory=list)
 
 
 class ComparedRecord(Record):
@@ -296,9 +307,12 @@ def score_of(record: ScoreRecord) -> Score:
 
 
 def scores_file(
-    scores: Sequence[Score], verdicts: Sequence[Verdict], unanswered: Sequence[MissingScore]
+    scores: Sequence[Score],
+    verdicts: Sequence[Verdict],
+    unanswered: Sequence[MissingScore],
+    failed: Sequence[Failed] = (),
 ) -> ScoresFile:
-    """Scores, the verdicts read from them, and what could not be asked."""
+    """Scores, the verdicts read from them, what could not be asked and what failed."""
     return ScoresFile(
         verdicts=[
             VerdictRecord(
@@ -317,6 +331,12 @@ def scores_file(
         ],
         scores=[score_record(s) for s in scores],
         unanswered=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
+        failed=[
+            FailedRecord(
+                metric=f.metric, options=_plain_options(f.options), stage=f.stage, error=f.error
+            )
+            for f in failed
+        ],
     )
 
 
@@ -333,3 +353,8 @@ def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
     """Read ``scores.json``."""
     content = read_record(path, ScoresFile)
     return [score_of(record) for record in content.scores], content.unanswered
+
+
+def read_failed(path: Path) -> tuple[Failed, ...]:
+    """The scores that ``scores.json`` says could not be computed."""
+    return tuple(Failed(**record.model_dump()) for record in read_record(path, ScoresFile).failed)

@@ -66,8 +66,7 @@ def write_examples(out: Path, produced: Produced, spec: RunSpec) -> list[Example
     evidence = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
     if produced.picture is None or evidence is None or not spec.report.examples:
         return []
-    concept_evidence = evidence.explained if isinstance(evidence, LocationEvidence) else evidence
-    assert isinstance(concept_evidence, ConceptEvidence)  # noqa: S101
+    concept_evidence: Any = by_kind([evidence])[ConceptEvidence]
     order = np.random.default_rng(spec.seeds[0]).permutation(len(evidence))
     right = np.asarray(concept_evidence.predicted == concept_evidence.labels)[order]
     in_turn = [rows for pair in zip(order[right], order[~right], strict=False) for rows in pair]

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from theodolite.results import Score, Verdict
+from theodolite.results import Failed, Score, Verdict
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import ScoresFile, VerdictRecord, score_of
+from theodolite.run_folder.scores_file import ScoresFile, VerdictRecord, read_failed, score_of
 from theodolite.run_folder.seal import verify
 
 
@@ -20,6 +20,8 @@ class FinishedRun:
     verdicts: tuple[Verdict, ...]
     failed_pieces: int = 0
     """Pieces of work that were given up: the run is partial."""
+    failed: tuple[Failed, ...] = ()
+    """Scores that could not be computed."""
 
     @property
     def report(self) -> Path:
@@ -33,13 +35,14 @@ def read_finished(folder: Path) -> FinishedRun:
     record = read_record(folder / "run.json", RunRecord)
     content = read_record(folder / "scores.json", ScoresFile)
     scores = [score_of(score) for score in content.scores]
+    failed = read_failed(folder / "scores.json")
     stored = {verdict.question: verdict for verdict in content.verdicts}
     answers = tuple(
         _no_longer_decided(verdict, stored.get(verdict.question))
-        for verdict in verdicts_of(record.spec, scores, content.unanswered)
+        for verdict in verdicts_of(record.spec, scores, content.unanswered, failed)
     )
-    failed = read_produced(folder).failed_pieces
-    return FinishedRun(folder, record, tuple(scores), answers, failed)
+    pieces = read_produced(folder).failed_pieces
+    return FinishedRun(folder, record, tuple(scores), answers, pieces, failed)
 
 
 def _no_longer_decided(verdict: Verdict, stored: VerdictRecord | None) -> Verdict:

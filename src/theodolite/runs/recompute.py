@@ -158,7 +158,7 @@ def _all_again(folder: Path, spec: RunSpec, progress: Progress) -> bool:
     if (folder / "compared.json").is_file():
         stored_models = read_record(folder / "compared.json", ComparedFile).models
         others = [_load_compared(folder, record, spec) for record in stored_models[1:]]
-        records = compared_records(spec, answers, stored_models[0].about, others, progress)
+        records, _ = compared_records(spec, answers, stored_models[0].about, others, progress)
         same = same and _same_bytes(folder / "compared.json", ComparedFile(models=records))
     if (folder / CONFLICTS).is_file():
         columns = per_sample(answers.requests, evidence[0])
@@ -173,7 +173,8 @@ def _some_again(folder: Path, spec: RunSpec, progress: Progress, share: float) -
     requests = requests_named(spec.metrics) or requests_for(by_kind(evidence[0]))[0]
     n = max(round(share * len(requests)), 1)
     chosen = np.random.default_rng().choice(len(requests), n, replace=False)
-    answers = answer(evidence, [requests[i] for i in sorted(chosen)], resampling_of(spec), progress)
+    some = [requests[i] for i in sorted(chosen)]
+    answers = answer(evidence, some, resampling_of(spec), progress, on_error="note")
     known = read_record(folder / "scores.json", ScoresFile).scores
     return all(score_record(score) in known for score in answers.scores)
 

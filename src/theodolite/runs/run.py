@@ -13,7 +13,6 @@ from theodolite.engine.base import Engine, worker_pool
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, Progress, silent
 from theodolite.evidence.shards import by_class
 from theodolite.findings.leakage import write_findings
@@ -114,10 +113,13 @@ def run_made(
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
     answers = answer_made(spec, evidence, progress) if scored is None else scored
     write_scores(out / "scores.json", scores_file_of(spec, answers))
+    failures: list[str] = []
     if produced.compared or spec.studies:
         for other in produced.compared:
             save_compared(other, spec, out)
-        records = compared_records(spec, answers, produced.about, produced.compared, progress)
+        records, failures = compared_records(
+            spec, answers, produced.about, produced.compared, progress
+        )
         if produced.compared:
             write_record(out / "compared.json", ComparedFile(models=records))
         firsts = [evidence[0], *(other.evidence[0] for other in produced.compared)]
@@ -132,7 +134,7 @@ def run_made(
     if produced.model:
         write_safetensors(out / "model.safetensors", produced.model)
     made_record = MadeRecord(
-        notes=[*produced.notes, *answers.notes],
+        notes=[*produced.notes, *answers.notes, *failures],
         facts=list(produced.facts),
         inputs=dict(produced.inputs),
         examples=write_examples(out, produced, spec),
@@ -150,7 +152,8 @@ def answer_made(
     spec: RunSpec, evidence: Sequence[Sequence[Evidence]], progress: Progress = silent
 ) -> AuditAnswers:
     """The scores of a spec, from evidence in memory."""
-    return answer(evidence, requests_named(spec.metrics) or None, resampling_of(spec), progress)
+    requests = requests_named(spec.metrics) or None
+    return answer(evidence, requests, resampling_of(spec), progress, on_error="note")
 
 
 def compared_records(
@@ -159,13 +162,14 @@ def compared_records(
     description: Mapping[str, float | int | str],
     others: Sequence[ComparedModel],
     progress: Progress,
-) -> list[ComparedRecord]:
-    """Scores of all models: the one of the verdicts, then the others by the same metrics."""
+) -> tuple[list[ComparedRecord], list[str]]:
+    """Scores of all models: the one of the verdicts, then the others by the same metrics; and what
+    failed of the others."""
     name = str(description.get("name", spec.name))
     main = ComparedRecord(
         name=name, about=dict(description), scores=[*map(score_record, answers.scores)]
     )
-    records = [main]
+    records, failures = [main], []
     requests = requests_named(spec.compared_metrics or spec.metrics)
     for number, other in enumerate(others):
         progress("compared models", number, len(others))
@@ -176,14 +180,16 @@ def compared_records(
                 r for r in own_requests if all(_allowed(r, seed) for seed in other.evidence)
             ]
         evidence = [[_clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
-        scores = answer(evidence, own_requests, _lighter(spec)).scores
+        answers_of_other = answer(evidence, own_requests, _lighter(spec), on_error="note")
+        scores = answers_of_other.scores
+        failures += [f"{other.name}: {failure}." for failure in answers_of_other.failed]
         records.append(
             ComparedRecord(
                 name=other.name, about=dict(other.about), scores=[*map(score_record, scores)]
             )
         )
     progress("compared models", len(others), len(others))
-    return records
+    return records, failures
 
 
 def _allowed(request: MetricRequest, bundles: Sequence[Evidence]) -> bool:
@@ -201,6 +207,4 @@ def _lighter(spec: RunSpec) -> Resampling:
 
 
 def _clustered(bundle: Evidence, spec: RunSpec) -> Any:
-    if spec.resampling.clusters == "none" or isinstance(bundle, InterventionEvidence):
-        return bundle  # interventions know no labels: samples are resampled
-    return by_class(bundle)
+    return bundle if spec.resampling.clusters == "none" else by_class(bundle)

@@ -8,7 +8,6 @@ from pathlib import Path
 from theodolite.engine.pool import WorkerPool
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Shards
 from theodolite.evidence.store import StoredShards, is_stored, stored
@@ -21,7 +20,7 @@ from theodolite.run_folder.run_file import MadeRecord, write_record
 from theodolite.run_folder.scores_file import write_scores
 from theodolite.run_folder.spec import RunSpec
 from theodolite.scoring.passes import NOTHING_COUNTED
-from theodolite.verdicts.answers import AuditAnswers, answer_shards
+from theodolite.verdicts.answers import AuditAnswers, OnError, answer_shards
 
 BUCKETS = ("s3://", "gs://")
 """How addresses in a spec begin. Everything else is a path below the data folder."""
@@ -84,17 +83,23 @@ def run_stored(
 
 
 def answer_stored(
-    spec: RunSpec, addresses: Sequence[str], workers: Workers, progress: Progress = silent
+    spec: RunSpec,
+    addresses: Sequence[str],
+    workers: Workers,
+    progress: Progress = silent,
+    *,
+    on_error: OnError = "note",
 ) -> AuditAnswers:
     """The scores of a spec, from stored evidence."""
     requests = requests_named(spec.metrics) or None
     return answer_shards(
-        [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers
-    )
+        [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers,
+        on_error=on_error,
+    )  # fmt: skip
 
 
 def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:
-    """Stored bundles by kind; concept evidence inside another serves if there is no other."""
+    """Stored bundles by kind; one inside another serves if there is no other."""
     kinds: dict[type[Evidence], StoredShards] = {}
     for address in addresses:
         bundle = stored(address)
@@ -102,8 +107,8 @@ def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], 
             raise EvidenceError("evidence", f"two bundles of {bundle.kind.kind}", "one of a kind")
         kinds[bundle.kind] = bundle
     for address in addresses:
-        if "explained" in dict(stored(address).kind.inner_kinds()):
-            kinds.setdefault(ConceptEvidence, stored(address, "explained"))
+        for name, inner in stored(address).kind.inner_kinds():
+            kinds.setdefault(inner, stored(address, name))
     if spec.resampling.clusters == "classes":
         return {kind: bundle.by_class() for kind, bundle in kinds.items()}
     return dict(kinds)

@@ -9,7 +9,8 @@ import numpy as np
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.workers import Arrays
 from theodolite.io.packed import digest_of
-from theodolite.metrics.base import NullModel, arrays_of, state_from
+from theodolite.metrics.base import NullModel, arrays_of
+from theodolite.scoring.failures import RAISED, raised, stays_local
 from theodolite.scoring.plan import Plan
 from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
@@ -40,6 +41,12 @@ class StateJob:
         return next((b for b in self.request.metric.nulls if b.name == self.null), None)
 
     @property
+    def stage(self) -> str:
+        """The same in words."""
+        names = {"value": "value", "null": f"null {self.null}", "best": "ideal"}
+        return names[self.role]
+
+    @property
     def slot(self) -> Slot:
         """What it is for."""
         return self.role, self.experiment, self.null, self.draw
@@ -48,6 +55,12 @@ class StateJob:
     def learns(self) -> bool:
         """Whether it is of a null that must know all samples first."""
         return self.null_model is not None and self.null_model.sums is not None
+
+    def sums(self, evidence: Evidence) -> dict[str, np.ndarray]:
+        """What its null must know about these samples."""
+        null = self.null_model
+        assert null is not None and null.sums is not None  # noqa: S101, PT018  it is asked for so
+        return {name: np.asarray(array) for name, array in null.sums(evidence).items()}
 
     @property
     def change(self) -> tuple[str, str, int]:
@@ -94,8 +107,13 @@ class StateJob:
             "draw": self.draw,
             "rows": [self.rows.start, self.rows.stop],
             "plan": self.plan.describe(),
-            "sums": digest_of(sums[name]) if self.learns else "",
-        }
+            "sums": digest_of(sums[name]) if name in sums else "",
+        } | self._packages()
+
+    def _packages(self) -> dict[str, Any]:
+        """Whose code decides the state, where it is not ours: other code, other numbers."""
+        packages = self.request.metric.packages
+        return {"packages": [vars(package) for package in packages]} if packages else {}
 
 
 def sums_name(job: StateJob) -> str:
@@ -141,40 +159,50 @@ def state_bytes(job: StateJob, first: Evidence) -> int:
 
 
 def counted(
-    jobs: Sequence[StateJob], sums: Mapping[str, Arrays], piece: Any
+    jobs: Sequence[StateJob], sums: Mapping[str, Arrays], piece: Any, *, catches: bool = False
 ) -> dict[str, np.ndarray]:
-    """The states of one piece; a function of a module, so that it can be sent to a worker."""
+    """The states of one piece; a function of a module, so that it can be sent to a worker.
+
+    With ``catches``, what a metric raises stands in place of its state.
+    """
     evidence = piece.evidence()
     arrays: dict[str, np.ndarray] = {}
     cache: tuple[tuple[str, str, int], Any] | None = None
     for number, job in enumerate(jobs):
-        if cache is None or job.change != cache[0]:
-            cache = (job.change, job.changed(evidence, sums))
-        for name, array in arrays_of(job.state(cache[1], sums)).items():
+        try:
+            if cache is None or job.change != cache[0]:
+                cache = (job.change, job.changed(evidence, sums))
+            state = arrays_of(job.state(cache[1], sums))
+        except Exception as error:
+            if not catches or not stays_local(job.request.metric, error):
+                raise
+            state = {RAISED: raised(error)}
+        for name, array in state.items():
             arrays[f"{number}:{name}"] = array
     return arrays
 
 
-def states_of(jobs: Sequence[StateJob], arrays: Arrays) -> list[Any]:
-    """The states that ``counted`` gave, in the order they were asked for."""
+def fields_of(jobs: Sequence[StateJob], arrays: Arrays) -> list[dict[str, np.ndarray]]:
+    """The fields of the states that ``counted`` gave, in the order they were asked for."""
     fields_per_job: list[dict[str, np.ndarray]] = [{} for _ in jobs]
     for name, array in arrays.items():
         number, _, field = name.partition(":")
         fields_per_job[int(number)][field] = array
-    return [
-        state_from(job.request.metric.state, fields)
-        for job, fields in zip(jobs, fields_per_job, strict=True)
-    ]
+    return fields_per_job
 
 
-def summed(jobs: Sequence[StateJob], piece: Any) -> dict[str, np.ndarray]:
+def summed(jobs: Sequence[StateJob], piece: Any, *, catches: bool = False) -> dict[str, np.ndarray]:
     """What nulls must know about all samples, of one piece."""
     evidence, sums = piece.evidence(), {}
     for job in jobs:
-        null = job.null_model
-        assert null is not None and null.sums is not None  # noqa: S101, PT018  it was asked for so
-        for name, array in null.sums(evidence).items():
-            sums[f"{sums_name(job)}:{name}"] = np.asarray(array)
+        try:
+            own = job.sums(evidence)
+        except Exception as error:
+            if not catches or not stays_local(job.request.metric, error):
+                raise
+            own = {RAISED: raised(error)}
+        for name, array in own.items():
+            sums[f"{sums_name(job)}:{name}"] = array
     return sums
 
 

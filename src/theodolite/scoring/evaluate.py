@@ -15,9 +15,10 @@ from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Clusters, InMemoryShards, Shards, clusters_of
 from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.metrics.base import Metric, NullModel
-from theodolite.results import Detail, Items, Null, Score
+from theodolite.results import Detail, Failed, Items, Null, Score
 from theodolite.scoring.counting import Slot, seeds_of, state_jobs
 from theodolite.scoring.differences import NullRows, compared_null, fault_test, variance_of_mean
+from theodolite.scoring.failures import failure_of, raised, stays_local
 from theodolite.scoring.intervals import DrawCounts, Resampled, item_ends, score_intervals
 from theodolite.scoring.moments import over_seeds_of_moments, with_moments
 from theodolite.scoring.passes import PassItem, passes
@@ -71,12 +72,15 @@ def evaluate_all(
     resampling: Resampling,
     workers: Workers | None = None,
     progress: Progress = silent,
+    failures: list[Failed] | None = None,
 ) -> list[list[Score]]:
     """Scores of several metrics, for which each piece of the evidence is read once, not each time.
 
     What adds up is counted piece by piece by the workers. What needs all samples at once is
-    computed here, from as many samples as ``resampling.most_pooled``.
+    computed here, from as many samples as ``resampling.most_pooled``. A metric that raises is put
+    into ``failures`` and has no scores; without such a list, its error is raised.
     """
+    catches = failures is not None
     workers = workers or SerialWorkers()
     sources = {id(run.evidence[0]): run.evidence[0] for run in runs}
     clusters = {key: clusters_of(source) for key, source in sources.items()}
@@ -90,21 +94,45 @@ def evaluate_all(
     # one core for products of this size: faster than waiting for a busy second one, and the last
     # digit does not depend on the machine
     with threadpool_limits(1, user_api="blas"):
-        values_by_request, left = passes(items, workers, progress)
-        values_by_request += [{}] * (len(runs) - len(values_by_request))
-        subsample = Subsample(left)
+        passed = passes(items, workers, progress, catches=catches)
+        by_run: dict[int, Failed] = passed.failures
+        values_by_request = [*passed.values, *[{}] * (len(runs) - len(passed.values))]
+        subsample = Subsample(passed.left)
         pooled = [n for n in range(len(runs)) if n not in streams]
         for done, n in enumerate(pooled):
             progress("scores that need all samples at once", done, len(pooled))
-            values_by_request[n] = pooled_values(
-                runs[n].request, plans[n], runs[n].evidence, subsample, workers
+            outcome = pooled_values(
+                runs[n].request, plans[n], runs[n].evidence, subsample, workers, catches=catches
             )
+            if isinstance(outcome, Failed):
+                by_run[n] = outcome
+            else:
+                values_by_request[n] = outcome
         if pooled:
             progress("scores that need all samples at once", len(pooled), len(pooled))
-        return [
-            list(_scores(_collect_estimates(run, plan, values)))
-            for run, plan, values in zip(runs, plans, values_by_request, strict=True)
+        groups = [
+            _outcome(run, plan, values, by_run.get(n), catches=catches)
+            for n, (run, plan, values) in enumerate(
+                zip(runs, plans, values_by_request, strict=True)
+            )
         ]
+    if failures is not None:
+        failures += [outcome for outcome in groups if isinstance(outcome, Failed)]
+    return [[] if isinstance(outcome, Failed) else outcome for outcome in groups]
+
+
+def _outcome(
+    run: MetricRun, plan: Plan, values: dict[Slot, Values], failure: Failed | None, *, catches: bool
+) -> list[Score] | Failed:
+    """The scores of a request, or why there are none."""
+    if failure is not None:
+        return failure
+    try:
+        return list(_scores(_collect_estimates(run, plan, values)))
+    except Exception as error:
+        if not catches or not stays_local(run.request.metric, error):
+            raise
+        return failure_of(run.request, "read", raised(error))
 
 
 def _plan(run: MetricRun, resampling: Resampling, clusters: Clusters | None) -> Plan:

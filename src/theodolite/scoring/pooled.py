@@ -8,7 +8,9 @@ import numpy as np
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.shards import Shards, some_samples
 from theodolite.evidence.workers import Arrays, Workers
-from theodolite.scoring.counting import Slot, read, state_jobs
+from theodolite.results import Failed
+from theodolite.scoring.counting import Slot, StateJob, read, state_jobs, sums_name
+from theodolite.scoring.failures import RAISED, errors_in, failure_of, raised, stays_local
 from theodolite.scoring.plan import Plan
 from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
@@ -22,15 +24,24 @@ def pooled_values(
     evidence: Sequence[Shards],
     subsample: "Subsample",
     workers: Workers,
-) -> dict[Slot, Values]:
-    """What a score says that needs all samples at once, or as many as it can take."""
+    *,
+    catches: bool = False,
+) -> dict[Slot, Values] | Failed:
+    """What a score says that needs all samples at once, or as many as it can take; with
+    ``catches``, what its metric raised instead."""
     jobs = list(state_jobs(request, plan, len(evidence)))
 
     def measured() -> Arrays:
         arrays: dict[str, np.ndarray] = {}
+        known = _KnownSums()
         for number, job in enumerate(jobs):
             bundle = subsample(evidence[job.experiment], plan)
-            values = read(job, job.state(job.changed(bundle, {})))
+            try:
+                values = read(job, job.state(job.changed(bundle, known.of(job, bundle))))
+            except Exception as error:
+                if not catches or not stays_local(request.metric, error):
+                    raise
+                return {f"{number}:{RAISED}": raised(error)}
             arrays |= {f"{number}.{name}": array for name, array in _arrays(values).items()}
         return arrays
 
@@ -41,7 +52,25 @@ def pooled_values(
         "shuffles": plan.resampling.shuffles,
     }
     arrays = workers.once(description, subsample.digest(evidence), measured)
+    for number, content in errors_in(arrays).items():
+        return failure_of(request, jobs[int(number)].stage, content)
     return {job.slot: _values(arrays, f"{number}.") for number, job in enumerate(jobs)}
+
+
+class _KnownSums:
+    """What nulls must know about the samples, learnt once for all their draws."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[int, str], Arrays] = {}
+
+    def of(self, job: StateJob, bundle: Evidence) -> dict[str, Arrays]:
+        """Of the seed's samples that the score is computed from."""
+        if not job.learns:
+            return {}
+        key = (job.experiment, sums_name(job))
+        if key not in self._sums:
+            self._sums[key] = job.sums(bundle)
+        return {sums_name(job): self._sums[key]}
 
 
 def _arrays(values: Values) -> dict[str, np.ndarray]:

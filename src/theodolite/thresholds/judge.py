@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from theodolite.metrics.catalogue import find_metric
+from theodolite.metrics.catalogue import catalogue, find_metric
+from theodolite.plugins import is_ours
 from theodolite.questions import Question
-from theodolite.results import Answer, Score, Verdict
+from theodolite.results import Answer, Failed, Score, Verdict
 from theodolite.thresholds.file import Least, ScoreThreshold, Thresholds, choices, read_thresholds
 from theodolite.verdicts.rules import verdict
 from theodolite.verdicts.words import interval_text, percent
@@ -50,9 +51,10 @@ def broken(
     verdicts: Sequence[Verdict],
     *,
     failed_pieces: int = 0,
+    failed: Sequence[Failed] = (),
 ) -> list[str]:
     """One sentence for each threshold that is not met."""
-    checks = judged(thresholds, scores, verdicts, failed_pieces=failed_pieces)
+    checks = judged(thresholds, scores, verdicts, failed_pieces=failed_pieces, failed=failed)
     return [check.sentence for check in checks if fails(check, thresholds)]
 
 
@@ -69,25 +71,63 @@ def judged(
     verdicts: Sequence[Verdict],
     *,
     failed_pieces: int = 0,
+    failed: Sequence[Failed] = (),
 ) -> list[GateCheck]:
     """Every threshold, each score that it is about by itself.
 
-    Where pieces of the evidence failed, none is met, unless the thresholds let that pass.
+    Where pieces of the evidence failed, none is met, unless the thresholds let that pass. Where a
+    metric failed, what is asked of it, or of the question that it answers, cannot be told.
     """
     answers = {v.question: v for v in verdicts}
     checks = [
-        _answer(question, least, answers.get(question))
+        _without_failed(_answer(question, least, answers.get(question)), answers[question], failed)
+        if question in answers
+        else _answer(question, least, None)
         for question, least in thresholds.questions.items()
     ]
     for threshold in thresholds.scores:
         for options in choices(threshold):
             fitting = [s for s in scores if s.metric == threshold.metric and _has(s, options)]
             checks += [_score(threshold, score, options) for score in fitting]
-            if not fitting:
+            failures = [f for f in failed if f.metric == threshold.metric and _may_be(f, options)]
+            checks += [_failed(threshold, failure, options) for failure in failures]
+            if not fitting and not failures:
                 checks.append(_missing(threshold, options, scores))
     if failed_pieces and thresholds.partial == "fail":
         return [_of_a_part(check, failed_pieces) for check in checks]
     return checks
+
+
+def _without_failed(check: GateCheck, answer: Verdict, failed: Sequence[Failed]) -> GateCheck:
+    """An answer is not met where another metric that would decide the question failed; one of
+    another package does so only where none of ours answered."""
+    known = catalogue()
+    ours = answer.score is not None and is_ours(find_metric(answer.score.metric).state)
+    for failure in failed:
+        metric = known.get(failure.metric)
+        if metric is None or metric.question != answer.question or not metric.decides:
+            continue
+        if check.outcome == "met" and (is_ours(metric.state) or not ours):
+            text = f"{check.found}, but {failure}"
+            return replace(check, found=text, outcome="cannot tell", may_pass=False)
+        if answer.reason == "failed":
+            return replace(check, may_pass=False)
+    return check
+
+
+def _failed(threshold: ScoreThreshold, failure: Failed, options: dict[str, Any]) -> GateCheck:
+    text = f"failed at {failure.stage}: {failure.error}"
+    label = _label(threshold.metric, options or failure.options)
+    return GateCheck(label, threshold.asks, text, "cannot tell", may_pass=False)
+
+
+def _may_be(failure: Failed, options: dict[str, Any]) -> bool:
+    """Whether a request that failed would have given a score with these options."""
+    metric = catalogue().get(failure.metric)
+    swept = () if metric is None else metric.sweeps
+    usual = {} if metric is None else metric.options()
+    chosen = usual | failure.options
+    return all(name in swept or chosen.get(name) == value for name, value in options.items())
 
 
 def _of_a_part(check: GateCheck, failed: int) -> GateCheck:

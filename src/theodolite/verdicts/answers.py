@@ -3,19 +3,19 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
-from theodolite.results import Score, Verdict
+from theodolite.plugins import is_ours
+from theodolite.results import Failed, Score, Verdict
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
+from theodolite.scoring.failures import failure_of, raised, stays_local, without
 from theodolite.verdicts.from_scores import verdicts
 from theodolite.verdicts.missing import MissingEvidence, missing
 from theodolite.verdicts.notes import evidence_warnings, fallbacks, subsample_notes
@@ -25,6 +25,9 @@ __all__ = [
     "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "requests_for",
     "verdicts",
 ]  # fmt: skip
+
+OnError = Literal["note", "raise"]
+"""What becomes of an error that a metric raises: it is noted, and the others go on; or raised."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,13 @@ class AuditAnswers:
 
     seconds: float = field(default=0.0, compare=False)
     """How long scoring took."""
+    failed: tuple[Failed, ...] = ()
+    """Scores that could not be computed, because their metric raised an error."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One per question."""
-        return verdicts(self.scores, unanswered=self.unanswered)
+        return verdicts(self.scores, unanswered=self.unanswered, failed=self.failed)
 
     @property
     def missing(self) -> tuple[MissingEvidence, ...]:
@@ -66,6 +71,7 @@ class AuditAnswers:
         answers = [v for v in self.verdicts if v.answer != "not asked"]
         lines = [f"{v.question}: {v.answer}. {v.asks} {v.because}" for v in answers]
         lines += [str(missing_evidence) for missing_evidence in self.missing]
+        lines += [f"failed: {failure}" for failure in self.failed]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
@@ -75,13 +81,15 @@ def answer(
     resampling: Resampling,
     progress: Progress = silent,
     workers: Workers | None = None,
+    *,
+    on_error: OnError = "raise",
 ) -> AuditAnswers:
     """Scores from the bundles of each seed: those requested, or all that the evidence allows."""
     shards = [
         {kind: InMemoryShards(bundle) for kind, bundle in by_kind(bundles).items()}
         for bundles in seeds
     ]
-    return answer_shards(shards, requests, resampling, progress, workers)
+    return answer_shards(shards, requests, resampling, progress, workers, on_error=on_error)
 
 
 def answer_shards(
@@ -90,23 +98,30 @@ def answer_shards(
     resampling: Resampling,
     progress: Progress = silent,
     workers: Workers | None = None,
+    *,
+    on_error: OnError = "raise",
 ) -> AuditAnswers:
-    """The same from evidence in pieces, by kind."""
+    """The same from evidence in pieces. With ``note``, a metric that raises fails alone."""
     started = time.monotonic()
     repeats = find_repeats(seeds)
     seeds = repeats.seeds
     some = {kind: _at_hand(shards) for kind, shards in seeds[0].items()}
     unanswered: list[MissingScore] = []
     notes = [*repeats.notes, *evidence_warnings(some)]
+    failures: list[Failed] | None = [] if on_error == "note" else None
     if requests is None:
-        requests, unanswered = requests_for(some)
+        requests, unanswered = requests_for(some, failures)
         notes += fallbacks(requests)
     runs = [_metric_run(request, seeds) for request in requests]
     notes += subsample_notes(runs, resampling)
-    groups = evaluate_all(runs, resampling, workers, progress)
+    groups = evaluate_all(runs, resampling, workers, progress, failures)
     scores = with_doubt([score for group in groups for score in group], repeats.doubt)
     seconds = time.monotonic() - started
-    return AuditAnswers(scores, tuple(unanswered), tuple(requests), tuple(notes), seconds=seconds)
+    failed = tuple(failures or ())
+    return AuditAnswers(
+        scores, tuple(unanswered), tuple(without(requests, failed)), tuple(notes), seconds=seconds,
+        failed=failed,
+    )  # fmt: skip
 
 
 def _at_hand(shards: Shards) -> Evidence:
@@ -124,7 +139,8 @@ def _metric_run(
 
 
 def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
-    """Bundles by kind; concept evidence inside a location bundle serves if there is no other."""
+    """Bundles by kind; one inside another (as concept evidence is inside location evidence) serves
+    if there is no other."""
     kinds: dict[type[Evidence], Evidence] = {}
     for bundle in bundles:
         if type(bundle) in kinds:
@@ -134,28 +150,39 @@ def by_kind(bundles: Sequence[Evidence]) -> dict[type[Evidence], Evidence]:
             )  # fmt: skip
         kinds[type(bundle)] = bundle
     for bundle in bundles:
-        if isinstance(bundle, LocationEvidence | EmbeddingEvidence):
-            kinds.setdefault(ConceptEvidence, bundle.explained)
+        for _, inside in bundle._inner():
+            kinds.setdefault(type(inside), inside)
     return kinds
 
 
 def requests_for(
-    by_kind: Mapping[type[Evidence], Evidence],
+    by_kind: Mapping[type[Evidence], Evidence], failures: list[Failed] | None = None
 ) -> tuple[list[MetricRequest], list[MissingScore]]:
-    """The scores that the evidence allows, each with the first options that it allows."""
+    """The scores that the evidence allows, each with the first options that it allows.
+
+    A metric that cannot tell which suit the evidence is put into ``failures``, if these are given.
+    """
     requests, unanswered = [], []
     for metric in catalogue().values():
         if metric.on_request:
             continue
         evidence = by_kind.get(metric.needs)
         if evidence is None:
+            if not is_ours(metric.state):
+                continue  # a package that is installed changes nothing where its evidence is not
             unanswered.append(MissingScore(metric.name, (f"{metric.needs.kind} evidence",)))
             continue
         needing, missing_arrays = _least_needing(metric, evidence)
         if missing_arrays:
             unanswered.append(MissingScore(metric.name, tuple(missing_arrays)))
             continue
-        options = _fitting(metric, evidence, needing)
+        try:
+            options = _fitting(metric, evidence, needing)
+        except Exception as error:
+            if failures is None or not stays_local(metric, error):
+                raise
+            failures.append(failure_of(MetricRequest(metric), "options", raised(error)))
+            continue
         if options is None:
             unanswered.append(MissingScore(metric.name, ("concepts that have a place",)))
             continue
@@ -185,9 +212,7 @@ def _fitting(
     if metric.fitting is not None:
         fitted |= metric.fitted(evidence)
     elif "top" in metric.sweeps:
-        n = len(getattr(evidence, "concepts", ()))
-        if isinstance(evidence, LocationEvidence):
-            n = int((evidence.part_of >= 0).sum())
+        n = evidence.rankable()
         fitted["top"] = tuple(top for top in metric.default("top") if top <= n)
         if not fitted["top"]:
             return None

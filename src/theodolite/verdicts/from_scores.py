@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from theodolite.errors import EvidenceError
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
+from theodolite.plugins import is_ours
 from theodolite.questions import QUESTIONS, Question
-from theodolite.results import Score, Verdict
+from theodolite.results import Failed, Score, Verdict
 from theodolite.stats.multiple import holm
 from theodolite.verdicts.missing import MissingScoreLike, missing
 from theodolite.verdicts.rules import ALPHA, claim_p, fault_of, verdict
@@ -18,12 +18,17 @@ def verdicts(
     scores: Sequence[Score],
     headlines: Sequence[Score] = (),
     unanswered: Sequence[MissingScoreLike] = (),
+    failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
     """One verdict per question: from its headline score, else from its first deciding metric.
 
     The questions that were asked are corrected for one another (Holm). What a question that was not
-    asked would need is told from the scores that could not be had.
+    asked would need is told from the scores that could not be had; where the score that would
+    decide failed, it cannot be told.
     """
+    known = catalogue()  # a stored score may come from a package that is not installed
+    scores = [score for score in scores if score.metric in known]
+    headlines = [score for score in headlines if score.metric in known]
     chosen = {question: _deciding(question, scores, headlines) for question in QUESTIONS}
     claims = {question: _claim_p(own) for question, own in chosen.items() if own}
     steps = holm(list(claims.values()), ALPHA)
@@ -31,6 +36,11 @@ def verdicts(
     answers = []
     for question, asks in QUESTIONS.items():
         own = chosen[question]
+        failure = next((f for f in failed if not own and _would_decide(f, question)), None)
+        if failure is not None:
+            because = f"{failure}."
+            answers.append(Verdict(question, asks, "cannot tell", because, reason="failed"))
+            continue
         if not own:
             because = f"Needs {missing(question, unanswered).needs}."
             answers.append(Verdict(question, asks, "not asked", because))
@@ -49,6 +59,8 @@ def _deciding(
     if chosen is not None:
         return [chosen]
     deciding = [s for s in scores if s.question == question and _metric_of(s).decides]
+    # scores of other packages answer where none of ours does
+    deciding = [s for s in deciding if is_ours(_metric_of(s).state)] or deciding
     first = _headline(deciding)
     if first is None or not _metric_of(first).looks_for_a_fault:
         return [] if first is None else [first]
@@ -58,6 +70,12 @@ def _deciding(
         for name in dict.fromkeys(s.metric for s in looking)
     ]
     return [head for head in heads if head is not None]
+
+
+def _would_decide(failure: Failed, question: Question) -> bool:
+    """Whether a metric that failed answers a question."""
+    metric = catalogue().get(failure.metric)
+    return metric is not None and metric.question == question and metric.decides
 
 
 def _claim_p(own: Sequence[Score]) -> float:
@@ -120,14 +138,7 @@ def _surely_tells(score: Score) -> bool:
 
 
 def _metric_of(score: Score) -> Metric:
-    """The card of a stored score, which may come from a package that is not there."""
-    metric = catalogue().get(score.metric)
-    if metric is None:
-        raise EvidenceError(
-            "scores", f"{score.metric!r}", "scores of the catalogue",
-            "Install the package that brings it, or read the run with the version that wrote it.",
-        )  # fmt: skip
-    return metric
+    return catalogue()[score.metric]
 
 
 def _headline(scores: Sequence[Score]) -> Score | None:

@@ -4,50 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from theodolite.evidence.describe import phrase, summary
+from theodolite.evidence.registry import kinds, kinds_for
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 
-WAYS: dict[Question, dict[str, str]] = {
-    "exists": {
-        "concept": "what the model says of each concept and whether it is there (`values`, `truth`)"
-    },
-    "located": {
-        "location": "maps of where each concept is active and the concepts' places",
-        "saliency": "maps of relevance and the pixels of the object (`maps`, `objects`)",
-    },
-    "leak_free": {
-        "concept": "what the model says of each concept, whether it is there, and the true class "
-        "(`values`, `truth`, `labels`)",
-        "embedding": "a vector for each concept, with the true concepts and classes",
-        "intervention": "whether the answer is right as concepts are corrected (`right_after`)",
-    },
-    "faithful": {
-        "surrogate": "the network's outputs, how much of each concept is in each sample, and how "
-        "much it counts for each class (`outputs`, `projections`, `importances`)",
-        "saliency": "what the network answers as marked pixels are removed; the saliency pipeline "
-        "of `theodolite run` makes it",
-    },
-    "detects": {
-        "unit": "what units mark and where concepts are; `theodolite.dissect` makes it from "
-        "activations and masks"
-    },
-    "accepted": {
-        "rating": "what people say of the explanations (`ratings`, `scale`), or an exported study"
-    },
-}
-"""Ways to ask each question, by kind of evidence; the usual one first."""
-HOLDS = {
-    "truth": "whether each concept is there",
-    "labels": "the true class",
-    "predicted": "the class that the model chose",
-    "weights": "the linear head",
-    "class_truth": "how much each concept belongs to each class",
-    "points": "where the concepts are",
-    "objects": "the pixels of the object",
-    "scale": "all answers that raters could give",
-    "right_reference": "whether a head trained on true concepts is right",
-}
 MOST = 2
 """More arrays than so many are told by what they are for."""
 
@@ -88,11 +50,18 @@ def missing(question: Question, unanswered: Sequence[MissingScoreLike] = ()) -> 
     accepted: not asked; needs what people say of the explanations (`ratings`, `scale`), or an \
 exported study: RatingEvidence, see `theodolite evidence rating`
     """
-    order = list(WAYS[question])
+    known = catalogue()
+    able = [
+        (metric, score)
+        for score in unanswered
+        if (metric := known.get(score.metric)) is not None
+        and metric.question == question
+        and metric.decides
+    ]
+    order = kinds_for(question, {metric.needs.kind for metric, _ in able})
     near = [
         (_lacks(metric, score), order.index(metric.needs.kind), metric, score)
-        for score in unanswered
-        if (metric := catalogue()[score.metric]).question == question and metric.decides
+        for metric, score in able
     ]
     if not near:
         return _whole(question, order[0])
@@ -108,19 +77,37 @@ def _lacks(metric: Metric, score: MissingScoreLike) -> tuple[bool, int]:
 
 
 def _whole(question: Question, kind: str) -> MissingEvidence:
-    return MissingEvidence(question, kind, (), f"{WAYS[question][kind]}: {_see(kind)}")
+    return MissingEvidence(question, kind, (), f"{_way(question, kind)}: {_see(kind)}")
 
 
 def _some(question: Question, metric: Metric, score: MissingScoreLike) -> MissingEvidence:
     kind = metric.needs.kind
     arrays = tuple(name.rpartition(".")[2] for name in score.needs)
     if len(arrays) > MOST:
-        words = WAYS[question][kind]
+        words = _way(question, kind)
     else:
-        descriptions = [f"`{a}` ({HOLDS[a]})" if a in HOLDS else a for a in arrays]
-        words = " and ".join(descriptions)
+        described = [
+            (array, _phrase(metric, name)) for array, name in zip(arrays, score.needs, strict=True)
+        ]
+        words = " and ".join(
+            f"`{array}` ({holds})" if holds else array for array, holds in described
+        )
     return MissingEvidence(question, kind, arrays, f"{words}: {_see(kind)}")
 
 
+def _way(question: Question, kind: str) -> str:
+    """What a question needs of a kind, in words."""
+    declared = kinds()[kind]
+    first = summary(declared).rstrip(".")
+    return declared.ways.get(question, first[:1].lower() + first[1:])
+
+
+def _phrase(metric: Metric, name: str) -> str:
+    """What an array holds; ``inner.name`` is one of the bundle inside."""
+    inside, _, array = name.rpartition(".")
+    kind = dict(metric.needs.inner_kinds()).get(inside, metric.needs)
+    return phrase(kind, array)
+
+
 def _see(kind: str) -> str:
-    return f"{kind.capitalize()}Evidence, see `theodolite evidence {kind}`"
+    return f"{kinds()[kind].__name__}, see `theodolite evidence {kind}`"

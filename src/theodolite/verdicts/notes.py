@@ -1,14 +1,11 @@
 """What a reader of scores should know about the evidence, and about how it was asked."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.surrogate import SurrogateEvidence
-from theodolite.metrics.faithful.warnings import surrogate_warnings
-from theodolite.metrics.leak_free.warnings import leakage_warnings
+from theodolite.metrics.catalogue import catalogue
+from theodolite.plugins import is_ours
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling
 
 
@@ -31,28 +28,23 @@ def subsample_notes(runs: Sequence[MetricRun], resampling: Resampling) -> list[s
 
 def evidence_warnings(by_kind: Mapping[type[Evidence], Evidence]) -> list[str]:
     """Signs that the arrays do not belong together, which no shape can show."""
-    explained = by_kind.get(SurrogateEvidence)
-    if isinstance(explained, SurrogateEvidence):
-        return surrogate_warnings(explained)
-    evidence = by_kind.get(ConceptEvidence)
-    if not isinstance(evidence, ConceptEvidence):
-        return []
-    return [*leakage_warnings(evidence), *_head_warnings(evidence)]
+    warnings: list[str] = []
+    for metric in catalogue().values():
+        if metric.warns is not None and metric.needs in by_kind:
+            warnings += _warnings_by(metric.warns, by_kind[metric.needs], metric.name)
+    for kind, evidence in by_kind.items():
+        warnings += _warnings_by(kind.warnings, evidence, f"{kind.kind} evidence")
+    return list(dict.fromkeys(warnings))
 
 
-def _head_warnings(evidence: ConceptEvidence) -> list[str]:
-    if evidence.weights is None or evidence.predicted is None:
-        return []
-    agree = float(
-        np.mean((evidence.values @ evidence.weights).argmax(axis=1) == evidence.predicted)
-    )
-    if agree >= 0.5:
-        return []
-    return [
-        f"Values times weights choose the predicted class in only {100 * agree:.0f} % of the "
-        "samples. Unless the head has a strong bias, weights, values and predictions may not "
-        "belong together; weights have a row per concept and a column per class."
-    ]
+def _warnings_by(warn: Callable[[Any], list[str]], evidence: Evidence, of: str) -> list[str]:
+    """What is warned of; code of other packages must not lose the audit."""
+    try:
+        return warn(evidence)
+    except Exception as error:
+        if is_ours(warn):
+            raise
+        return [f"{of}: what to warn of could not be told ({type(error).__name__})."]
 
 
 def fallbacks(requests: Sequence[MetricRequest]) -> list[str]:

@@ -22,7 +22,8 @@ NEAR_COPIES = Doubt(
     "are independent",
     ("no", "partly"),
 )
-KINDS = (ConceptEvidence, EmbeddingEvidence)
+ROWS: dict[type[Evidence], str] = {ConceptEvidence: "values", EmbeddingEvidence: "vectors"}
+"""Kinds whose rows are compared, and the array that they are compared by."""
 Seeds = Sequence[Mapping[type[Evidence], Shards]]
 
 
@@ -40,12 +41,12 @@ def find_repeats(seeds: Seeds) -> RepeatedRows:
 
     Only evidence that is in memory and declares no clusters is looked at.
     """
-    own = next((seeds[0][kind] for kind in KINDS if kind in seeds[0]), None)
+    own = next((seeds[0][kind] for kind in ROWS if kind in seeds[0]), None)
     if not isinstance(own, InMemoryShards) or own.whole.samples.clusters is not None:
         return RepeatedRows(seeds)
     evidence: Any = own.whole
-    inner = evidence.explained if isinstance(evidence, EmbeddingEvidence) else evidence
-    values = evidence.vectors if isinstance(evidence, EmbeddingEvidence) else evidence.values
+    inner = next((bundle for _, bundle in evidence._inner()), evidence)
+    values = getattr(evidence, ROWS[own.kind])
     others = [
         np.asarray(part).reshape(len(values), -1)
         for part in (inner.truth, inner.labels)

@@ -172,10 +172,11 @@ def _columns(options: dict[str, str | None], network: "NetworkArguments | None")
 
 def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
     from theodolite.cli.tables import print_scores, print_verdicts
+    from theodolite.errors import printable
     from theodolite.run_folder.scores_file import scores_file
 
     if as_json:
-        content = scores_file(answers.scores, answers.verdicts, answers.unanswered)
+        content = scores_file(answers.scores, answers.verdicts, answers.unanswered, answers.failed)
         typer.echo(content.model_dump_json(indent=1))
         return
     print_scores(answers.scores)
@@ -189,6 +190,8 @@ def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
             needing.setdefault(", ".join(lacking.needs), []).append(lacking.metric)
     for needs, metrics in needing.items():
         typer.echo(f"not scored, for lack of {needs}: {', '.join(metrics)}")
+    for failure in answers.failed:
+        typer.echo(printable(f"failed: {failure}", 1000))
     for note in answers.notes:
         typer.echo(f"note: {note}")
 
@@ -201,7 +204,7 @@ def _end(
     from theodolite.errors import printable
     from theodolite.thresholds.judge import NOT_MET, fails, judged
 
-    code = PARTIAL if answers.failed_pieces else 0
+    code = PARTIAL if answers.failed_pieces or answers.failed else 0
     if out is not None:
         try:
             finish(out, verdicts_too=False, quiet=quiet)
@@ -209,8 +212,9 @@ def _end(
             code = partial.exit_code
     if criteria is not None:
         checks = judged(
-            criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces
-        )
+            criteria, answers.scores, answers.verdicts, failed_pieces=answers.failed_pieces,
+            failed=answers.failed,
+        )  # fmt: skip
         failing = [check for check in checks if fails(check, criteria)]
         for check in failing:
             typer.echo(printable(f"{check.outcome}: {check.sentence}", 1000), err=True)

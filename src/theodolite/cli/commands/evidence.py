@@ -12,21 +12,19 @@ def evidence(
 ) -> None:
     """List the kinds of evidence, or the arrays of one."""
     from theodolite.cli.tables import print_table
-    from theodolite.errors import EvidenceError
     from theodolite.evidence.describe import described, summary
-    from theodolite.evidence.files import KINDS
+    from theodolite.evidence.registry import GROUP, find_kind, kinds
+    from theodolite.plugins import left_out
 
     if kind is None:
-        print_table(
-            ("kind", "holds"),
-            [(name, summary(evidence_kind)) for name, evidence_kind in KINDS.items()],
-        )
+        print_table(("kind", "holds"), [(name, summary(known)) for name, known in kinds().items()])
+        for entry in left_out(GROUP):
+            typer.echo(f"note: {entry}")
         return
-    if kind not in KINDS:
-        raise EvidenceError("kind of evidence", repr(kind), f"one of {', '.join(KINDS)}")
-    typer.echo(f"{KINDS[kind].__name__}: {summary(KINDS[kind])}\n")
+    chosen = find_kind(kind)
+    typer.echo(f"{chosen.__name__}: {summary(chosen)}\n")
     rows = [
         (array.name, array.shape, "yes" if array.needed else "", array.holds)
-        for array in described(KINDS[kind])
+        for array in described(chosen)
     ]
     print_table(("array", "shape", "needed", "holds"), rows)

@@ -37,8 +37,9 @@ def gate(
     criteria = read_thresholds(thresholds)
     finished = read_finished(run)
     checks = judged(
-        criteria, finished.scores, finished.verdicts, failed_pieces=finished.failed_pieces
-    )
+        criteria, finished.scores, finished.verdicts, failed_pieces=finished.failed_pieces,
+        failed=finished.failed,
+    )  # fmt: skip
     _print(checks, criteria, as_json=as_json)
     if junit is not None:
         _write_junit(junit, checks, criteria)

@@ -18,7 +18,8 @@ def metrics(
     """List the scores, or show the card of one."""
     from theodolite.cli.tables import print_table
     from theodolite.metrics.cards import card
-    from theodolite.metrics.catalogue import catalogue, find_metric
+    from theodolite.metrics.catalogue import GROUP, catalogue, find_metric
+    from theodolite.plugins import left_out
 
     chosen = [find_metric(name)] if name else list(catalogue().values())
     if as_json:
@@ -33,6 +34,8 @@ def metrics(
         for e in chosen
     ]
     print_table(("question", "score", "better", "range", "asks"), rows)
+    for entry in left_out(GROUP):
+        typer.echo(f"note: {entry}")
 
 
 def _print_certificate(metric: "Metric") -> None:

@@ -1,1 +1,10 @@
-"""One file a kind of evidence."""
+"""One file a kind of evidence. Importing this enters all of them, in the order they are listed."""
+
+import importlib
+
+LISTED = (
+    "concept", "location", "unit", "embedding", "intervention", "surrogate", "saliency", "rating",
+)  # fmt: skip
+
+for _kind in LISTED:
+    importlib.import_module(f"{__name__}.{_kind}")

@@ -1,7 +1,8 @@
 """What a concept model said about each sample, and what is true."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import ClassVar, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.evidence.base import Evidence, array
+from theodolite.questions import Question
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
@@ -27,13 +29,19 @@ needed concepts = 3, as in `values`. Check the order of rows and columns, and th
 
     kind = "concept"
     version = 1
+    marker = "values"
+    ways: ClassVar[Mapping[Question, str]] = {
+        "exists": "what the model says of each concept and whether it is there (`values`, `truth`)",
+        "leak_free": "what the model says of each concept, whether it is there, and the true class "
+        "(`values`, `truth`, `labels`)",
+    }
 
     values: Float[np.ndarray, "samples concepts"] = array("samples", "concepts")
     """The model's value of each concept: an activation, a probability, a projection."""
     truth: Bool[np.ndarray, "samples concepts"] | None = array(
         "samples", "concepts", content="flag", optional=True
     )
-    """Whether the concept is there."""
+    """Whether each concept is there."""
     known: Bool[np.ndarray, "samples concepts"] | None = array(
         "samples", "concepts", content="flag", optional=True
     )
@@ -49,7 +57,7 @@ needed concepts = 3, as in `values`. Check the order of rows and columns, and th
     weights: Float[np.ndarray, "concepts classes"] | None = array(
         "concepts", "classes", optional=True
     )
-    """Weight of each concept in the linear head for each class."""
+    """The linear head: the weight of each concept for each class."""
     class_truth: Float[np.ndarray, "concepts classes"] | None = array(
         "concepts", "classes", optional=True
     )
@@ -66,3 +74,21 @@ needed concepts = 3, as in `values`. Check the order of rows and columns, and th
                 "0 to 1",
                 "Divide percentages by 100.",
             )
+
+    def warnings(self) -> list[str]:
+        if self.weights is None or self.predicted is None:
+            return []
+        agree = float(np.mean((self.values @ self.weights).argmax(axis=1) == self.predicted))
+        if agree >= 0.5:
+            return []
+        return [
+            f"Values times weights choose the predicted class in only {100 * agree:.0f} % of the "
+            "samples. Unless the head has a strong bias, weights, values and predictions may not "
+            "belong together; weights have a row per concept and a column per class."
+        ]
+
+    @classmethod
+    def planted(cls, seed: int) -> "ConceptEvidence":
+        from theodolite.evidence.planted import concept_example  # noqa: PLC0415
+
+        return concept_example(seed)

@@ -1,7 +1,8 @@
 """A vector for each concept of each sample."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import ClassVar, no_type_check
 
 import numpy as np
 from jaxtyping import Float
@@ -9,6 +10,7 @@ from jaxtyping import Float
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.base import Evidence, array, inner
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.questions import Question
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
@@ -18,6 +20,9 @@ class EmbeddingEvidence(Evidence):
 
     kind = "embedding"
     version = 1
+    ways: ClassVar[Mapping[Question, str]] = {
+        "leak_free": "a vector for each concept, with the true concepts and classes",
+    }
 
     explained: ConceptEvidence = inner(ConceptEvidence)
     """The same samples and concepts as concept evidence, with truth and labels."""
@@ -34,3 +39,9 @@ class EmbeddingEvidence(Evidence):
     )
     """The vector that stands for the concept not being there."""
     concepts: Concepts = Concepts()
+
+    @classmethod
+    def planted(cls, seed: int) -> "EmbeddingEvidence":
+        from theodolite.evidence.planted import embedding_example  # noqa: PLC0415
+
+        return embedding_example(seed)

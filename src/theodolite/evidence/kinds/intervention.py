@@ -1,13 +1,15 @@
 """Answers while concepts are corrected one after the other."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import ClassVar, no_type_check
 
 import numpy as np
 from jaxtyping import Bool
 
 from theodolite.evidence.axes import Policies
 from theodolite.evidence.base import Evidence, array
+from theodolite.questions import Question
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
@@ -17,6 +19,10 @@ class InterventionEvidence(Evidence):
 
     kind = "intervention"
     version = 1
+    marker = "right_after"
+    ways: ClassVar[Mapping[Question, str]] = {
+        "leak_free": "whether the answer is right as concepts are corrected (`right_after`)",
+    }
 
     right_after: Bool[np.ndarray, "samples policies steps"] = array(
         "samples", "policies", "steps", content="flag"
@@ -25,5 +31,5 @@ class InterventionEvidence(Evidence):
     right_reference: Bool[np.ndarray, " samples"] | None = array(
         "samples", content="flag", optional=True
     )
-    """Whether a head of the same kind, trained on the true concepts, is right."""
+    """Whether a head trained on true concepts is right, one of the same kind."""
     policies: Policies = Policies()

@@ -1,7 +1,8 @@
 """Where a concept model looked in each picture, and where the concepts are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import ClassVar, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -10,6 +11,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts, Parts
 from theodolite.evidence.base import Evidence, array, inner
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.questions import Question
 
 LONGEST_SIDE = 50_000
 
@@ -26,6 +28,9 @@ class LocationEvidence(Evidence):
 
     kind = "location"
     version = 1
+    ways: ClassVar[Mapping[Question, str]] = {
+        "located": "maps of where each concept is active and the concepts' places",
+    }
 
     explained: ConceptEvidence = inner(ConceptEvidence)
     """The same pictures and concepts as concept evidence: it ranks the concepts."""
@@ -42,7 +47,7 @@ class LocationEvidence(Evidence):
     points: Float[np.ndarray, "samples parts places 2"] | None = array(
         "samples", "parts", "places", "2", optional=True, may_be_nan=True
     )
-    """Row and column of each place."""
+    """Where the concepts are: row and column of each place."""
     boxes: Float[np.ndarray, "samples parts boxes 4"] | None = array(
         "samples", "parts", "boxes", "4", optional=True, may_be_nan=True
     )
@@ -53,6 +58,9 @@ class LocationEvidence(Evidence):
     """One grid for all pictures, stretched over each."""
     concepts: Concepts = Concepts()
     parts: Parts = Parts()
+
+    def rankable(self) -> int:
+        return int((self.part_of >= 0).sum())  # a concept without a place cannot be located
 
     def check(self) -> None:
         if self.points is None and self.boxes is None and self.masks is None:
@@ -87,3 +95,9 @@ class LocationEvidence(Evidence):
                 "boxes", "a box that ends before it begins", "first row, first column, last row, "
                 "last column",
             )  # fmt: skip
+
+    @classmethod
+    def planted(cls, seed: int) -> "LocationEvidence":
+        from theodolite.evidence.planted import location_example  # noqa: PLC0415
+
+        return location_example(seed)

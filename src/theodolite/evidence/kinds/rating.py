@@ -1,7 +1,8 @@
 """What people said about explanations, and what something predicts that they say."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import ClassVar, no_type_check
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,6 +10,7 @@ from jaxtyping import Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Groups, Measures, Raters, Techniques
 from theodolite.evidence.base import Evidence, array
+from theodolite.questions import Question
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
@@ -22,11 +24,17 @@ class RatingEvidence(Evidence):
 
     kind = "rating"
     version = 1
+    marker = "ratings"
+    ways: ClassVar[Mapping[Question, str]] = {
+        "accepted": "what people say of the explanations (`ratings`, `scale`), or an exported "
+        "study",
+    }
+    samples_are = "explanations"
 
     ratings: Float[np.ndarray, "samples raters"] = array("samples", "raters", may_be_nan=True)
     """What each rater said; NaN where they were not asked or did not answer."""
     scale: Float[np.ndarray, " levels"] = array("levels")
-    """All answers that could be given, rising, whether or not anybody gave them: 1, 2, 3, 4, 5."""
+    """All answers that raters could give, rising, also those that nobody gave: 1, 2, 3, 4, 5."""
     predicted: Float[np.ndarray, " samples"] | None = array(
         "samples", optional=True, may_be_nan=True
     )
@@ -61,3 +69,9 @@ class RatingEvidence(Evidence):
             )  # fmt: skip
         if not len(answers):
             raise EvidenceError("ratings", "no answer at all", "at least one")
+
+    @classmethod
+    def planted(cls, seed: int) -> "RatingEvidence":
+        from theodolite.evidence.planted import rating_example  # noqa: PLC0415
+
+        return rating_example(seed)

@@ -1,7 +1,8 @@
 """What a method marks in pictures, and what became of it when pictures and network were changed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import ClassVar, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances, Classes, Noises, Removals
 from theodolite.evidence.base import Evidence, array
+from theodolite.questions import Question
 
 CURVES = ("most_first", "least_first", "chance_most_first", "chance_least_first")
 
@@ -24,13 +26,19 @@ class SaliencyEvidence(Evidence):
 
     kind = "saliency"
     version = 1
+    marker = "maps"
+    ways: ClassVar[Mapping[Question, str]] = {
+        "located": "maps of relevance and the pixels of the object (`maps`, `objects`)",
+        "faithful": "what the network answers as marked pixels are removed; the saliency "
+        "pipeline of `theodolite run` makes it",
+    }
 
     maps: Float[np.ndarray, "samples height width"] = array("samples", "height", "width")
     """How much each pixel is said to matter; below 0 what speaks against the class."""
     objects: Bool[np.ndarray, "samples height width"] | None = array(
         "samples", "height", "width", content="flag", optional=True
     )
-    """The pixels of the object that the class is about."""
+    """The pixels of the object: what the class is about."""
     clean: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
     """Probability of the explained class for the picture as it is."""
     most_first: Float[np.ndarray, "samples removals steps"] | None = array(
@@ -113,3 +121,9 @@ class SaliencyEvidence(Evidence):
             (np.diff(percents) <= 0).any() or percents[0] <= 0 or percents[-1] > 100
         ):
             raise EvidenceError("percents", f"{percents.tolist()[:8]}", "rising, from 0 to 100")
+
+    @classmethod
+    def planted(cls, seed: int) -> "SaliencyEvidence":
+        from theodolite.evidence.planted import saliency_example  # noqa: PLC0415
+
+        return saliency_example(seed)

@@ -1,7 +1,8 @@
 """Evidence on whether concepts and importances make up what a network puts out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, no_type_check
+from typing import Any, ClassVar, no_type_check
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,6 +11,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.evidence.base import Evidence, array
 from theodolite.evidence.foreign_arrays import LabelledArray, labelled
+from theodolite.questions import Question
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
@@ -25,6 +27,11 @@ class SurrogateEvidence(Evidence):
 
     kind = "surrogate"
     version = 1
+    marker = "importances"
+    ways: ClassVar[Mapping[Question, str]] = {
+        "faithful": "the network's outputs, how much of each concept is in each sample, and how "
+        "much it counts for each class (`outputs`, `projections`, `importances`)",
+    }
 
     importances: Float[np.ndarray, "concepts classes"] = array(
         "concepts", "classes", may_be_nan=True
@@ -72,6 +79,11 @@ class SurrogateEvidence(Evidence):
     """The true class."""
     concepts: Concepts = Concepts()
     classes: Classes = Classes()
+
+    @classmethod
+    def from_plain(cls, arrays: Mapping[str, Any]) -> "SurrogateEvidence":
+        own = any(np.ndim(arrays.get(name, 0)) == 3 for name in ("vectors", "projections"))
+        return cls.per_class(**arrays) if own else cls(**arrays)
 
     @classmethod
     def per_class(
@@ -135,3 +147,9 @@ class SurrogateEvidence(Evidence):
             raise EvidenceError(
                 "projections", "none", "`projections`, or `embeddings` and `vectors`"
             )
+
+    @classmethod
+    def planted(cls, seed: int) -> "SurrogateEvidence":
+        from theodolite.evidence.planted import surrogate_example  # noqa: PLC0415
+
+        return surrogate_example(seed)

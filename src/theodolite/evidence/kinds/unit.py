@@ -1,7 +1,8 @@
 """What units mark in each picture, and where what they are named after is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import ClassVar, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Int
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Units
 from theodolite.evidence.base import Evidence, array
+from theodolite.questions import Question
 
 
 @no_type_check  # the door takes what can be converted; its own checks say what cannot
@@ -22,6 +24,11 @@ class UnitEvidence(Evidence):
 
     kind = "unit"
     version = 1
+    marker = "unit_pixels"
+    ways: ClassVar[Mapping[Question, str]] = {
+        "detects": "what units mark and where concepts are; `theodolite.dissect` makes it from "
+        "activations and masks",
+    }
 
     unit_pixels: Int[np.ndarray, "samples units"] = array("samples", "units", content="index")
     """Pixels that the unit marks."""
@@ -77,3 +84,9 @@ class UnitEvidence(Evidence):
                 )
             if parts and min(int(part.min(initial=0)) for part in parts) < 0:
                 raise EvidenceError(f"{before}pixels", "a negative number", "counts of pixels")
+
+    @classmethod
+    def planted(cls, seed: int) -> "UnitEvidence":
+        from theodolite.evidence.planted import unit_example  # noqa: PLC0415
+
+        return unit_example(seed)

@@ -1,6 +1,6 @@
 """Do predicted votes order explanations as people do?"""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -64,8 +64,8 @@ class PredictedRatingCorrelation(Pooled):
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Explanations that entered, and those without a prediction or a vote."""
-        evidence, weights = self._whole()
-        assert isinstance(evidence, RatingEvidence)  # noqa: S101
+        whole, weights = self._whole()
+        evidence = cast(RatingEvidence, whole)
         known = _known(evidence)
         return weights[:, known].sum(axis=1), weights[:, ~known].sum(axis=1)
 

@@ -1,5 +1,7 @@
 """Does one rater order explanations as the others do on average?"""
 
+from typing import cast
+
 import numpy as np
 from jaxtyping import Float
 
@@ -50,8 +52,8 @@ class RaterCorrelation(Pooled):
 
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
         """Explanations that entered, and those with no two votes to compare."""
-        evidence, weights = self._whole()
-        assert isinstance(evidence, RatingEvidence)  # noqa: S101
+        whole, weights = self._whole()
+        evidence = cast(RatingEvidence, whole)
         known = (~np.isnan(evidence.ratings)).sum(axis=1) > 1
         return weights[:, known].sum(axis=1), weights[:, ~known].sum(axis=1)
 

@@ -5,6 +5,7 @@ from theodolite.metrics.base import Card, PerSample, SampleMean, metric
 from theodolite.metrics.faithful._distances import moved_probability
 from theodolite.metrics.faithful._nulls import ALL
 from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surrogate, compared
+from theodolite.metrics.faithful.warnings import surrogate_warnings
 
 
 @metric(
@@ -21,6 +22,7 @@ from theodolite.metrics.faithful.frame import MAY_USE, USES_IF, Projection, Surr
     reliable_from=0.9,
     nulls=ALL,
     cite="kumar2026unfaithfulness",
+    warns=surrogate_warnings,
     card=Card(
         asks="How much of the probability does the explanation put on other classes than the "
         "network?",

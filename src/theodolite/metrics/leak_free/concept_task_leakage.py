@@ -16,6 +16,7 @@ from theodolite.metrics.leak_free._terms import (
     share,
     weighted_means,
 )
+from theodolite.metrics.leak_free.warnings import leakage_warnings
 from theodolite.metrics.option_types import Neighbours, TieSeed
 from theodolite.stats.information import plug_in_terms, ross_columns
 
@@ -34,6 +35,7 @@ from theodolite.stats.information import plug_in_terms, ross_columns
     decides=False,
     nulls=(CLEAN,),
     cite="parisini2025leakage",
+    warns=leakage_warnings,
     card=Card(
         asks="Does a concept's value tell more about the answer than the true concept does?",
         read="0.1 means that, on average, a concept's value tells a tenth of what there is to know "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite.evidence.base import of_kind
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.findings.leakage import read_findings
@@ -55,8 +56,9 @@ def acceptance_chapter(
     path = folder / "evidence" / f"seed-{spec.seeds[0]}" / RatingEvidence.kind
     if not (path / "header.json").is_file():
         return None
-    evidence = load(path)
-    assert isinstance(evidence, RatingEvidence)  # noqa: S101  the folder is named by the kind
+    evidence = of_kind(RatingEvidence, [load(path)])
+    if evidence is None:
+        return None
     return {
         "answers": _answers(evidence),
         "agreement": _agreement(scores, models, spec),

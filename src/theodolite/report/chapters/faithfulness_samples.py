@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite.evidence.base import of_kind
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import always_the_average, outputs_of
@@ -32,8 +33,7 @@ def stored_evidence(root: Path, spec: RunSpec) -> SurrogateEvidence | None:
     place = root / f"seed-{spec.seeds[0]}" / SurrogateEvidence.kind
     if not (place / "header.json").is_file():
         return None
-    evidence = load(place)
-    return evidence if isinstance(evidence, SurrogateEvidence) else None
+    return of_kind(SurrogateEvidence, [load(place)])
 
 
 # class by class

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from theodolite.evidence.base import Evidence
+from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.io.paths import confined
@@ -36,8 +36,9 @@ class ReportModel:
     def concepts(self) -> ConceptEvidence | None:
         """What the first seed's concepts said, wherever it is kept; None without the truth."""
         for place in ("concept", "embedding/explained", "location/explained"):
-            bundle = self._stored_evidence(place, 0)
-            if isinstance(bundle, ConceptEvidence):
+            stored = self._stored_evidence(place, 0)
+            bundle = None if stored is None else of_kind(ConceptEvidence, [stored])
+            if bundle is not None:
                 return bundle if bundle.truth is not None and bundle.labels is not None else None
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.evidence.base import Evidence
+from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.files import load
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.findings.leakage import read_findings
@@ -159,8 +159,9 @@ def _maps(
     pictures = [read_picture(confined(folder, f"pictures/{file.name}")) for file in files]
     method_rows, first_evidence = [], None
     for model in models:
-        evidence = _stored_evidence(folder, model, main, spec)
-        if not isinstance(evidence, SaliencyEvidence) or max(rows) >= len(evidence):
+        stored = _stored_evidence(folder, model, main, spec)
+        evidence = None if stored is None else of_kind(SaliencyEvidence, [stored])
+        if evidence is None or max(rows) >= len(evidence):
             continue
         first_evidence = evidence if first_evidence is None else first_evidence
         method_rows.append(_row(model, main) | {

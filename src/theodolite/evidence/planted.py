@@ -1,0 +1,210 @@
+"""A small example of each kind of evidence, by a seed: what every law is run on."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from theodolite.evidence.axes import Chances, Noises, Removals
+from theodolite.evidence.checks import Layout
+
+if TYPE_CHECKING:
+    from theodolite.evidence.base import Bundle
+    from theodolite.evidence.kinds.concept import ConceptEvidence
+    from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+    from theodolite.evidence.kinds.location import LocationEvidence
+    from theodolite.evidence.kinds.rating import RatingEvidence
+    from theodolite.evidence.kinds.saliency import SaliencyEvidence
+    from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+    from theodolite.evidence.kinds.unit import UnitEvidence
+
+SAMPLES, CONCEPTS, CLASSES = 30, 3, 3
+WAYS = ("road", "black", "uniform", "gaussian")
+LENGTHS = {"samples": SAMPLES, "concepts": CONCEPTS, "classes": CLASSES}
+OTHER_AXES = 5
+"""Length of an axis that is only known by its name."""
+
+
+def from_declaration(kind: "type[Bundle]", seed: int) -> "Bundle":
+    """Numbers from 0 to 1 on the declared axes. A kind that checks more than that plants its own.
+
+    >>> from theodolite.evidence.kinds.intervention import InterventionEvidence
+    >>> from_declaration(InterventionEvidence, 0)
+    <InterventionEvidence: 30 samples, 5 policies; right_after, right_reference>
+    """
+    random = np.random.default_rng(seed)
+    members: dict[str, Any] = {name: own.planted(seed) for name, own in kind.inner_kinds()}
+    for name, layout in kind.layouts():
+        shape = tuple(
+            int(axis) if axis.isdigit() else LENGTHS.get(axis, OTHER_AXES) for axis in layout.axes
+        )
+        members[name] = _random_array(random, layout, shape)
+    return kind(**members)
+
+
+def _random_array(
+    random: np.random.Generator, layout: Layout, shape: tuple[int, ...]
+) -> np.ndarray:
+    if layout.content == "real":
+        return np.asarray(random.random(shape))
+    if layout.content == "flag":
+        return np.asarray(random.random(shape) < 0.5)
+    return random.integers(0, LENGTHS.get(str(layout.points_to), OTHER_AXES), shape)
+
+
+def concept_example(seed: int) -> "ConceptEvidence":
+    """Concepts that a model mostly knows, and a head that goes by them."""
+    from theodolite.evidence.kinds.concept import ConceptEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    truth = random.random((SAMPLES, CONCEPTS)) < 0.5
+    values = truth + random.normal(scale=0.4, size=truth.shape)
+    weights = random.normal(size=(CONCEPTS, CLASSES))
+    return ConceptEvidence(
+        values=values,
+        truth=truth,
+        labels=(truth @ weights).argmax(axis=1),
+        predicted=(values @ weights).argmax(axis=1),
+        weights=weights,
+        class_truth=random.random(weights.shape),
+    )
+
+
+def location_example(seed: int) -> "LocationEvidence":
+    """Maps that are brightest near the places, more often than not."""
+    from theodolite.evidence.kinds.location import LocationEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    side = 6
+    points = random.random((SAMPLES, CONCEPTS, 1, 2)) * 4 * side
+    maps = random.random((SAMPLES, CONCEPTS, side, side))
+    cells = (points[:, :, 0] // 4).astype(int)
+    sample, concept = np.indices((SAMPLES, CONCEPTS))
+    maps[sample, concept, cells[..., 0], cells[..., 1]] += 0.8
+    concepts = replace(concept_example(seed), labels=None, class_truth=None)
+    return LocationEvidence(
+        explained=concepts,
+        maps=maps,
+        sizes=np.full((SAMPLES, 2), 4 * side),
+        part_of=np.arange(CONCEPTS),
+        points=points,
+    )
+
+
+def embedding_example(seed: int) -> "EmbeddingEvidence":
+    """Vectors that say whether the concept is there, and a little else."""
+    from theodolite.evidence.kinds.embedding import EmbeddingEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    concepts = replace(concept_example(seed), predicted=None, weights=None, class_truth=None)
+    shape = (SAMPLES, CONCEPTS, OTHER_AXES)
+    positive, negative = 1 + random.normal(size=shape), random.normal(size=shape) - 1
+    there = np.clip(concepts.values, 0, 1)[..., None]
+    return EmbeddingEvidence(
+        explained=concepts,
+        vectors=there * positive + (1 - there) * negative,
+        positive=positive,
+        negative=negative,
+    )
+
+
+def unit_example(seed: int) -> "UnitEvidence":
+    """Units that mark some of what they are named after; dealt out, less of it."""
+    from theodolite.evidence.kinds.unit import UnitEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+
+    def counts(before: str, most_shared: int) -> dict[str, Any]:
+        shape = (SAMPLES, OTHER_AXES)
+        shared = random.integers(0, most_shared, shape)
+        unit, formula = (shared + random.integers(0, 9, shape) for _ in range(2))
+        names = ("unit_pixels", "formula_pixels", "shared_pixels")
+        return {f"{before}{n}": a for n, a in zip(names, (unit, formula, shared), strict=True)}
+
+    own, chance = counts("", 12), counts("chance_", 4)
+    return UnitEvidence(
+        **own,
+        **chance,
+        fires=own["unit_pixels"] > 0,
+        annotated=random.random((SAMPLES, OTHER_AXES)) < 0.9,
+        chance_annotated=random.random((SAMPLES, OTHER_AXES)) < 0.9,
+        right=random.random(SAMPLES) < 0.7,
+    )
+
+
+def surrogate_example(seed: int) -> "SurrogateEvidence":
+    """Directions among embeddings that make up a good part of a linear head."""
+    from theodolite.evidence.kinds.surrogate import SurrogateEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(CONCEPTS, OTHER_AXES))
+    importances = random.normal(size=(CONCEPTS, CLASSES))
+    embeddings = random.normal(size=(SAMPLES, OTHER_AXES))
+    head = importances.T @ vectors + 0.3 * random.normal(size=(CLASSES, OTHER_AXES))
+    outputs = embeddings @ head.T
+    near = [outputs + scale * random.normal(size=outputs.shape) for scale in (0.2, 0.3, 0.4)]
+    return SurrogateEvidence(
+        importances=importances,
+        embeddings=embeddings,
+        head=head,
+        vectors=vectors,
+        rebuilt=near[0],
+        learned=near[1],
+        linearised=near[2],
+        labels=outputs.argmax(axis=1),
+    )
+
+
+def saliency_example(seed: int) -> "SaliencyEvidence":
+    """Maps that mark the object, and answers that fall sooner than by chance without it."""
+    from theodolite.evidence.kinds.saliency import SaliencyEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    objects = random.random((SAMPLES, 6, 6)) < 0.3
+    percents = np.array([5.0, 10.0, 20.0, 40.0])
+    clean = 0.7 + 0.3 * random.random(SAMPLES)
+
+    def curve(slope: float, *more: int) -> np.ndarray:
+        left = np.clip(1 - slope * percents / 100, 0, 1)
+        noise = 0.1 * random.random((SAMPLES, *more, len(WAYS), len(percents)))
+        whole = clean.reshape(-1, *(1,) * (noise.ndim - 1))
+        return np.asarray(np.clip(whole * left - noise, 0, 1))
+
+    return SaliencyEvidence(
+        maps=objects + random.normal(scale=0.5, size=objects.shape),
+        objects=objects,
+        clean=clean,
+        percents=percents,
+        most_first=curve(2.0),
+        least_first=curve(0.3),
+        chance_most_first=curve(1.0, 3),
+        chance_least_first=curve(1.0, 3),
+        norms=1 + random.random(SAMPLES),
+        changes=0.2 * random.random((SAMPLES, 2, 3)),
+        chance_changes=0.5 + random.random(SAMPLES),
+        randomised_similarity=random.uniform(-0.2, 0.4, SAMPLES),
+        predicted=random.integers(0, CLASSES, SAMPLES),
+        removals=Removals(WAYS),
+        chances=Chances(("random", "smooth", "centre")),
+        noises=Noises(("uniform", "gaussian")),
+    )
+
+
+def rating_example(seed: int) -> "RatingEvidence":
+    """People who mostly agree, and a prediction of what they say."""
+    from theodolite.evidence.kinds.rating import RatingEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    scale = np.arange(1.0, 6.0)
+    worth = random.uniform(1, 5, SAMPLES)
+    ratings = np.clip(np.rint(worth[:, None] + random.normal(scale=0.8, size=(SAMPLES, 4))), 1, 5)
+    ratings[random.random(ratings.shape) < 0.1] = np.nan
+    ratings[:, 0] = np.clip(np.rint(worth), 1, 5)
+    return RatingEvidence(
+        ratings=ratings,
+        scale=scale,
+        predicted=np.clip(worth + random.normal(scale=0.5, size=SAMPLES), 1, 5),
+        measured=worth[:, None] + random.normal(size=(SAMPLES, 2)),
+        technique=random.integers(0, 2, SAMPLES),
+        group=np.array([0, 1, 0, 1]),
+    )
