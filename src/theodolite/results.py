@@ -12,9 +12,15 @@ Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
 Better = Literal["higher", "lower"]
 Scope = Literal["these", "population"]
 Reason = Literal[
-    "", "underpowered", "empty", "undefined", "outside the certificate", "evidence in doubt"
+    "",
+    "underpowered",
+    "empty",
+    "undefined",
+    "outside the certificate",
+    "evidence in doubt",
+    "stand-in",
 ]
-"""Why a question cannot be answered; empty where it can."""
+"""Why a question cannot be answered, or was not asked of the network; empty where it can."""
 Items = Literal["concepts", "pairs", "classes", "units"]
 Source = Literal[
     "samples", "clusters", "seeds", "concepts", "pairs", "classes", "units", "shuffles"
@@ -147,7 +153,7 @@ class Verdict:
     because: str
     score: Score | None = None
     reason: Reason = ""
-    """Why it cannot be told."""
+    """Why it cannot be told, or was asked of a stand-in only."""
     p: float | None = None
     """Of the claim, corrected for the other questions (Holm)."""
     detectable: float | None = None

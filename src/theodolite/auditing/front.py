@@ -12,6 +12,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
 from theodolite.evidence.produced import Progress, silent
 from theodolite.scoring.evaluate import Resampling
+from theodolite.subject import Subject
 
 Source = Evidence | str | Path
 
@@ -29,6 +30,7 @@ def audit(  # noqa: PLR0913  each is a way in
     data: Any = None,
     dataset: str = "folder",
     preprocessing: Any = None,
+    subject: Subject | None = None,
     **arrays: Any,
 ) -> AuditResult:
     """Put every question to what you have that it can answer.
@@ -46,6 +48,8 @@ def audit(  # noqa: PLR0913  each is a way in
         dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
         preprocessing: How the network wants its pictures, ``{"size": (32, 32), "mean": (0.5, 0.5,
             0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
+        subject: Which explanation this is, of which network, and whose outputs it is held against
+            (``theodolite.subject.Subject``). Of arrays without one, "the outputs you gave".
         **arrays: Plain arrays instead of evidence, named as ``theodolite evidence`` says; also
             ``ids`` and ``clusters``, or ``samples=theodolite.Samples(...)``.
 
@@ -67,10 +71,27 @@ def audit(  # noqa: PLR0913  each is a way in
     elif layer is not None or preprocessing is not None:
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
-    source = together(parts)
+    source = _about(together(parts), subject)
     if source.stored:
         return _pieces(source, resampling, progress)
     return answer_source(source, resampling, progress)
+
+
+def _about(source: EvidenceSource, subject: Any) -> EvidenceSource:
+    """The source with the subject that was said, unless whoever made the evidence knows better."""
+    if subject is None:
+        return source
+    if not isinstance(subject, Subject):
+        raise EvidenceError(
+            "subject", type(subject).__name__, "a theodolite.subject.Subject",
+            'e.g. Subject("concept bottleneck", "resnet18", outputs="network").',
+        )  # fmt: skip
+    known = source.subject
+    if known is not None and known.outputs not in ("given", "unknown"):
+        raise EvidenceError(
+            "subject", "one for evidence that has its own", "none", f"It is of: {known.of}."
+        )
+    return replace(source, subject=subject)
 
 
 def _unnamed_arrays(argument: Any) -> EvidenceError:
@@ -130,5 +151,5 @@ def _pieces(source: EvidenceSource, resampling: Resampling, progress: Progress) 
     answers = answer_stored(spec, source.stored, SerialWorkers(), progress)
     return AuditResult(
         answers.scores, answers.unanswered, answers.requests, answers.notes, answers.failed_pieces,
-        answers.seconds, source=source, resampling=resampling,
+        answers.seconds, source=source, resampling=resampling, subject=answers.subject,
     )  # fmt: skip

@@ -65,6 +65,7 @@ def network_evidence(
         facts=tuple(produced.facts),
         tables=produced.tables,
         picture=produced.picture,
+        subject=produced.subject,
     )
 
 

@@ -8,7 +8,7 @@ from theodolite.cli.tables import print_verdicts
 from theodolite.report.html import write_report
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.scores_file import read_scores, read_subject
 from theodolite.run_folder.seal import seal
 
 PARTIAL = 4
@@ -22,7 +22,7 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     if verdicts_too:
         spec = read_record(out / "run.json", RunRecord).spec
         scores, _ = read_scores(out / "scores.json")
-        print_verdicts(verdicts_of(spec, scores))
+        print_verdicts(verdicts_of(spec, scores, read_subject(out)))
     if not quiet:
         typer.echo(f"report: {path}")
     if failed := read_record(out / "made.json", MadeRecord).failed_pieces:

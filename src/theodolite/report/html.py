@@ -14,7 +14,7 @@ from theodolite.report.chapters.findings import findings
 from theodolite.report.chapters.leakage import leakage_chapter
 from theodolite.report.chapters.saliency import saliency_chapter
 from theodolite.report.chapters.units import units_chapter
-from theodolite.report.contents import SHORT, chapter
+from theodolite.report.contents import SHORT, chapter, stand_in_chapter
 from theodolite.report.examples import examples
 from theodolite.report.explorer.page import explorer_chapter
 from theodolite.report.head import head
@@ -22,9 +22,9 @@ from theodolite.report.methods import notes_of
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
-from theodolite.run_folder.headlines import verdicts_of
+from theodolite.run_folder.headlines import headline_scores, verdicts_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.scores_file import read_scores, read_subject
 
 
 def write_report(folder: Path) -> Path:
@@ -34,22 +34,25 @@ def write_report(folder: Path) -> Path:
     made_record = read_record(folder / "made.json", MadeRecord)
     scores, unanswered = read_scores(folder / "scores.json")
     models = compared_models(folder)
-    verdicts = verdicts_of(spec, scores, unanswered)
+    subject = read_subject(folder)
+    verdicts = verdicts_of(spec, scores, subject, unanswered)
+    apart = {"faithful": stand_in_chapter(scores, headline_scores(spec, scores), subject)}
     example_cards = examples(folder, made_record.examples, spec.seeds[0])
     needs = [(u.metric, u.needs) for u in unanswered]
     explorer = explorer_chapter(folder, made_record, scores, example_cards)
     content: dict[str, Any] = {
-        **head(record, made_record, scores, verdicts),
+        **head(record, made_record, scores, verdicts, subject),
+        "wording": subject.wording,
         "examples": example_cards,
         "units": units_chapter(folder, made_record.cards, scores),
-        "conflicts": conflicts_chapter(folder, made_record.conflict_examples),
+        "conflicts": conflicts_chapter(folder, made_record.conflict_examples, subject),
         "chapters": [
-            chapter(question, spec, scores)
+            chapter(question, spec, scores, apart.get(question))
             for question in QUESTIONS
             if any(score.question == question for score in scores)
         ],
         "leakage": leakage_chapter(folder, spec, scores, models),
-        "faithfulness": faithfulness_chapter(folder, spec, made_record, scores, models),
+        "faithfulness": faithfulness_chapter(folder, spec, made_record, subject, scores, models),
         "acceptance": acceptance_chapter(folder, spec, scores, models),
         "saliency": saliency_chapter(folder, spec, models),
         "compared": compared_chapter(models, spec),
@@ -58,6 +61,7 @@ def write_report(folder: Path) -> Path:
         "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
         "distrust": caveats(spec, made_record, verdicts, needs),
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
+        "methods_of": "" if subject.outputs == "network" else subject.wording.name,
         "provenance": provenance(record, made_record),
         "version": record.packages.get("theodolite", ""),
     }
@@ -75,7 +79,10 @@ def contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The sections that a page has, each by its anchor, in the order in which they come."""
     before = {"verdicts": "Verdicts", "examples": "Examples", "units": "Units"}
     before |= {"conflicts": "Conflicts", "saliency": "Maps compared"}
-    questions = {f"question-{c['question']}": SHORT[c["question"]] for c in content["chapters"]}
+    questions = {
+        f"question-{c['question']}": c["apart"]["title"] if c["apart"] else SHORT[c["question"]]
+        for c in content["chapters"]
+    }
     after = {"compared": "Models compared", "findings": "The paper's findings"}
     after |= {"grids": "More tables", "explorer": "One by one"}
     after |= {"distrust": "What to distrust", "methods": "Method notes"}

@@ -22,7 +22,8 @@ from theodolite.results import (
     Source,
     Verdict,
 )
-from theodolite.run_folder.run_file import Record, read_record, write_record
+from theodolite.run_folder.run_file import Record, RunRecord, read_record, write_record
+from theodolite.subject import Subject, unstated
 from theodolite.verdicts.answers import MissingScore
 
 
@@ -121,9 +122,11 @@ class VerdictRecord(Record):
     """The answer to a question, and the score it was read from."""
 
     question: Literal["exists", "located", "leak_free", "faithful", "detects", "accepted"]
-    answer: Literal["yes", "partly", "no", "cannot tell"]
+    answer: Answer
+    """``not asked`` only where something else answered in the network's place."""
     because: str
     metric: str
+    """Empty where the question was not asked."""
     options: dict[str, Any]
     reason: Reason = ""
     p: float | None = None
@@ -139,6 +142,8 @@ class ScoresFile(Record):
     verdicts: list[VerdictRecord] = Field(default_factory=list)
     scores: list[ScoreRecord]
     unanswered: list[UnansweredRecord] = Field(default_factory=list)
+    subject: Subject | None = None
+    """Which explanation was audited, and whose outputs it is held against."""
 
 
 class ComparedRecord(Record):
@@ -296,7 +301,10 @@ def score_of(record: ScoreRecord) -> Score:
 
 
 def scores_file(
-    scores: Sequence[Score], verdicts: Sequence[Verdict], unanswered: Sequence[MissingScore]
+    scores: Sequence[Score],
+    verdicts: Sequence[Verdict],
+    unanswered: Sequence[MissingScore],
+    subject: Subject | None = None,
 ) -> ScoresFile:
     """Scores, the verdicts read from them, and what could not be asked."""
     return ScoresFile(
@@ -305,18 +313,19 @@ def scores_file(
                 question=v.question,
                 answer=v.answer,
                 because=v.because,
-                metric=v.score.metric,
-                options=_plain_options(v.score.options),
+                metric="" if v.score is None else v.score.metric,
+                options={} if v.score is None else _plain_options(v.score.options),
                 reason=v.reason,
                 p=v.p,
                 detectable=v.detectable,
                 needed=v.needed,
             )
             for v in verdicts
-            if v.score is not None and v.answer != "not asked"
+            if (v.score is not None and v.answer != "not asked") or v.reason == "stand-in"
         ],
         scores=[score_record(s) for s in scores],
         unanswered=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
+        subject=subject,
     )
 
 
@@ -333,3 +342,15 @@ def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
     """Read ``scores.json``."""
     content = read_record(path, ScoresFile)
     return [score_of(record) for record in content.scores], content.unanswered
+
+
+def read_subject(folder: Path) -> Subject:
+    """Which explanation a run is of, and what it is held against.
+
+    Runs that do not say: of a pipeline it is not known; stored evidence was given.
+    """
+    subject = read_record(folder / "scores.json", ScoresFile).subject
+    if subject is not None:
+        return subject
+    spec = read_record(folder / "run.json", RunRecord).spec
+    return unstated(by_pipeline=spec.pipeline is not None)

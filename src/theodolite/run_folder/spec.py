@@ -9,6 +9,7 @@ from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
 from theodolite.questions import Question
 from theodolite.results import Items
+from theodolite.subject import Subject
 
 
 class Strict(BaseModel):
@@ -274,6 +275,9 @@ class RunSpec(Strict):
     """What the compared models are scored by; ``metrics`` if empty."""
     studies: list[Annotated[StudySpec, Field(discriminator="kind")]] = []
     report: ReportSpec = ReportSpec()
+    subject: Subject | None = None
+    """Which explanation stored evidence is of, and what it is held against. Pipelines say it
+    themselves."""
 
     @model_validator(mode="after")
     def _has_a_source(self) -> "RunSpec":

@@ -46,6 +46,7 @@ from theodolite.runs.stored import (
     write_failed,
 )
 from theodolite.scoring.evaluate import MetricRequest, Resampling
+from theodolite.subject import Subject, unstated
 from theodolite.verdicts.answers import AuditAnswers, answer
 
 __all__ = ["Places", "answer_made", "compared_records", "run", "run_made"]
@@ -112,6 +113,7 @@ def run_made(
         for bundle in bundles:
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
     answers = answer_made(spec, evidence, progress) if scored is None else scored
+    answers = replace(answers, subject=subject_of(spec, produced))
     write_scores(out / "scores.json", scores_file_of(spec, answers))
     if produced.compared or spec.studies:
         for other in produced.compared:
@@ -123,7 +125,7 @@ def run_made(
         write_studies(out / "studies.json", spec, records, firsts)
     columns = per_sample(answers.requests, evidence[0])
     write_parquet(out / "per_sample.parquet", columns)
-    disagree = conflicts_of_run(spec, answers.scores, columns, evidence[0])
+    disagree = conflicts_of_run(spec, (answers.scores, answers.subject), columns, evidence[0])
     if disagree.judged or disagree.verdicts:
         write_record(out / CONFLICTS, disagree)
     for name, table in produced.tables.items():
@@ -143,6 +145,12 @@ def run_made(
     )
     write_record(out / "made.json", made_record)
     return answers
+
+
+def subject_of(spec: RunSpec, produced: Produced) -> Subject:
+    """What its pipeline says; else its spec; else what is known of evidence that does not say."""
+    known = produced.subject or spec.subject
+    return known or unstated(by_pipeline=spec.pipeline is not None)
 
 
 def answer_made(

@@ -20,6 +20,7 @@ from theodolite.run_folder.run_file import MadeRecord, write_record
 from theodolite.run_folder.scores_file import write_scores
 from theodolite.run_folder.spec import RunSpec
 from theodolite.scoring.passes import NOTHING_COUNTED
+from theodolite.subject import unstated
 from theodolite.verdicts.answers import AuditAnswers, answer_shards
 
 BUCKETS = ("s3://", "gs://")
@@ -87,9 +88,10 @@ def answer_stored(
 ) -> AuditAnswers:
     """The scores of a spec, from stored evidence."""
     requests = requests_named(spec.metrics) or None
-    return answer_shards(
+    answers = answer_shards(
         [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers
     )
+    return replace(answers, subject=spec.subject or unstated())
 
 
 def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:

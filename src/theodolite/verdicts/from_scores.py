@@ -8,8 +8,9 @@ from theodolite.errors import EvidenceError
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
-from theodolite.results import Score, Verdict
+from theodolite.results import Reason, Score, Verdict
 from theodolite.stats.multiple import holm
+from theodolite.subject import Subject
 from theodolite.verdicts.missing import MissingScoreLike, missing
 from theodolite.verdicts.rules import ALPHA, claim_p, fault_of, verdict
 
@@ -18,19 +19,28 @@ def verdicts(
     scores: Sequence[Score],
     headlines: Sequence[Score] = (),
     unanswered: Sequence[MissingScoreLike] = (),
+    subject: Subject | None = None,
 ) -> tuple[Verdict, ...]:
     """One verdict per question: from its headline score, else from its first deciding metric.
 
     The questions that were asked are corrected for one another (Holm). What a question that was not
-    asked would need is told from the scores that could not be had.
+    asked would need is told from the scores that could not be had. Scores against a stand-in for
+    the network decide nothing.
     """
     chosen = {question: _deciding(question, scores, headlines) for question in QUESTIONS}
+    apart = subject is not None and not subject.decides and bool(chosen["faithful"])
+    if apart:
+        chosen["faithful"] = []
     claims = {question: _claim_p(own) for question, own in chosen.items() if own}
     steps = holm(list(claims.values()), ALPHA)
     at = {question: number for number, question in enumerate(claims)}
     answers = []
     for question, asks in QUESTIONS.items():
         own = chosen[question]
+        if question == "faithful" and subject is not None and apart:
+            reason: Reason = "stand-in" if subject.outputs == "stand-in" else ""
+            answers.append(Verdict(question, asks, "not asked", subject.not_asked, reason=reason))
+            continue
         if not own:
             because = f"Needs {missing(question, unanswered).needs}."
             answers.append(Verdict(question, asks, "not asked", because))
@@ -39,6 +49,16 @@ def verdicts(
         answer = _worst(own, float(steps.level[number]), float(steps.p[number]))
         answers.append(_unless_silent(answer, scores))
     return tuple(answers)
+
+
+def stand_in_verdict(
+    scores: Sequence[Score], headlines: Sequence[Score], subject: Subject
+) -> Verdict | None:
+    """What *faithful* comes to against the stand-in, by itself; it is no verdict of the audit."""
+    if subject.outputs != "stand-in":
+        return None
+    own = _deciding("faithful", scores, headlines)
+    return _worst(own, ALPHA, _claim_p(own)) if own else None
 
 
 def _deciding(

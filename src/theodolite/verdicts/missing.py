@@ -10,23 +10,23 @@ from theodolite.questions import Question
 
 WAYS: dict[Question, dict[str, str]] = {
     "exists": {
-        "concept": "what the model says of each concept and whether it is there (`values`, `truth`)"
+        "concept": "what is said of each concept and whether it is there (`values`, `truth`)"
     },
     "located": {
         "location": "maps of where each concept is active and the concepts' places",
         "saliency": "maps of relevance and the pixels of the object (`maps`, `objects`)",
     },
     "leak_free": {
-        "concept": "what the model says of each concept, whether it is there, and the true class "
+        "concept": "what is said of each concept, whether it is there, and the true class "
         "(`values`, `truth`, `labels`)",
         "embedding": "a vector for each concept, with the true concepts and classes",
         "intervention": "whether the answer is right as concepts are corrected (`right_after`)",
     },
     "faithful": {
-        "surrogate": "the network's outputs, how much of each concept is in each sample, and how "
-        "much it counts for each class (`outputs`, `projections`, `importances`)",
-        "saliency": "what the network answers as marked pixels are removed; the saliency pipeline "
-        "of `theodolite run` makes it",
+        "surrogate": "the outputs that are explained, how much of each concept is in each sample, "
+        "and how much it counts for each class (`outputs`, `projections`, `importances`)",
+        "saliency": "what is answered as marked pixels are removed; the saliency pipeline of "
+        "`theodolite run` makes it",
     },
     "detects": {
         "unit": "what units mark and where concepts are; `theodolite.dissect` makes it from "
@@ -40,7 +40,7 @@ WAYS: dict[Question, dict[str, str]] = {
 HOLDS = {
     "truth": "whether each concept is there",
     "labels": "the true class",
-    "predicted": "the class that the model chose",
+    "predicted": "the class that was chosen",
     "weights": "the linear head",
     "class_truth": "how much each concept belongs to each class",
     "points": "where the concepts are",
@@ -76,9 +76,23 @@ class MissingEvidence:
     """What that lacks; empty if all of it."""
     needs: str
     """The same in words."""
+    of: str = ""
+    """Whom it was not asked of, where something else answered."""
 
     def __str__(self) -> str:
-        return f"{self.question}: not asked; needs {self.needs}"
+        of = f" of {self.of}" if self.of else ""
+        return f"{self.question}: not asked{of}; needs {self.needs}"
+
+
+OWN_OUTPUTS = MissingEvidence(
+    "faithful",
+    "surrogate",
+    ("outputs",),
+    "its own outputs in the classes of the data: a network at hand that puts these out "
+    "(`model`, `data`), or its `outputs` in SurrogateEvidence, see `theodolite evidence surrogate`",
+    "your network",
+)
+"""Where a stand-in answered."""
 
 
 def missing(question: Question, unanswered: Sequence[MissingScoreLike] = ()) -> MissingEvidence:

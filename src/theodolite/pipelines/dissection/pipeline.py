@@ -28,6 +28,7 @@ from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_ca
 from theodolite.pipelines.dissection.unit_tables import unit_tables
 from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
 from theodolite.pipelines.probe import rightly_classified
+from theodolite.subject import Subject
 
 EXACT_LENGTH = 3
 
@@ -105,6 +106,12 @@ class DissectionPipeline:
             inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
             pictures=pictures,
             cards=cards,
+            subject=Subject(
+                f"formulas of concepts for {len(limits)} units",
+                f"{backbone.name}, {self.layer or backbone.layer}",
+                "none",
+                data=data.name,
+            ),
         )
 
     def _check(self) -> None:
