@@ -112,6 +112,8 @@ class Subject:
     @property
     def sentence(self) -> str:
         """For the head of a report: what was audited, and what stood in for what."""
+        if self.outputs == "unknown":
+            return f"Audited: {self.of}. It is not known whose outputs it was compared with."
         if self.outputs != "stand-in":
             return f"Audited: {self.of}."
         place = self.network or "your network"
@@ -121,7 +123,6 @@ class Subject:
         )
 
 
-def unstated(source: str = "", *, by_pipeline: bool = False) -> Subject:
-    """The subject of evidence that comes without one: arrays are given, older runs do not say."""
-    where = f" in {source}" if source else ""
-    return Subject(f"the explanation{where}", outputs="unknown" if by_pipeline else "given")
+def unstated(source: str = "") -> Subject:
+    """The subject of evidence that comes without one: its outputs are those that were given."""
+    return Subject(f"the explanation in {source}" if source else "the explanation")

@@ -23,7 +23,8 @@ from theodolite.results import (
     Verdict,
 )
 from theodolite.run_folder.run_file import Record, RunRecord, read_record, write_record
-from theodolite.subject import Subject, unstated
+from theodolite.run_folder.spec import subject_of
+from theodolite.subject import Subject
 from theodolite.verdicts.answers import MissingScore
 
 
@@ -352,5 +353,4 @@ def read_subject(folder: Path) -> Subject:
     subject = read_record(folder / "scores.json", ScoresFile).subject
     if subject is not None:
         return subject
-    spec = read_record(folder / "run.json", RunRecord).spec
-    return unstated(by_pipeline=spec.pipeline is not None)
+    return subject_of(read_record(folder / "run.json", RunRecord).spec)

@@ -9,7 +9,7 @@ from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
 from theodolite.questions import Question
 from theodolite.results import Items
-from theodolite.subject import Subject
+from theodolite.subject import Subject, unstated
 
 
 class Strict(BaseModel):
@@ -289,6 +289,15 @@ class RunSpec(Strict):
             message = "seeds must be distinct and not negative"
             raise ValueError(message)
         return self
+
+
+def subject_of(spec: RunSpec) -> Subject:
+    """What the spec says; else that stored evidence was given, and that of a pipeline not known."""
+    if spec.subject is not None:
+        return spec.subject
+    if spec.pipeline is None:
+        return unstated(", ".join(spec.evidence))
+    return Subject(f"the explanation that {spec.pipeline.name} made", outputs="unknown")
 
 
 def read_spec(path: Path) -> RunSpec:

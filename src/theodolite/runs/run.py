@@ -34,7 +34,7 @@ from theodolite.run_folder.scores_file import (
     score_record,
     write_scores,
 )
-from theodolite.run_folder.spec import RunSpec
+from theodolite.run_folder.spec import RunSpec, subject_of
 from theodolite.run_folder.written import per_sample, save_compared, write_cards, write_examples
 from theodolite.runs.inputs import Places, check_apart, check_asked, check_names, maker, settled
 from theodolite.runs.stored import (
@@ -46,7 +46,6 @@ from theodolite.runs.stored import (
     write_failed,
 )
 from theodolite.scoring.evaluate import MetricRequest, Resampling
-from theodolite.subject import Subject, unstated
 from theodolite.verdicts.answers import AuditAnswers, answer
 
 __all__ = ["Places", "answer_made", "compared_records", "run", "run_made"]
@@ -113,7 +112,7 @@ def run_made(
         for bundle in bundles:
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
     answers = answer_made(spec, evidence, progress) if scored is None else scored
-    answers = replace(answers, subject=subject_of(spec, produced))
+    answers = replace(answers, subject=produced.subject or subject_of(spec))
     write_scores(out / "scores.json", scores_file_of(spec, answers))
     if produced.compared or spec.studies:
         for other in produced.compared:
@@ -145,12 +144,6 @@ def run_made(
     )
     write_record(out / "made.json", made_record)
     return answers
-
-
-def subject_of(spec: RunSpec, produced: Produced) -> Subject:
-    """What its pipeline says; else its spec; else what is known of evidence that does not say."""
-    known = produced.subject or spec.subject
-    return known or unstated(by_pipeline=spec.pipeline is not None)
 
 
 def answer_made(

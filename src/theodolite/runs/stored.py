@@ -18,9 +18,8 @@ from theodolite.io.tables import write_parquet
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.run_file import MadeRecord, write_record
 from theodolite.run_folder.scores_file import write_scores
-from theodolite.run_folder.spec import RunSpec
+from theodolite.run_folder.spec import RunSpec, subject_of
 from theodolite.scoring.passes import NOTHING_COUNTED
-from theodolite.subject import unstated
 from theodolite.verdicts.answers import AuditAnswers, answer_shards
 
 BUCKETS = ("s3://", "gs://")
@@ -91,7 +90,7 @@ def answer_stored(
     answers = answer_shards(
         [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers
     )
-    return replace(answers, subject=spec.subject or unstated())
+    return replace(answers, subject=subject_of(spec))
 
 
 def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:
