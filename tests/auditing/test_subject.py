@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import theodolite
@@ -48,7 +49,7 @@ GATE = Thresholds.model_validate(
 
 
 def explained(faithfulness: float = 1.0) -> SurrogateEvidence:
-    samples = Samples(ids=[f"picture {i}" for i in range(120)])
+    samples = Samples(ids=np.array([f"picture {i}" for i in range(120)]))
     return replace(planted_surrogates(120, faithfulness=faithfulness), samples=samples)
 
 
