@@ -116,7 +116,7 @@ class Subject:
             return f"Audited: {self.of}. It is not known whose outputs it was compared with."
         if self.outputs != "stand-in":
             return f"Audited: {self.of}."
-        place = self.network or "your network"
+        place = (self.network or "your network").partition(",")[0]
         return (
             f"Audited: {self.of}. The own outputs of {place} were not read; {self.standing_in} "
             "answered in their place, and decides nothing."

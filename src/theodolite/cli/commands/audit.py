@@ -139,7 +139,7 @@ def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
         content = scores_file(answers.scores, answers.verdicts, answers.unanswered, answers.subject)
         typer.echo(content.model_dump_json(indent=1))
         return
-    print_scores(answers.scores)
+    print_scores(answers.scores, of_stand_in=answers.subject.outputs == "stand-in")
     typer.echo("")
     print_verdicts(answers.verdicts)
     for missing_evidence in answers.missing:
