@@ -40,7 +40,8 @@ def print_scores(scores: Sequence[Score], *, of_stand_in: bool = False) -> None:
         beside = "" if null is None else f"{percent(null.value, score)} ({null.name})"
         rows.append(
             (_question(score, of_stand_in=of_stand_in), score.metric, short,
-             percent(score.value, score), interval_text(score).strip(), beside, f"{score.n}", f"{score.n_undefined}")
+             percent(score.value, score), interval_text(score).strip(), beside, f"{score.n}",
+             f"{score.n_undefined}")
         )  # fmt: skip
     heads = ("question", "score", "options", "value", "interval", "hardest null", "n", "undefined")
     print_table(heads, rows, right=(3, 6, 7))
