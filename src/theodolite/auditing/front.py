@@ -71,13 +71,13 @@ def audit(  # noqa: PLR0913  each is a way in
     elif layer is not None or preprocessing is not None:
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
-    source = _about(together(parts), subject)
+    source = _with_subject(together(parts), subject)
     if source.stored:
         return _pieces(source, resampling, progress)
     return answer_source(source, resampling, progress)
 
 
-def _about(source: EvidenceSource, subject: Any) -> EvidenceSource:
+def _with_subject(source: EvidenceSource, subject: Any) -> EvidenceSource:
     """The source with the subject that was said, unless whoever made the evidence knows better."""
     if subject is None:
         return source

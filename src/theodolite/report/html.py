@@ -1,6 +1,6 @@
 """The report: one HTML file that needs nothing beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,12 @@ from theodolite.report.methods import notes_of
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
+from theodolite.results import Score
 from theodolite.run_folder.headlines import headline_scores, verdicts_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
 from theodolite.run_folder.scores_file import read_scores, read_subject
+from theodolite.run_folder.spec import RunSpec
+from theodolite.subject import Subject
 
 
 def write_report(folder: Path) -> Path:
@@ -36,7 +39,6 @@ def write_report(folder: Path) -> Path:
     models = compared_models(folder)
     subject = read_subject(folder)
     verdicts = verdicts_of(spec, scores, subject, unanswered)
-    apart = {"faithful": stand_in_chapter(scores, headline_scores(spec, scores), subject)}
     example_cards = examples(folder, made_record.examples, spec.seeds[0])
     needs = [(u.metric, u.needs) for u in unanswered]
     explorer = explorer_chapter(folder, made_record, scores, example_cards)
@@ -46,11 +48,7 @@ def write_report(folder: Path) -> Path:
         "examples": example_cards,
         "units": units_chapter(folder, made_record.cards, scores),
         "conflicts": conflicts_chapter(folder, made_record.conflict_examples, subject),
-        "chapters": [
-            chapter(question, spec, scores, apart.get(question))
-            for question in QUESTIONS
-            if any(score.question == question for score in scores)
-        ],
+        "chapters": _chapters(spec, scores, subject),
         "leakage": leakage_chapter(folder, spec, scores, models),
         "faithfulness": faithfulness_chapter(folder, spec, made_record, subject, scores, models),
         "acceptance": acceptance_chapter(folder, spec, scores, models),
@@ -73,6 +71,16 @@ def write_report(folder: Path) -> Path:
         styles=["explorer.css"] if explorer else (),
         pictures=explorer["pictures"] if explorer else (),
     )
+
+
+def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[dict[str, Any]]:
+    """One a question that has scores."""
+    apart = {"faithful": stand_in_chapter(scores, headline_scores(spec, scores), subject)}
+    return [
+        chapter(question, spec, scores, apart.get(question))
+        for question in QUESTIONS
+        if any(score.question == question for score in scores)
+    ]
 
 
 def contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:

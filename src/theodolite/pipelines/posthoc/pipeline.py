@@ -60,7 +60,7 @@ class PosthocPipeline:
         """Features, vectors for each setting, the best setting's model for each seed, evidence."""
         backbone = load_backbone(self.backbone, self.weights)
         produced = self._produce(data, self._prepare(data, backbone, context), None, context)
-        return self._about(produced, backbone)
+        return self._with_layer(produced, backbone)
 
     def make_with(self, backbone: Backbone, data: ConceptData, context: WorkContext) -> Produced:
         """The same with a network that is at hand; ``backbone`` of the settings is only its name.
@@ -69,9 +69,9 @@ class PosthocPipeline:
         """
         work = self._prepare(data, backbone, context)
         own = own_answers(backbone, data, np.concatenate([work.train, work.test]))
-        return self._about(self._produce(data, work, own, context), backbone)
+        return self._with_layer(self._produce(data, work, own, context), backbone)
 
-    def _about(self, produced: Produced, backbone: Backbone) -> Produced:
+    def _with_layer(self, produced: Produced, backbone: Backbone) -> Produced:
         """With the layer that was looked at, as the subject names it."""
         assert produced.subject is not None  # noqa: S101  made below
         layer = self.layer or backbone.layer
