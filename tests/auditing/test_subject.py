@@ -14,7 +14,6 @@ import pytest
 
 import theodolite
 from support.runs.command_line import theodolite as command_line
-from support.runs.compared_runs import spoilt
 from theodolite.auditing.result import AuditResult
 from theodolite.comparison.compare_runs import compare
 from theodolite.comparison.leaderboard import leaderboard
@@ -23,6 +22,7 @@ from theodolite.conflicts.matrix import conflicts, folder_conflicts
 from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
+from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.report.exports.model_card import model_card_section
 from theodolite.report.html import write_report
@@ -53,8 +53,14 @@ def explained(faithfulness: float = 1.0) -> SurrogateEvidence:
     return replace(planted_surrogates(120, faithfulness=faithfulness), samples=samples)
 
 
+def votes() -> RatingEvidence:
+    """People accept half of the explanations."""
+    ratings = np.where(np.arange(120)[:, None] < 60, 2.0, 5.0) + np.zeros(3)
+    return RatingEvidence(ratings=ratings, scale=np.arange(1.0, 6.0), samples=explained().samples)
+
+
 def asked_of(subject: Subject | None) -> AuditResult:
-    return audit([spoilt(0.6), explained()], resamples=40, subject=subject)
+    return audit([votes(), explained()], resamples=20, subject=subject)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +168,7 @@ def test_runs_held_against_different_outputs_are_not_compared(
     assert lines and all(line.difference is None for line in lines)
     (apart,) = [q for q in to_stand_in.questions if q.question == "faithful"]
     assert (apart.after, apart.line.difference) == ("not asked", None)
-    assert all(q.line.difference for q in to_given.questions if q.question == "exists")
+    assert all(q.line.difference for q in to_given.questions if q.question == "accepted")
 
 
 def test_a_leaderboard_ranks_like_with_like(folders: dict[str, Path], tmp_path: Path) -> None:
