@@ -19,8 +19,9 @@ Reason = Literal[
     "outside the certificate",
     "evidence in doubt",
     "failed",
+    "stand-in",
 ]
-"""Why a question cannot be answered; empty where it can."""
+"""Why a question cannot be answered, or was not asked of the network; empty where it can."""
 Items = str
 """What a score has detail of: ``concepts``, ``pairs`` of these, ``classes``, ``units``, or another
 named axis of its evidence."""
@@ -173,7 +174,7 @@ class Verdict:
     because: str
     score: Score | None = None
     reason: Reason = ""
-    """Why it cannot be told."""
+    """Why it cannot be told, or was asked of a stand-in only."""
     p: float | None = None
     """Of the claim, corrected for the other questions (Holm)."""
     detectable: float | None = None

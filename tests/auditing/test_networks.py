@@ -55,11 +55,15 @@ def test_a_live_network_answers_five_questions(shapes: Path, tmp_path: Path) -> 
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     found = audit(model=network, layer="layer4", data=shapes, resampling=FEW)
     asked = {v.question for v in found.verdicts if v.answer != "not asked"}
-    assert asked == {"exists", "located", "leak_free", "faithful", "detects"}
+    assert asked == {"exists", "located", "leak_free", "detects"}, "its classes are others"
+    assert found.stand_in is not None and "faithful: not asked of your network" in str(found)
     assert network.training and not any(m._forward_hooks for m in network.modules())
     assert all(torch.equal(before[n], t) for n, t in network.state_dict().items())
-    assert any("a linear layer on the network's pooled features" in note for note in found.notes)
-    found.save(tmp_path / "run")
+    assert any("compared with a linear layer that theodolite trained" in n for n in found.notes)
+    page = found.save(tmp_path / "run").read_text()
+    head = page[page.index("<body") : page.index("<nav")].lower()
+    assert "the network" not in head and "the model" not in head
+    assert "not asked of your network" in head and "faithful to the stand-in" in page.lower()
     assert recompute(tmp_path / "run", share=0.2) > 10
     assert len(read_record(tmp_path / "run" / "produced.json", MadeRecord).examples) == 8
 
@@ -70,6 +74,9 @@ def test_a_network_with_a_head_that_fits_answers_for_itself(shapes: Path) -> Non
     network = timm.create_model("test_resnet", num_classes=n)
     found = audit(model=network, layer="layer4", data=folder(shapes), resampling=FEW)
     assert any("compared with the network's own outputs" in note for note in found.notes)
+    asked = {v.question for v in found.verdicts if v.answer != "not asked"}
+    assert "faithful" in asked and found.stand_in is None
+    assert found.subject.outputs == "network" and found.subject.network == "ResNet, layer4"
     (evidence,) = [b for b in found.source.first if isinstance(b, SurrogateEvidence)]
     data = folder(shapes)
     row = data.pictures.index(evidence.samples.name(0))
@@ -105,7 +112,8 @@ def test_a_run_folder_is_asked_everything_and_keeps_its_pictures(
 ) -> None:
     found = audit(finished, FEW)
     asked = {v.question for v in found.verdicts if v.answer != "not asked"}
-    assert asked == {"exists", "located", "leak_free", "faithful"}, "its spec asked two"
+    assert asked == {"exists", "located", "leak_free"}, "its spec asked two"
+    assert found.subject.outputs == "stand-in", "as its pipeline said"
     assert all(len(s.per_seed) == 2 for s in found.scores), "both seeds"
     found.save(tmp_path / "again")
     old, new = (
@@ -175,7 +183,7 @@ def test_a_network_that_timm_did_not_make(shapes: Path) -> None:
     given = network_evidence(pooled, "0", data, preprocessing=small)
     assert network.training and not norm.training
     assert "Pictures were stretched to 32 × 32; mean 0.5, 0.5, 0.5" in given.notes[-1]
-    assert any("NOT about the network's own answers" in note for note in given.notes)
+    assert given.subject is not None and given.subject.outputs == "stand-in"
     assert "GUESSED, as for ImageNet" in _seen(live_backbone(network), guessed=True)
     assert not timm_knows(network) and timm_knows(timm.create_model("test_resnet"))
     for wrong in ({"sise": 3}, {"size": 0}, {"std": 0}, 3, {"mean": (1, 2)}):

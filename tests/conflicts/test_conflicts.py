@@ -17,7 +17,7 @@ from theodolite.conflicts.counts import counted, most_extreme
 from theodolite.conflicts.judged import line_of
 from theodolite.conflicts.matrix import conflicts, conflicts_between, folder_conflicts
 from theodolite.conflicts.record import ConflictsFile
-from theodolite.conflicts.sentences import MEANS, SHORT, WORDS
+from theodolite.conflicts.sentences import MEANS, SHORT, WORDS, claim_text, meaning
 from theodolite.errors import VerificationFailed
 from theodolite.questions import QUESTIONS
 from theodolite.results import Detail, Null, Score, Verdict
@@ -26,7 +26,9 @@ from theodolite.run_folder.scores_file import IntervalRecord, NullRecord
 from theodolite.run_folder.seal import seal
 from theodolite.runs.recompute import recompute
 from theodolite.scoring.request import Resampling
+from theodolite.subject import WORDINGS, Subject, unstated
 
+GIVEN = unstated()
 FAST = Resampling(resamples=200)
 LESS = NullRecord(
     name="unrelated questions", value=0.5,
@@ -97,8 +99,10 @@ def test_opposite_questions_always_conflict() -> None:
     assert sum(one.n_conflicts for one in found.conflicts) == 40  # every one, in one direction
     assert [one.kappa for one in found.conflicts] == [-1.0, -1.0]
     assert [one.stands_out for one in found.conflicts] == ["more", "more"]
-    assert found.conflicts[0].statement.startswith("50.0 % of the explanations [")
-    assert "25.0 % if the two had nothing to do with each other" in found.conflicts[0].statement
+    assert found.conflicts[0].statement(GIVEN).startswith("50.0 % of the explanations [")
+    assert "25.0 % if the two had nothing to do with each other" in found.conflicts[0].statement(
+        GIVEN
+    )
 
 
 def test_unrelated_questions_conflict_as_often_as_expected() -> None:
@@ -127,7 +131,9 @@ def test_ids_that_do_not_match_give_no_share() -> None:
     assert [(one.n, one.share, one.kappa, one.n_unmatched) for one in found.conflicts] == [
         (0, None, None, 3), (0, None, None, 3),
     ]  # fmt: skip
-    assert found.conflicts[0].statement == "None of the explanations could be judged by both."
+    assert (
+        found.conflicts[0].statement(GIVEN) == "None of the explanations could be judged by both."
+    )
 
 
 def test_mere_numbers_match_only_if_there_are_as_many() -> None:
@@ -295,11 +301,11 @@ def test_what_stands_out_is_what_shuffles_say_of_all_pairs() -> None:
     first = [0.9, 0.1] * 20
     record = found_in({"exists": named(first), "located": named(first)}).conflicts[0]
     sure = record.model_copy(update={"p": 0.05})
-    assert (sure.stands_out, sure.cause, sure.too_few) == ("less", sure.means, "")
+    assert (sure.stands_out, sure.cause(GIVEN), sure.too_few) == ("less", sure.means(GIVEN), "")
     unsure = record.model_copy(update={"p": 0.0501})
-    assert (unsure.stands_out, unsure.cause) == ("as", "")
+    assert (unsure.stands_out, unsure.cause(GIVEN)) == ("as", "")
     few = record.model_copy(update={"p": None})
-    assert (few.stands_out, few.cause) == ("few", "")
+    assert (few.stands_out, few.cause(GIVEN)) == ("few", "")
 
 
 def test_files_of_0_1_0_say_what_they_said() -> None:
@@ -318,7 +324,7 @@ def test_too_few_to_tell() -> None:
     five = found_in(values, {name: min(i, 4) for i, name in enumerate(names)}).conflicts[0]
     assert (five.n_clusters, five.p, five.stands_out) == (5, None, "few")
     assert five.too_few == "too few clusters to tell"
-    assert five.statement.endswith("with each other (too few clusters to tell).")
+    assert five.statement(GIVEN).endswith("with each other (too few clusters to tell).")
     one_large = [0, 0, 0, 0, 1, 1, 2, 3]  # two, and two, and one alone: 2 orders
     unlike = found_in(values, dict(zip(names, one_large, strict=True))).conflicts[0]
     assert (unlike.n_clusters, unlike.stands_out) == (4, "few")
@@ -356,6 +362,17 @@ def test_every_pair_has_words() -> None:
     assert all(sentence.endswith(".") for sentence in MEANS.values())
 
 
+@pytest.mark.parametrize("outputs", WORDINGS)
+def test_sentences_name_what_was_compared(outputs: Any) -> None:
+    subject = Subject("e", "n", outputs)
+    texts = [meaning(*pair, subject) for pair in MEANS]
+    texts += [claim_text("explanations", *pair, subject) for pair in MEANS]
+    assert not any("{" in text or "}" in text for text in texts)
+    assert any(subject.wording.puts_out in text for text in texts)
+    assert any("the network" in text for text in texts) == (outputs == "network")
+    assert any("the model" in text for text in texts) == (outputs == "model itself")
+
+
 def test_verdicts_that_point_apart() -> None:
     exists, located, accepted = map(scored, ("exists", "located", "accepted"))
     answers = [said(exists, "no"), said(located, "yes"), said(accepted, "partly")]
@@ -363,7 +380,8 @@ def test_verdicts_that_point_apart() -> None:
     assert [(one.good, one.bad) for one in found.verdicts] == [
         ("located", "exists"), ("accepted", "exists"),
     ]  # fmt: skip
-    assert found.verdicts[0].means.startswith("The model looks at the right place and names")
+    assert found.verdicts[0].means(GIVEN).startswith("The explanation looks at the right")
+    assert found.verdicts[1].means(GIVEN) == "", "what is only partly so has no cause"
     unsure = [said(exists, "cannot tell"), said(located, "yes")]
     assert conflicts_between(unsure, [], {}, {}, FAST).verdicts == []
 
@@ -376,7 +394,11 @@ def test_from_an_audit() -> None:
     by = {(one.good, one.bad): one for one in result.conflicts}
     assert by["accepted", "exists"].share == 0.5
     assert by["accepted", "exists"].kappa == -1.0
-    assert by["accepted", "exists"].means.startswith("People accept explanations that name what is")
+    assert (
+        by["accepted", "exists"]
+        .means(GIVEN)
+        .startswith("People accept explanations that name what is")
+    )
     assert conflicts(found, evidence, FAST) == result
     assert (evidence[0].values == before).all()
 

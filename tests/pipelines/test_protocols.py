@@ -99,4 +99,8 @@ def test_monumai(shared_data: Path, tmp_path: Path) -> None:
     boxes = next(s for s in found.scores if s.options.get("target") == "boxes")
     centre = next(n.value for n in boxes.nulls if n.name == "image centre")
     assert 0.05 < boxes.value < 0.5 and 0.1 < centre < 0.5
-    assert "MonuMAI" in write_report(out).read_text()
+    page = write_report(out).read_text()
+    assert "MonuMAI" in page
+    head = page[page.index("<body") : page.index("<nav")]
+    assert "Audited: post-hoc concept bottleneck (15 concepts) of efficientnet_lite0" in head
+    assert "the network" not in head.lower() and "the model" not in head.lower()

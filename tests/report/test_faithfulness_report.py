@@ -431,7 +431,7 @@ def sideways(svg: str) -> tuple[float, float]:
 
 
 def test_bars_are_the_errors_of_the_stored_evidence(folder: Path, page: str) -> None:
-    part = between(page, "Class by class</h3>", "What explanation and network put out")
+    part = between(page, "Class by class</h3>", "The explanation and the outputs you gave")
     (svg,) = svgs(part, "panel")
     network, found = by_hand(load(folder / "evidence" / "seed-0" / "surrogate"))
     errors = np.abs(network - found).mean(axis=0)
@@ -497,7 +497,7 @@ def upwards(svg: str) -> tuple[float, float]:
 
 
 def test_the_scatter_shows_all_outputs_where_they_are_few(folder: Path, page: str) -> None:
-    part = between(page, "What explanation and network put out</h3>", "The concepts themselves")
+    part = between(page, "The explanation and the outputs you gave</h3>", "The concepts themselves")
     panels = svgs(part, "panel")
     titles = [plain(t) for t in re.findall(r'class="above">(.*?)</figcaption>', part)]
     assert titles == ["CDISCO: singular vectors (svd)", "MCD: subspaces (mcd), the best",
@@ -589,7 +589,7 @@ def test_cards_are_sorted_by_what_they_add(folder: Path, page: str) -> None:
     network, found = by_hand(load(folder / "evidence" / "seed-0" / "surrogate"))
     rows = np.arange(N) % 4 == 1
     sums = [f"{one[rows, 1].mean():+.2f}".replace("-", "−") for one in (network, found)]
-    said = f"The network puts out {sums[0]} on average; concepts and bias add up to {sums[1]}."
+    said = f"The outputs you gave: {sums[0]} on average; concepts and bias add up to {sums[1]}."
     assert said in plain(cards[0])
 
 
@@ -746,8 +746,8 @@ def test_a_run_without_stored_evidence_still_has_its_page(folder: Path, tmp_path
         shutil.rmtree(copy / gone)
     page = write_report(copy).read_text()
     assert "side by side" in page and "The concepts themselves" in page
-    assert "Class by class" not in page and "What explanation and network put out" not in page
-    assert "The network puts out" not in page
+    assert "Class by class" not in page and "The explanation and the outputs you gave" not in page
+    assert "The outputs you gave:" not in page
     for gone in ("compared.json", "findings.json"):
         (copy / gone).unlink()
     made = json.loads((copy / "produced.json").read_text())

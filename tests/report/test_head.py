@@ -8,6 +8,9 @@ import pytest
 from theodolite.questions import QUESTIONS, Question
 from theodolite.report.head import BY_VOTES, FOR, bottom_line, card
 from theodolite.results import Answer, Interval, Null, Score, Verdict
+from theodolite.subject import unstated
+
+GIVEN = unstated()
 
 METRIC = {
     "exists": "concept_existence", "located": "concept_location", "leak_free": "concept_task_leakage",
@@ -31,7 +34,7 @@ def test_it_says_what_to_do() -> None:
     said = bottom_line(found({"exists": "yes", "located": "no", "leak_free": "partly"}))
     assert said == (
         "Rely on this explanation for which concepts are in the input; only partly for "
-        "what its concepts carry; not for where the model looks. Three of the six questions were not asked."
+        "what its concepts carry; not for where its concepts are. Three of the six questions were not asked."
     )
     assert bottom_line(found({"faithful": "no", "accepted": "yes"})) == (
         "Do not rely on this explanation for what the output is made of. "
@@ -67,7 +70,7 @@ def test_no_answer_is_turned_around(answers: tuple[Answer, ...]) -> None:
 
 
 def test_cards_are_full_or_quiet() -> None:
-    cards = [card(v) for v in found({"located": "no"})]
+    cards = [card(v, GIVEN) for v in found({"located": "no"})]
     assert [c["question"] for c in cards] == list(QUESTIONS)
     assert cards[1]["word"] == "No" and cards[1]["strip"] and cards[1]["method"]
     assert cards[0]["css"] == "not-asked" and not cards[0]["strip"]

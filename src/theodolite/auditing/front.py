@@ -13,6 +13,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
 from theodolite.evidence.produced import Progress, silent
 from theodolite.scoring.evaluate import Resampling
+from theodolite.subject import Subject
 from theodolite.verdicts.answers import OnError
 
 Source = Evidence | str | Path
@@ -31,6 +32,7 @@ def audit(  # noqa: PLR0913  each is a way in
     data: Any = None,
     dataset: str = "folder",
     preprocessing: Any = None,
+    subject: Subject | None = None,
     on_error: Literal["note", "raise"] = "note",
     **arrays: Any,
 ) -> AuditResult:
@@ -49,6 +51,8 @@ def audit(  # noqa: PLR0913  each is a way in
         dataset: How that is laid out: ``folder`` (docs/data-format.md), ``cub``, ``monumai``, …
         preprocessing: How the network wants its pictures, ``{"size": (32, 32), "mean": (0.5, 0.5,
             0.5), "std": (0.5, 0.5, 0.5)}``; guessed if not given and timm did not make it.
+        subject: Which explanation this is, of which network, and whose outputs it is held against
+            (``theodolite.Subject``). Of arrays without one, "the outputs you gave".
         on_error: What becomes of an error that a metric raises: ``note`` keeps it in ``failed`` and
             goes on with the others, ``raise`` raises it.
         **arrays: Arrays, tensors or frames instead of evidence, named as ``theodolite evidence``
@@ -75,12 +79,29 @@ def audit(  # noqa: PLR0913  each is a way in
     elif layer is not None or preprocessing is not None:
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
-    source = together(parts)
+    source = _with_subject(together(parts), subject)
     if on_error not in get_args(OnError):
         raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
     if source.stored:
         return _pieces(source, resampling, progress, on_error)
     return answer_source(source, resampling, progress, on_error)
+
+
+def _with_subject(source: EvidenceSource, subject: Any) -> EvidenceSource:
+    """The source with the subject that was said, unless whoever made the evidence knows better."""
+    if subject is None:
+        return source
+    if not isinstance(subject, Subject):
+        raise EvidenceError(
+            "subject", type(subject).__name__, "a theodolite.subject.Subject",
+            'e.g. Subject("concept bottleneck", "resnet18", outputs="network").',
+        )  # fmt: skip
+    known = source.subject
+    if known is not None and known.outputs not in ("given", "unknown"):
+        raise EvidenceError(
+            "subject", "one for evidence that has its own", "none", f"It is of: {known.of}."
+        )
+    return replace(source, subject=subject)
 
 
 def _unnamed_arrays(argument: Any) -> EvidenceError:
@@ -142,5 +163,5 @@ def _pieces(
     answers = answer_stored(spec, source.stored, SerialWorkers(), progress, on_error=on_error)
     return AuditResult(
         answers.scores, answers.unanswered, answers.requests, answers.notes, answers.failed_pieces,
-        answers.seconds, answers.failed, source=source, resampling=resampling,
+        answers.seconds, answers.failed, answers.subject, source=source, resampling=resampling,
     )  # fmt: skip

@@ -55,7 +55,7 @@ def network_evidence(
         context = WorkContext(SEEDS, Path(cache), progress)
         produced = pipeline.make_with(backbone, pictures, context)
     return EvidenceSource(
-        f"{backbone.name}, {layer or backbone.layer}, on {pictures.name}",
+        f"a concept bottleneck of {backbone.name}, {layer or backbone.layer}, on {pictures.name}",
         produced.evidence,
         inputs=produced.inputs,
         notes=(
@@ -65,6 +65,7 @@ def network_evidence(
         facts=tuple(produced.facts),
         tables=produced.tables,
         picture=produced.picture,
+        subject=produced.subject,
     )
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,14 @@ from theodolite.auditing.sources import EvidenceSource, conversions, one_class
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Produced, Progress, silent
-from theodolite.results import Verdict
+from theodolite.results import Score
 from theodolite.run_folder.folder import apart_from, check_folder, claimed, prepare_folder
 from theodolite.run_folder.headlines import headline_scores
 from theodolite.run_folder.run_file import begin, run_record
 from theodolite.run_folder.spec import ResamplingSpec, RunSpec
 from theodolite.runs.run import Places, run, run_made
 from theodolite.scoring.evaluate import Resampling
-from theodolite.verdicts.answers import (
-    AuditAnswers,
-    OnError,
-    answer,
-    by_kind,
-    requests_for,
-    verdicts,
-)
+from theodolite.verdicts.answers import AuditAnswers, OnError, answer, by_kind, requests_for
 
 FROM_PYTHON = "arrays from Python"
 
@@ -47,11 +40,10 @@ class AuditResult(AuditAnswers):
         return str(self)
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """One per question, always six."""
+    def headlines(self) -> Sequence[Score]:
+        """Scores that verdicts are read from, where the audited run chose them."""
         source_run = self.source.run
-        headlines = headline_scores(source_run.spec, self.scores) if source_run is not None else ()
-        return verdicts(self.scores, headlines, self.unanswered, self.failed)
+        return () if source_run is None else headline_scores(source_run.spec, self.scores)
 
     def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
         """Write a run folder with a report, and seal it; where the report is.
@@ -110,6 +102,7 @@ def spec_of(source: EvidenceSource, resampling: Resampling) -> RunSpec:
         evidence=source.stored_names if source.stored else names,
         seeds=list(range(max(len(source.evidence), 1))),
         resampling=chance,
+        subject=source.stated_subject,
     )
     return spec if source.run is None else spec.model_copy(update=_spec_updates(source.run, chance))
 
@@ -161,6 +154,7 @@ def answer_source(
     return AuditResult(
         answers.scores, answers.unanswered, answers.requests, notes, seconds=answers.seconds,
         failed=answers.failed, source=source, resampling=resampling,
+        subject=source.stated_subject,
     )  # fmt: skip
 
 
@@ -180,7 +174,7 @@ def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
     source = result.source
     produced = Produced(
         source.evidence, notes=source.notes, facts=source.facts, inputs=source.inputs,
-        tables=source.tables, picture=source.picture,
+        tables=source.tables, picture=source.picture, subject=source.stated_subject,
     )  # fmt: skip
     own = result.notes[len(source.notes) :]
     scored = AuditAnswers(

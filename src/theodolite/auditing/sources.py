@@ -18,7 +18,10 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.store import is_stored
 from theodolite.io.paths import sha256_of
 from theodolite.io.stores import Store
+from theodolite.metrics.catalogue import catalogue
+from theodolite.run_folder.scores_file import read_subject
 from theodolite.runs.stored import BUCKETS, digests_of, no_pieces_at
+from theodolite.subject import Subject, unstated
 from theodolite.verdicts.answers import by_kind
 
 Fact = tuple[str, float | int | str]
@@ -44,6 +47,13 @@ class EvidenceSource:
     """A sample's picture as JPEG, by its id, where pictures are at hand."""
     run: SourceRun | None = None
     """The run that it was made by."""
+    subject: Subject | None = None
+    """Which explanation it is of, and what that is held against, where that is known."""
+
+    @property
+    def stated_subject(self) -> Subject:
+        """The subject; of arrays without one, that their outputs were given."""
+        return self.subject or unstated(self.name)
 
     @property
     def first(self) -> Sequence[Evidence]:
@@ -109,7 +119,9 @@ def read_source(place: str | Path) -> EvidenceSource:
 def _of_run(path: Path) -> EvidenceSource:
     run = read_run(path)
     if run.made_record.stored:
-        return EvidenceSource(path.name, stored=run.addresses(), local=(path,))
+        return EvidenceSource(
+            path.name, stored=run.addresses(), local=(path,), subject=read_subject(path)
+        )
     return EvidenceSource(
         path.name,
         run.evidence(),
@@ -121,6 +133,7 @@ def _of_run(path: Path) -> EvidenceSource:
         notes=(*run.made_record.notes, *run.left_out()),
         facts=tuple(run.made_record.facts),
         run=run,
+        subject=read_subject(path),
     )
 
 
@@ -158,7 +171,19 @@ def together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
         notes=(*dict.fromkeys(n for part in parts for n in part.notes), *_unlike(seeds[0])),
         facts=tuple(fact for part in parts for fact in part.facts),
         run=_only_run(parts),
+        subject=_joint_subject(parts),
     )
+
+
+def _joint_subject(parts: Sequence[EvidenceSource]) -> Subject | None:
+    """That of the part which has outputs to be faithful to; else of the first that says any."""
+    metrics = catalogue().values()
+    kinds = {m.needs for m in metrics if m.question == "faithful" and m.decides}
+    with_outputs = [part for part in parts if any(type(b) in kinds for b in part.first)]
+    for part in (*with_outputs, *parts):
+        if part.subject is not None or part in with_outputs:
+            return part.subject
+    return None
 
 
 def _only_run(parts: Sequence[EvidenceSource]) -> SourceRun | None:
@@ -183,6 +208,7 @@ def _pieces_together(parts: Sequence[EvidenceSource]) -> EvidenceSource:
         stored=tuple(address for part in parts for address in part.stored),
         local=tuple(path for part in parts for path in part.local),
         inputs=digests_of([address for part in parts for address in part.stored]),
+        subject=next((part.subject for part in parts if part.subject is not None), None),
     )
 
 

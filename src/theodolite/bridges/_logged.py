@@ -32,6 +32,8 @@ def logged(folder: Path | str) -> LoggedScores:
     finished = read_finished(Path(folder))
     numbers: dict[str, float] = {}
     for name, score in _name_scores(finished.scores):
+        if score.question == "faithful" and not finished.subject.decides:
+            name = f"stand-in/{name}"
         numbers |= {f"{name}{end}": value for end, value in _numbers(score).items()}
     undefined = sorted(name for name, value in numbers.items() if not math.isfinite(value))
     words: dict[str, str] = {

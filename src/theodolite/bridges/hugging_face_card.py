@@ -30,7 +30,10 @@ def eval_results(
     """
     library = _library()
     run = read_finished(folder)
-    scores = run.scores if every else [v.score for v in run.verdicts if v.score is not None]
+    scores = [v.score for v in run.verdicts if v.score is not None]
+    if every:  # but for what was measured on a stand-in: a card is about the model
+        own = run.subject.decides
+        scores = [score for score in run.scores if own or score.question != "faithful"]
     answers = {id(v.score): v.answer for v in run.verdicts if v.score is not None}
     kind, name = dataset or _dataset(run.record.spec)
     return [

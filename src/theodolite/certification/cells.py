@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from theodolite.certification.conditions import Condition
 from theodolite.certification.generators.base import Generator
-from theodolite.certification.subjects import Subject
+from theodolite.certification.subjects import CertifiedSubject
 
 Size = Literal["ci", "release"]
 SMALL = 60
@@ -58,7 +58,7 @@ TOO_SLOW = ("niche_impurity", "oracle_impurity")
 FEWEST = 20
 
 
-def cells_of(subject: Subject, size: Size) -> list[Condition]:
+def cells_of(subject: CertifiedSubject, size: Size) -> list[Condition]:
     """Every condition, at each setting of the dial that it is asked at."""
     generator = subject.generator
     if size == "ci" or subject.name in TOO_SLOW:
@@ -71,7 +71,7 @@ def cells_of(subject: Subject, size: Size) -> list[Condition]:
     return list(dict.fromkeys(_release(subject, generator)))
 
 
-def _release(subject: Subject, generator: Generator) -> Iterator[Condition]:
+def _release(subject: CertifiedSubject, generator: Generator) -> Iterator[Condition]:
     usual = generator.usual
     for n in (100, 300):
         for dial in generator.dials:
@@ -84,7 +84,7 @@ def _release(subject: Subject, generator: Generator) -> Iterator[Condition]:
         yield from _accepted(subject, changed)
 
 
-def _accepted(subject: Subject, condition: Condition) -> list[Condition]:
+def _accepted(subject: CertifiedSubject, condition: Condition) -> list[Condition]:
     """With a fault as large as is accepted, where the score looks for one."""
     if subject.tolerance is None or not subject.looks_for_a_fault:
         return []
@@ -106,7 +106,9 @@ def _changes(generator: Generator) -> Iterator[dict[str, Any]]:
                 yield changes
 
 
-def repetitions(subject: Subject, condition: Condition, size: Size, *, decides: bool) -> int:
+def repetitions(
+    subject: CertifiedSubject, condition: Condition, size: Size, *, decides: bool
+) -> int:
     """Draws of a cell: fewer where they are slow, and where no verdict is read from them."""
     if subject.name in TOO_SLOW:
         return FEWEST

@@ -11,7 +11,7 @@ from theodolite.certification.conditions import Condition
 from theodolite.certification.flips import flips
 from theodolite.certification.grid import put_through
 from theodolite.certification.lines import Line, Power, lines_over_cells, power
-from theodolite.certification.subjects import CatalogueSubject, Subject
+from theodolite.certification.subjects import CatalogueSubject, CertifiedSubject
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.catalogue import catalogue, find_metric
 
@@ -22,7 +22,7 @@ FLIP_DRAWS = {"ci": 20, "release": 200}
 class Certified:
     """What came out, of one score."""
 
-    subject: Subject
+    subject: CertifiedSubject
     size: Size
     seed: int
     cells: list[Characteristics]
@@ -43,7 +43,7 @@ class Certified:
 
 
 def certify(
-    subject: Subject,
+    subject: CertifiedSubject,
     size: Size = "ci",
     *,
     draws: int | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 from theodolite.certification.generators.base import Planted
 from theodolite.certification.grid import identity, own_seed
 from theodolite.certification.lines import EXACT, Line
-from theodolite.certification.subjects import CatalogueSubject, Subject, usual_resampling
+from theodolite.certification.subjects import CatalogueSubject, CertifiedSubject, usual_resampling
 from theodolite.evidence.axes import NamedAxis
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -36,7 +36,7 @@ CHECKS = ("reseeded", "invariances", "cost")
 
 
 def check(
-    subject: Subject, *, seed: int = 0, workers: Workers | None = None
+    subject: CertifiedSubject, *, seed: int = 0, workers: Workers | None = None
 ) -> tuple[list[Line], dict[str, Any]]:
     """Lines, and what is only recorded."""
     work = Work(
@@ -60,16 +60,16 @@ def check(
     return lines, recorded
 
 
-def _checked(subject: Subject, seed: int, what: str) -> Arrays:
+def _checked(subject: CertifiedSubject, seed: int, what: str) -> Arrays:
     return {"reseeded": _reseeded, "invariances": _invariances, "cost": _cost}[what](subject, seed)
 
 
-def _reference(subject: Subject, seed: int, **changes: Any) -> Planted:
+def _reference(subject: CertifiedSubject, seed: int, **changes: Any) -> Planted:
     condition = replace(subject.generator.usual, dial=subject.generator.reference, **changes)
     return subject.draw(condition, own_seed(condition, 0, seed))
 
 
-def _reseeded(subject: Subject, seed: int) -> Arrays:
+def _reseeded(subject: CertifiedSubject, seed: int) -> Arrays:
     """How far value and ends of the interval move with the seed of resamples and nulls alone."""
     planted = _reference(subject, seed, clusters=100)
     rows = []
@@ -83,7 +83,7 @@ def _reseeded(subject: Subject, seed: int) -> Arrays:
     return {"noise": np.array(noise)}
 
 
-def _invariances(subject: Subject, seed: int) -> Arrays:
+def _invariances(subject: CertifiedSubject, seed: int) -> Arrays:
     """By how much the value differs where it should not."""
     evidence = _reference(subject, seed, clusters=100).evidence[0]
     plain = subject.value(evidence)
@@ -133,7 +133,7 @@ def _renamed(evidence: Evidence) -> Evidence:
     return replace(evidence, **changed)
 
 
-def _cost(subject: Subject, seed: int) -> Arrays:
+def _cost(subject: CertifiedSubject, seed: int) -> Arrays:
     """Seconds by number of samples, and the exponent that fits them."""
     sizes = SIZES[:1] if subject.generator.name == "impure values" else SIZES
     seconds = []

@@ -11,7 +11,7 @@ from theodolite.certification.conditions import CODES, Condition
 from theodolite.certification.generators.base import Planted
 from theodolite.certification.grid import DRAWS_OF_A_PIECE, identity, own_seed
 from theodolite.certification.lines import Line
-from theodolite.certification.subjects import Subject, usual_resampling
+from theodolite.certification.subjects import CertifiedSubject, usual_resampling
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -55,7 +55,7 @@ FORMS: dict[str, Callable[[ConceptEvidence], ConceptEvidence]] = {
 
 
 def flips(
-    subject: Subject,
+    subject: CertifiedSubject,
     draws: int,
     *,
     clusters: int = 300,
@@ -88,7 +88,7 @@ def flips(
     return lines
 
 
-def _answers(subject: Subject, seed: int, clusters: int, draws: int, start: int) -> Arrays:
+def _answers(subject: CertifiedSubject, seed: int, clusters: int, draws: int, start: int) -> Arrays:
     forms = {"float64": _stored_as("float64")} | FORMS
     answers: dict[str, list[float]] = {form: [] for form in forms}
     for number in range(start, min(start + DRAWS_OF_A_PIECE, draws)):

@@ -18,7 +18,7 @@ from theodolite.certification.conditions import Condition
 from theodolite.certification.subjects import (
     NULL_DRAWS,
     RESAMPLES,
-    Subject,
+    CertifiedSubject,
     usual_resampling,
 )
 from theodolite.evidence.workers import Arrays, SerialWorkers, Work, Workers
@@ -27,7 +27,7 @@ DRAWS_OF_A_PIECE = 20
 
 
 def put_through(
-    subject: Subject,
+    subject: CertifiedSubject,
     cells: Sequence[Condition],
     repetitions: Sequence[int],
     *,
@@ -62,12 +62,14 @@ def put_through(
     return [_summed_up(subject, cell, parts[cell]) for cell in cells if parts[cell]]
 
 
-def identity(subject: Subject, seed: int) -> dict[str, object]:
+def identity(subject: CertifiedSubject, seed: int) -> dict[str, object]:
     """What decides all numbers of a subject."""
     return subject.identity() | {"generator": subject.generator.name, "seed": seed}
 
 
-def _summed_up(subject: Subject, cell: Condition, parts: Sequence[Arrays]) -> Characteristics:
+def _summed_up(
+    subject: CertifiedSubject, cell: Condition, parts: Sequence[Arrays]
+) -> Characteristics:
     draws = Draws(*(np.concatenate([part[name] for part in parts]) for name in FIELDS))
     expected = Expected(
         subject.looks_for_a_fault,
@@ -78,7 +80,7 @@ def _summed_up(subject: Subject, cell: Condition, parts: Sequence[Arrays]) -> Ch
     return characteristics(draws, cell.describe(), expected)
 
 
-def _draws(subject: Subject, seed: int, piece: tuple[Condition, int, int]) -> Arrays:
+def _draws(subject: CertifiedSubject, seed: int, piece: tuple[Condition, int, int]) -> Arrays:
     """Some draws of one condition, scored and answered as an audit does."""
     cell, start, count = piece
     rows = [

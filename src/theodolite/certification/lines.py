@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.certification.characteristics import Characteristics
 from theodolite.certification.conditions import Condition
-from theodolite.certification.subjects import Subject
+from theodolite.certification.subjects import CertifiedSubject
 
 EXACT = 1e-9
 LARGE = 1e9
@@ -35,7 +35,7 @@ class Power:
 
 
 def plain_cells(
-    subject: Subject, cells: Sequence[Characteristics]
+    subject: CertifiedSubject, cells: Sequence[Characteristics]
 ) -> dict[int, list[Characteristics]]:
     """Cells in which only dial and number of samples vary, by number of samples; dials rising."""
     sizes: dict[int, list[Characteristics]] = {}
@@ -49,7 +49,7 @@ def plain_cells(
     }
 
 
-def lines_over_cells(subject: Subject, cells: Sequence[Characteristics]) -> list[Line]:
+def lines_over_cells(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[Line]:
     """Order and ends, at the largest number of samples that has all settings of the dial."""
     dials = subject.generator.dials
     rows = {
@@ -60,7 +60,7 @@ def lines_over_cells(subject: Subject, cells: Sequence[Characteristics]) -> list
     return [_order(subject, rows[max(full)]), *_ends(subject, rows[max(full)])] if full else []
 
 
-def _order(subject: Subject, row: Sequence[Characteristics]) -> Line:
+def _order(subject: CertifiedSubject, row: Sequence[Characteristics]) -> Line:
     means = [cell.mean for cell in row]
     rising = subject.looks_for_a_fault or subject.better == "higher"
     steps = np.diff(means) if rising else -np.diff(means)
@@ -68,7 +68,7 @@ def _order(subject: Subject, row: Sequence[Characteristics]) -> Line:
     return Line("order", bool((steps > 0).all()), f"means over the dial: {text}")
 
 
-def _ends(subject: Subject, row: Sequence[Characteristics]) -> list[Line]:
+def _ends(subject: CertifiedSubject, row: Sequence[Characteristics]) -> list[Line]:
     """Perfect is the best there can be; a fault that is all there is is at least half seen."""
     end = row[-1]
     if subject.looks_for_a_fault:
@@ -81,7 +81,7 @@ def _ends(subject: Subject, row: Sequence[Characteristics]) -> list[Line]:
     return [Line("ends", off <= EXACT, f"{end.mean:.6f} of at most {end.best:.6f} where perfect")]
 
 
-def power(subject: Subject, cells: Sequence[Characteristics]) -> list[Power]:
+def power(subject: CertifiedSubject, cells: Sequence[Characteristics]) -> list[Power]:
     """By number of samples; between two settings, by a straight line."""
     powers = []
     for n, row in plain_cells(subject, cells).items():
@@ -99,6 +99,6 @@ def power(subject: Subject, cells: Sequence[Characteristics]) -> list[Power]:
     return powers
 
 
-def _claimed(subject: Subject, cell: Characteristics) -> float:
+def _claimed(subject: CertifiedSubject, cell: Characteristics) -> float:
     """The share of draws that say better; of a fault, that there is one."""
     return cell.alarms / cell.draws

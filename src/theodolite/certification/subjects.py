@@ -53,7 +53,7 @@ class Outcome:
 
 
 @runtime_checkable
-class Subject(Protocol):
+class CertifiedSubject(Protocol):
     """Whatever can be certified."""
 
     @property

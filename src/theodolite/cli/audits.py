@@ -105,7 +105,8 @@ def audit_network(
     spec = RunSpec.model_validate(
         {
             "name": "audit",
-            "title": f"Audit of {network.model} on {network.data.resolve().name}",
+            "title": f"Audit of a concept bottleneck of {network.model} on "
+            f"{network.data.resolve().name}",
             "dataset": {"name": network.dataset, "root": places[0]},
             "pipeline": pipeline,
             "seeds": list(SEEDS),

@@ -9,7 +9,7 @@ from theodolite.errors import printable
 from theodolite.report.html import write_report
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import read_failed, read_scores
+from theodolite.run_folder.scores_file import read_failed, read_scores, read_subject
 from theodolite.run_folder.seal import seal
 
 PARTIAL = 4
@@ -24,7 +24,7 @@ def finish(out: Path, *, verdicts_too: bool = True, quiet: bool = False) -> None
     if verdicts_too:
         spec = read_record(out / "run.json", RunRecord).spec
         scores, _ = read_scores(out / "scores.json")
-        print_verdicts(verdicts_of(spec, scores, failed=failed))
+        print_verdicts(verdicts_of(spec, scores, read_subject(out), failed=failed))
         for failure in failed:
             typer.echo(printable(f"failed: {failure}", 1000))
     if not quiet:

@@ -29,8 +29,8 @@ def print_table(
     console().print(table)
 
 
-def print_scores(scores: Sequence[Score]) -> None:
-    """Scores with intervals and nulls."""
+def print_scores(scores: Sequence[Score], *, of_stand_in: bool = False) -> None:
+    """Scores with intervals and nulls; those of *faithful* may be of a stand-in."""
     rows = []
     for score in scores:
         varied = {k: v for k, v in score.options.items() if not isinstance(v, list | tuple)}
@@ -39,11 +39,16 @@ def print_scores(scores: Sequence[Score]) -> None:
         null = score.null
         beside = "" if null is None else f"{percent(null.value, score)} ({null.name})"
         rows.append(
-            (score.question, score.metric, short, percent(score.value, score),
-             interval_text(score).strip(), beside, f"{score.n}", f"{score.n_undefined}")
+            (_question(score, of_stand_in=of_stand_in), score.metric, short,
+             percent(score.value, score), interval_text(score).strip(), beside, f"{score.n}",
+             f"{score.n_undefined}")
         )  # fmt: skip
     heads = ("question", "score", "options", "value", "interval", "hardest null", "n", "undefined")
     print_table(heads, rows, right=(3, 6, 7))
+
+
+def _question(score: Score, *, of_stand_in: bool) -> str:
+    return "stand-in" if of_stand_in and score.question == "faithful" else score.question
 
 
 _TELLING = (

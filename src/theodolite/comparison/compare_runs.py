@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from theodolite.comparison.rows import ComparisonRow, explored, lines_of, settled
-from theodolite.comparison.runs import Key, RunRead, key_of
+from theodolite.comparison.runs import Key, RunRead, key_of, unlike
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.questions import QUESTIONS, Question
@@ -74,7 +74,9 @@ def headlines(
     heads = [run.headline(question) for run in runs for question in QUESTIONS]
     keys = dict.fromkeys(key_of(head) for head in heads if head is not None)
     shared = [key for key in keys if all(key in run.by_key for run in runs)]
-    by_key, _ = lines_of(runs, shared, resampling_for(first, resamples), progress)
+    alike, refused = _of_like_outputs(runs, shared)
+    by_key, _ = lines_of(runs, alike, resampling_for(first, resamples), progress)
+    by_key |= refused
     return list(_questions(runs, by_key))
 
 
@@ -92,7 +94,9 @@ def _with_headlines(pair: Pair, questions: Sequence[VerdictPair]) -> Pair:
 def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Pair:
     first, second = runs
     shared = [key for key in first.by_key if key in second.by_key]
-    by_key, samples = lines_of(runs, shared, resampling, progress)
+    alike, refused = _of_like_outputs(runs, shared)
+    by_key, samples = lines_of(runs, alike, resampling, progress)
+    by_key |= refused
     second.forget()
     lines = tuple(by_key[key] for key in shared)
     return Pair(
@@ -105,6 +109,20 @@ def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progr
         samples.n,
         samples.dropped,
     )
+
+
+def _of_like_outputs(
+    runs: tuple[RunRead, RunRead], keys: Sequence[Key]
+) -> tuple[list[Key], dict[Key, ComparisonRow]]:
+    """The scores to compare; and lines of those that are held against different outputs."""
+    first, second = (run.by_key for run in runs)
+    why = unlike(*runs)
+    refused = {
+        key: ComparisonRow(first[key], second[key], None, why)
+        for key in keys
+        if why and first[key].question == "faithful"
+    }
+    return [key for key in keys if key not in refused], refused
 
 
 def _questions(

@@ -101,7 +101,9 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
             LeaderboardRow(run, None, None, note) for run in group
         ), 0)  # fmt: skip
     key = columns[chosen]
-    able = [run for run in group if _head_key(run, chosen) == key and not _undefined(run, key)]
+    scored = [run for run in group if _head_key(run, chosen) == key and not _undefined(run, key)]
+    able = _alike(scored) if chosen == "faithful" else scored
+    others = [run for run in scored if run not in able]
     if len(able) < 2:
         able = []
     places, pairs, over = _ranked(able, key, progress)
@@ -111,7 +113,15 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
     standings.sort(
         key=lambda standing: (by is None and standing.noes, sign * standing.run.by_key[key].value)
     )
-    unranked = [LeaderboardRow(run, None, None, _unranked(run, chosen, key)) for run in rest]
+    unranked = [
+        LeaderboardRow(
+            run,
+            None,
+            None,
+            _held_against(run) if run in others else _unranked(run, chosen, key),
+        )
+        for run in rest
+    ]
     every = (*standings, *unranked)
     return Board(_shared(group), chosen, columns, every, pairs, over, chosen=by is not None)
 
@@ -144,6 +154,17 @@ def _first_shared(group: Sequence[RunRead], columns: dict[Question, Key]) -> Que
     return max(counts, key=lambda q: counts[q], default=None)
 
 
+def _alike(runs: Sequence[RunRead]) -> list[RunRead]:
+    """Of runs that are held against different outputs, the largest group."""
+    counts = Counter(run.subject.outputs for run in runs)
+    most = max(counts, key=lambda outputs: counts[outputs], default=None)
+    return [run for run in runs if run.subject.outputs == most]
+
+
+def _held_against(run: RunRead) -> str:
+    return f"held against {run.subject.wording.name}, unlike the others"
+
+
 def _undefined(run: RunRead, key: Key) -> bool:
     return bool(np.isnan(run.by_key[key].value))
 
@@ -151,7 +172,8 @@ def _undefined(run: RunRead, key: Key) -> bool:
 def _unranked(run: RunRead, question: Question, key: Key) -> str:
     own = _head_key(run, question)
     if own is None:
-        return "the question was not asked"
+        apart = question == "faithful" and run.subject.outputs == "stand-in"
+        return f"the question was not asked{' of your network' * apart}"
     if own == key:
         return "the score is undefined" if _undefined(run, key) else "nothing to rank it against"
     if own[0] != key[0]:

@@ -1,7 +1,7 @@
 """Run folders that are to be compared: what they say, and the evidence behind it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from theodolite.evidence.shards import some_samples
 from theodolite.questions import Question
 from theodolite.results import Score
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import ScoresFile, VerdictRecord, score_of
+from theodolite.run_folder.scores_file import ScoresFile, VerdictRecord, read_subject, score_of
 from theodolite.run_folder.seal import MANIFEST, verify
 from theodolite.runs.stored import BUCKETS, digests_of
 from theodolite.runs.stored import by_kind as stored_by_kind
+from theodolite.subject import Subject, unstated
 from theodolite.verdicts.answers import by_kind
 
 MOST_STORED = 50_000
@@ -39,6 +40,8 @@ class RunRead:
     scores: tuple[Score, ...]
     verdicts: dict[Question, VerdictRecord]
     sealed: bool
+    subject: Subject = field(default_factory=unstated)
+    """Which explanation it is of, and what that is held against."""
 
     @property
     def title(self) -> str:
@@ -110,6 +113,7 @@ def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
         tuple(score_of(record) for record in content.scores),
         {verdict.question: verdict for verdict in content.verdicts},
         sealed,
+        read_subject(folder),
     )
 
 
@@ -123,13 +127,16 @@ def read_runs(folders: Sequence[Path]) -> list[RunRead]:
     for run in runs:
         clash = names.count(run.name) > 1
         name = f"{run.folder.resolve().parent.name}/{run.name}" if clash else run.name
-        named.append(_renamed(run, name))
+        named.append(replace(run, name=name))
     return named
 
 
-def _renamed(run: RunRead, name: str) -> RunRead:
-    fields = (run.record, run.made_record, run.scores, run.verdicts, run.sealed)
-    return RunRead(run.folder, name, *fields)
+def unlike(first: RunRead, second: RunRead) -> str:
+    """Why *faithful* of two runs is not comparable: it is held against different things."""
+    if first.subject.outputs == second.subject.outputs:
+        return ""
+    names = [run.subject.wording.name for run in (first, second)]
+    return f"faithful to different things: {names[0]}, and {names[1]}"
 
 
 def key_of(score: Score) -> Key:

@@ -26,11 +26,18 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.results import Interval, Score, Source, Verdict
 from theodolite.run_folder.headlines import resampling_of, verdicts_of
 from theodolite.run_folder.run_file import RunRecord, read_record
-from theodolite.run_folder.scores_file import IntervalRecord, NullRecord, read_scores, written
+from theodolite.run_folder.scores_file import (
+    IntervalRecord,
+    NullRecord,
+    read_scores,
+    read_subject,
+    written,
+)
 from theodolite.run_folder.spec import RunSpec
 from theodolite.run_folder.written import per_sample
 from theodolite.scoring.request import Resampling
 from theodolite.stats.multiple import holm
+from theodolite.subject import Subject
 from theodolite.verdicts.answers import AuditAnswers
 
 FILE = "conflicts.json"
@@ -66,18 +73,19 @@ def folder_conflicts(folder: Path) -> ConflictsFile:
     columns = read_coded(table) if table.is_file() else {}
     stored = folder / "evidence" / f"seed-{spec.seeds[0]}"
     bundles = [load(kind) for kind in sorted(stored.iterdir())] if stored.is_dir() else []
-    return conflicts_of_run(spec, scores, columns, bundles)
+    return conflicts_of_run(spec, (scores, read_subject(folder)), columns, bundles)
 
 
 def conflicts_of_run(
     spec: RunSpec,
-    scores: Sequence[Score],
+    scored: tuple[Sequence[Score], Subject],
     columns: Mapping[str, Sequence[Any] | Words | np.ndarray],
     bundles: Sequence[Evidence],
 ) -> ConflictsFile:
     """The same from the scores, the table of samples and the evidence of a run's first seed."""
+    scores, subject = scored
     return conflicts_between(
-        verdicts_of(spec, scores), scores, columns,
+        verdicts_of(spec, scores, subject), scores, columns,
         clusters_of_samples(bundles), resampling_of(spec),
     )  # fmt: skip
 

@@ -2,11 +2,12 @@
 
 from typing import Literal
 
-from theodolite.conflicts.sentences import MEANS, WORDS, Level
+from theodolite.conflicts.sentences import Level, claim_text, meaning
 from theodolite.questions import Question
 from theodolite.results import Answer
 from theodolite.run_folder.run_file import Record
 from theodolite.run_folder.scores_file import IntervalRecord, NullRecord
+from theodolite.subject import Subject
 
 SURE = 0.05
 FEWEST_TO_TELL = 6
@@ -103,47 +104,42 @@ class ConflictRecord(Record):
         like = " of like size" if self.n_clusters >= FEWEST_TO_TELL else ""
         return f"too few {items}{like} to tell"
 
-    @property
-    def means(self) -> str:
+    def means(self, subject: Subject) -> str:
         """What such a conflict means for a reader."""
-        return MEANS[self.good, self.bad]
+        return meaning(self.good, self.bad, subject)
 
-    @property
-    def cause(self) -> str:
+    def cause(self, subject: Subject) -> str:
         """The same, if there is more to it than chance: else nothing."""
-        return self.means if self.stands_out in ("more", "less") else ""
+        return self.means(subject) if self.stands_out in ("more", "less") else ""
 
-    @property
-    def claim(self) -> str:
+    def claim(self, subject: Subject) -> str:
         """What they are and are not, to follow "the explanations that"."""
-        return f"{WORDS[self.of][self.good][0]} but {WORDS[self.of][self.bad][1]}"
+        return claim_text(self.of, self.good, self.bad, subject)
 
-    @property
-    def statement(self) -> str:
+    def statement(self, subject: Subject) -> str:
         """The finding in one sentence."""
         if self.share is None or self.null.value is None:
             return f"None of the {self.of} could be judged by both."
         interval = self.interval
         ends = "" if interval is None else f" [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
         return (
-            f"{100 * self.share:.1f} % of the {self.of}{ends} {self.claim}; "
+            f"{100 * self.share:.1f} % of the {self.of}{ends} {self.claim(subject)}; "
             f"{100 * self.null.value:.1f} % if the two had nothing to do with each other"
             f"{self.too_few and f' ({self.too_few})'}."
         )
 
 
 class VerdictConflictRecord(Record):
-    """Two verdicts on the model as a whole that point in different directions."""
+    """Two verdicts of one audit that point in different directions."""
 
     good: Question
     bad: Question
     good_answer: Answer
     bad_answer: Answer
 
-    @property
-    def means(self) -> str:
-        """What that means for a reader."""
-        return MEANS[self.good, self.bad]
+    def means(self, subject: Subject) -> str:
+        """What that means for a reader; nothing where the better answer is only partly so."""
+        return meaning(self.good, self.bad, subject) if self.good_answer == "yes" else ""
 
 
 class ConflictsFile(Record):

@@ -9,6 +9,7 @@ import numpy as np
 
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.workers import SerialWorkers, Workers
+from theodolite.subject import Subject
 
 Progress = Callable[[str, int, int], None]
 """(what, done, of how many)"""
@@ -52,6 +53,8 @@ class Produced:
     concept_cards: Sequence["ConceptCard"] = ()
     about: Mapping[str, float | int | str] = field(default_factory=dict)
     """What tells the model from those it is compared with."""
+    subject: Subject | None = None
+    """Which explanation this is, and what it is held against; None: not said."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from theodolite.report.chapters.clean import looks_for_a_fault, loses_to_null
 from theodolite.report.figures.bars import bars, histogram
 from theodolite.report.figures.scales import round_scale
 from theodolite.report.figures.strips import strip
+from theodolite.report.head import WORDS, advice
 from theodolite.report.tables import score_table
 from theodolite.report.words import (
     full_title,
@@ -24,6 +25,8 @@ from theodolite.report.words import (
 )
 from theodolite.results import Score
 from theodolite.run_folder.spec import HistogramSpec, RunSpec
+from theodolite.subject import Subject
+from theodolite.verdicts.from_scores import stand_in_verdict
 from theodolite.verdicts.rules import question_text
 from theodolite.verdicts.words import percent
 
@@ -48,8 +51,11 @@ MANY = 20
 """Up to this many items bars tell more than a histogram."""
 
 
-def chapter(question: Question, spec: RunSpec, scores: Sequence[Score]) -> dict[str, Any]:
-    """What the page shows of one question."""
+def chapter(
+    question: Question, spec: RunSpec, scores: Sequence[Score], apart: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """What the page shows of one question; ``apart`` where something else answered in place of the
+    network."""
     own = [score for score in scores if score.question == question]
     metrics = {score.metric for score in own}
     tables = [score_table(t, own) for t in spec.report.tables if t.metric in metrics]
@@ -57,7 +63,8 @@ def chapter(question: Question, spec: RunSpec, scores: Sequence[Score]) -> dict[
     rows = [_row(score, spec) for score in own]
     return {
         "question": question,
-        "asks": question_text(own[0]),
+        "asks": question_text(own[0]) if apart is None else apart["title"],
+        "apart": apart,
         "tables": [table for table in tables if table is not None],
         "histograms": _joined([_histograms(h, own) for h in histograms or _usual_histograms(own)]),
         "has_paper": any(h.paper for h in histograms),
@@ -66,6 +73,30 @@ def chapter(question: Question, spec: RunSpec, scores: Sequence[Score]) -> dict[
         "rows": rows,
         "first_rows": [row for row, score in zip(rows, own, strict=True) if _first(score)],
         "nulls": _nulls_head(own),
+    }
+
+
+def stand_in_chapter(
+    scores: Sequence[Score], headlines: Sequence[Score], subject: Subject
+) -> dict[str, str] | None:
+    """The title and the result of scores against a stand-in, which decide nothing."""
+    if subject.decides:
+        return None
+    apart = {
+        "title": "Faithful to the stand-in" if subject.outputs == "stand-in" else "Scores apart",
+        "who": subject.not_asked.partition(" That result")[0],
+        "word": "",
+    }
+    result = stand_in_verdict(scores, headlines, subject)
+    if result is None or result.score is None:
+        return apart
+    because = f"{full_title(result.score)}: {result.because}"
+    if result.answer == "cannot tell":
+        return apart | {"word": WORDS[result.answer], "because": because, "what": ""}
+    return apart | {
+        "word": WORDS[result.answer],
+        "because": because.replace(" %", "\u00a0%"),
+        "what": advice(result, subject),
     }
 
 

@@ -13,6 +13,7 @@ from theodolite.report.words import full_title, method_text, source_words
 from theodolite.results import Answer, Score, Verdict
 from theodolite.run_folder.run_file import MadeRecord, RunRecord
 from theodolite.run_folder.spec import RunSpec
+from theodolite.subject import Subject
 from theodolite.verdicts.rules import enough_line
 
 WORDS = {
@@ -29,25 +30,28 @@ ADVICE = {
     "cannot tell": "This evidence cannot answer the question.",
 }
 ADVICE_ON_FAITHFULNESS = ADVICE | {
-    "yes": "Concepts times importances make up what the network puts out.",
-    "partly": "Better than an explanation without meaning, but some of the output is not made of "
-    "these concepts and importances.",
-    "no": "Concepts times importances do not make up the output: do not take them for its reasons.",
+    "yes": "Concepts times importances make up {puts_out}.",
+    "partly": "Concepts times importances come nearer to {puts_out} than an explanation without "
+    "meaning, but not surely near enough to rely on alone.",
+    "no": "Concepts times importances do not make up {puts_out}: do not take them for its reasons.",
 }
+"""``{name}``, ``{puts_out}`` and ``{reasons}`` are those of the audit's subject."""
 ADVICE_ON_MAPS = {
     "faithful": ADVICE
     | {
         "yes": "The output depends on the marked pixels, and more than on those that a map without "
         "any knowledge marks.",
-        "partly": "The marked pixels matter more than others, but not enough to rely on the map "
-        "alone.",
-        "no": "Other pixels matter as much: do not take the marked ones for the network's reasons.",
+        "partly": "The marked pixels matter more than others, but not surely enough to rely on the "
+        "map alone.",
+        "no": "Other pixels matter as much: do not take the marked ones for {reasons}.",
     },
     "located": ADVICE
     | {
         "yes": "The map marks the object.",
-        "partly": "The map marks the object more than chance would, and much else beside it.",
-        "no": "The map does not single out the object: either it or the network looks elsewhere.",
+        "partly": "The map marks the object more than chance would, but not surely enough to rely "
+        "on alone.",
+        "no": "The map does not single out the object: it looks elsewhere, or the answer goes by "
+        "something else.",
     },
 }
 BY_VOTES: dict[Answer, str] = {
@@ -58,9 +62,9 @@ BY_VOTES: dict[Answer, str] = {
     "cannot tell": "These votes do not tell whether people accept the explanations.",
 }
 ADVICE_ON_VOTES = ADVICE | {
-    "yes": "That people accept an explanation does not make it true of the network.",
-    "partly": "That people accept an explanation does not make it true of the network.",
-    "no": "They may still be true of the network; people do not find them convincing.",
+    "yes": "That people accept an explanation does not make it true of what it explains.",
+    "partly": "That people accept an explanation does not make it true of what it explains.",
+    "no": "They may still be true of what they explain; people do not find them convincing.",
 }
 ADVICE_ON_FAULTS = ADVICE | {
     "partly": "There is some of it; whether more than we accept is not sure.",
@@ -68,7 +72,7 @@ ADVICE_ON_FAULTS = ADVICE | {
 }
 FOR = {
     "exists": "which concepts are in the input",
-    "located": "where the model looks",
+    "located": "where its concepts are",
     "leak_free": "what its concepts carry",
     "faithful": "what the output is made of",
     "detects": "what a unit detects",
@@ -78,15 +82,20 @@ FOR_MAPS = {"located": "where the object is", "faithful": "which pixels matter f
 
 
 def head(
-    record: RunRecord, made_record: MadeRecord, scores: Sequence[Score], verdicts: Sequence[Verdict]
+    record: RunRecord,
+    made_record: MadeRecord,
+    scores: Sequence[Score],
+    verdicts: Sequence[Verdict],
+    subject: Subject,
 ) -> dict[str, Any]:
     """What the first screen of a report shows."""
     scored_verdicts = [v for v in verdicts if v.score is not None]
     return {
         "title": record.spec.title or record.spec.name,
         "subtitle": _subtitle(record, made_record),
+        "audited": subject.sentence,
         "bottom_line": partial(made_record) + bottom_line(verdicts),
-        "verdicts": [card(verdict) for verdict in verdicts],
+        "verdicts": [card(verdict, subject) for verdict in verdicts],
         "interval_key": _interval_key(scored_verdicts, record.spec),
         "marks": _marks(scores),
         "facts": [(name, _fact(name, value)) for name, value in made_record.facts],
@@ -160,7 +169,7 @@ def partial(made_record: MadeRecord) -> str:
     return f"Partial: {made_record.failed_pieces} pieces of the evidence failed and were left out. "
 
 
-def card(verdict: Verdict) -> dict[str, Any]:
+def card(verdict: Verdict, subject: Subject) -> dict[str, Any]:
     """One question of the head: its answer, why, and what that means; or why it was not asked."""
     score = verdict.score
     content = {
@@ -169,6 +178,8 @@ def card(verdict: Verdict) -> dict[str, Any]:
         "asks": verdict.asks,
         "word": WORDS[verdict.answer],
     }
+    if verdict.reason == "stand-in":
+        content["word"] = "Not asked of your network"
     if score is None:
         return content | {
             "because": with_code(verdict.because),
@@ -179,10 +190,16 @@ def card(verdict: Verdict) -> dict[str, Any]:
     because = f"{full_title(score)}: {verdict.because}".replace(" %", "\u00a0%")
     return content | {
         "because": because,
-        "what": _advice(score)[verdict.answer],
+        "what": advice(verdict, subject),
         "strip": strip(score, width=280, labels=True),
         "method": anchor(score.metric),
     }
+
+
+def advice(verdict: Verdict, subject: Subject) -> str:
+    """What an answer means for whoever would rely on the explanation."""
+    assert verdict.score is not None  # noqa: S101  it was asked
+    return _advice(verdict.score)[verdict.answer].format(**vars(subject.wording))
 
 
 def _advice(score: Score) -> dict[str, str]:

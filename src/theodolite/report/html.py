@@ -1,6 +1,6 @@
 """The report: one HTML file that needs nothing beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from theodolite.report.chapters.findings import findings
 from theodolite.report.chapters.leakage import leakage_chapter
 from theodolite.report.chapters.saliency import saliency_chapter
 from theodolite.report.chapters.units import units_chapter
-from theodolite.report.contents import SHORT, chapter
+from theodolite.report.contents import SHORT, chapter, stand_in_chapter
 from theodolite.report.examples import examples
 from theodolite.report.explorer.page import explorer_chapter
 from theodolite.report.head import head
@@ -23,9 +23,12 @@ from theodolite.report.methods import notes_of
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
-from theodolite.run_folder.headlines import verdicts_of
+from theodolite.results import Score
+from theodolite.run_folder.headlines import headline_scores, verdicts_of
 from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import read_failed, read_scores
+from theodolite.run_folder.scores_file import read_failed, read_scores, read_subject
+from theodolite.run_folder.spec import RunSpec
+from theodolite.subject import Subject
 
 
 def write_report(folder: Path) -> Path:
@@ -37,23 +40,21 @@ def write_report(folder: Path) -> Path:
     scores = [score for score in every_score if score.metric in catalogue()]
     models = compared_models(folder)
     failed = read_failed(folder / "scores.json")
-    verdicts = verdicts_of(spec, scores, unanswered, failed)
+    subject = read_subject(folder)
+    verdicts = verdicts_of(spec, scores, subject, unanswered, failed)
     example_cards = examples(folder, made_record.examples, spec.seeds[0])
     needs = [(u.metric, u.needs) for u in unanswered]
     explorer = explorer_chapter(folder, made_record, scores, example_cards)
     content: dict[str, Any] = {
-        **head(record, made_record, scores, verdicts),
+        **head(record, made_record, scores, verdicts, subject),
+        "wording": subject.wording,
         "failed": [str(failure) for failure in failed],
         "examples": example_cards,
         "units": units_chapter(folder, made_record.cards, scores),
-        "conflicts": conflicts_chapter(folder, made_record.conflict_examples),
-        "chapters": [
-            chapter(question, spec, scores)
-            for question in QUESTIONS
-            if any(score.question == question for score in scores)
-        ],
+        "conflicts": conflicts_chapter(folder, made_record.conflict_examples, subject),
+        "chapters": _chapters(spec, scores, subject),
         "leakage": leakage_chapter(folder, spec, scores, models),
-        "faithfulness": faithfulness_chapter(folder, spec, made_record, scores, models),
+        "faithfulness": faithfulness_chapter(folder, spec, made_record, subject, scores, models),
         "acceptance": acceptance_chapter(folder, spec, scores, models),
         "saliency": saliency_chapter(folder, spec, models),
         "compared": compared_chapter(models, spec),
@@ -63,6 +64,7 @@ def write_report(folder: Path) -> Path:
         "distrust": caveats(spec, made_record, verdicts, needs)
         | {"strange": sorted({s.metric for s in every_score} - {s.metric for s in scores})},
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
+        "methods_of": "" if subject.outputs == "network" else subject.wording.name,
         "provenance": provenance(record, made_record),
         "version": record.packages.get("theodolite", ""),
     }
@@ -76,11 +78,24 @@ def write_report(folder: Path) -> Path:
     )
 
 
+def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[dict[str, Any]]:
+    """One a question that has scores."""
+    apart = {"faithful": stand_in_chapter(scores, headline_scores(spec, scores), subject)}
+    return [
+        chapter(question, spec, scores, apart.get(question))
+        for question in QUESTIONS
+        if any(score.question == question for score in scores)
+    ]
+
+
 def contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The sections that a page has, each by its anchor, in the order in which they come."""
     before = {"verdicts": "Verdicts", "examples": "Examples", "units": "Units"}
     before |= {"conflicts": "Conflicts", "saliency": "Maps compared"}
-    questions = {f"question-{c['question']}": SHORT[c["question"]] for c in content["chapters"]}
+    questions = {
+        f"question-{c['question']}": c["apart"]["title"] if c["apart"] else SHORT[c["question"]]
+        for c in content["chapters"]
+    }
     after = {"compared": "Models compared", "findings": "The paper's findings"}
     after |= {"grids": "More tables", "explorer": "One by one"}
     after |= {"distrust": "What to distrust", "methods": "Method notes"}

@@ -7,6 +7,7 @@ from theodolite.results import Failed, Score, Verdict
 from theodolite.run_folder.scores_file import ScoresFile, scores_file
 from theodolite.run_folder.spec import MetricSpec, RunSpec
 from theodolite.scoring.evaluate import MetricRequest, Resampling, expand
+from theodolite.subject import Subject
 from theodolite.verdicts.answers import AuditAnswers, verdicts
 from theodolite.verdicts.missing import MissingScoreLike
 
@@ -30,18 +31,21 @@ def resampling_of(spec: RunSpec) -> Resampling:
 
 def scores_file_of(spec: RunSpec, answers: AuditAnswers) -> ScoresFile:
     """Scores, verdicts and what could not be asked."""
-    verdicts_read = verdicts_of(spec, answers.scores)
-    return scores_file(answers.scores, verdicts_read, answers.unanswered, answers.failed)
+    answered = verdicts_of(spec, answers.scores, answers.subject, failed=answers.failed)
+    return scores_file(
+        answers.scores, answered, answers.unanswered, answers.failed, answers.subject
+    )
 
 
 def verdicts_of(
     spec: RunSpec,
     scores: Sequence[Score],
+    subject: Subject,
     unanswered: Sequence[MissingScoreLike] = (),
     failed: Sequence[Failed] = (),
 ) -> tuple[Verdict, ...]:
     """The verdicts of a run, read from the scores that its spec wants them read from."""
-    return verdicts(scores, headline_scores(spec, scores), unanswered, failed)
+    return verdicts(scores, headline_scores(spec, scores), unanswered, failed, subject)
 
 
 def headline_scores(spec: RunSpec, scores: Sequence[Score]) -> list[Score]:

@@ -23,7 +23,9 @@ from theodolite.results import (
     Source,
     Verdict,
 )
-from theodolite.run_folder.run_file import Record, read_record, write_record
+from theodolite.run_folder.run_file import Record, RunRecord, read_record, write_record
+from theodolite.run_folder.spec import subject_of
+from theodolite.subject import Subject
 from theodolite.verdicts.answers import MissingScore
 
 
@@ -131,9 +133,11 @@ class VerdictRecord(Record):
     """The answer to a question, and the score it was read from."""
 
     question: Literal["exists", "located", "leak_free", "faithful", "detects", "accepted"]
-    answer: Literal["yes", "partly", "no", "cannot tell"]
+    answer: Answer
+    """``not asked`` only where something else answered in the network's place."""
     because: str
     metric: str
+    """Empty where the question was not asked."""
     options: dict[str, Any]
     reason: Reason = ""
     p: float | None = None
@@ -150,6 +154,8 @@ class ScoresFile(Record):
     scores: list[ScoreRecord]
     unanswered: list[UnansweredRecord] = Field(default_factory=list)
     failed: list[FailedRecord] = Field(default_factory=list)
+    subject: Subject | None = None
+    """Which explanation was audited, and whose outputs it is held against."""
 
 
 class ComparedRecord(Record):
@@ -311,6 +317,7 @@ def scores_file(
     verdicts: Sequence[Verdict],
     unanswered: Sequence[MissingScore],
     failed: Sequence[Failed] = (),
+    subject: Subject | None = None,
 ) -> ScoresFile:
     """Scores, the verdicts read from them, what could not be asked and what failed."""
     return ScoresFile(
@@ -319,15 +326,15 @@ def scores_file(
                 question=v.question,
                 answer=v.answer,
                 because=v.because,
-                metric=v.score.metric,
-                options=_plain_options(v.score.options),
+                metric="" if v.score is None else v.score.metric,
+                options={} if v.score is None else _plain_options(v.score.options),
                 reason=v.reason,
                 p=v.p,
                 detectable=v.detectable,
                 needed=v.needed,
             )
             for v in verdicts
-            if v.score is not None and v.answer != "not asked"
+            if (v.score is not None and v.answer != "not asked") or v.reason == "stand-in"
         ],
         scores=[score_record(s) for s in scores],
         unanswered=[UnansweredRecord(metric=u.metric, needs=list(u.needs)) for u in unanswered],
@@ -337,6 +344,7 @@ def scores_file(
             )
             for f in failed
         ],
+        subject=subject,
     )
 
 
@@ -358,3 +366,14 @@ def read_scores(path: Path) -> tuple[list[Score], list[UnansweredRecord]]:
 def read_failed(path: Path) -> tuple[Failed, ...]:
     """The scores that ``scores.json`` says could not be computed."""
     return tuple(Failed(**record.model_dump()) for record in read_record(path, ScoresFile).failed)
+
+
+def read_subject(folder: Path) -> Subject:
+    """Which explanation a run is of, and what it is held against.
+
+    Runs that do not say: of a pipeline it is not known; stored evidence was given.
+    """
+    subject = read_record(folder / "scores.json", ScoresFile).subject
+    if subject is not None:
+        return subject
+    return subject_of(read_record(folder / "run.json", RunRecord).spec)

@@ -9,6 +9,7 @@ from theodolite.errors import EvidenceError
 from theodolite.io.text import read_yaml
 from theodolite.questions import Question, questions_now
 from theodolite.results import Items
+from theodolite.subject import Subject, unstated
 
 READING = {"reading": True}
 """The context in which files of a run folder are validated."""
@@ -287,6 +288,9 @@ class RunSpec(Strict):
     """What the compared models are scored by; ``metrics`` if empty."""
     studies: list[Annotated[StudySpec, Field(discriminator="kind")]] = []
     report: ReportSpec = ReportSpec()
+    subject: Subject | None = None
+    """Which explanation stored evidence is of, and what it is held against. Pipelines say it
+    themselves."""
 
     @model_validator(mode="after")
     def _has_a_source(self) -> "RunSpec":
@@ -298,6 +302,15 @@ class RunSpec(Strict):
             message = "seeds must be distinct and not negative"
             raise ValueError(message)
         return self
+
+
+def subject_of(spec: RunSpec) -> Subject:
+    """What the spec says; else that stored evidence was given, and that of a pipeline not known."""
+    if spec.subject is not None:
+        return spec.subject
+    if spec.pipeline is None:
+        return unstated(", ".join(spec.evidence))
+    return Subject(f"the explanation that {spec.pipeline.name} made", outputs="unknown")
 
 
 def read_spec(path: Path) -> RunSpec:

@@ -1,5 +1,6 @@
 """Compute a finished run again, all of it or a sample: it must come out the same."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from theodolite.run_folder.scores_file import (
     ComparedFile,
     ComparedRecord,
     ScoresFile,
+    read_subject,
     score_record,
 )
 from theodolite.run_folder.seal import verify
@@ -101,6 +103,8 @@ def decided_otherwise(folder: Path) -> str:
     known, stored = catalogue(), read_record(folder / "scores.json", ScoresFile)
     changes = []
     for verdict in stored.verdicts:
+        if verdict.answer == "not asked":
+            continue
         metric = known.get(verdict.metric)
         version = next((s.version for s in stored.scores if s.metric == verdict.metric), None)
         before = f"{verdict.question} was decided by {verdict.metric} {version}"
@@ -153,7 +157,8 @@ def _evidence(folder: Path, spec: RunSpec) -> list[list[Evidence]]:
 
 def _all_again(folder: Path, spec: RunSpec, progress: Progress) -> bool:
     evidence = _evidence(folder, spec)
-    answers = answer_made(spec, evidence, progress)
+    subject = read_subject(folder)
+    answers = replace(answer_made(spec, evidence, progress), subject=subject)
     same = _same_bytes(folder / "scores.json", scores_file_of(spec, answers))
     if (folder / "compared.json").is_file():
         stored_models = read_record(folder / "compared.json", ComparedFile).models
@@ -162,7 +167,7 @@ def _all_again(folder: Path, spec: RunSpec, progress: Progress) -> bool:
         same = same and _same_bytes(folder / "compared.json", ComparedFile(models=records))
     if (folder / CONFLICTS).is_file():
         columns = per_sample(answers.requests, evidence[0])
-        disagree = conflicts_of_run(spec, answers.scores, columns, evidence[0])
+        disagree = conflicts_of_run(spec, (answers.scores, subject), columns, evidence[0])
         same = same and _same_bytes(folder / CONFLICTS, disagree)
     return same
 

@@ -34,7 +34,7 @@ from theodolite.run_folder.scores_file import (
     score_record,
     write_scores,
 )
-from theodolite.run_folder.spec import RunSpec
+from theodolite.run_folder.spec import RunSpec, subject_of
 from theodolite.run_folder.written import per_sample, save_compared, write_cards, write_examples
 from theodolite.runs.inputs import Places, check_apart, check_asked, check_names, maker, settled
 from theodolite.runs.stored import (
@@ -112,6 +112,7 @@ def run_made(
         for bundle in bundles:
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
     answers = answer_made(spec, evidence, progress) if scored is None else scored
+    answers = replace(answers, subject=produced.subject or subject_of(spec))
     write_scores(out / "scores.json", scores_file_of(spec, answers))
     failures: list[str] = []
     if produced.compared or spec.studies:
@@ -126,7 +127,7 @@ def run_made(
         write_findings(out / FINDINGS, spec, records, firsts)
     columns = per_sample(answers.requests, evidence[0])
     write_parquet(out / "per_sample.parquet", columns)
-    disagree = conflicts_of_run(spec, answers.scores, columns, evidence[0])
+    disagree = conflicts_of_run(spec, (answers.scores, answers.subject), columns, evidence[0])
     if disagree.judged or disagree.verdicts:
         write_record(out / CONFLICTS, disagree)
     for name, table in produced.tables.items():

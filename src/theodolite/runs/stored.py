@@ -18,7 +18,7 @@ from theodolite.run_folder.format import PRODUCED
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
 from theodolite.run_folder.run_file import MadeRecord, write_record
 from theodolite.run_folder.scores_file import write_scores
-from theodolite.run_folder.spec import RunSpec
+from theodolite.run_folder.spec import RunSpec, subject_of
 from theodolite.scoring.passes import NOTHING_COUNTED
 from theodolite.verdicts.answers import AuditAnswers, OnError, answer_shards
 
@@ -92,10 +92,11 @@ def answer_stored(
 ) -> AuditAnswers:
     """The scores of a spec, from stored evidence."""
     requests = requests_named(spec.metrics) or None
-    return answer_shards(
+    answers = answer_shards(
         [by_kind(spec, addresses)], requests, resampling_of(spec), progress, workers,
         on_error=on_error,
     )  # fmt: skip
+    return replace(answers, subject=subject_of(spec))
 
 
 def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], Shards]:

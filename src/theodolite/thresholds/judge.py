@@ -20,6 +20,7 @@ __all__ = [
 NOT_MET = 6
 """Exit code where a threshold is not met."""
 Outcome = Literal["met", "not met", "cannot tell"]
+NOT_OF_YOURS = "not asked of your network"
 ENOUGH = {"yes": ("yes",), "partly": ("yes", "partly")}
 AGAINST_NULLS: dict[Answer, Outcome] = {
     "yes": "met", "partly": "met", "no": "not met", "cannot tell": "cannot tell",
@@ -79,6 +80,7 @@ def judged(
     metric failed, what is asked of it, or of the question that it answers, cannot be told.
     """
     answers = {v.question: v for v in verdicts}
+    apart = {v.question for v in verdicts if v.reason == "stand-in"}
     checks = [
         _without_failed(_answer(question, least, answers.get(question)), answers[question], failed)
         if question in answers
@@ -88,7 +90,12 @@ def judged(
     for threshold in thresholds.scores:
         for options in choices(threshold):
             fitting = [s for s in scores if s.metric == threshold.metric and _has(s, options)]
-            checks += [_score(threshold, score, options) for score in fitting]
+            checks += [
+                _of_a_stand_in(threshold, score, options)
+                if score.question in apart
+                else _score(threshold, score, options)
+                for score in fitting
+            ]
             failures = [f for f in failed if f.metric == threshold.metric and _may_be(f, options)]
             checks += [_failed(threshold, failure, options) for failure in failures]
             if not fitting and not failures:
@@ -139,7 +146,8 @@ def _of_a_part(check: GateCheck, failed: int) -> GateCheck:
 def _answer(question: Question, least: Least, answer: Verdict | None) -> GateCheck:
     requirement = f"at least {least!r}" if least == "partly" else f"{least!r}"
     if answer is None or answer.answer == "not asked":
-        return GateCheck(question, requirement, "not asked", "cannot tell")
+        of = NOT_OF_YOURS if answer is not None and answer.reason == "stand-in" else "not asked"
+        return GateCheck(question, requirement, of, "cannot tell")
     if answer.score is not None and (other := _other_version(answer.score)):
         return GateCheck(
             question, requirement, f"{answer.answer!r} by {other}", "cannot tell", may_pass=False
@@ -173,6 +181,12 @@ def _score(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> 
     # the worst counts: what is missed for sure before what cannot be told
     outcome = min(outcomes, key=("not met", "cannot tell", "met").index)
     return GateCheck(label, threshold.asks, text, outcome)
+
+
+def _of_a_stand_in(threshold: ScoreThreshold, score: Score, options: dict[str, Any]) -> GateCheck:
+    """A score against something that answered in the network's place says nothing of that."""
+    telling = {name: v for name, v in score.options.items() if name in options} or score.options
+    return GateCheck(_label(threshold.metric, telling), threshold.asks, NOT_OF_YOURS, "cannot tell")
 
 
 def _other_version(score: Score) -> str:

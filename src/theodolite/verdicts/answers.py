@@ -16,14 +16,15 @@ from theodolite.plugins import is_ours
 from theodolite.results import Failed, Score, Verdict
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.scoring.failures import failure_of, raised, stays_local, without
-from theodolite.verdicts.from_scores import verdicts
-from theodolite.verdicts.missing import MissingEvidence, missing
+from theodolite.subject import Subject, unstated
+from theodolite.verdicts.from_scores import stand_in_verdict, verdicts
+from theodolite.verdicts.missing import OWN_OUTPUTS, MissingEvidence, missing
 from theodolite.verdicts.notes import evidence_warnings, fallbacks, subsample_notes
 from theodolite.verdicts.repeats import find_repeats, with_doubt
 
 __all__ = [
     "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "requests_for",
-    "verdicts",
+    "stand_in_line", "verdicts",
 ]  # fmt: skip
 
 OnError = Literal["note", "raise"]
@@ -54,17 +55,32 @@ class AuditAnswers:
     """How long scoring took."""
     failed: tuple[Failed, ...] = ()
     """Scores that could not be computed, because their metric raised an error."""
+    subject: Subject = field(default_factory=unstated)
+    """Which explanation it is, and what it is held against."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One per question."""
-        return verdicts(self.scores, unanswered=self.unanswered, failed=self.failed)
+        return verdicts(self.scores, self.headlines, self.unanswered, self.failed, self.subject)
+
+    @property
+    def headlines(self) -> Sequence[Score]:
+        """Scores that verdicts are to be read from, where not the metric's own choice."""
+        return ()
+
+    @property
+    def stand_in(self) -> Verdict | None:
+        """What *faithful* comes to against a stand-in for the network; it decides nothing."""
+        return stand_in_verdict(self.scores, self.headlines, self.subject)
 
     @property
     def missing(self) -> tuple[MissingEvidence, ...]:
         """For each question that was not asked, the nearest way to ask it."""
-        questions = [v.question for v in self.verdicts if v.answer == "not asked"]
-        return tuple(missing(question, self.unanswered) for question in questions)
+        return tuple(
+            missing(v.question, self.unanswered) if v.reason != "stand-in" else OWN_OUTPUTS
+            for v in self.verdicts
+            if v.answer == "not asked"
+        )
 
     def __str__(self) -> str:
         """The answers, then what was not asked and what that would need."""
@@ -72,7 +88,14 @@ class AuditAnswers:
         lines = [f"{v.question}: {v.answer}. {v.asks} {v.because}" for v in answers]
         lines += [str(missing_evidence) for missing_evidence in self.missing]
         lines += [f"failed: {failure}" for failure in self.failed]
+        if (apart := self.stand_in) is not None:
+            lines.append(stand_in_line(self.subject, apart))
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def stand_in_line(subject: Subject, result: Verdict) -> str:
+    """The result against a stand-in, under its own name."""
+    return f"faithful to {subject.standing_in}: {result.answer}. {result.because}"
 
 
 def answer(

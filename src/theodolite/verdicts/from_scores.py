@@ -8,8 +8,9 @@ from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.plugins import is_ours
 from theodolite.questions import QUESTIONS, Question
-from theodolite.results import Failed, Score, Verdict
+from theodolite.results import Failed, Reason, Score, Verdict
 from theodolite.stats.multiple import holm
+from theodolite.subject import Subject
 from theodolite.verdicts.missing import MissingScoreLike, missing
 from theodolite.verdicts.rules import ALPHA, claim_p, fault_of, verdict
 
@@ -19,17 +20,21 @@ def verdicts(
     headlines: Sequence[Score] = (),
     unanswered: Sequence[MissingScoreLike] = (),
     failed: Sequence[Failed] = (),
+    subject: Subject | None = None,
 ) -> tuple[Verdict, ...]:
     """One verdict per question: from its headline score, else from its first deciding metric.
 
     The questions that were asked are corrected for one another (Holm). What a question that was not
     asked would need is told from the scores that could not be had; where the score that would
-    decide failed, it cannot be told.
+    decide failed, it cannot be told. Scores against a stand-in for the network decide nothing.
     """
     known = catalogue()  # a stored score may come from a package that is not installed
     scores = [score for score in scores if score.metric in known]
     headlines = [score for score in headlines if score.metric in known]
     chosen = {question: _deciding(question, scores, headlines) for question in QUESTIONS}
+    apart = subject is not None and not subject.decides and bool(chosen["faithful"])
+    if apart:
+        chosen["faithful"] = []
     claims = {question: _claim_p(own) for question, own in chosen.items() if own}
     steps = holm(list(claims.values()), ALPHA)
     at = {question: number for number, question in enumerate(claims)}
@@ -37,6 +42,10 @@ def verdicts(
     for question, asks in QUESTIONS.items():
         own = chosen[question]
         failure = next((f for f in failed if not own and _would_decide(f, question)), None)
+        if question == "faithful" and subject is not None and apart:
+            reason: Reason = "stand-in" if subject.outputs == "stand-in" else ""
+            answers.append(Verdict(question, asks, "not asked", subject.not_asked, reason=reason))
+            continue
         if failure is not None:
             because = f"{failure}."
             answers.append(Verdict(question, asks, "cannot tell", because, reason="failed"))
@@ -49,6 +58,16 @@ def verdicts(
         answer = _worst(own, float(steps.level[number]), float(steps.p[number]))
         answers.append(_unless_silent(answer, scores))
     return tuple(answers)
+
+
+def stand_in_verdict(
+    scores: Sequence[Score], headlines: Sequence[Score], subject: Subject
+) -> Verdict | None:
+    """What *faithful* comes to against the stand-in, by itself; it is no verdict of the audit."""
+    if subject.outputs != "stand-in":
+        return None
+    own = _deciding("faithful", scores, headlines)
+    return _worst(own, ALPHA, _claim_p(own)) if own else None
 
 
 def _deciding(

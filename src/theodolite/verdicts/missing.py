@@ -38,9 +38,23 @@ class MissingEvidence:
     """What that lacks; empty if all of it."""
     needs: str
     """The same in words."""
+    of: str = ""
+    """Whom it was not asked of, where something else answered."""
 
     def __str__(self) -> str:
-        return f"{self.question}: not asked; needs {self.needs}"
+        of = f" of {self.of}" if self.of else ""
+        return f"{self.question}: not asked{of}; needs {self.needs}"
+
+
+OWN_OUTPUTS = MissingEvidence(
+    "faithful",
+    "surrogate",
+    ("outputs",),
+    "its own outputs in the classes of the data: a network at hand that puts these out "
+    "(`model`, `data`), or its `outputs` in SurrogateEvidence, see `theodolite evidence surrogate`",
+    "your network",
+)
+"""Where a stand-in answered."""
 
 
 def missing(question: Question, unanswered: Sequence[MissingScoreLike] = ()) -> MissingEvidence:

@@ -174,16 +174,21 @@ def _print(answers: "AuditAnswers", *, as_json: bool) -> None:
     from theodolite.cli.tables import print_scores, print_verdicts
     from theodolite.errors import printable
     from theodolite.run_folder.scores_file import scores_file
+    from theodolite.verdicts.answers import stand_in_line
 
     if as_json:
-        content = scores_file(answers.scores, answers.verdicts, answers.unanswered, answers.failed)
+        content = scores_file(
+            answers.scores, answers.verdicts, answers.unanswered, answers.failed, answers.subject
+        )
         typer.echo(content.model_dump_json(indent=1))
         return
-    print_scores(answers.scores)
+    print_scores(answers.scores, of_stand_in=answers.subject.outputs == "stand-in")
     typer.echo("")
     print_verdicts(answers.verdicts)
     for missing_evidence in answers.missing:
         typer.echo(str(missing_evidence))
+    if answers.stand_in is not None:
+        typer.echo(stand_in_line(answers.subject, answers.stand_in))
     needing: dict[str, list[str]] = {}
     for lacking in answers.unanswered:
         if not lacking.needs[0].endswith(" evidence"):  # of a kind that came

@@ -19,7 +19,7 @@ from theodolite.cli.options import (
 
 if TYPE_CHECKING:
     from theodolite.certification.certify import Certified
-    from theodolite.certification.subjects import Subject
+    from theodolite.certification.subjects import CertifiedSubject
 
 Declared = "Of a function: "
 
@@ -99,7 +99,7 @@ def certify(
 
 def _subjects(
     metric: str | None, size: Literal["ci", "release"], declared: dict[str, Any], *, every: bool
-) -> "list[Subject]":
+) -> "list[CertifiedSubject]":
     from theodolite.certification.certify import subjects_of
     from theodolite.certification.foreign import dealt_out, foreign_named
     from theodolite.certification.subjects import CatalogueSubject
@@ -119,7 +119,7 @@ def _subjects(
 
 
 def _certificate(
-    subject: "Subject",
+    subject: "CertifiedSubject",
     home: Path,
     engine: Any,
     how: tuple[Literal["ci", "release"], int | None, int, str],

@@ -29,7 +29,7 @@ class SaliencyEvidence(Evidence):
     marker = "maps"
     ways: ClassVar[Mapping[Question, str]] = {
         "located": "maps of relevance and the pixels of the object (`maps`, `objects`)",
-        "faithful": "what the network answers as marked pixels are removed; the saliency "
+        "faithful": "what is answered as marked pixels are removed; the saliency "
         "pipeline of `theodolite run` makes it",
     }
 

@@ -29,8 +29,8 @@ class SurrogateEvidence(Evidence):
     version = 1
     marker = "importances"
     ways: ClassVar[Mapping[Question, str]] = {
-        "faithful": "the network's outputs, how much of each concept is in each sample, and how "
-        "much it counts for each class (`outputs`, `projections`, `importances`)",
+        "faithful": "the outputs that are explained, how much of each concept is in each sample, "
+        "and how much it counts for each class (`outputs`, `projections`, `importances`)",
     }
 
     importances: Float[np.ndarray, "concepts classes"] = array(

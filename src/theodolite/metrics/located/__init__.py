@@ -1,1 +1,1 @@
-"""Does the model look where the concept is?"""
+"""Does the explanation look where the concept is?"""

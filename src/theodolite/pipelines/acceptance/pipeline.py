@@ -40,6 +40,7 @@ from theodolite.pipelines.acceptance.tables import (
     words_of,
 )
 from theodolite.pipelines.features import weights_digest
+from theodolite.subject import Subject
 
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 DEFAULT = {
@@ -134,6 +135,9 @@ class AcceptancePipeline:
             tables={
                 "predictions": table_of(evidence, rated, predictions_by_model) | words_of(data)
             },
+            subject=Subject(
+                "the explanations that people voted on", outputs="none", data=data.name
+            ),
         )
         with_predictions = replace(evidence, predicted=mean_known(predictions_by_model[first.name]))
         takes = _takes(features.explanations.beside(model.blocks, self.rendering))

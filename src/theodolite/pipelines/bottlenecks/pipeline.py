@@ -25,6 +25,7 @@ from theodolite.pipelines.bottlenecks.jobs import (
     store_arrays,
 )
 from theodolite.pipelines.parallel import with_progress
+from theodolite.subject import Subject
 
 Plain = float | int | str
 
@@ -84,6 +85,11 @@ class BottleneckPipeline:
             inputs={
                 name: digest for form in forms.values() for name, digest in form.digests.items()
             },
+            subject=Subject(
+                f"the {len(forms[main.form].concepts)} concepts of the bottleneck {main.name}",
+                outputs="model itself",
+                data=forms[main.form].name,
+            ),
         )
 
     def _jobs(

@@ -22,12 +22,13 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Produced, WorkContext
-from theodolite.models.backbones import load_backbone
+from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.pipelines.correlations import correlations
 from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_cards
 from theodolite.pipelines.dissection.unit_tables import unit_tables
 from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
 from theodolite.pipelines.probe import rightly_classified
+from theodolite.subject import Subject
 
 EXACT_LENGTH = 3
 
@@ -78,9 +79,8 @@ class DissectionPipeline:
         units = mark(read, atoms, limits, chunk=maps.step, progress=context.progress)
         formula_search = search(atoms, units, self._beam(self.lengths))
         proved = optimum(atoms, units, EXACT_LENGTH, self._beam(EXACT_LENGTH))
-        formulas = best_formulas(formula_search, self.length)
-        if self.search == "exact":
-            formulas = list(proved.formulas)
+        best = best_formulas(formula_search, self.length)
+        formulas = list(proved.formulas) if self.search == "exact" else best
         evidence = unit_evidence(
             read, atoms, limits, (units, formulas), partial(self._explain, atoms), seed=seed,
             chunk=maps.step, progress=context.progress,
@@ -105,6 +105,7 @@ class DissectionPipeline:
             inputs=data.digests() | weights_digest(self.weights) | {"packed masks": atoms.digest()},
             pictures=pictures,
             cards=cards,
+            subject=_subject(len(limits), backbone, self.layer, data),
         )
 
     def _check(self) -> None:
@@ -181,6 +182,12 @@ def _variants(
             for unit_formula in map(formula_search.stopped, units)
         ],
     }
+
+
+def _subject(n_units: int, backbone: Backbone, layer: str | None, data: MaskData) -> Subject:
+    """Units are named; nothing is compared with what the network puts out."""
+    name = f"{backbone.name}, {layer or backbone.layer}"
+    return Subject(f"formulas of concepts for {n_units} units", name, "none", data=data.name)
 
 
 def _at_hand(data: Any) -> tuple[MaskData, np.ndarray]:

@@ -17,6 +17,7 @@ from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Produced, WorkContext, silent
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.pipelines.dissection.unit_tables import scored_units, single_concepts
+from theodolite.subject import Subject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,11 @@ class StoredDissectionPipeline:
             notes=(*data.notes, *self._notes(data, dissection, parts)),
             facts=_facts(dissection, evidence),
             inputs=data.digests(),
+            subject=Subject(
+                f"formulas of concepts for {len(dissection.limits)} units of stored maps",
+                outputs="none",
+                data=data.name,
+            ),
         )
 
     def _check(self, data: Any) -> None:

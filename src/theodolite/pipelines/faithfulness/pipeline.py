@@ -34,6 +34,7 @@ from theodolite.pipelines.faithfulness.explanations import (
 from theodolite.pipelines.faithfulness.middle_layers import middle_evidence, middle_pictures
 from theodolite.pipelines.features import weights_digest
 from theodolite.pipelines.posthoc.concept_cards import concept_cards
+from theodolite.subject import Subject
 
 Description = dict[str, float | int | str]
 IN_THE_MIDDLE = {"nmf", "svd", "pca", "kmeans", "random"}
@@ -94,7 +95,7 @@ class FaithfulnessPipeline:
             compared=models[1:],
             notes=(*data.notes, *self._notes(), *_left_out(without)),
             facts=(
-                ("test accuracy of the network", accuracy),
+                (f"test accuracy of {self._answers()}", accuracy),
                 ("test samples", len(layer.labels)),
                 ("classes", len(layer.classes)),
                 ("dimensions", layer.test.shape[1]),
@@ -105,6 +106,22 @@ class FaithfulnessPipeline:
             model={"head": layer.head, "bias": layer.bias},
             concept_cards=cards,
             pictures=pictures,
+            subject=self._subject(data),
+        )
+
+    def _answers(self) -> str:
+        return "the stand-in" if self.head == "probe" else "the network"
+
+    def _subject(self, data: LabelledPictures) -> Subject:
+        """Concepts of the first method; of a fitted layer, if the network has other classes."""
+        fitted = "a linear layer that theodolite fitted to its embeddings and the same labels"
+        own = self.head == "network"
+        return Subject(
+            f"{self.concepts} concepts a class found by {self.methods[0]}",
+            f"{self.backbone}, last layer" if own else self.backbone,
+            "network" if own else "stand-in",
+            "" if own else fitted,
+            data.name,
         )
 
     def _methods(

@@ -15,7 +15,7 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.explainers.concept_maps import concept_activation_maps
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.features import FeatureMaps
-from theodolite.pipelines.posthoc.network import NetworkOutputs, surrogate_evidence
+from theodolite.pipelines.posthoc.network import FITTED, NetworkOutputs, surrogate_evidence
 
 Setting = tuple[int, float]
 
@@ -114,7 +114,8 @@ def facts(
     entries.append(("test pictures with maps", len(work.maps.rows)))
     if answers is not None:
         right = answers.outputs[work.test].argmax(axis=1) == data.labels[work.test]
-        entries.append(("test accuracy of what it stands for", float(right.mean())))
+        of = "the stand-in" if answers.by == FITTED else "the network"
+        entries.append((f"test accuracy of {of}", float(right.mean())))
     return entries
 
 

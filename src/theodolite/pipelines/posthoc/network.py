@@ -17,15 +17,16 @@ from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.models.backbones import Backbone
 from theodolite.models.features import evaluating
 from theodolite.models.posthoc import PosthocBottleneck, fit_linear
+from theodolite.subject import Outputs, Subject
 
 BATCH = 16
 OWN = "the network's own outputs"
-FITTED = "a linear layer on the network's pooled features, trained on the same labels"
+FITTED = "a linear layer that theodolite trained on its pooled features and the same labels"
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkOutputs:
-    """What the network itself answers, on all rows that are looked at."""
+    """What the network answers, or a layer in its place, on all rows that are looked at."""
 
     by: str
     """Where the answers are from."""
@@ -36,18 +37,28 @@ class NetworkOutputs:
 
     def notes(self) -> list[str]:
         """What was compared with what."""
-        stands = (
-            "This is about a linear layer that we trained on the network's features, NOT about the "
-            "network's own answers."
-            if self.by == FITTED
-            else "This asks whether it may stand for the network's."
-        )
+        fitted = self.by == FITTED
+        stands = "" if fitted else " This asks whether it may stand for the network's."
         return [
             *self.warnings,
-            f"Faithful: the bottleneck's concepts and weights are compared with {self.by}. Both "
-            "are counted from their mean over the training pictures. A bottleneck is always "
-            f"faithful to its own answers. {stands}",
+            f"Faithful{' to the stand-in' * fitted}: the bottleneck's concepts and weights are "
+            f"compared with {self.by}. Both are counted from their mean over the training "
+            f"pictures. A bottleneck is always faithful to its own answers.{stands}",
         ]
+
+
+def subject_of(answers: NetworkOutputs | None, data: ConceptData, network: str) -> Subject:
+    """The bottleneck as an explanation of the network, and what it was held against."""
+    outputs: Outputs = "none"
+    if answers is not None:
+        outputs = "stand-in" if answers.by == FITTED else "network"
+    return Subject(
+        f"post-hoc concept bottleneck ({len(data.concepts)} concepts)",
+        network,
+        outputs,
+        FITTED if outputs == "stand-in" else "",
+        data.name,
+    )
 
 
 def fitted_answers(

@@ -1,7 +1,7 @@
 """Post-hoc concept bottleneck on a frozen network: the experiment of paper 000."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,12 @@ from theodolite.pipelines.posthoc.evidence import (
     setting_facts,
     settings_table,
 )
-from theodolite.pipelines.posthoc.network import NetworkOutputs, fitted_answers, own_answers
+from theodolite.pipelines.posthoc.network import (
+    NetworkOutputs,
+    fitted_answers,
+    own_answers,
+    subject_of,
+)
 from theodolite.pipelines.posthoc.units import unit_evidence_of
 
 
@@ -54,7 +59,8 @@ class PosthocPipeline:
     def make(self, data: ConceptData, context: WorkContext) -> Produced:
         """Features, vectors for each setting, the best setting's model for each seed, evidence."""
         backbone = load_backbone(self.backbone, self.weights)
-        return self._produce(data, self._prepare(data, backbone, context), None, context)
+        produced = self._produce(data, self._prepare(data, backbone, context), None, context)
+        return self._with_layer(produced, backbone)
 
     def make_with(self, backbone: Backbone, data: ConceptData, context: WorkContext) -> Produced:
         """The same with a network that is at hand; ``backbone`` of the settings is only its name.
@@ -63,7 +69,14 @@ class PosthocPipeline:
         """
         work = self._prepare(data, backbone, context)
         own = own_answers(backbone, data, np.concatenate([work.train, work.test]))
-        return self._produce(data, work, own, context)
+        return self._with_layer(self._produce(data, work, own, context), backbone)
+
+    def _with_layer(self, produced: Produced, backbone: Backbone) -> Produced:
+        """With the layer that was looked at, as the subject names it."""
+        assert produced.subject is not None  # noqa: S101  made below
+        layer = self.layer or backbone.layer
+        network = f"{backbone.name}, {layer}" if layer else backbone.name
+        return replace(produced, subject=replace(produced.subject, network=network))
 
     def _produce(
         self,
@@ -97,6 +110,7 @@ class PosthocPipeline:
                 "bias": models[0].bias,
             },
             picture=lambda name: jpeg_bytes(data.picture(data.pictures.index(name)), longest=320),
+            subject=subject_of(answers, data, self.backbone),
         )
 
     def _prepare(

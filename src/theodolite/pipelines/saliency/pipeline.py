@@ -34,6 +34,7 @@ from theodolite.pipelines.saliency.pieces import (
     piece_digest,
     versions,
 )
+from theodolite.subject import Subject
 
 CHANCES = {"random": "random", "smooth": "smooth_random", "centre": "centre"}
 """Maps that know nothing of the network, and the methods that draw them."""
@@ -117,7 +118,13 @@ class SaliencyPipeline:
                 f"pictures/sample-{at:04d}.jpg": jpeg_bytes(data.picture(int(row)), longest=224)
                 for at, row in enumerate(rows[: self.shown])
             },
+            subject=self._subject(classifier, data),
         )
+
+    def _subject(self, classifier: Classifier, data: MaskData) -> Subject:
+        """Maps of the first method, of answers that were read from the network itself."""
+        maps = f"maps of relevance by {TECHNIQUES[self.methods[0]].title}"
+        return Subject(maps, classifier.name, "network", data=data.name)
 
     def _check(self, classifier: Classifier) -> None:
         """What can be known to be wrong before an hour of work."""

@@ -17,6 +17,7 @@ from theodolite.report.overlays import data_address
 from theodolite.report.words import metric_text
 from theodolite.results import Source
 from theodolite.run_folder.run_file import ExampleRecord, RunRecord, read_record
+from theodolite.subject import Subject
 
 BESIDE = {
     "more": "▲ more than unrelated",
@@ -28,6 +29,7 @@ LINES = {
     "null": "the null's value",
     "accepted": "a clean null and what we accept above it",
 }
+LEFT_OUT = "Whether the explanation is faithful is left out here: it was not asked of your network."
 SHOWN_EXAMPLES = 3
 SHOWN_CONCEPTS = 6
 TITLES: dict[Level, str] = {
@@ -47,10 +49,12 @@ class ConflictCell:
     beside: str = ""
 
 
-def conflicts_chapter(folder: Path, pictures: Sequence[ExampleRecord]) -> dict[str, Any] | None:
+def conflicts_chapter(
+    folder: Path, pictures: Sequence[ExampleRecord], subject: Subject
+) -> dict[str, Any] | None:
     """What the page shows; nothing if fewer than two questions can be held side by side."""
     conflicts_file = folder_conflicts(folder)
-    candidates = [_level(conflicts_file, level) for level in TITLES]
+    candidates = [_level(conflicts_file, level, subject) for level in TITLES]
     levels = [level for level in candidates if level is not None]
     if not levels and not conflicts_file.verdicts:
         return None
@@ -61,20 +65,21 @@ def conflicts_chapter(folder: Path, pictures: Sequence[ExampleRecord]) -> dict[s
             {
                 "said": f"{SHORT[conflict.good][0]}: {conflict.good_answer}, "
                 f"{SHORT[conflict.bad][0]}: {conflict.bad_answer}",
-                "means": conflict.means,
+                "means": conflict.means(subject),
             }
             for conflict in conflicts_file.verdicts
         ],
+        "left_out": "" if subject.decides else LEFT_OUT,
         "levels": levels,
         "interval": _interval_words(conflicts_file.conflicts, classes=classes),
         "examples": [
-            _example_cards(folder, conflicts_file, conflict, files)
+            _example_cards(folder, conflicts_file, conflict, files, subject)
             for conflict in shown_conflicts(conflicts_file)
         ],
     }
 
 
-def _level(conflicts_file: ConflictsFile, level: Level) -> dict[str, Any] | None:
+def _level(conflicts_file: ConflictsFile, level: Level, subject: Subject) -> dict[str, Any] | None:
     conflicts = [conflict for conflict in conflicts_file.conflicts if conflict.of == level]
     if not any(conflict.n for conflict in conflicts):
         return None
@@ -92,7 +97,9 @@ def _level(conflicts_file: ConflictsFile, level: Level) -> dict[str, Any] | None
         "lines": [_line(judgement) for judgement in judgements],
         "agreements": [_agreement(conflict) for conflict in conflicts if _first(conflict)],
         "statements": [
-            _statement(conflict) for conflict in conflicts_file.strongest if conflict.of == level
+            _statement(conflict, subject)
+            for conflict in conflicts_file.strongest
+            if conflict.of == level
         ],
     }
 
@@ -139,24 +146,28 @@ def _agreement(conflict: ConflictRecord) -> dict[str, str]:
     }
 
 
-def _statement(conflict: ConflictRecord) -> dict[str, Any]:
+def _statement(conflict: ConflictRecord, subject: Subject) -> dict[str, Any]:
     names = [example.name for example in conflict.examples] if conflict.of == "concepts" else []
     return {
-        "says": conflict.statement.replace(" %", "\u00a0%"),
-        "means": conflict.cause,
+        "says": conflict.statement(subject).replace(" %", "\u00a0%"),
+        "means": conflict.cause(subject),
         "names": names[:SHOWN_CONCEPTS],
         "more": max(conflict.n_conflicts - SHOWN_CONCEPTS, 0) if names else 0,
     }
 
 
 def _example_cards(
-    folder: Path, conflicts_file: ConflictsFile, conflict: ConflictRecord, files: dict[str, str]
+    folder: Path,
+    conflicts_file: ConflictsFile,
+    conflict: ConflictRecord,
+    files: dict[str, str],
+    subject: Subject,
 ) -> dict[str, Any]:
     """Examples of one conflict; those whose pictures were kept come first."""
     metrics = {j.question: j.metric for j in conflicts_file.judged if j.of == conflict.of}
     order = sorted(conflict.examples, key=lambda example: example.name not in files)
     return {
-        "title": f"{conflict.of.capitalize()} that {conflict.claim}",
+        "title": f"{conflict.of.capitalize()} that {conflict.claim(subject)}",
         "cards": [
             {
                 "name": example.name,

@@ -33,6 +33,7 @@ from theodolite.results import Score
 from theodolite.run_folder.run_file import MadeRecord
 from theodolite.run_folder.scores_file import ComparedRecord
 from theodolite.run_folder.spec import RunSpec
+from theodolite.subject import Subject
 
 ScatterExplanation = tuple[str, str, SurrogateEvidence]
 """An explanation in the scatter: its name, its scores in words, its evidence."""
@@ -42,6 +43,7 @@ def faithfulness_chapter(
     folder: Path,
     spec: RunSpec,
     made_record: MadeRecord,
+    subject: Subject,
     scores: Sequence[Score],
     models: Sequence[ComparedRecord],
 ) -> dict[str, Any] | None:
@@ -59,7 +61,8 @@ def faithfulness_chapter(
         "sanity": [table for table in sanity_tables if table is not None],
         "classes": None if evidence is None else class_panels(evidence),
         "scatter": scatter_panels(
-            [*_main(evidence, models, spec), *_ends(folder, models, chosen, spec)]
+            [*_main(evidence, models, spec), *_ends(folder, models, chosen, spec)],
+            subject.wording,
         ),
         "cards": concept_cards(folder, made_record.concept_cards, evidence),
         "curves": [curve for curve in curves if curve is not None],

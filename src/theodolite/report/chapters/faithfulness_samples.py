@@ -20,6 +20,7 @@ from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.overlays import data_address
 from theodolite.run_folder.run_file import ConceptCardRecord
 from theodolite.run_folder.spec import RunSpec
+from theodolite.subject import WORDINGS, Wording
 
 ENDS = 20
 """Of more than twice as many classes, so many of the best and of the worst are shown."""
@@ -88,6 +89,7 @@ def _ends(order: Int[np.ndarray, " classes"]) -> list[tuple[str, Int[np.ndarray,
 
 def scatter_panels(
     explanations: Sequence[tuple[str, str, SurrogateEvidence]],
+    wording: Wording = WORDINGS["given"],
 ) -> dict[str, Any] | None:
     """A panel for each explanation, given as name, scores in words, and evidence: the same samples
     and classes in all that have the same, on one scale."""
@@ -104,10 +106,10 @@ def scatter_panels(
         both = np.stack([pairs.network, pairs.explanation])
         beyond = int(((both < scale.low) | (both > scale.high)).any(axis=0).sum())
         notes = [scores_text, f"{beyond:,} beyond the frame, drawn at its edge" if beyond else ""]
-        caption = f"Outputs of explanation and network{': ' + name if name else ''}"
+        caption = f"The explanation and {wording.puts_out}{': ' + name if name else ''}"
         panels.append(
             {"name": name, "says": "; ".join(n for n in notes if n),
-             "svg": scatter(pairs, scale, caption)}
+             "svg": scatter(pairs, scale, caption, wording.axis)}
         )  # fmt: skip
     has_own = bool(subsamples[0][2].own.any())
     return {

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from theodolite.errors import EvidenceError, printable
@@ -14,8 +14,9 @@ from theodolite.report.exports.latex_text import latex_text
 from theodolite.report.words import options_text, source_words, title
 from theodolite.results import Interval, Score
 from theodolite.run_folder.run_file import RunRecord, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.scores_file import read_scores, read_subject
 from theodolite.run_folder.spec import RunSpec
+from theodolite.subject import Subject
 from theodolite.verdicts.rules import question_text
 
 NOTHING = "--"
@@ -37,6 +38,7 @@ class Run:
     spec: RunSpec
     version: str
     scores: tuple[Score, ...]
+    subject: Subject
 
 
 def write_latex(path: Path, folders: Sequence[Path]) -> Path:
@@ -89,7 +91,7 @@ def _run(folder: Path) -> Run:
     record = read_record(folder / "run.json", RunRecord)
     scores, _ = read_scores(folder / "scores.json")
     version = record.packages.get("theodolite", "")
-    return Run(record.spec.name, record.spec, version, tuple(scores))
+    return Run(record.spec.name, record.spec, version, tuple(scores), read_subject(folder))
 
 
 def _with_distinct_names(runs: Sequence[Run], folders: Sequence[Path]) -> list[Run]:
@@ -99,9 +101,7 @@ def _with_distinct_names(runs: Sequence[Run], folders: Sequence[Path]) -> list[R
         names = [folder.resolve().name for folder in folders]
     if len(set(names)) < len(names):
         names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
-    return [
-        Run(name, run.spec, run.version, run.scores) for name, run in zip(names, runs, strict=True)
-    ]
+    return [replace(run, name=name) for name, run in zip(names, runs, strict=True)]
 
 
 def _table(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
@@ -208,7 +208,9 @@ def _caption(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
     bare = any(score.interval is None and not math.isnan(score.value) for score in scores)
     also = "; [–] where there is none" if bare else ""
     brackets = f" In brackets: {', '.join(interval_texts)}{also}." if interval_texts else ""
-    return latex_text(f"{question_text(first)}{brackets} {_about_nulls(scores)}")
+    apart = [run.name for run in runs if first.question == "faithful" and not run.subject.decides]
+    of = f" {', '.join(apart)}: of a stand-in, not of your network." if apart else ""
+    return latex_text(f"{question_text(first)}{of}{brackets} {_about_nulls(scores)}")
 
 
 def _about_nulls(scores: Sequence[Score]) -> str:

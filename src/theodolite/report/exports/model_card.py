@@ -16,7 +16,8 @@ from theodolite.report.words import full_title
 from theodolite.results import Score, Verdict
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import read_scores
+from theodolite.run_folder.scores_file import read_scores, read_subject
+from theodolite.subject import Subject
 
 BEGIN = "<!-- theodolite: begin -->"
 END = "<!-- theodolite: end -->"
@@ -51,16 +52,18 @@ def model_card_section(folder: Path) -> str:
     record = read_record(folder / "run.json", RunRecord)
     made_record = read_produced(folder)
     scores, _ = read_scores(folder / "scores.json")
-    verdicts = verdicts_of(record.spec, scores)
+    subject = read_subject(folder)
+    verdicts = verdicts_of(record.spec, scores, subject)
     silent = [v for v in verdicts if v.answer == "not asked"]
     answered_verdicts = [v for v in verdicts if v.answer != "not asked" and v.score is not None]
     parts = [
         BEGIN,
         "## Explanations",
         _lede(record, made_record),
+        markdown_text(subject.sentence),
         *_answers(answered_verdicts),
         *_silent(silent),
-        *_disagree(folder),
+        *_disagree(folder, subject),
         *_distrust(answered_verdicts, made_record),
         *_provenance(record, made_record, folder.resolve().name),
         END,
@@ -92,7 +95,7 @@ def _lede(record: RunRecord, made_record: MadeRecord) -> str:
     name = markdown_text(record.spec.title or record.spec.name)
     version = markdown_text(record.packages.get("theodolite", ""))
     return (
-        f"Can the explanations of this model be relied upon? {name}, audited on {day}{on} with "
+        f"Can this explanation be relied upon? {name}, audited on {day}{on} with "
         f"theodolite {version}."
     )
 
@@ -124,14 +127,18 @@ def _silent(silent: Sequence[Verdict]) -> list[str]:
     """A question that was not asked is not one that was passed."""
     if not silent:
         return []
-    return [f"Not asked: {' '.join(markdown_text(verdict.asks) for verdict in silent)}"]
+    apart = [verdict for verdict in silent if verdict.reason == "stand-in"]
+    plain = " ".join(markdown_text(verdict.asks) for verdict in silent if verdict not in apart)
+    lines = [markdown_text(f"{verdict.asks} {verdict.because}") for verdict in apart]
+    return [*([f"Not asked: {plain}"] if plain else []), *lines]
 
 
-def _disagree(folder: Path) -> list[str]:
+def _disagree(folder: Path, subject: Subject) -> list[str]:
     conflicts = folder_conflicts(folder)
-    sentences = [verdict.means for verdict in conflicts.verdicts]
+    sentences = [text for verdict in conflicts.verdicts if (text := verdict.means(subject))]
     sentences += [
-        f"{conflict.statement} {conflict.cause}".strip() for conflict in shown_conflicts(conflicts)
+        f"{conflict.statement(subject)} {conflict.cause(subject)}".strip()
+        for conflict in shown_conflicts(conflicts)
     ]
     if not sentences:
         return []

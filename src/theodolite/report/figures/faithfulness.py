@@ -19,7 +19,7 @@ NAME = 20
 
 @dataclass(frozen=True)
 class Pairs:
-    """Outputs of the network and of an explanation, of the same samples and classes."""
+    """Outputs that are explained and those of an explanation, of the same samples and classes."""
 
     network: Float[np.ndarray, " n"]
     explanation: Float[np.ndarray, " n"]
@@ -53,8 +53,8 @@ def class_bars(
     return drawing("panel", (376, base + 22), caption, parts)
 
 
-def scatter(pairs: Pairs, scale: Scale, caption: str) -> Markup:
-    """Outputs of an explanation over those of the network, on one scale; equal on the diagonal.
+def scatter(pairs: Pairs, scale: Scale, caption: str, axis: str = "outputs explained") -> Markup:
+    """Outputs of an explanation over those that it explains, on one scale; equal on the diagonal.
 
     What lies beyond the scale is drawn at the edge.
     """
@@ -78,7 +78,7 @@ def scatter(pairs: Pairs, scale: Scale, caption: str) -> Markup:
     parts.append(line("diagonal", (left, base), (right, top)))
     parts.append(points("points c0", spots[pairs.own], DIAMOND))
     parts.append(text("explanation puts out", 2, 12, "start"))
-    parts.append(text("network puts out", right, base + 33, "end"))
+    parts.append(text(axis, right, base + 33, "end"))
     return drawing("panel", (302, 304), caption, parts)
 
 

@@ -152,7 +152,9 @@ def _cell(row: LeaderboardRow, question: Question, board: Board) -> dict[str, An
     score = row.run.headline(question)
     if score is None:
         nothing = dict.fromkeys(("order", "interval", "null", "mark", "answer", "css"), "")
-        return nothing | {"value": "–", "grey": True, "why": "not asked"}
+        apart = question == "faithful" and row.run.subject.outputs == "stand-in"
+        why = "not asked of your network" if apart else "not asked"
+        return nothing | {"value": "–", "grey": True, "why": why}
     answer = row.run.verdicts[question].answer
     comparable = key_of(score) == board.columns[question]
     return {

@@ -1,0 +1,128 @@
+"""The subject of an audit: which explanation, of which network, and whose outputs it is held
+against."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from theodolite.errors import EvidenceError
+
+Outputs = Literal["network", "stand-in", "model itself", "given", "none", "unknown"]
+"""Whose outputs an explanation is compared with.
+
+``network``: the network's own, read in the classes of the data. ``model itself``: of a model whose
+concepts are the inputs of its head. ``given``: arrays from whoever asks. ``stand-in``: of a layer
+that was fitted in the network's place. ``none``: nothing is compared. ``unknown``: a run that does
+not say.
+"""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How sentences name what an explanation is held against."""
+
+    name: str
+    puts_out: str
+    reasons: str
+    axis: str
+    """For a figure, where there is room for two words."""
+
+
+WORDINGS: dict[Outputs, Wording] = {
+    "network": Wording(
+        "the network", "what the network puts out", "the network's reasons", "network puts out"
+    ),
+    "model itself": Wording(
+        "the model", "what the model puts out", "the model's reasons", "model puts out"
+    ),
+    "given": Wording(
+        "the outputs you gave",
+        "the outputs you gave",
+        "the reasons behind the outputs you gave",
+        "outputs you gave",
+    ),
+    "stand-in": Wording(
+        "the stand-in", "what the stand-in puts out", "the stand-in's reasons", "stand-in puts out"
+    ),
+    "none": Wording("the explanation", "the output", "the reasons", "output"),
+    "unknown": Wording(
+        "what it was compared with",
+        "what it was compared with",
+        "the reasons of what it was compared with",
+        "compared with",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Which explanation is audited, of which network, and what stands in for what.
+
+    >>> Subject("saliency by Grad-CAM", "resnet18, layer4", "network").of
+    'saliency by Grad-CAM of resnet18, layer4'
+    """
+
+    explanation: str
+    """Such as "post-hoc concept bottleneck (48 concepts)"."""
+    network: str | None = None
+    """Such as "resnet18, layer4"; None where nothing but arrays is at hand."""
+    outputs: Outputs = "given"
+    stand_in: str = ""
+    """Such as "a linear layer trained on its features by theodolite"."""
+    data: str = ""
+
+    def __post_init__(self) -> None:
+        if self.outputs not in get_args(Outputs):
+            raise EvidenceError(
+                "subject.outputs", repr(self.outputs), f"one of {', '.join(get_args(Outputs))}"
+            )
+
+    @property
+    def wording(self) -> Wording:
+        """How sentences name what the explanation is held against."""
+        return WORDINGS[self.outputs]
+
+    @property
+    def decides(self) -> bool:
+        """Whether *faithful* is asked of what is explained, not of something in its place."""
+        return self.outputs not in ("stand-in", "none")
+
+    @property
+    def of(self) -> str:
+        """The explanation and what it explains, to follow "Audited:"."""
+        network = f" of {self.network}" if self.network else ""
+        data = f", on {self.data}" if self.data else ""
+        return f"{self.explanation}{network}{data}"
+
+    @property
+    def standing_in(self) -> str:
+        """The stand-in with what it is, in brackets."""
+        return f"the stand-in ({self.stand_in})" if self.stand_in else "the stand-in"
+
+    @property
+    def not_asked(self) -> str:
+        """Why *faithful* was not asked, where scores of it do not decide."""
+        if self.outputs == "stand-in":
+            return (
+                f"Not asked of your network, whose own outputs were not read: {self.standing_in} "
+                "answered in its place. That result stands apart, under “Faithful to the "
+                "stand-in”."
+            )
+        return "Not asked of your network, whose own outputs were not read."
+
+    @property
+    def sentence(self) -> str:
+        """For the head of a report: what was audited, and what stood in for what."""
+        if self.outputs == "unknown":
+            return f"Audited: {self.of}. It is not known whose outputs it was compared with."
+        if self.outputs != "stand-in":
+            return f"Audited: {self.of}."
+        place = (self.network or "your network").partition(",")[0]
+        return (
+            f"Audited: {self.of}. The own outputs of {place} were not read; {self.standing_in} "
+            "answered in their place, and decides nothing."
+        )
+
+
+def unstated(source: str = "") -> Subject:
+    """The subject of evidence that comes without one: its outputs are those that were given."""
+    return Subject(f"the explanation in {source}" if source else "the explanation")
