@@ -7,7 +7,7 @@ from typing import Any
 from theodolite.questions import QUESTIONS
 from theodolite.report.caveats import caveats
 from theodolite.report.chapters.acceptance import acceptance_chapter
-from theodolite.report.chapters.compared import compared_chapter, compared_models
+from theodolite.report.chapters.compared import compared_chapter
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.chapters.faithfulness import faithfulness_chapter
 from theodolite.report.chapters.findings import findings
@@ -18,51 +18,55 @@ from theodolite.report.contents import SHORT, chapter
 from theodolite.report.examples import examples
 from theodolite.report.explorer.page import explorer_chapter
 from theodolite.report.head import head
+from theodolite.report.material import FolderMaterial, RunMaterial
 from theodolite.report.methods import notes_of
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.run_folder.headlines import verdicts_of
-from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
-from theodolite.run_folder.scores_file import read_scores
 
 
 def write_report(folder: Path) -> Path:
     """Build ``report.html`` from what a run folder holds."""
-    record = read_record(folder / "run.json", RunRecord)
+    return write_report_of(FolderMaterial(folder), folder / "report.html")
+
+
+def write_report_of(material: RunMaterial, path: Path) -> Path:
+    """Build the page from the material of a run, wherever that lies."""
+    record, made_record = material.record, material.made_record
     spec = record.spec
-    made_record = read_record(folder / "made.json", MadeRecord)
-    scores, unanswered = read_scores(folder / "scores.json")
-    models = compared_models(folder)
+    scores, unanswered = material.scored
+    models = material.compared()
     verdicts = verdicts_of(spec, scores, unanswered)
-    example_cards = examples(folder, made_record.examples, spec.seeds[0])
+    example_cards = examples(material, made_record.examples, spec.seeds[0])
     needs = [(u.metric, u.needs) for u in unanswered]
-    explorer = explorer_chapter(folder, made_record, scores, example_cards)
+    explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts),
         "examples": example_cards,
-        "units": units_chapter(folder, made_record.cards, scores),
-        "conflicts": conflicts_chapter(folder, made_record.conflict_examples),
+        "units": units_chapter(material, made_record.cards, scores),
+        "conflicts": conflicts_chapter(material, made_record.conflict_examples),
         "chapters": [
             chapter(question, spec, scores)
             for question in QUESTIONS
             if any(score.question == question for score in scores)
         ],
-        "leakage": leakage_chapter(folder, spec, scores, models),
-        "faithfulness": faithfulness_chapter(folder, spec, made_record, scores, models),
-        "acceptance": acceptance_chapter(folder, spec, scores, models),
-        "saliency": saliency_chapter(folder, spec, models),
+        "leakage": leakage_chapter(material, spec, scores, models),
+        "faithfulness": faithfulness_chapter(material, spec, made_record, scores, models),
+        "acceptance": acceptance_chapter(material, spec, scores, models),
+        "saliency": saliency_chapter(material, spec, models),
         "compared": compared_chapter(models, spec),
-        "findings": findings(folder),
+        "findings": findings(material),
         "explorer": explorer,
-        "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
+        "grids": [t for t in (grid_table(g, material) for g in spec.report.grids) if t is not None],
         "distrust": caveats(spec, made_record, verdicts, needs),
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
+        "alone": material.alone,
         "version": record.packages.get("theodolite", ""),
     }
     return write_page(
-        folder / "report.html",
+        path,
         "report.html.j2",
         content | {"contents": contents(content)},
         explorer["scripts"] if explorer else (),

@@ -14,7 +14,7 @@ from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.workers import Workers
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
-from theodolite.results import Score, Verdict
+from theodolite.results import Score, Verdicts
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.verdicts.from_scores import verdicts
 from theodolite.verdicts.missing import MissingEvidence, missing
@@ -51,9 +51,9 @@ class AuditAnswers:
     """How long scoring took."""
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """One per question."""
-        return verdicts(self.scores, unanswered=self.unanswered)
+    def verdicts(self) -> Verdicts:
+        """One per question; by place or by question."""
+        return Verdicts(verdicts(self.scores, unanswered=self.unanswered))
 
     @property
     def missing(self) -> tuple[MissingEvidence, ...]:

@@ -49,12 +49,12 @@ def _deciding(
     if chosen is not None:
         return [chosen]
     deciding = [s for s in scores if s.question == question and _metric_of(s).decides]
-    first = _headline(deciding)
+    first = headline_of(deciding)
     if first is None or not _metric_of(first).looks_for_a_fault:
         return [] if first is None else [first]
     looking = [s for s in deciding if _metric_of(s).looks_for_a_fault]
     heads = [
-        _headline([s for s in looking if s.metric == name])
+        headline_of([s for s in looking if s.metric == name])
         for name in dict.fromkeys(s.metric for s in looking)
     ]
     return [head for head in heads if head is not None]
@@ -130,7 +130,7 @@ def _metric_of(score: Score) -> Metric:
     return metric
 
 
-def _headline(scores: Sequence[Score]) -> Score | None:
+def headline_of(scores: Sequence[Score]) -> Score | None:
     """Of the question's first metric the score with the options that its card quotes."""
     if not scores:
         return None

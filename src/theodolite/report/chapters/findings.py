@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from theodolite.findings.leakage import (
@@ -11,12 +10,11 @@ from theodolite.findings.leakage import (
     CriterionRecord,
     DifferenceRecord,
     PairRecord,
-    StudiesFile,
 )
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.decisions import CSS, correlation_size, points, power_text
 from theodolite.report.figures.strips import beside_zero
-from theodolite.run_folder.run_file import read_record
+from theodolite.report.material import RunMaterial
 
 OPEN = {
     "not there": "surely no difference",
@@ -26,10 +24,9 @@ OPEN = {
 NAMED = {"published": "By the published scores", "mended": "By the mended scores"}
 
 
-def findings(folder: Path) -> dict[str, Any] | None:
+def findings(material: RunMaterial) -> dict[str, Any] | None:
     """All that the page says of studies over models; None if there were none."""
-    path = folder / "studies.json"
-    studies = list(read_record(path, StudiesFile).studies) if path.is_file() else []
+    studies = material.studies()
     criteria = [study for study in studies if isinstance(study, CriterionRecord)]
     correlations = [study for study in studies if isinstance(study, CorrelationRecord)]
     if not criteria and not correlations:
