@@ -64,9 +64,11 @@ class AuditResult(AuditAnswers):
         return find_score(self.scores, self.unanswered, key, quoted)
 
     def __contains__(self, key: object) -> bool:
+        if not isinstance(key, str | tuple):
+            return False
         try:
-            self[key]  # type: ignore[index]  # whatever is no name is not in it
-        except (NoSuchResult, TypeError):
+            self[key]
+        except NoSuchResult:
             return False
         return True
 

@@ -69,8 +69,8 @@ class RunMaterial(ABC):
         """
 
     @abstractmethod
-    def seeds(self, model: str = "") -> tuple[int, ...]:
-        """The seeds that there is evidence of."""
+    def has_seed(self, seed: int, model: str = "") -> bool:
+        """Whether there is evidence of this seed."""
 
     @abstractmethod
     def table(self, name: str) -> dict[str, list[Any]] | None:
@@ -130,10 +130,9 @@ class FolderMaterial(RunMaterial):
         place = self._evidence_root(model) / f"seed-{seed}" / kind
         return load(place) if (place / "header.json").is_file() else None
 
-    def seeds(self, model: str = "") -> tuple[int, ...]:
-        """The seeds that have a folder."""
-        root = self._evidence_root(model)
-        return tuple(s for s in self.record.spec.seeds if (root / f"seed-{s}").is_dir())
+    def has_seed(self, seed: int, model: str = "") -> bool:
+        """Whether it has a folder."""
+        return (self._evidence_root(model) / f"seed-{seed}").is_dir()
 
     def table(self, name: str) -> dict[str, list[Any]] | None:
         """A file below ``tables/``."""
@@ -211,9 +210,9 @@ class MemoryMaterial(RunMaterial):
         inner = getattr(bundle, inside, None) if inside else bundle
         return inner if isinstance(inner, Evidence) else None
 
-    def seeds(self, model: str = "") -> tuple[int, ...]:
-        """As many as there are bundles of."""
-        return () if model else tuple(self.record.spec.seeds[: len(self.bundles)])
+    def has_seed(self, seed: int, model: str = "") -> bool:
+        """Seeds are numbered as bundles come."""
+        return not model and seed in self.record.spec.seeds[: len(self.bundles)]
 
     def table(self, name: str) -> dict[str, list[Any]] | None:
         """A table of the run that was audited, or one made for this audit."""

@@ -24,7 +24,7 @@ from theodolite.verdicts.words import interval_text, percent
 LIGHT = ('body[data-jp-theme-light="true"]', "body.vscode-light", 'html[theme="light"]')
 DARK = ('body[data-jp-theme-light="false"]', "body.vscode-dark", 'html[theme="dark"]')
 """How JupyterLab, VS Code and Colab say which theme they have."""
-STRIP = 250
+STRIP = 280
 MOST_NOTES = 12
 """Of long lists so many are shown, and how many there are."""
 

@@ -64,15 +64,19 @@ def shown_models(
     material: RunMaterial, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
 ) -> tuple[list[ReportModel], list[str]]:
     """The model of the verdicts, then those that the spec names; and names it does not have."""
+
+    def seeds(model: str = "") -> tuple[int, ...]:
+        return tuple(seed for seed in spec.seeds if material.has_seed(seed, model))
+
     name = models[0].name if models else spec.title or spec.name
-    report_models = [ReportModel(name, 0, material.seeds(), tuple(scores), material)]
+    report_models = [ReportModel(name, 0, seeds(), tuple(scores), material)]
     by_name = {model.name: model for model in models[1:]}
     others = [other for other in dict.fromkeys(spec.report.shown) if other != name]
     for other in others:
         if other in by_name:
             own = tuple(score_of(record) for record in by_name[other].scores)
             report_models.append(
-                ReportModel(other, len(report_models), material.seeds(other), own, material, other)
+                ReportModel(other, len(report_models), seeds(other), own, material, other)
             )
     return report_models, [other for other in others if other not in by_name]
 

@@ -34,10 +34,11 @@ def chart_spec(scores: Sequence[Score]) -> dict[str, Any]:
             _layer("scale", {"type": "rule", "color": COLOURS["line"]}, wide=True),
             _layer("accepted", _bar("clean", 18, opacity=0.22), wide=True),
             _layer("interval", _bar("band", 9), wide=True),
-            _layer("limit", _tick("soft", 20, strokeDash=[2, 2])),
+            _layer("limit", _tick("soft", 20)),
             _layer("best", {"type": "point", "shape": "diamond", "color": COLOURS["soft"]}),
             _layer("null", _tick("null", 15)),
             _layer("clean null", _tick("clean", 15)),
+            _layer("quoted", {"type": "text", "align": "left", "dx": 14}, text=True),
             _layer("value", {"type": "circle", "size": 80, "opacity": 1,
                              "color": COLOURS["score"]}),
         ],
@@ -49,9 +50,8 @@ def _bar(colour: str, size: int, **style: Any) -> dict[str, Any]:
     return {"type": "bar", "color": COLOURS[colour], "size": size, **style}
 
 
-def _tick(colour: str, size: int, **style: Any) -> dict[str, Any]:
-    """A short upright rule: ticks know no dashes."""
-    return {"type": "tick", "color": COLOURS[colour], "size": size, "thickness": 2, **style}
+def _tick(colour: str, size: int) -> dict[str, Any]:
+    return {"type": "tick", "color": COLOURS[colour], "size": size, "thickness": 2, "opacity": 1}
 
 
 def _distinct(titles: Sequence[str]) -> list[str]:
@@ -62,13 +62,16 @@ def _distinct(titles: Sequence[str]) -> list[str]:
     ]
 
 
-def _layer(mark: str, style: dict[str, Any], *, wide: bool = False) -> dict[str, Any]:
+def _layer(
+    mark: str, style: dict[str, Any], *, wide: bool = False, text: bool = False
+) -> dict[str, Any]:
     x = {"field": "x", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": None}
     y = {
         "field": "score", "type": "nominal", "sort": None, "title": None,
-        "axis": {"labelLimit": 320},
+        "axis": {"labelLimit": 360, "labelPadding": 12},
     }  # fmt: skip
-    encoding = {"x": x, "y": y, "tooltip": {"field": "says", "type": "nominal"}}
+    says = {"field": "says", "type": "nominal"}
+    encoding: dict[str, Any] = {"x": x, "y": y, ("text" if text else "tooltip"): says}
     return {
         "transform": [{"filter": {"field": "mark", "equal": mark}}],
         "mark": style,
@@ -91,7 +94,7 @@ def _rows(place: int, score: Score) -> list[dict[str, Any]]:
             says = quoted if name == "interval" else marks.limit_title
             rows.append({"mark": name, "x": x(span[0]), "x2": x(span[1]), "says": says})
     spots = [("limit", marks.limit, marks.limit_title), ("best", marks.best, _best(marks, score)),
-             ("value", marks.value, quoted)]  # fmt: skip
+             ("value", marks.value, quoted), ("quoted", marks.scale.high, quoted)]  # fmt: skip
     kind = "clean null" if marks.clean else "null"
     spots += [(kind, null.value, null.title) for null in marks.nulls]
     for name, value, says in spots:
