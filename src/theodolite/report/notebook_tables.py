@@ -37,9 +37,9 @@ def _row(verdict_pair: VerdictPair, comparison: Comparison) -> dict[str, Any]:
     difference, strip = "", ""
     if line.difference is not None:
         interval = line.difference.interval
-        ends = (None, None) if interval is None else (interval.low, interval.high)
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
         difference = difference_text(line.difference, line.score)
-        strip = beside_zero(line.difference.value, *ends, reach_of(alike))
+        strip = beside_zero(line.difference.value, low, high, reach_of(alike))
     return {
         "asks": verdict_pair.asks,
         "answers": " → ".join(dict.fromkeys((verdict_pair.before, verdict_pair.after))),

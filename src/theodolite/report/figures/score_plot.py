@@ -125,12 +125,13 @@ def _key(axes: Any, strips: Sequence[ScoreStrip]) -> None:
     clean, others = [m for m in strips if m.clean], [m for m in strips if not m.clean]
     soft = COLOURS["soft"]
     dashed = any(m.limit is not None for m in strips)
-    marks = [
+    marks: list[tuple[bool, str, dict[str, Any]]] = [
         (True, "score", {"marker": "o", "color": COLOURS["score"], "ls": ""}),
-        (any(m.interval for m in strips), "interval", {"color": COLOURS["band"], "lw": 7}),
-        (any(m.nulls for m in others), "null baseline",
+        (any(m.interval is not None for m in strips), "interval",
+         {"color": COLOURS["band"], "lw": 7}),
+        (any(len(m.nulls) > 0 for m in others), "null baseline",
          {"marker": "|", "ms": 11, "mew": 2, "color": COLOURS["null"], "ls": ""}),
-        (any(m.nulls for m in clean), "clean null, not to be exceeded",
+        (any(len(m.nulls) > 0 for m in clean), "clean null, not to be exceeded",
          {"marker": "|", "ms": 11, "mew": 2, "color": COLOURS["clean"], "ls": ""}),
         (dashed, "enough, or most that we accept", {"color": soft, "ls": (0, (2, 2)), "lw": 1.2}),
         (any(m.best is not None for m in strips), "best possible",
