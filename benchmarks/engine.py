@@ -18,6 +18,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,8 @@ class BareRay(SerialWorkers):
 def scores(sources: Mapping[str, StoredShards], workers: Workers) -> str:
     """A digest of all scores with intervals and nulls."""
     asked = [MetricRun(MetricRequest(find_metric(name)), [sources[name]]) for name in METRICS]
-    return hashlib.sha256(repr(evaluate_all(asked, QUICK, workers)).encode()).hexdigest()[:16]
+    groups = [[asdict(score) for score in group] for group in evaluate_all(asked, QUICK, workers)]
+    return hashlib.sha256(repr(groups).encode()).hexdigest()[:16]
 
 
 def counts(maps: PlantedMaps, workers: Workers) -> str:

@@ -47,3 +47,10 @@ class VerificationFailed(EvidenceError):
     """A run folder that no longer is what it was when it was written."""
 
     exit_code = 5
+
+
+class NoSuchResult(KeyError):
+    """A result is looked up that is not there; what is there, in plain words."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -1,13 +1,21 @@
 """Results: scores, never bare numbers, with intervals, nulls and counts; and verdicts."""
 
+import importlib
+import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.questions import Question
+from theodolite.errors import NoSuchResult, printable
+from theodolite.questions import QUESTIONS, Question
 
+LONGEST_SCORE = 160
+LONGEST_VERDICT = 120
+"""Characters of a ``repr``: a list of results is read line by line."""
+RENAMED = {"leaks": "leak_free"}
+"""Questions of 0.1.0 under the names that they have now."""
 Answer = Literal["yes", "partly", "no", "cannot tell", "not asked"]
 Better = Literal["higher", "lower"]
 Scope = Literal["these", "population"]
@@ -102,7 +110,7 @@ class Detail:
     high: Float[np.ndarray, " n"] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Score:
     """One number that can be relied upon as far as its interval and its nulls allow."""
 
@@ -144,6 +152,28 @@ class Score:
         """The null that is hardest to beat."""
         return self.nulls[0] if self.nulls else None
 
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __repr__(self) -> str:
+        """The number, how sure it is, what to hold it against: one line."""
+        low_high = ""
+        if self.interval is not None:
+            low_high = f" [{number_text(self.interval.low)}, {number_text(self.interval.high)}]"
+        parts = [f"{self.metric} {number_text(self.value)}{low_high}"]
+        if self.null is not None:
+            parts.append(f"null {number_text(self.null.value)} {printable(self.null.name, 40)!r}")
+        parts += [f"{self.better} is better", f"{self.n:,} {self.n_of}"]
+        parts += [f"{name}={value}" for name, value in self.options.items()]
+        return f"Score({printable(', '.join(parts), LONGEST_SCORE - len('Score()'))})"
+
+    def _repr_html_(self) -> str:
+        return str(viewer().score_html(self))
+
+    def describe(self) -> str:
+        """What the score's card says of it, with this number."""
+        return str(viewer().description(self))
+
 
 @dataclass(frozen=True)
 class Failed:
@@ -164,7 +194,7 @@ class Failed:
         return f"{label} failed at {self.stage}: {self.error}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The answer to one question."""
 
@@ -181,3 +211,50 @@ class Verdict:
     """The smallest effect that would be seen in four of five such samples."""
     needed: int | None = None
     """Samples that an effect of use would need."""
+
+    def __repr__(self) -> str:
+        metric = "" if self.score is None else f"{self.score.metric} "
+        text = f"{self.question}: {self.answer}, {metric}{self.because}"
+        return f"Verdict({printable(text, LONGEST_VERDICT - len('Verdict()'))})"
+
+    def _repr_html_(self) -> str:
+        return str(viewer().verdict_html(self))
+
+
+class Verdicts(tuple[Verdict, ...]):
+    """The verdicts in the order of the questions; ``[]`` takes a place or a question."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: str | SupportsIndex, /) -> Verdict: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[Verdict, ...]: ...
+    def __getitem__(self, key: str | SupportsIndex | slice, /) -> Verdict | tuple[Verdict, ...]:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for verdict in self:
+            if verdict.question == key:
+                return verdict
+        if key in RENAMED:
+            message = f"{key!r} is called {RENAMED[key]!r} now; its answers mean what they did"
+        else:
+            message = f"{key!r} is none of the questions {', '.join(QUESTIONS)}"
+        raise NoSuchResult(message)
+
+
+def number_text(value: float) -> str:
+    """A number in three digits, or that there is none.
+
+    >>> number_text(0.04123), number_text(float("nan"))
+    ('0.0412', 'undefined')
+    """
+    return "undefined" if math.isnan(value) else f"{float(value):.3g}"
+
+
+def viewer(name: str = "notebook") -> Any:
+    """The module that draws results for people.
+
+    It lies above what it draws, so it is looked up by name.
+    """
+    return importlib.import_module(f"theodolite.report.{name}")

@@ -13,6 +13,7 @@ from theodolite.findings.leakage import (
     write_findings,
 )
 from theodolite.report.chapters.findings import findings
+from theodolite.report.material import FolderMaterial
 from theodolite.run_folder.run_file import read_record
 from theodolite.run_folder.scores_file import ComparedRecord, ScoreRecord
 from theodolite.run_folder.spec import RunSpec
@@ -73,7 +74,7 @@ def test_planted_claims_get_their_words(
     assert found.answer == found.decision.answer == answer
     assert (found.decision.repeats, found.decision.effect) == (seeds, 0.02)
     assert (found.decision.detectable is None) is (seeds == 1)
-    page = findings(tmp_path)
+    page = findings(FolderMaterial(tmp_path))
     assert page is not None
     told = page["criteria"][0]["answers"][0]
     assert told["word"] == answer and word in told["counts"]
@@ -159,7 +160,7 @@ def test_findings_of_0_1_0_are_read_and_told_as_they_were(tmp_path: Path) -> Non
     table = {"kind": "correlation", "title": "t", "against": "intervention_score", "rows": [row]}
     content = {"format": "theodolite-studies", "format_version": 1, "studies": [old, table]}
     (tmp_path / "studies.json").write_text(json.dumps(content))
-    page = findings(tmp_path)
+    page = findings(FolderMaterial(tmp_path))
     assert page is not None and not page["powered"]
     told = page["criteria"][0]["answers"][0]
     assert (told["word"], told["css"], told["power"]) == ("not confirmed", "partly", "")

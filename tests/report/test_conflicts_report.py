@@ -12,6 +12,7 @@ from support.evidence.two_questions import finished
 from support.servers.browser import looks_right
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.html import write_report
+from theodolite.report.material import FolderMaterial
 from theodolite.report.page import TEMPLATES
 from theodolite.run_folder.run_file import MadeRecord, read_record
 from theodolite.subject import unstated
@@ -30,7 +31,7 @@ def page(folder: Path) -> str:
     made = read_record(folder / "produced.json", MadeRecord)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     chapter = environment.get_template("conflicts.html.j2").render(
-        conflicts=conflicts_chapter(folder, made.conflict_examples, GIVEN)
+        conflicts=conflicts_chapter(FolderMaterial(folder), made.conflict_examples, GIVEN)
     )
     head = (
         '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -67,7 +68,8 @@ def test_matching_by_number_is_told_and_chance_has_no_cause(folder: Path, tmp_pa
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     template = environment.get_template("conflicts.html.j2")
     one, other = (
-        template.render(conflicts=conflicts_chapter(at, [], GIVEN)) for at in (folder, copy)
+        template.render(conflicts=conflicts_chapter(FolderMaterial(at), [], GIVEN))
+        for at in (folder, copy)
     )
     told, cause = "Matched by row number, no ids", "People accept explanations that name what is"
     assert (told in one, cause in one) == (False, True)
@@ -83,7 +85,7 @@ def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
     (copy / "conflicts.json").write_text(json.dumps(found))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     page = environment.get_template("conflicts.html.j2").render(
-        conflicts=conflicts_chapter(copy, [], GIVEN)
+        conflicts=conflicts_chapter(FolderMaterial(copy), [], GIVEN)
     )
     assert page.count('<span class="beside">too few clusters to tell</span>') == 2
     assert "(too few clusters to tell)." in page
@@ -93,7 +95,7 @@ def test_too_few_clusters_make_no_claim(folder: Path, tmp_path: Path) -> None:
 
 def test_examples_have_their_values_and_pictures(folder: Path, page: str) -> None:
     made = read_record(folder / "produced.json", MadeRecord)
-    chapter = conflicts_chapter(folder, made.conflict_examples, GIVEN)
+    chapter = conflicts_chapter(FolderMaterial(folder), made.conflict_examples, GIVEN)
     assert chapter is not None
     cards = [card for example in chapter["examples"] for card in example["cards"]]
     assert len(cards) == 6
@@ -102,7 +104,7 @@ def test_examples_have_their_values_and_pictures(folder: Path, page: str) -> Non
     assert cards[0]["bad"] == "Acceptance: 0.0\u00a0%"
     section = page[page.index("What such conflicts look like") :]
     assert section.count('<img src="data:image/') >= 6
-    without = conflicts_chapter(folder, [], GIVEN)
+    without = conflicts_chapter(FolderMaterial(folder), [], GIVEN)
     assert without is not None
     assert not any(card["picture"] for one in without["examples"] for card in one["cards"])
 
@@ -115,7 +117,7 @@ def test_names_stay_text(page: str) -> None:
 
 def test_one_question_has_no_chapter(tmp_path: Path) -> None:
     folder = finished(tmp_path / "run", metrics=("accepted",))
-    assert conflicts_chapter(folder, [], GIVEN) is None
+    assert conflicts_chapter(FolderMaterial(folder), [], GIVEN) is None
     assert "Where the questions disagree" not in write_report(folder).read_text()
 
 

@@ -31,6 +31,7 @@ from theodolite.report.figures.scales import on_two_lines, round_scale
 from theodolite.report.figures.strips import strip
 from theodolite.report.figures.svg import drawing, mark, text
 from theodolite.report.html import write_report
+from theodolite.report.material import FolderMaterial
 from theodolite.report.words import options_text
 from theodolite.results import Detail, Interval, Null, Score
 from theodolite.run_folder.run_file import run_record, write_record
@@ -363,7 +364,7 @@ def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
             study("mended", "contradicted", ["less", "contradictory", "undefined"]),
         ]),
     )  # fmt: skip
-    found = findings(tmp_path)
+    found = findings(FolderMaterial(tmp_path))
     assert found is not None and len(found["criteria"]) == 1, "one card for both sets of scores"
     claim = found["criteria"][0]
     first, second = claim["answers"]
@@ -373,7 +374,7 @@ def test_findings_count_pairs_and_quote_the_paper(tmp_path: Path) -> None:
     assert (first["word"], first["css"], second["css"]) == ("confirmed", "yes", "no")
     assert first["pooled"][0]["said"] == "+12.3 [−5.0, +100.0]", "a share differs by 100 at most"
     assert claim["paper"] == "Surely."
-    assert findings(tmp_path / "nowhere") is None
+    assert findings(FolderMaterial(tmp_path / "nowhere")) is None
 
 
 def test_findings_are_on_the_page(page: str) -> None:
@@ -453,7 +454,7 @@ def test_one_seed_has_bands_over_samples(tmp_path: Path) -> None:
     save(said, tmp_path / "evidence" / "seed-0" / "concept")
     save(corrected, tmp_path / "evidence" / "seed-0" / "intervention")
     spec = RunSpec.model_validate({"name": "one", "evidence": ["x"]})
-    found = leakage_chapter(tmp_path, spec, [leaking(0.4)], [])
+    found = leakage_chapter(FolderMaterial(tmp_path), spec, [leaking(0.4)], [])
     assert found is not None
     (panel,) = found["interventions"]["panels"]
     assert found["interventions"]["band"] == "95 % interval over samples"
@@ -498,7 +499,7 @@ def test_many_concepts_stay_short(tmp_path: Path) -> None:
         )
     ]  # fmt: skip
     spec = RunSpec.model_validate({"name": "many", "evidence": ["x"]})
-    found = leakage_chapter(tmp_path, spec, scores, [])
+    found = leakage_chapter(FolderMaterial(tmp_path), spec, scores, [])
     assert found is not None
     assert found["bars"]["note"] == "20 of 112 concepts shown"
     bars = str(found["bars"]["figures"][0]["svg"])

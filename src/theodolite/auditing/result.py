@@ -1,17 +1,16 @@
 """The answers of an audit, and ways to keep them."""
 
-import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from theodolite.auditing.run_sources import SourceRun
 from theodolite.auditing.sources import EvidenceSource, conversions, one_class
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, NoSuchResult, printable
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Produced, Progress, silent
+from theodolite.io.optional import require
 from theodolite.results import Score
 from theodolite.run_folder.folder import apart_from, check_folder, claimed, prepare_folder
 from theodolite.run_folder.headlines import headline_scores
@@ -20,15 +19,26 @@ from theodolite.run_folder.spec import ResamplingSpec, RunSpec
 from theodolite.runs.run import Places, run, run_made
 from theodolite.scoring.evaluate import Resampling
 from theodolite.verdicts.answers import AuditAnswers, OnError, answer, by_kind, requests_for
+from theodolite.verdicts.lookup import Key, detail_records, find_score, score_records
+from theodolite.verdicts.words import interval_text, percent
 
 FROM_PYTHON = "arrays from Python"
+LONGEST_LINE = 56
+"""Characters of a line of the short form, which has at most seven."""
+
+
+def _number(score: Score | None) -> str:
+    return "" if score is None else f"  {percent(score.value, score)}{interval_text(score)}"
 
 
 @dataclass(frozen=True, repr=False)
 class AuditResult(AuditAnswers):
     """Scores, six verdicts, what could not be asked, and what that would need.
 
-    ``print`` it to read the answers; ``save`` and ``report`` keep them.
+    ``print`` it to read the answers; ``save`` and ``report`` keep them. ``result["CTL"]`` is a
+    score by its name or a paper's, ``result["CEM", {"top": 3}]`` that with these options,
+    ``result.verdicts["exists"]`` the answer to a question. A notebook shows the head of the report;
+    ``plot`` draws the scores, ``to_frame`` and ``to_records`` make a table of them.
     """
 
     source: EvidenceSource = field(
@@ -37,7 +47,61 @@ class AuditResult(AuditAnswers):
     resampling: Resampling = field(default_factory=Resampling, repr=False)
 
     def __repr__(self) -> str:
-        return str(self)
+        """How many scores, and the answer to each question in a few words; ``print`` says all."""
+        n = max((s.n_samples or 0 for s in self.scores), default=0)
+        samples = f", {n:,} samples" if n else ""
+        lines = [f"AuditResult: {len(self.scores)} scores{samples}"]
+        verdicts = self.verdicts
+        for verdict in verdicts:
+            if verdict.answer != "not asked":
+                lines.append(f"{verdict.question:<9}  {verdict.answer}{_number(verdict.score)}")
+        silent = ", ".join(v.question for v in verdicts if v.answer == "not asked")
+        lines += [f"not asked  {silent}"] if silent else []
+        return "\n".join(printable(line, LONGEST_LINE) for line in lines)
+
+    def __getitem__(self, key: Key) -> Score:
+        quoted = [v.score for v in self.verdicts if v.score is not None]
+        return find_score(self.scores, self.unanswered, key, quoted)
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, str | tuple):
+            return False
+        try:
+            self[key]
+        except NoSuchResult:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[Score]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def to_records(self, rows: Literal["scores", "detail"] = "scores") -> list[dict[str, Any]]:
+        """A row for each score; or, with ``"detail"``, for each concept, class or unit of each."""
+        if rows not in ("scores", "detail"):
+            raise EvidenceError("rows", repr(rows), "'scores' or 'detail'")
+        return score_records(self.scores) if rows == "scores" else detail_records(self.scores)
+
+    def to_frame(self, rows: Literal["scores", "detail"] = "scores") -> Any:
+        """The same rows as a pandas frame."""
+        return require("pandas", "to_frame", "notebook").DataFrame(self.to_records(rows))
+
+    def plot(self, by: Literal["matplotlib", "altair"] = "matplotlib") -> Any:
+        """Each score on its scale, with its interval, its nulls and the best possible: a figure of
+        matplotlib, or a chart of altair."""
+        from theodolite.report.figures.score_plot import plot_scores  # noqa: PLC0415
+
+        return plot_scores(self.scores, by)
+
+    def _repr_html_(self) -> str:
+        from theodolite.report.notebook import audit_html  # noqa: PLC0415
+
+        return audit_html(self.verdicts, self.scores, self.notes, self.failed_pieces)
 
     @property
     def headlines(self) -> Sequence[Score]:
@@ -67,15 +131,14 @@ class AuditResult(AuditAnswers):
         return path
 
     def report(self, path: Path | str) -> Path:
-        """Write the report alone: one HTML file."""
+        """Write the report alone: one HTML file, and nothing beside it."""
         path = Path(path)
         if path.suffix not in (".html", ".htm") or path.is_dir():
             raise EvidenceError("report", repr(str(path)), "the name of an .html file")
-        with tempfile.TemporaryDirectory() as folder:
-            report = self.save(Path(folder) / "run")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(report, path)
-        return path
+        from theodolite.auditing.in_memory import material_of  # noqa: PLC0415
+        from theodolite.report.html import write_report_of  # noqa: PLC0415
+
+        return write_report_of(material_of(self), path)
 
 
 def spec_of(source: EvidenceSource, resampling: Resampling) -> RunSpec:
@@ -169,13 +232,18 @@ def begin_folder(
     begin(out / "run.json", run_record(spec, command, inputs=source.inputs))
 
 
-def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
-    """All files of the run but ``run.json``, report and seal."""
-    source = result.source
-    produced = Produced(
+def produced_of(source: EvidenceSource) -> Produced:
+    """A source as what a pipeline would have produced."""
+    return Produced(
         source.evidence, notes=source.notes, facts=source.facts, inputs=source.inputs,
         tables=source.tables, picture=source.picture, subject=source.stated_subject,
     )  # fmt: skip
+
+
+def write_audited(result: AuditResult, spec: RunSpec, out: Path) -> None:
+    """All files of the run but ``run.json``, report and seal."""
+    source = result.source
+    produced = produced_of(source)
     own = result.notes[len(source.notes) :]
     scored = AuditAnswers(
         result.scores, result.unanswered, result.requests, own, seconds=result.seconds,

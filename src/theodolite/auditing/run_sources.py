@@ -85,10 +85,12 @@ class SourceRun:
             _copy(confined(self.folder, file), confined(out, file))
         for table in sorted((self.folder / "tables").glob("*.parquet")):
             _copy(confined(self.folder, f"tables/{table.name}"), out / "tables" / table.name)
+        write_record(out / PRODUCED, self.with_cards(target))
+
+    def with_cards(self, record: MadeRecord) -> MadeRecord:
+        """The record of an audit, with the pictures and cards of the run."""
         names = ("examples", "conflict_examples", "cards", "concept_cards")
-        write_record(
-            out / PRODUCED, target.model_copy(update={n: getattr(source, n) for n in names})
-        )
+        return record.model_copy(update={n: getattr(self.made_record, n) for n in names})
 
 
 def is_run(path: Path) -> bool:

@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from theodolite.comparison.rows import ComparisonRow, explored, lines_of, settled
-from theodolite.comparison.runs import Key, RunRead, key_of, unlike
-from theodolite.errors import EvidenceError
+from theodolite.comparison.runs import Key as ScoreKey
+from theodolite.comparison.runs import RunRead, key_of, unlike
+from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.produced import Progress, silent
+from theodolite.io.optional import require
 from theodolite.questions import QUESTIONS, Question
-from theodolite.results import Score
+from theodolite.results import Score, viewer
 from theodolite.scoring.request import Resampling
+from theodolite.verdicts.lookup import Key, find_score
+
+LONGEST = 280
+"""Characters of the short form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +30,12 @@ class VerdictPair:
     line: ComparisonRow
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A run against the one that others are held against."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """A run against the one that others are held against.
+
+    ``comparison["CTL"]`` is what can be said of one score, by its name or a paper's.
+    """
 
     first: RunRead
     second: RunRead
@@ -38,6 +48,37 @@ class Pair:
     dropped: tuple[int, int]
     """Samples of the first and of the second run that the other lacks."""
 
+    def __getitem__(self, key: Key) -> ComparisonRow:
+        scores = [line.score for line in self.lines]
+        heads = [q.line.first for q in self.questions if q.line.first is not None]
+        score = find_score(scores, (), key, heads)
+        return next(line for line in self.lines if line.score is score)
+
+    def __iter__(self) -> Iterator[ComparisonRow]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        heads = ", ".join(f"{q.question}: {q.line.outcome}" for q in self.questions)
+        text = f"{self.second.name} against {self.first.name}, {self.n:,} samples, "
+        return f"Comparison({printable(f'{text}{len(self)} scores; {heads}', LONGEST)})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """A row for each score that both have."""
+        return [line.to_record() for line in self.lines]
+
+    def to_frame(self) -> Any:
+        """The same rows as a pandas frame."""
+        return require("pandas", "to_frame", "notebook").DataFrame(self.to_records())
+
+    def _repr_html_(self) -> str:
+        return str(viewer("notebook_tables").comparison_html(self))
+
 
 def resampling_for(run: RunRead, resamples: int | None = None) -> Resampling:
     """How the reference run drew chance; its weights serve for all."""
@@ -48,7 +89,7 @@ def resampling_for(run: RunRead, resamples: int | None = None) -> Resampling:
 
 def compare(
     runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = silent
-) -> list[Pair]:
+) -> list[Comparison]:
     """Every further run against the first.
 
     One headline a question is tested: the score that decides it and that both runs have. P-values
@@ -80,7 +121,7 @@ def headlines(
     return list(_questions(runs, by_key))
 
 
-def _with_headlines(pair: Pair, questions: Sequence[VerdictPair]) -> Pair:
+def _with_headlines(pair: Comparison, questions: Sequence[VerdictPair]) -> Comparison:
     """The pair with its headlines as settled, which the lines take over."""
     by_difference = {id(q.line.difference): q.line for q in questions if q.line.difference}
     lines = []
@@ -91,7 +132,7 @@ def _with_headlines(pair: Pair, questions: Sequence[VerdictPair]) -> Pair:
     return replace(pair, questions=tuple(questions), lines=tuple(lines))
 
 
-def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Pair:
+def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Comparison:
     first, second = runs
     shared = [key for key in first.by_key if key in second.by_key]
     alike, refused = _of_like_outputs(runs, shared)
@@ -99,7 +140,7 @@ def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progr
     by_key |= refused
     second.forget()
     lines = tuple(by_key[key] for key in shared)
-    return Pair(
+    return Comparison(
         first,
         second,
         tuple(_questions(runs, by_key)),
@@ -126,7 +167,7 @@ def _of_like_outputs(
 
 
 def _questions(
-    runs: tuple[RunRead, RunRead], by_key: dict[Key, ComparisonRow]
+    runs: tuple[RunRead, RunRead], by_key: dict[ScoreKey, ComparisonRow]
 ) -> Iterator[VerdictPair]:
     for question, asks in QUESTIONS.items():
         heads = [run.headline(question) for run in runs]
@@ -138,7 +179,7 @@ def _questions(
 
 
 def _head_line(
-    first: Score | None, second: Score | None, by_key: dict[Key, ComparisonRow]
+    first: Score | None, second: Score | None, by_key: dict[ScoreKey, ComparisonRow]
 ) -> ComparisonRow:
     """The line of the score that the first run's verdict was read from, where both have it."""
     if first is None or second is None:

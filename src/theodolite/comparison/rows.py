@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,13 +11,14 @@ from theodolite.comparison.pairing import Difference, Side, difference, rows_of
 from theodolite.comparison.runs import Key, RunRead, key_of
 from theodolite.comparison.samples import AlignedSamples, NotComparable, aligned
 from theodolite.comparison.table import table_difference
-from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.errors import EvidenceError, RefusedInput, printable
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import Progress
 from theodolite.metrics.catalogue import catalogue
-from theodolite.results import Score
+from theodolite.results import Interval, Score, number_text
 from theodolite.scoring.request import MetricRequest, Resampling
 from theodolite.stats.multiple import holm
+from theodolite.verdicts.lookup import paper_name
 
 Outcome = Literal[
     "better", "worse", "undecided", "cannot be told", "the same", "not comparable", "exploration"
@@ -36,7 +37,7 @@ class ClaimOutcome:
     """How often chance alone may pass, at the step that it was looked at."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ComparisonRow:
     """One score of two runs, and what can be said of their difference."""
 
@@ -61,6 +62,48 @@ class ComparisonRow:
         score = self.first if self.first is not None else self.second
         assert score is not None  # noqa: S101  a line has at least one
         return score
+
+    @property
+    def value(self) -> float:
+        """After minus before; undefined where they are not comparable."""
+        return float("nan") if self.difference is None else self.difference.value
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of the difference, to be quoted."""
+        return None if self.difference is None else self.difference.interval
+
+    @property
+    def better(self) -> Literal["before", "after", "cannot tell"]:
+        """The run that is surely better, as a claim about these models."""
+        names: dict[Outcome, Literal["before", "after"]] = {"better": "after", "worse": "before"}
+        return names.get(self.outcome, "cannot tell")
+
+    def to_record(self) -> dict[str, Any]:
+        """A row of a table."""
+        low, high = (np.nan, np.nan) if self.interval is None else (
+            self.interval.low, self.interval.high)  # fmt: skip
+        score = self.score
+        return {
+            "metric": score.metric,
+            "paper_name": paper_name(score.metric),
+            "question": score.question,
+            "before": np.nan if self.first is None else float(self.first.value),
+            "after": np.nan if self.second is None else float(self.second.value),
+            "difference": float(self.value),
+            "low": float(low),
+            "high": float(high),
+            "p": float(self.these.p),
+            "better": self.better,
+            "outcome": self.outcome,
+            "why": self.why,
+        } | {f"option.{name}": value for name, value in score.options.items()}
+
+    def __repr__(self) -> str:
+        ends = "" if self.interval is None else (
+            f" [{number_text(self.interval.low)}, {number_text(self.interval.high)}]")  # fmt: skip
+        text = f"{self.score.metric} {number_text(self.value)}{ends}, better: {self.better}"
+        return f"ComparisonRow({printable(f'{text}, {self.outcome}', 140)})"
 
 
 def settled(lines: Sequence[ComparisonRow], level: float) -> list[ComparisonRow]:

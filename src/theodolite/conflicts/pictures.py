@@ -26,7 +26,18 @@ def shown_conflicts(conflicts_file: ConflictsFile) -> list[ConflictRecord]:
 def write_conflict_pictures(
     out: Path, produced: Produced, conflicts_file: ConflictsFile
 ) -> list[ExampleRecord]:
-    """Keep the pictures of the most extreme examples, of each conflict in turn."""
+    """Keep the pictures of the most extreme examples."""
+    examples = conflict_pictures(produced, conflicts_file)
+    for example, content in examples:
+        with all_or_nothing(out / example.file) as stream:
+            stream.write(content)
+    return [example for example, _ in examples]
+
+
+def conflict_pictures(
+    produced: Produced, conflicts_file: ConflictsFile
+) -> list[tuple[ExampleRecord, bytes]]:
+    """The pictures of the most extreme examples, of each conflict in turn."""
     kinds = {type(bundle): bundle for bundle in produced.evidence[0]}
     known = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
     if produced.picture is None or known is None:
@@ -35,9 +46,8 @@ def write_conflict_pictures(
     examples = []
     for number, name in enumerate(_in_turn(shown_conflicts(conflicts_file), rows.keys())):
         file = f"pictures/conflict-{number:02d}.jpg"
-        with all_or_nothing(out / file) as stream:
-            stream.write(produced.picture(name))
-        examples.append(ExampleRecord(row=rows[name], sample=name, file=file))
+        example = ExampleRecord(row=rows[name], sample=name, file=file)
+        examples.append((example, produced.picture(name)))
     return examples
 
 

@@ -1,5 +1,6 @@
 """From activations and label maps to formulas for units, and to evidence for their scores."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,16 +14,18 @@ from theodolite.dissection.formula import Formula
 from theodolite.dissection.quantiles import Maps
 from theodolite.dissection.search import Beam, FormulaSearch, search
 from theodolite.dissection.units import PAPER, UnitMasks, mark, thresholds
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.axes import Samples, Units
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Progress, silent
+from theodolite.io.optional import require
+from theodolite.results import viewer
 
 Explain = Callable[[UnitMasks], list[Formula | None]]
 BATCH = 256
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dissection:
     """What was found out about the units of a layer."""
 
@@ -40,6 +43,37 @@ class Dissection:
             "" if unit_formula is None else unit_formula.formula.text(self.atoms.concepts)
             for unit_formula in best
         ]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """A row for each unit: its best formula, and how well that fits; undefined without one."""
+        best = [self.formula_search.best(u) for u in range(len(self.units))]
+        return [
+            {
+                "unit": name,
+                "formula": formula,
+                "length": 0 if fit is None else 1 + len(fit.formula.steps),
+                "iou": math.nan if fit is None else fit.iou,
+                "detection_accuracy": math.nan if fit is None else fit.detection_accuracy,
+                "threshold": float(limit),
+            }
+            for name, formula, fit, limit in zip(
+                self.evidence.units.names, self.formulas(), best, self.limits, strict=True
+            )
+        ]
+
+    def to_frame(self) -> Any:
+        """The same rows as a pandas frame."""
+        return require("pandas", "to_frame", "notebook").DataFrame(self.to_records())
+
+    def __repr__(self) -> str:
+        explained = [(u, text) for u, text in enumerate(self.formulas()) if text]
+        first = "; ".join(f"unit {u}: {printable(text, 60)}" for u, text in explained[:3])
+        counts = f"{len(explained)} of {len(self.units)} units have a formula"
+        size = f"{len(self.atoms.concepts)} concepts, {len(self.atoms):,} pictures"
+        return f"Dissection({printable(f'{counts}, {size}; {first}', 280)})"
+
+    def _repr_html_(self) -> str:
+        return str(viewer("notebook_tables").dissection_html(self))
 
 
 def dissect(

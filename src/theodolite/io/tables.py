@@ -52,8 +52,17 @@ def read_coded(path: Path, what: str = "table") -> dict[str, Words | np.ndarray]
 
     Words come as codes into what they say, numbers as an array in which null is undefined.
     """
-    label = f"{what} {path.name!r}"
-    with existing(path, what).open("rb") as stream, _refused_plainly(stream, label):
+    with existing(path, what).open("rb") as stream:
+        return _coded_columns(stream, f"{what} {path.name!r}")
+
+
+def read_coded_from(content: bytes, name: str) -> dict[str, Words | np.ndarray]:
+    """The same from bytes."""
+    return _coded_columns(io.BytesIO(content), f"table {name!r}")
+
+
+def _coded_columns(stream: io.BufferedIOBase, label: str) -> dict[str, Words | np.ndarray]:
+    with _refused_plainly(stream, label):
         import pyarrow as pa  # noqa: PLC0415
 
         joined = pa.concat_tables(list(_groups(stream, label))).unify_dictionaries()

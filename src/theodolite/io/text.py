@@ -60,11 +60,15 @@ def json_from(content: bytes, name: str) -> Any:
 
 def write_json(path: Path, content: Any) -> None:
     """Sorted keys and one way to write each number, so that equal content is equal bytes."""
-    text = json.dumps(
+    with all_or_nothing(path) as stream:
+        stream.write((json_text(content) + "\n").encode())
+
+
+def json_text(content: Any) -> str:
+    """The same as text."""
+    return json.dumps(
         _nan_to_null(content), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False
     )
-    with all_or_nothing(path) as stream:
-        stream.write((text + "\n").encode())
 
 
 def _nan_to_null(content: Any) -> Any:

@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from theodolite.errors import RefusedInput
-from theodolite.evidence.files import load
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture
 from theodolite.metrics.located.concept_location import inside_regions
 from theodolite.metrics.shared.ranking import RankBy, importance, ranked
+from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address, overlay
 from theodolite.run_folder.run_file import ExampleRecord
 from theodolite.verdicts.answers import by_kind
@@ -46,25 +43,27 @@ class Example:
     named: tuple[NamedConcept, ...]
 
 
-def examples(folder: Path, records: Sequence[ExampleRecord], seed: int) -> list[Example]:
+def examples(material: RunMaterial, records: Sequence[ExampleRecord], seed: int) -> list[Example]:
     """Cards for the pictures that the run kept."""
-    stored = folder / "evidence" / f"seed-{seed}"
     if not records:
         return []
-    located = stored / "location" / "header.json"
-    run_evidence = load(stored / ("location" if located.is_file() else "concept"))
+    run_evidence = material.evidence("location", seed)
+    if run_evidence is None:
+        run_evidence = material.evidence("concept", seed)
+    if run_evidence is None:
+        raise RefusedInput("evidence", "none of the pictures that were stored", "some")
     rows = np.array([record.row for record in records])
     if rows.max() >= len(run_evidence):
         raise RefusedInput(
             "record 'produced.json'", f"row {rows.max()}", f"rows below {len(run_evidence)}"
         )
     evidence = run_evidence[rows]
-    return [_example(folder, evidence, i, records[i]) for i in range(len(records))]
+    return [_example(material, evidence, i, records[i]) for i in range(len(records))]
 
 
-def _example(folder: Path, evidence: Any, i: int, record: ExampleRecord) -> Example:
+def _example(material: RunMaterial, evidence: Any, i: int, record: ExampleRecord) -> Example:
     concept_evidence: Any = by_kind([evidence])[ConceptEvidence]
-    picture = read_picture(confined(folder, record.file))
+    picture = material.picture(record.file)
     by: RankBy = (
         "contribution"
         if concept_evidence.weights is not None and concept_evidence.predicted is not None

@@ -97,7 +97,7 @@ def head(
         "bottom_line": partial(made_record) + bottom_line(verdicts),
         "verdicts": [card(verdict, subject) for verdict in verdicts],
         "interval_key": _interval_key(scored_verdicts, record.spec),
-        "marks": _marks(scores),
+        "marks": marks_of(scores),
         "facts": [(name, _fact(name, value)) for name, value in made_record.facts],
     }
 
@@ -224,7 +224,7 @@ def _interval_key(verdicts: Sequence[Verdict], spec: RunSpec) -> str:
     return f"{100 * spec.resampling.level:g} % interval over {' or '.join(over) or 'samples'}"
 
 
-def _marks(scores: Sequence[Score]) -> dict[str, bool]:
+def marks_of(scores: Sequence[Score]) -> dict[str, bool]:
     """Which marks the strips of this page have, so that the key explains no others."""
     clean = [score for score in scores if looks_for_a_fault(score)]
     others = [score for score in scores if not looks_for_a_fault(score)]

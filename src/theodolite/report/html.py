@@ -8,7 +8,7 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
 from theodolite.report.caveats import caveats
 from theodolite.report.chapters.acceptance import acceptance_chapter
-from theodolite.report.chapters.compared import compared_chapter, compared_models
+from theodolite.report.chapters.compared import compared_chapter
 from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.chapters.faithfulness import faithfulness_chapter
 from theodolite.report.chapters.findings import findings
@@ -19,57 +19,60 @@ from theodolite.report.contents import SHORT, chapter, stand_in_chapter
 from theodolite.report.examples import examples
 from theodolite.report.explorer.page import explorer_chapter
 from theodolite.report.head import head
+from theodolite.report.material import FolderMaterial, RunMaterial
 from theodolite.report.methods import notes_of
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.results import Score
 from theodolite.run_folder.headlines import headline_scores, verdicts_of
-from theodolite.run_folder.run_file import RunRecord, read_produced, read_record
-from theodolite.run_folder.scores_file import read_failed, read_scores, read_subject
 from theodolite.run_folder.spec import RunSpec
 from theodolite.subject import Subject
 
 
 def write_report(folder: Path) -> Path:
     """Build ``report.html`` from what a run folder holds."""
-    record = read_record(folder / "run.json", RunRecord)
+    return write_report_of(FolderMaterial(folder), folder / "report.html")
+
+
+def write_report_of(material: RunMaterial, path: Path) -> Path:
+    """Build the page from the material of a run, wherever that lies."""
+    record, made_record = material.record, material.made_record
     spec = record.spec
-    made_record = read_produced(folder)
-    every_score, unanswered = read_scores(folder / "scores.json")
+    every_score, unanswered = material.scored
     scores = [score for score in every_score if score.metric in catalogue()]
-    models = compared_models(folder)
-    failed = read_failed(folder / "scores.json")
-    subject = read_subject(folder)
+    models = material.compared()
+    failed, subject = material.failed, material.subject
     verdicts = verdicts_of(spec, scores, subject, unanswered, failed)
-    example_cards = examples(folder, made_record.examples, spec.seeds[0])
+    example_cards = examples(material, made_record.examples, spec.seeds[0])
     needs = [(u.metric, u.needs) for u in unanswered]
-    explorer = explorer_chapter(folder, made_record, scores, example_cards)
+    explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts, subject),
         "wording": subject.wording,
         "failed": [str(failure) for failure in failed],
         "examples": example_cards,
-        "units": units_chapter(folder, made_record.cards, scores),
-        "conflicts": conflicts_chapter(folder, made_record.conflict_examples, subject),
+        "units": units_chapter(material, made_record.cards, scores),
+        "conflicts": conflicts_chapter(material, made_record.conflict_examples, subject),
         "chapters": _chapters(spec, scores, subject),
-        "leakage": leakage_chapter(folder, spec, scores, models),
-        "faithfulness": faithfulness_chapter(folder, spec, made_record, subject, scores, models),
-        "acceptance": acceptance_chapter(folder, spec, scores, models),
-        "saliency": saliency_chapter(folder, spec, models),
+        "leakage": leakage_chapter(material, spec, scores, models),
+        "faithfulness": faithfulness_chapter(material, spec, made_record, subject, scores, models),
+        "acceptance": acceptance_chapter(material, spec, scores, models),
+        "saliency": saliency_chapter(material, spec, models),
         "compared": compared_chapter(models, spec),
-        "findings": findings(folder),
+        "findings": findings(material),
         "explorer": explorer,
-        "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
+        "grids": [t for t in (grid_table(g, material) for g in spec.report.grids) if t is not None],
         "distrust": caveats(spec, made_record, verdicts, needs)
         | {"strange": sorted({s.metric for s in every_score} - {s.metric for s in scores})},
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "methods_of": "" if subject.outputs == "network" else subject.wording.name,
         "provenance": provenance(record, made_record),
+        "alone": material.alone,
         "version": record.packages.get("theodolite", ""),
     }
     return write_page(
-        folder / "report.html",
+        path,
         "report.html.j2",
         content | {"contents": contents(content)},
         explorer["scripts"] if explorer else (),

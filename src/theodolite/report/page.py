@@ -37,19 +37,27 @@ def write_page(
         pictures: Addresses of pictures that scripts look up in the page. Those that no part of it
             shows are added at its end, unseen, so that each is there exactly once.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
-    )
     css = "".join((TEMPLATES / name).read_text("utf-8") for name in ("report.css", *styles))
-    page = environment.get_template(template).render(
-        css=Markup(css),  # noqa: S704  our own files
-        policy=Markup(_policy(scripts)),  # noqa: S704  our own words and digests
-        scripts=[Markup(script) for script in scripts],  # noqa: S704  our own files
-        **content,
+    page = (
+        templates()
+        .get_template(template)
+        .render(
+            css=Markup(css),  # noqa: S704  our own files
+            policy=Markup(_policy(scripts)),  # noqa: S704  our own words and digests
+            scripts=[Markup(script) for script in scripts],  # noqa: S704  our own files
+            **content,
+        )
     )
     with all_or_nothing(path) as stream:
         stream.write(_with_pictures(page, pictures).encode())
     return path
+
+
+def templates() -> jinja2.Environment:
+    """Our templates. Every text that they are filled with is escaped."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
 
 
 def _with_pictures(page: str, pictures: Sequence[str]) -> str:

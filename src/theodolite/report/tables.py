@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.errors import EvidenceError
-from theodolite.io.tables import read_parquet
 from theodolite.report.chapters.clean import looks_for_a_fault
+from theodolite.report.material import RunMaterial
 from theodolite.report.words import interval_words, option_text, value_text
 from theodolite.results import Score
 from theodolite.run_folder.spec import GridSpec, TableRow, TableSpec
@@ -127,12 +127,11 @@ def _number(value: float | None, spec: GridSpec) -> str:
     return f"{value:.1f}" if spec.percent else f"{round(value, 2) + 0.0:.2f}"
 
 
-def grid_table(spec: GridSpec, folder: Path) -> Table | None:
+def grid_table(spec: GridSpec, material: RunMaterial) -> Table | None:
     """A stored table laid out as rows by columns, in per cent."""
-    path = folder / "tables" / f"{Path(spec.table).name}.parquet"
-    if not path.is_file():
+    stored = material.table(Path(spec.table).name)
+    if stored is None:
         return None
-    stored = read_parquet(path)
     missing = [name for name in (spec.rows, spec.columns, spec.values) if name not in stored]
     if missing:
         raise EvidenceError(f"table {spec.table!r}", f"no {missing}", f"some of {sorted(stored)}")

@@ -1,5 +1,6 @@
 """What a run folder tells about its run: before it, after it, and the list of its files."""
 
+import json
 import platform
 import sys
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from theodolite.engine.ledger import code_version
 from theodolite.engine.processes import cores
 from theodolite.errors import RefusedInput
-from theodolite.io.text import read_json, write_json
+from theodolite.io.text import json_text, read_json, write_json
 from theodolite.run_folder.format import PRODUCED, current, file_in
 from theodolite.run_folder.spec import READING, RunSpec, Strict, first_fault
 
@@ -138,6 +139,11 @@ def read_produced(folder: Path) -> MadeRecord:
 def write_record(path: Path, record: Record) -> None:
     """Write one: equal content is equal bytes."""
     write_json(path, record.model_dump(mode="json"))
+
+
+def as_written(record: AnyRecord) -> AnyRecord:
+    """The record as it would be read from its file, in which names are in order."""
+    return type(record).model_validate(json.loads(json_text(record.model_dump(mode="json"))))
 
 
 def run_record(

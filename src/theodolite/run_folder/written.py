@@ -61,6 +61,15 @@ def per_sample(
 
 
 def write_examples(out: Path, produced: Produced, spec: RunSpec) -> list[ExampleRecord]:
+    """Write the pictures for the report."""
+    examples = example_pictures(produced, spec)
+    for example, content in examples:
+        with all_or_nothing(out / example.file) as stream:
+            stream.write(content)
+    return [example for example, _ in examples]
+
+
+def example_pictures(produced: Produced, spec: RunSpec) -> list[tuple[ExampleRecord, bytes]]:
     """Pictures for the report: rightly and wrongly predicted ones in turn, drawn by the seed."""
     kinds = {type(bundle): bundle for bundle in produced.evidence[0]}
     evidence = kinds.get(LocationEvidence) or kinds.get(ConceptEvidence)
@@ -74,11 +83,9 @@ def write_examples(out: Path, produced: Produced, spec: RunSpec) -> list[Example
     examples = []
     for number, row in enumerate(rows):
         file = f"pictures/{number:02d}.jpg"
-        content = produced.picture(evidence.samples.name(int(row)))
-        with all_or_nothing(out / file) as stream:
-            stream.write(content)
         name = evidence.samples.name(int(row))
-        examples.append(ExampleRecord(row=int(row), sample=name, file=file))
+        example = ExampleRecord(row=int(row), sample=name, file=file)
+        examples.append((example, produced.picture(name)))
     return examples
 
 

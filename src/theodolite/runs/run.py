@@ -48,7 +48,7 @@ from theodolite.runs.stored import (
 from theodolite.scoring.evaluate import MetricRequest, Resampling
 from theodolite.verdicts.answers import AuditAnswers, answer
 
-__all__ = ["Places", "answer_made", "compared_records", "run", "run_made"]
+__all__ = ["Places", "answer_made", "clustered", "compared_records", "run", "run_made"]
 
 
 def run(
@@ -107,7 +107,7 @@ def run_made(
 ) -> AuditAnswers:
     """Score evidence that is made already, unless it is scored, and write all but ``run.json``."""
     started = time.monotonic() - (scored.seconds if scored is not None else 0.0)
-    evidence = [[_clustered(bundle, spec) for bundle in bundles] for bundles in produced.evidence]
+    evidence = [[clustered(bundle, spec) for bundle in bundles] for bundles in produced.evidence]
     for seed, bundles in zip(spec.seeds, evidence, strict=False):
         for bundle in bundles:
             save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
@@ -180,7 +180,7 @@ def compared_records(
             own_requests = [
                 r for r in own_requests if all(_allowed(r, seed) for seed in other.evidence)
             ]
-        evidence = [[_clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
+        evidence = [[clustered(bundle, spec) for bundle in seed] for seed in other.evidence]
         answers_of_other = answer(evidence, own_requests, _lighter(spec), on_error="note")
         scores = answers_of_other.scores
         failures += [f"{other.name}: {failure}." for failure in answers_of_other.failed]
@@ -207,5 +207,6 @@ def _lighter(spec: RunSpec) -> Resampling:
     )
 
 
-def _clustered(bundle: Evidence, spec: RunSpec) -> Any:
+def clustered(bundle: Evidence, spec: RunSpec) -> Any:
+    """The bundle with its samples grouped as the spec wants them resampled."""
     return bundle if spec.resampling.clusters == "none" else by_class(bundle)

@@ -13,7 +13,7 @@ from theodolite.evidence.workers import Workers
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.plugins import is_ours
-from theodolite.results import Failed, Score, Verdict
+from theodolite.results import Failed, Score, Verdict, Verdicts
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.scoring.failures import failure_of, raised, stays_local, without
 from theodolite.subject import Subject, unstated
@@ -59,9 +59,11 @@ class AuditAnswers:
     """Which explanation it is, and what it is held against."""
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """One per question."""
-        return verdicts(self.scores, self.headlines, self.unanswered, self.failed, self.subject)
+    def verdicts(self) -> Verdicts:
+        """One per question, always six, in order; ``[]`` takes a question too."""
+        return Verdicts(
+            verdicts(self.scores, self.headlines, self.unanswered, self.failed, self.subject)
+        )
 
     @property
     def headlines(self) -> Sequence[Score]:

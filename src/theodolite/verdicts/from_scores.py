@@ -80,12 +80,12 @@ def _deciding(
     deciding = [s for s in scores if s.question == question and _metric_of(s).decides]
     # scores of other packages answer where none of ours does
     deciding = [s for s in deciding if is_ours(_metric_of(s).state)] or deciding
-    first = _headline(deciding)
+    first = headline_of(deciding)
     if first is None or not _metric_of(first).looks_for_a_fault:
         return [] if first is None else [first]
     looking = [s for s in deciding if _metric_of(s).looks_for_a_fault]
     heads = [
-        _headline([s for s in looking if s.metric == name])
+        headline_of([s for s in looking if s.metric == name])
         for name in dict.fromkeys(s.metric for s in looking)
     ]
     return [head for head in heads if head is not None]
@@ -160,7 +160,7 @@ def _metric_of(score: Score) -> Metric:
     return catalogue()[score.metric]
 
 
-def _headline(scores: Sequence[Score]) -> Score | None:
+def headline_of(scores: Sequence[Score]) -> Score | None:
     """Of the question's first metric the score with the options that its card quotes."""
     if not scores:
         return None

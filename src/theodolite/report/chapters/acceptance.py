@@ -2,23 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from theodolite.evidence.base import of_kind
-from theodolite.evidence.files import load
 from theodolite.evidence.kinds.rating import RatingEvidence
-from theodolite.findings.leakage import read_findings
 from theodolite.findings.vote_correlations import VoteCorrelationRow, VoteCorrelationsRecord
-from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.decisions import correlation_size
 from theodolite.report.figures.bars import columns as column_figure
 from theodolite.report.figures.lines import PlotLine, Point, chart
+from theodolite.report.material import RunMaterial
 from theodolite.report.words import value_text
 from theodolite.results import Score
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
@@ -50,13 +47,13 @@ Models = Sequence[ComparedRecord]
 
 
 def acceptance_chapter(
-    folder: Path, spec: RunSpec, scores: Sequence[Score], models: Models
+    material: RunMaterial, spec: RunSpec, scores: Sequence[Score], models: Models
 ) -> dict[str, Any] | None:
     """All that the page shows of people's ratings; None if the run has none."""
-    path = folder / "evidence" / f"seed-{spec.seeds[0]}" / RatingEvidence.kind
-    if not (path / "header.json").is_file():
+    stored = material.evidence(RatingEvidence.kind, spec.seeds[0])
+    if stored is None:
         return None
-    evidence = of_kind(RatingEvidence, [load(path)])
+    evidence = of_kind(RatingEvidence, [stored])
     if evidence is None:
         return None
     return {
@@ -64,8 +61,8 @@ def acceptance_chapter(
         "agreement": _agreement(scores, models, spec),
         "foretold": _learned_scores(scores, models, spec),
         "calibration": _calibration(evidence),
-        "examples": _examples(folder),
-        "correlations": _correlations(folder),
+        "examples": _examples(material),
+        "correlations": _correlations(material),
         "level": f"{100 * spec.resampling.level:g} %",
     }
 
@@ -210,10 +207,9 @@ def _calibration(evidence: RatingEvidence) -> dict[str, Any] | None:
     }
 
 
-def _examples(folder: Path) -> list[dict[str, Any]]:
+def _examples(material: RunMaterial) -> list[dict[str, Any]]:
     """Explanations in words at both ends, and those that the score misjudges most."""
-    path = folder / "tables" / "predictions.parquet"
-    table = read_parquet(path) if path.is_file() else {}
+    table = material.table("predictions") or {}
     column = next((name for name in table if name.startswith("predicted by ")), None)
     if column is None or "text" not in table:
         return []
@@ -246,9 +242,10 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _correlations(folder: Path) -> list[dict[str, Any]]:
-    studies = read_findings(folder)
-    return [_table(study) for study in studies if isinstance(study, VoteCorrelationsRecord)]
+def _correlations(material: RunMaterial) -> list[dict[str, Any]]:
+    return [
+        _table(study) for study in material.studies() if isinstance(study, VoteCorrelationsRecord)
+    ]
 
 
 def _table(record: VoteCorrelationsRecord) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,12 @@ from theodolite.report.figures.svg import swatch
 from theodolite.report.tables import Cell, Row, Table
 from theodolite.report.words import full_title, title, value_text
 from theodolite.results import Score
-from theodolite.run_folder.run_file import read_record
-from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, score_named, score_of
+from theodolite.run_folder.scores_file import ComparedRecord, score_named, score_of
 from theodolite.run_folder.spec import ChartSpec, RunSpec
 from theodolite.stats.resampling import mean_interval
 from theodolite.verdicts.words import percent
 
 Attribute = float | int | str
-
-
-def compared_models(folder: Path) -> list[ComparedRecord]:
-    """The models of a run, the one of the verdicts first; none if it has only that."""
-    path = folder / "compared.json"
-    return list(read_record(path, ComparedFile).models) if path.is_file() else []
 
 
 def compared_chapter(models: Sequence[ComparedRecord], spec: RunSpec) -> dict[str, Any] | None:

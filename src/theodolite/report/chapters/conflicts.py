@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from theodolite.conflicts.matrix import folder_conflicts
 from theodolite.conflicts.pictures import shown_conflicts
 from theodolite.conflicts.record import ConflictRecord, ConflictsFile, JudgedRecord
 from theodolite.conflicts.sentences import SHORT, Level
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS, Question
+from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address
 from theodolite.report.words import metric_text
 from theodolite.results import Source
-from theodolite.run_folder.run_file import ExampleRecord, RunRecord, read_record
+from theodolite.run_folder.run_file import ExampleRecord
 from theodolite.subject import Subject
 
 BESIDE = {
@@ -50,16 +47,16 @@ class ConflictCell:
 
 
 def conflicts_chapter(
-    folder: Path, pictures: Sequence[ExampleRecord], subject: Subject
+    material: RunMaterial, pictures: Sequence[ExampleRecord], subject: Subject
 ) -> dict[str, Any] | None:
     """What the page shows; nothing if fewer than two questions can be held side by side."""
-    conflicts_file = folder_conflicts(folder)
+    conflicts_file = material.conflicts()
     candidates = [_level(conflicts_file, level, subject) for level in TITLES]
     levels = [level for level in candidates if level is not None]
     if not levels and not conflicts_file.verdicts:
         return None
     files = {example.sample: example.file for example in pictures}
-    classes = read_record(folder / "run.json", RunRecord).spec.resampling.clusters == "classes"
+    classes = material.record.spec.resampling.clusters == "classes"
     return {
         "verdicts": [
             {
@@ -73,7 +70,7 @@ def conflicts_chapter(
         "levels": levels,
         "interval": _interval_words(conflicts_file.conflicts, classes=classes),
         "examples": [
-            _example_cards(folder, conflicts_file, conflict, files, subject)
+            _example_cards(material, conflicts_file, conflict, files, subject)
             for conflict in shown_conflicts(conflicts_file)
         ],
     }
@@ -157,7 +154,7 @@ def _statement(conflict: ConflictRecord, subject: Subject) -> dict[str, Any]:
 
 
 def _example_cards(
-    folder: Path,
+    material: RunMaterial,
     conflicts_file: ConflictsFile,
     conflict: ConflictRecord,
     files: dict[str, str],
@@ -171,7 +168,7 @@ def _example_cards(
         "cards": [
             {
                 "name": example.name,
-                "picture": _picture(folder, files.get(example.name)),
+                "picture": _picture(material, files.get(example.name)),
                 "good": _score_text(example.good_value, metrics[conflict.good]),
                 "bad": _score_text(example.bad_value, metrics[conflict.bad]),
             }
@@ -189,8 +186,8 @@ def _title(name: str) -> str:
     return name if metric is None else metric.title
 
 
-def _picture(folder: Path, file: str | None) -> str:
-    return "" if file is None else data_address(read_picture(confined(folder, file)))
+def _picture(material: RunMaterial, file: str | None) -> str:
+    return "" if file is None else data_address(material.picture(file))
 
 
 def _first(conflict: ConflictRecord) -> bool:

@@ -1,15 +1,12 @@
 """The part of a report on faithfulness: methods, measures, classes, outputs, concepts, layers."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.findings.faithfulness import CurveLine, CurveRecord, LayersRecord, SanityRecord
-from theodolite.findings.leakage import read_findings
-from theodolite.io.paths import confined
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.decisions import points, power_text
@@ -28,6 +25,7 @@ from theodolite.report.chapters.faithfulness_tables import (
 )
 from theodolite.report.figures.lines import NAN, PlotLine, Point, chart
 from theodolite.report.figures.svg import STYLES, swatch
+from theodolite.report.material import RunMaterial
 from theodolite.report.words import method_text, metric_text
 from theodolite.results import Score
 from theodolite.run_folder.run_file import MadeRecord
@@ -40,7 +38,7 @@ ScatterExplanation = tuple[str, str, SurrogateEvidence]
 
 
 def faithfulness_chapter(
-    folder: Path,
+    material: RunMaterial,
     spec: RunSpec,
     made_record: MadeRecord,
     subject: Subject,
@@ -50,8 +48,8 @@ def faithfulness_chapter(
     """All that the page shows of faithfulness; None if the run does not ask for it."""
     if not any(score.question == "faithful" for score in scores):
         return None
-    studies = read_findings(folder)
-    evidence = stored_evidence(folder / "evidence", spec)
+    studies = material.studies()
+    evidence = stored_evidence(material, spec)
     chosen = benchmark_models(models, spec)
     sanity_tables = [sanity_table(study) for study in studies if isinstance(study, SanityRecord)]
     layer_tables = [layers_table(study) for study in studies if isinstance(study, LayersRecord)]
@@ -61,10 +59,10 @@ def faithfulness_chapter(
         "sanity": [table for table in sanity_tables if table is not None],
         "classes": None if evidence is None else class_panels(evidence),
         "scatter": scatter_panels(
-            [*_main(evidence, models, spec), *_ends(folder, models, chosen, spec)],
+            [*_main(evidence, models, spec), *_ends(material, models, chosen, spec)],
             subject.wording,
         ),
-        "cards": concept_cards(folder, made_record.concept_cards, evidence),
+        "cards": concept_cards(material, made_record.concept_cards, evidence),
         "curves": [curve for curve in curves if curve is not None],
         "layers": [table for table in layer_tables if table is not None],
     }
@@ -83,14 +81,17 @@ def _main(
 
 
 def _ends(
-    folder: Path, models: Sequence[ComparedRecord], chosen: Sequence[ComparedRecord], spec: RunSpec
+    material: RunMaterial,
+    models: Sequence[ComparedRecord],
+    chosen: Sequence[ComparedRecord],
+    spec: RunSpec,
 ) -> list[ScatterExplanation]:
     """The best and the worst method, if they are others than that of the verdicts."""
     explanations: list[ScatterExplanation] = []
     for model, rank in zip([*chosen[:1], *chosen[1:][-1:]], ("best", "worst"), strict=False):
         evidence = None
         if model is not models[0]:
-            evidence = stored_evidence(confined(folder / "compared", model.name), spec)
+            evidence = stored_evidence(material, spec, model.name)
         if evidence is not None:
             explanations.append(
                 (f"{_name(model)}, the {rank}", _scores_text(model, spec), evidence)

@@ -1,22 +1,19 @@
 """What stored evidence shows of faithfulness: errors by class, outputs, and concepts to look at."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.evidence.base import of_kind
-from theodolite.evidence.files import load
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.surrogate_settings import always_the_average, outputs_of
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture
 from theodolite.metrics.faithful.frame import surrogate_outputs
 from theodolite.report.figures.bars import added
 from theodolite.report.figures.faithfulness import Pairs, class_bars, dot_swatch, scatter
 from theodolite.report.figures.scales import Scale, round_scale
+from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address
 from theodolite.run_folder.run_file import ConceptCardRecord
 from theodolite.run_folder.spec import RunSpec
@@ -29,12 +26,12 @@ PATCHES = 4
 Outputs = Float[np.ndarray, "samples classes"]
 
 
-def stored_evidence(root: Path, spec: RunSpec) -> SurrogateEvidence | None:
-    """The first seed's evidence in a folder; None if there is none."""
-    place = root / f"seed-{spec.seeds[0]}" / SurrogateEvidence.kind
-    if not (place / "header.json").is_file():
-        return None
-    return of_kind(SurrogateEvidence, [load(place)])
+def stored_evidence(
+    material: RunMaterial, spec: RunSpec, model: str = ""
+) -> SurrogateEvidence | None:
+    """The first seed's evidence; None if there is none."""
+    stored = material.evidence(SurrogateEvidence.kind, spec.seeds[0], model)
+    return None if stored is None else of_kind(SurrogateEvidence, [stored])
 
 
 # class by class
@@ -158,7 +155,7 @@ def _common_scale(panels: Sequence[Pairs]) -> Scale:
 
 
 def concept_cards(
-    folder: Path, cards: Sequence[ConceptCardRecord], evidence: SurrogateEvidence | None
+    material: RunMaterial, cards: Sequence[ConceptCardRecord], evidence: SurrogateEvidence | None
 ) -> list[dict[str, Any]]:
     """A card per class: its concepts, the one that adds most first, with patches that show them."""
     low = min([card.adds for card in cards] + [0.0])
@@ -172,10 +169,7 @@ def concept_cards(
                 "importance": _signed(card.importance).removeprefix("+"),
                 "adds": _signed(card.adds),
                 "bar": added(card.adds, low, high),
-                "patches": [
-                    data_address(read_picture(confined(folder, file)))
-                    for file in card.files[:PATCHES]
-                ],
+                "patches": [data_address(material.picture(file)) for file in card.files[:PATCHES]],
             }
             for card in own
         ]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from theodolite.findings.leakage import (
@@ -11,11 +10,11 @@ from theodolite.findings.leakage import (
     CriterionRecord,
     DifferenceRecord,
     PairRecord,
-    read_findings,
 )
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.decisions import CSS, correlation_size, points, power_text
 from theodolite.report.figures.strips import beside_zero
+from theodolite.report.material import RunMaterial
 
 OPEN = {
     "not there": "surely no difference",
@@ -25,9 +24,9 @@ OPEN = {
 NAMED = {"published": "By the published scores", "mended": "By the mended scores"}
 
 
-def findings(folder: Path) -> dict[str, Any] | None:
+def findings(material: RunMaterial) -> dict[str, Any] | None:
     """All that the page says of studies over models; None if there were none."""
-    studies = read_findings(folder)
+    studies = material.studies()
     criteria = [study for study in studies if isinstance(study, CriterionRecord)]
     correlations = [study for study in studies if isinstance(study, CorrelationRecord)]
     if not criteria and not correlations:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from theodolite.report.figures.leakage import Bars, concept_bars, shades, triang
 from theodolite.report.figures.lines import PlotLine, Point, accuracies, curves
 from theodolite.report.figures.scales import Scale, round_scale
 from theodolite.report.figures.svg import swatch
+from theodolite.report.material import RunMaterial
 from theodolite.report.words import title, value_text
 from theodolite.results import Detail, Score
 from theodolite.run_folder.scores_file import ComparedRecord
@@ -31,12 +31,12 @@ MENDED_TASK = SCORES["mended"][0]
 
 
 def leakage_chapter(
-    folder: Path, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
+    material: RunMaterial, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
 ) -> dict[str, Any] | None:
     """All that the page shows of leakage; None if the run does not look for any."""
     if not any(score.question == "leak_free" for score in scores):
         return None
-    report_models, missing = shown_models(folder, spec, scores, models)
+    report_models, missing = shown_models(material, spec, scores, models)
     few = report_models[:MOST_MODELS]
     parts = {
         "activations": activation_panels(report_models, _worst_first(report_models[0])[:2]),

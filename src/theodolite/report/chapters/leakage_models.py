@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from theodolite.evidence.base import Evidence, of_kind
-from theodolite.evidence.files import load
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.io.paths import confined
+from theodolite.report.material import RunMaterial
 from theodolite.results import Detail, Items, Score
 from theodolite.run_folder.scores_file import ComparedRecord, score_of
 from theodolite.run_folder.spec import RunSpec
@@ -24,9 +22,12 @@ class ReportModel:
 
     name: str
     style: int
-    seeds: tuple[Path, ...]
-    """A folder of evidence per seed."""
+    seeds: tuple[int, ...]
+    """The seeds that there is evidence of."""
     scores: tuple[Score, ...]
+    material: RunMaterial
+    compared: str = ""
+    """Its name among the models of the run; empty for that of the verdicts."""
 
     def evidence(self, kind: type[Kind], seed: int = 0) -> Kind | None:
         """A seed's bundle of this kind; None if there is none."""
@@ -43,9 +44,9 @@ class ReportModel:
         return None
 
     def _stored_evidence(self, place: str, seed: int) -> Evidence | None:
-        if seed >= len(self.seeds) or not (self.seeds[seed] / place / "header.json").is_file():
+        if seed >= len(self.seeds):
             return None
-        return load(self.seeds[seed] / place)
+        return self.material.evidence(place, self.seeds[seed], self.compared)
 
     def score(self, metric: str, over: Items) -> Score | None:
         """The first score by this metric that has a value for each of these items."""
@@ -61,22 +62,23 @@ class ReportModel:
 
 
 def shown_models(
-    folder: Path, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
+    material: RunMaterial, spec: RunSpec, scores: Sequence[Score], models: Sequence[ComparedRecord]
 ) -> tuple[list[ReportModel], list[str]]:
     """The model of the verdicts, then those that the spec names; and names it does not have."""
 
-    def seeds(root: Path) -> tuple[Path, ...]:
-        return tuple(p for p in (root / f"seed-{seed}" for seed in spec.seeds) if p.is_dir())
+    def seeds(model: str = "") -> tuple[int, ...]:
+        return tuple(seed for seed in spec.seeds if material.has_seed(seed, model))
 
     name = models[0].name if models else spec.title or spec.name
-    report_models = [ReportModel(name, 0, seeds(folder / "evidence"), tuple(scores))]
+    report_models = [ReportModel(name, 0, seeds(), tuple(scores), material)]
     by_name = {model.name: model for model in models[1:]}
     others = [other for other in dict.fromkeys(spec.report.shown) if other != name]
     for other in others:
         if other in by_name:
-            root = confined(folder / "compared", other)
             own = tuple(score_of(record) for record in by_name[other].scores)
-            report_models.append(ReportModel(other, len(report_models), seeds(root), own))
+            report_models.append(
+                ReportModel(other, len(report_models), seeds(other), own, material, other)
+            )
     return report_models, [other for other in others if other not in by_name]
 
 

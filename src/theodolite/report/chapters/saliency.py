@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.evidence.base import Evidence, of_kind
-from theodolite.evidence.files import load
+from theodolite.evidence.base import of_kind
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
-from theodolite.findings.leakage import read_findings
 from theodolite.findings.score_correlations import ScoreCorrelationsRecord, ScorePairRecord
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture
-from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds
 from theodolite.report.chapters.decisions import correlation_size, power_text
+from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address, outline_mask, relevance_overlay
 from theodolite.report.words import option_text, value_text
 from theodolite.results import Score
@@ -39,19 +35,19 @@ SURE = 0.05
 
 
 def saliency_chapter(
-    folder: Path, spec: RunSpec, models: Sequence[ComparedRecord]
+    material: RunMaterial, spec: RunSpec, models: Sequence[ComparedRecord]
 ) -> dict[str, Any] | None:
     """All that the page shows of maps; None if the run has none."""
     model_scores = [(m, _scores(m)) for m in models if m.about.get("kind") == "saliency"]
     if not model_scores:
         return None
     ordered = sorted(model_scores, key=lambda pair: _place(pair[1]))
-    seconds = _seconds(folder)
+    seconds = _seconds(material)
     return {
         "ranking": _ranking(ordered, models[0], spec, seconds),
         "removals": _by_removal(ordered, models[0], spec),
-        "maps": _maps(folder, [m for m, _ in ordered], models[0], spec),
-        "agreement": _agreement(folder),
+        "maps": _maps(material, [m for m, _ in ordered], models[0], spec),
+        "agreement": _agreement(material),
         "level": f"{100 * spec.resampling.level:g} %",
     }
 
@@ -132,11 +128,10 @@ def _cell(score: Score | None, spec: RunSpec) -> dict[str, Any]:
     }
 
 
-def _seconds(folder: Path) -> dict[str, float]:
-    path = folder / "tables" / "methods.parquet"
-    if not path.is_file():
+def _seconds(material: RunMaterial) -> dict[str, float]:
+    columns = material.table("methods")
+    if columns is None:
         return {}
-    columns = read_parquet(path)
     pairs = zip(columns["method"], columns["seconds"], strict=True)
     return {str(method): float(duration) for method, duration in pairs}
 
@@ -149,17 +144,21 @@ def _duration_text(seconds: float) -> str:
 
 
 def _maps(
-    folder: Path, models: Sequence[ComparedRecord], main: ComparedRecord, spec: RunSpec
+    material: RunMaterial,
+    models: Sequence[ComparedRecord],
+    main: ComparedRecord,
+    spec: RunSpec,
 ) -> dict[str, Any] | None:
     """A row of maps for each method, over the pictures that the run kept."""
-    files = sorted((folder / "pictures").glob("sample-*.jpg"))
-    rows = [int(file.stem.rpartition("-")[2]) for file in files]
+    files = material.sample_pictures()
+    rows = [int(Path(file).stem.rpartition("-")[2]) for file in files]
     if not files:
         return None
-    pictures = [read_picture(confined(folder, f"pictures/{file.name}")) for file in files]
+    pictures = [material.picture(file) for file in files]
     method_rows, first_evidence = [], None
     for model in models:
-        stored = _stored_evidence(folder, model, main, spec)
+        name = "" if model.name == main.name else model.name
+        stored = material.evidence(SaliencyEvidence.kind, spec.seeds[0], name)
         evidence = None if stored is None else of_kind(SaliencyEvidence, [stored])
         if evidence is None or max(rows) >= len(evidence):
             continue
@@ -178,16 +177,6 @@ def _maps(
     }
 
 
-def _stored_evidence(
-    folder: Path, model: ComparedRecord, main: ComparedRecord, spec: RunSpec
-) -> Evidence | None:
-    top = folder / "evidence"
-    if model.name != main.name:
-        top = confined(folder / "compared", model.name)
-    place = top / f"seed-{spec.seeds[0]}" / SaliencyEvidence.kind
-    return load(place) if (place / "header.json").is_file() else None
-
-
 def _picture(evidence: SaliencyEvidence, picture: Any, row: int) -> dict[str, str]:
     """A picture with the object's outline, and the class that the maps explain."""
     image = picture
@@ -203,8 +192,8 @@ def _picture(evidence: SaliencyEvidence, picture: Any, row: int) -> dict[str, st
 # how scores agree
 
 
-def _agreement(folder: Path) -> list[dict[str, Any]]:
-    studies = read_findings(folder)
+def _agreement(material: RunMaterial) -> list[dict[str, Any]]:
+    studies = material.studies()
     return [_matrix(study) for study in studies if isinstance(study, ScoreCorrelationsRecord)]
 
 

@@ -1,32 +1,30 @@
 """The part of a report that shows units: the length curve, the lengths chosen, a card per unit."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture
-from theodolite.io.tables import read_parquet
 from theodolite.report.figures.bars import columns
 from theodolite.report.figures.lines import curve
+from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address
 from theodolite.results import Score
 from theodolite.run_folder.run_file import UnitCardRecord
 
 
 def units_chapter(
-    folder: Path, cards: Sequence[UnitCardRecord], scores: Sequence[Score]
+    material: RunMaterial, cards: Sequence[UnitCardRecord], scores: Sequence[Score]
 ) -> dict[str, Any] | None:
     """All that the page shows of units; None if the run has none."""
-    if not (folder / "tables" / "lengths.parquet").is_file():
+    lengths, chosen, units = map(material.table, ("lengths", "chosen_lengths", "units"))
+    if lengths is None or chosen is None or units is None:
         return None
     return {
-        "curves": _curves(read_parquet(folder / "tables" / "lengths.parquet")),
-        "chosen": _chosen_lengths(read_parquet(folder / "tables" / "chosen_lengths.parquet")),
-        "specialised": _specialised_units(read_parquet(folder / "tables" / "units.parquet")),
-        "cards": [_card(folder, card, scores) for card in cards],
+        "curves": _curves(lengths),
+        "chosen": _chosen_lengths(chosen),
+        "specialised": _specialised_units(units),
+        "cards": [_card(material, card, scores) for card in cards],
     }
 
 
@@ -68,7 +66,7 @@ def _specialised_units(table: dict[str, list[Any]], most: int = 8) -> list[tuple
     ]
 
 
-def _card(folder: Path, card: UnitCardRecord, scores: Sequence[Score]) -> dict[str, Any]:
+def _card(material: RunMaterial, card: UnitCardRecord, scores: Sequence[Score]) -> dict[str, Any]:
     return {
         "unit": card.unit,
         "why": card.why,
@@ -79,7 +77,7 @@ def _card(folder: Path, card: UnitCardRecord, scores: Sequence[Score]) -> dict[s
         "literals": [
             (name, _percent(iou), _percent(detected)) for name, iou, detected in card.literals
         ],
-        "pictures": [data_address(read_picture(confined(folder, file))) for file in card.files],
+        "pictures": [data_address(material.picture(file)) for file in card.files],
     }
 
 

@@ -6,7 +6,6 @@ without any script.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,9 @@ from theodolite.report.explorer.tables import item_tables
 from theodolite.report.figures.bars import spread
 from theodolite.report.figures.scales import round_scale
 from theodolite.report.figures.vega import vega
+from theodolite.report.material import RunMaterial
 from theodolite.report.page import TEMPLATES
 from theodolite.results import Score
-from theodolite.run_folder.run_file import MadeRecord
 
 ONE = {
     "concepts": "concept", "units": "unit", "classes": "class", "pairs": "pair of concepts",
@@ -47,16 +46,16 @@ DIGITS = (
 
 
 def explorer_chapter(
-    folder: Path, made_record: MadeRecord, scores: Sequence[Score], examples: Sequence[Example]
+    material: RunMaterial, scores: Sequence[Score], examples: Sequence[Example]
 ) -> dict[str, Any] | None:
     """All that the page shows one by one, its scripts and its pictures; None if there is nothing.
 
     ``scripts`` and ``pictures`` are for :func:`theodolite.report.page.write_page`.
     """
-    tables = item_tables(folder, scores)
+    tables = item_tables(material.per_sample(), scores)
     if not tables:
         return None
-    items = shown_items(folder, made_record, examples)
+    items = shown_items(material, examples)
     tables = [replace(table, row_notes=_row_notes(table, items)) for table in tables]
     large = any(len(table.names) >= ENOUGH_FOR_VEGA for table in tables)
     drawing = vega() if large else None

@@ -4,13 +4,11 @@ import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from theodolite.io.paths import confined
-from theodolite.io.pictures import read_picture
 from theodolite.report.examples import Example, NamedConcept
+from theodolite.report.material import RunMaterial
 from theodolite.report.overlays import data_address
-from theodolite.run_folder.run_file import ConceptCardRecord, MadeRecord, UnitCardRecord
+from theodolite.run_folder.run_file import ConceptCardRecord, UnitCardRecord
 
 MOST = 8
 """Pictures of one item."""
@@ -33,15 +31,15 @@ Items = dict[tuple[str, str], ItemPictures]
 """What is shown, by kind of item and name."""
 
 
-def shown_items(folder: Path, made_record: MadeRecord, examples: Sequence[Example]) -> Items:
+def shown_items(material: RunMaterial, examples: Sequence[Example]) -> Items:
     """All that the run kept of single items."""
     items: Items = defaultdict(ItemPictures)
     for example in examples:
         _from_example(items, example)
-    for card in made_record.concept_cards:
-        _from_concept_card(folder, items, card)
-    for unit in made_record.cards:
-        _from_unit_card(folder, items, unit)
+    for card in material.made_record.concept_cards:
+        _from_concept_card(material, items, card)
+    for unit in material.made_record.cards:
+        _from_unit_card(material, items, unit)
     return dict(items)
 
 
@@ -74,15 +72,15 @@ def _judgement_text(concept: NamedConcept) -> str:
     return there + looked
 
 
-def _from_concept_card(folder: Path, items: Items, card: ConceptCardRecord) -> None:
+def _from_concept_card(material: RunMaterial, items: Items, card: ConceptCardRecord) -> None:
     for number, file in enumerate(card.files[:MOST]):
-        address = data_address(read_picture(confined(folder, file)))
+        address = data_address(material.picture(file))
         items["concepts", card.concept].add(address, f"patch {number + 1}")
         if number == 0:
             items["classes", card.of].add(address, f"shows {card.concept}")
 
 
-def _from_unit_card(folder: Path, items: Items, card: UnitCardRecord) -> None:
+def _from_unit_card(material: RunMaterial, items: Items, card: UnitCardRecord) -> None:
     unit = items["units", card.unit]
     unit.says += [
         f"Formula: {card.formula}.",
@@ -90,5 +88,5 @@ def _from_unit_card(folder: Path, items: Items, card: UnitCardRecord) -> None:
         f"Stopped by detection: {card.stopped}.",
     ]
     for number, file in enumerate(card.files[:MOST]):
-        address = data_address(read_picture(confined(folder, file)))
+        address = data_address(material.picture(file))
         unit.add(address, f"among the pictures on which it is most active, {number + 1}")

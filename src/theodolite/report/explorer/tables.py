@@ -3,14 +3,13 @@ samples from the run's table of samples."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from theodolite.errors import RefusedInput
-from theodolite.io.tables import Words, read_coded
+from theodolite.io.tables import Words
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.explorer.packed_table import PackedTable, ScoreColumn, Values
 from theodolite.report.words import interval_words, options_text, title
@@ -20,14 +19,15 @@ from theodolite.verdicts.words import percent
 MOST_COLUMNS = 40
 """More scores than these would make a page too heavy to open; they stay in the run's files."""
 KINDS = ("concepts", "units", "classes", "pairs")
-PER_SAMPLE = "per_sample.parquet"
 _OPTION = re.compile(r"(?:^|, )(\w+)=")
 
 
-def item_tables(folder: Path, scores: Sequence[Score]) -> list[PackedTable]:
+def item_tables(
+    per_sample: Mapping[str, Words | np.ndarray], scores: Sequence[Score]
+) -> list[PackedTable]:
     """A table per kind of item that the run has scores of, each with at least two rows."""
     tables = [_item_table(kind, scores) for kind in KINDS]
-    tables.append(_sample_table(folder / PER_SAMPLE, scores))
+    tables.append(_sample_table(per_sample, scores))
     return [table for table in tables if table is not None and len(table.names) > 1]
 
 
@@ -106,10 +106,9 @@ def _column(
 # samples
 
 
-def _sample_table(path: Path, scores: Sequence[Score]) -> PackedTable | None:
-    if not path.is_file():
-        return None
-    table = read_coded(path)
+def _sample_table(
+    table: Mapping[str, Words | np.ndarray], scores: Sequence[Score]
+) -> PackedTable | None:
     samples, metrics, options = (table.get(name) for name in ("sample", "metric", "options"))
     values = table.get("value")
     if not (isinstance(samples, Words) and isinstance(metrics, Words)

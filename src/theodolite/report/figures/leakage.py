@@ -190,7 +190,7 @@ def triangle(
             number = "undefined" if math.isnan(value) else f"{value:.3f}"
             title = f"{names[i]} × {names[j]}: {number}"
             corner, side = (j * size, i * size), (size, size)
-            share = 0.0 if math.isnan(value) else min(value / high, 1.0)
+            share = 0.0 if math.isnan(value) or not high else min(value / high, 1.0)
             parts.append(box("cell", corner, side))
             parts.append(box("heat", corner, side, title, opacity=f"{share:.2f}"))
             if size >= 42:
@@ -208,7 +208,7 @@ def _small_triangle(
 ) -> Markup:
     """Too many for names: eight shades, equal neighbours drawn as one."""
     k = len(square)
-    shades = np.ceil(8 * np.clip(np.nan_to_num(square) / high, 0.0, 1.0)).astype(int)
+    shades = np.ceil(8 * np.clip(np.nan_to_num(square) / (high or 1.0), 0.0, 1.0)).astype(int)
     paths: dict[int, list[str]] = {}
     for i in range(1, k):
         starts = np.flatnonzero(np.diff(shades[i, :i], prepend=-1))

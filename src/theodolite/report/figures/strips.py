@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from theodolite.report.chapters.clean import accepted_line, looks_for_a_fault
-from theodolite.report.figures.scales import Scale, round_scale
+from theodolite.report.figures.scales import Scale
+from theodolite.report.figures.score_strip import ScoreStrip, end_text, ends_of, score_strip
 from theodolite.report.figures.svg import (
     Number,
     box,
@@ -23,28 +23,10 @@ from theodolite.results import Score
 from theodolite.verdicts.rules import enough_line
 from theodolite.verdicts.words import percent
 
-FAR = 3.0
-"""A null that lies so many times farther out than what must be seen is a tip at the end."""
 EDGE = 6.0
 """What is left free at both ends of a strip."""
 WIDTH, LANE, TOP = 340, 18, 16
 Place = Callable[[Number], float]
-
-
-def ends_of(score: Score) -> tuple[float, float]:
-    """Ends of a scale for the score: its bounds, or round numbers around what is shown."""
-    if all(math.isfinite(end) for end in score.bounds):
-        return score.bounds
-    values = [score.value, score.best, *(null.value for null in score.nulls[:1])]
-    if score.interval is not None:
-        values += [score.interval.low, score.interval.high]
-    values = [v for v in values if math.isfinite(v)]
-    if values:  # a null that is far off would squeeze what matters into a corner
-        reach = FAR * max(max(values) - min(values), 1e-9)
-        near = (min(values) - reach, max(values) + reach)
-        values += [null.value for null in score.nulls if near[0] <= null.value <= near[1]]
-    scale = round_scale(values, score.bounds)
-    return scale.low, scale.high
 
 
 def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
@@ -53,33 +35,30 @@ def strip(score: Score, *, width: int = 260, labels: bool = False) -> Markup:
     Where the score looks for a fault, the ticks are clean nulls and the line is what we accept.
     """
     height, middle = (58, 28.0) if labels else (22, 11.0)
-    scale = Scale(*ends_of(score), ())
+    marks = score_strip(score)
+    scale = marks.scale
     x = scale.between(EDGE, width - EDGE)
     parts = [line("axis", (EDGE, middle), (width - EDGE, middle))]
     if scale.low < 0 < scale.high:
         parts.append(_upright("axis", x(0.0), middle, 4))
-    parts += _limits(score, scale, x, middle)
-    if score.interval is not None:
-        parts.append(interval_bar(x(score.interval.low), x(score.interval.high), middle))
-    if not math.isnan(score.value):
-        parts.append(dot(x(score.value), middle))
+    parts += _limits(marks, x, middle)
+    if marks.interval is not None:
+        parts.append(interval_bar(x(marks.interval[0]), x(marks.interval[1]), middle))
+    if not math.isnan(marks.value):
+        parts.append(dot(x(marks.value), middle))
     if labels:
         for end in (scale.low, scale.high):
-            parts.append(_label("label end", _end_text(end, score), scale, x, (end, middle - 12)))
+            parts.append(_label("label end", end_text(end, score), scale, x, (end, middle - 12)))
         if score.null is not None and not math.isnan(score.null.value):
             spot = (score.null.value, middle + 22)
             parts.append(_label("label", score.null.name, scale, x, spot))
-    ends = " to ".join(percent(end, score) for end in (scale.low, scale.high))
+    ends = " to ".join(end_text(end, score) for end in (scale.low, scale.high))
     caption = f"{percent(score.value, score)} on a scale from {ends}"
     return drawing("strip", (width, height), caption, parts, fixed=True)
 
 
 def _upright(css: str, x: float, middle: float, reach: float, title: str = "") -> str:
     return line(css, (x, middle - reach), (x, middle + reach), title)
-
-
-def _end_text(end: float, score: Score) -> str:
-    return percent(end, score).replace(".0 %", " %").removesuffix(".00")
 
 
 def _label(css: str, content: str, scale: Scale, x: Place, spot: tuple[float, float]) -> str:
@@ -89,25 +68,20 @@ def _label(css: str, content: str, scale: Scale, x: Place, spot: tuple[float, fl
     return text(content, x(spot[0]), spot[1], anchor, css)
 
 
-def _limits(score: Score, scale: Scale, x: Place, middle: float) -> list[str]:
+def _limits(marks: ScoreStrip, x: Place, middle: float) -> list[str]:
     """The nulls, and from where on or up to where we would rely on the score."""
-    clean = looks_for_a_fault(score)
-    limit = accepted_line(score) if clean else enough_line(score)
     parts = []
-    if limit is not None and clean and score.null is not None:
-        start = x(score.null.value)
-        parts.append(box("accepted", (start, middle - 9), (x(limit) - start, 18)))
-    if limit is not None and not math.isnan(limit):
-        title = f"{'accepted up to' if clean else 'enough:'} {percent(limit, score)}"
-        parts.append(_upright("enough", x(limit), middle, 9, title))
-    slack = 1e-6 * (scale.high - scale.low)
-    for null in score.nulls:
-        title = f"{null.name}: {percent(null.value, score)}"
-        if null.value < scale.low - slack or null.value > scale.high + slack:
-            parts.append(_tip(x(null.value), middle, 1 if null.value > scale.high else -1, title))
-        elif not math.isnan(null.value):
-            css = "null clean" if clean else "null"
-            parts.append(_upright(css, x(null.value), middle, 7, title))
+    if marks.accepted is not None:
+        start, end = map(x, marks.accepted)
+        parts.append(box("accepted", (start, middle - 9), (end - start, 18)))
+    if marks.limit is not None:
+        parts.append(_upright("enough", x(marks.limit), middle, 9, marks.limit_title))
+    for null in marks.nulls:
+        if null.beyond:
+            parts.append(_tip(x(null.value), middle, null.beyond, null.title))
+        else:
+            css = "null clean" if marks.clean else "null"
+            parts.append(_upright(css, x(null.value), middle, 7, null.title))
     return parts
 
 
@@ -146,8 +120,8 @@ def lanes(scores: Sequence[tuple[int, str, Score]]) -> Markup:
     height = TOP + LANE * len(scores) + 2
     first = scores[0][2]
     parts = [
-        text(_end_text(scale.low, first), 10, 11, "start", "label end"),
-        text(_end_text(scale.high, first), WIDTH - 10, 11, "end", "label end"),
+        text(end_text(scale.low, first), 10, 11, "start", "label end"),
+        text(end_text(scale.high, first), WIDTH - 10, 11, "end", "label end"),
     ]
     limit = enough_line(first)
     if limit is not None and math.isfinite(limit):

@@ -1,0 +1,125 @@
+"""Results as a notebook shows them: the head of the report, one answer, one score.
+
+Each is one piece of HTML that brings its own style, runs no script and has no ids, so that it may
+stand in a page many times. It follows the notebook's theme where that says whether it is dark, else
+the reader's system.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from theodolite.metrics.catalogue import catalogue
+from theodolite.report.figures.strips import strip
+from theodolite.report.formulas import with_code
+from theodolite.report.head import bottom_line, card, marks_of
+from theodolite.report.page import TEMPLATES, templates
+from theodolite.report.palette import declared
+from theodolite.report.words import full_title
+from theodolite.results import Score, Verdict
+from theodolite.verdicts.words import interval_text, percent
+
+LIGHT = ('body[data-jp-theme-light="true"]', "body.vscode-light", 'html[theme="light"]')
+DARK = ('body[data-jp-theme-light="false"]', "body.vscode-dark", 'html[theme="dark"]')
+"""How JupyterLab, VS Code and Colab say which theme they have."""
+STRIP = 280
+MOST_NOTES = 12
+"""Of long lists so many are shown, and how many there are."""
+
+
+def audit_html(
+    verdicts: Sequence[Verdict],
+    scores: Sequence[Score],
+    notes: Sequence[str] = (),
+    failed_pieces: int = 0,
+) -> str:
+    """The head of the report: what may be relied upon, the answers, and what was not asked."""
+    answers = [verdict for verdict in verdicts if verdict.answer != "not asked"]
+    deciding = [verdict.score for verdict in answers if verdict.score is not None]
+    return fragment(
+        "notebook_audit.html.j2",
+        bottom_line=bottom_line(verdicts),
+        failed_pieces=failed_pieces,
+        cards=[_card(verdict) for verdict in answers],
+        silent=[card(verdict) for verdict in verdicts if verdict.answer == "not asked"],
+        marks=marks_of(deciding),
+        interval=_interval_key(deciding),
+        notes=[with_code(note) for note in notes[:MOST_NOTES]],
+        n_notes=len(notes),
+        n_scores=len(scores),
+    )
+
+
+def _card(verdict: Verdict) -> dict[str, Any]:
+    """As in the head of the report, with a strip that fits beside a notebook's text."""
+    content = card(verdict)
+    if verdict.score is not None:
+        content["strip"] = strip(verdict.score, width=STRIP, labels=True)
+    return content
+
+
+def _interval_key(scores: Sequence[Score]) -> str:
+    levels = {100 * s.interval.level for s in scores if s.interval is not None}
+    return " or ".join(f"{level:g} %" for level in sorted(levels))
+
+
+def verdict_html(verdict: Verdict) -> str:
+    """One question's answer."""
+    return fragment("notebook_verdict.html.j2", card=_card(verdict))
+
+
+def score_html(score: Score) -> str:
+    """One score on its scale, with what it says."""
+    metric = catalogue().get(score.metric)
+    return fragment(
+        "notebook_score.html.j2",
+        title=full_title(score),
+        asks="" if metric is None else with_code(metric.card.asks),
+        value=percent(score.value, score),
+        interval=interval_text(score).strip(),
+        strip=strip(score, width=STRIP, labels=True),
+        facts=_facts(score),
+    )
+
+
+def _facts(score: Score) -> list[tuple[str, str]]:
+    """What to hold the number against."""
+    facts = [(f"null: {null.name}", percent(null.value, score)) for null in score.nulls]
+    if score.best not in score.bounds:
+        facts.append(("best possible here", percent(score.best, score)))
+    facts.append((f"{score.better} is better; counted", f"{score.n:,} {score.n_of}"))
+    if score.n_undefined:
+        facts.append(("left out as undefined", f"{score.n_undefined:,}"))
+    return facts
+
+
+def description(score: Score) -> str:
+    """What the card says, with this number."""
+    value = f"{full_title(score)}: {percent(score.value, score)}{interval_text(score)}."
+    facts = " ".join(f"{name[0].upper()}{name[1:]}: {text}." for name, text in _facts(score))
+    metric = catalogue().get(score.metric)
+    if metric is None:
+        return f"{value} {facts}"
+    reading = [value, facts, f"How to read it: {metric.card.read}"]
+    return "\n".join([*reading, f"When it misleads: {metric.card.misleads}"])
+
+
+@functools.cache
+def _style() -> Markup:
+    """Our own style below one class, with the colours of the report."""
+    dark = ",".join(f"{selector} .theodolite" for selector in DARK)
+    light = ",".join(f"{selector} .theodolite" for selector in LIGHT)
+    colours = (
+        f".theodolite{{{declared()}color-scheme:light}}"
+        f"@media (prefers-color-scheme:dark){{.theodolite{{{declared(dark=True)}"
+        "color-scheme:dark}}"
+        f"{light}{{{declared()}color-scheme:light}}{dark}{{{declared(dark=True)}color-scheme:dark}}"
+    )
+    return Markup(colours + (TEMPLATES / "notebook.css").read_text("utf-8"))  # noqa: S704
+
+
+def fragment(template: str, **content: Any) -> str:
+    """A filled template with its style."""
+    return templates().get_template(template).render(css=_style(), **content)
