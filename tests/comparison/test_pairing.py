@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import ttest_rel
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
-from theodolite.comparison.compare_runs import Pair, compare
+from theodolite.comparison.compare_runs import Comparison, compare
 from theodolite.comparison.intervals import ResamplingSource, paired_interval
 from theodolite.comparison.rows import ComparisonRow, settled
 from theodolite.comparison.runs import RunRead, read_run, read_runs
@@ -37,7 +37,7 @@ def naive(first: np.ndarray, second: np.ndarray, resamples: int, seed: int) -> l
     return found
 
 
-def pair_of(tmp_path: Path, *evidence: object, **spec: object) -> Pair:
+def pair_of(tmp_path: Path, *evidence: object, **spec: object) -> Comparison:
     folders = [
         written(tmp_path / f"run{n}", one, **spec)  # type: ignore[arg-type]
         for n, one in enumerate(evidence)
@@ -46,12 +46,12 @@ def pair_of(tmp_path: Path, *evidence: object, **spec: object) -> Pair:
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+def two(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """A run that is wrong about 40 % of the samples, and one that is about half of these."""
     return pair_of(tmp_path_factory.mktemp("two"), spoilt(0.4), spoilt(0.2))
 
 
-def line_of(pair: Pair, metric: str = "concept_existence") -> ComparisonRow:
+def line_of(pair: Comparison, metric: str = "concept_existence") -> ComparisonRow:
     return next(line for line in pair.lines if line.score.metric == metric)
 
 
@@ -75,7 +75,7 @@ def test_interval_is_that_of_the_paired_t_test(moved: list[float], seed: int) ->
     assert (p < 0.05) == (interval.low > 0 or interval.high < 0)
 
 
-def test_whole_way_from_folders_is_the_naive_bootstrap(two: Pair) -> None:
+def test_whole_way_from_folders_is_the_naive_bootstrap(two: Comparison) -> None:
     found = line_of(two).difference
     assert found is not None and found.interval is not None
     runs = [run.evidence[0] for run in (two.first, two.second)]
@@ -124,7 +124,7 @@ def test_no_sample_that_differs_is_no_proof_of_sameness(tmp_path: Path) -> None:
     assert_allclose(interval.low, -interval.high)
 
 
-def test_swapped_runs_differ_the_other_way(two: Pair) -> None:
+def test_swapped_runs_differ_the_other_way(two: Comparison) -> None:
     back = compare([two.second, two.first])[0]
     turned = {"better": "worse", "worse": "better"}
     for one in two.lines:
@@ -153,7 +153,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 0.85 <= held / 200 <= 0.95
 
 
-def test_samples_are_matched_by_name_in_any_order(two: Pair, tmp_path: Path) -> None:
+def test_samples_are_matched_by_name_in_any_order(two: Comparison, tmp_path: Path) -> None:
     second = spoilt(0.2)
     order = np.random.default_rng(1).permutation(len(second))
     moved = second[order]
@@ -165,7 +165,7 @@ def test_samples_are_matched_by_name_in_any_order(two: Pair, tmp_path: Path) -> 
         assert_allclose(one.difference.p, other.difference.p, rtol=1e-9)
 
 
-def test_only_shared_samples_count_and_that_is_said(two: Pair, tmp_path: Path) -> None:
+def test_only_shared_samples_count_and_that_is_said(two: Comparison, tmp_path: Path) -> None:
     few = [one[np.arange(100)] for one in (spoilt(0.4), spoilt(0.2))]
     cut_first, cut_second = (read_run(written(tmp_path / f"{n}", one)) for n, one in enumerate(few))
     pair = compare([two.first, cut_second])[0]
@@ -179,7 +179,7 @@ def test_only_shared_samples_count_and_that_is_said(two: Pair, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("change", ["ids", "labels", "truth", "numbers"])
-def test_other_samples_are_not_compared(two: Pair, tmp_path: Path, change: str) -> None:
+def test_other_samples_are_not_compared(two: Comparison, tmp_path: Path, change: str) -> None:
     first, second = spoilt(0.4), spoilt(0.2)
     if change == "ids":
         second = spoilt(0.2, ids="photo")
@@ -224,7 +224,7 @@ def test_seeds_are_averaged_and_must_agree(tmp_path: Path) -> None:
     assert line.outcome == "undecided" and found.p > 0.05
 
 
-def test_headlines_alone_are_corrected(two: Pair) -> None:
+def test_headlines_alone_are_corrected(two: Comparison) -> None:
     line = line_of(two)
     assert line.difference is not None and line.difference.these is not None
     test = replace(line.difference.these, p=0.03)
@@ -235,7 +235,7 @@ def test_headlines_alone_are_corrected(two: Pair) -> None:
     assert_allclose([one.these.p for one in told], holm([0.03, line.difference.p]).p)
 
 
-def test_questions_say_what_their_scores_say(two: Pair) -> None:
+def test_questions_say_what_their_scores_say(two: Comparison) -> None:
     asked = two.questions[0].line
     line = next(one for one in two.lines if one.difference is asked.difference)
     assert asked.difference is not None and (asked.these, asked.recipe) == (line.these, line.recipe)
@@ -244,7 +244,7 @@ def test_questions_say_what_their_scores_say(two: Pair) -> None:
     assert others and {one.outcome for one in others} == {"exploration"}
 
 
-def test_without_evidence_the_table_of_samples_serves(two: Pair) -> None:
+def test_without_evidence_the_table_of_samples_serves(two: Comparison) -> None:
     line = line_of(two)
     assert line.difference is not None and line.first is not None and line.second is not None
     runs = (two.first, two.second)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
-from theodolite.comparison.compare_runs import Pair, compare
+from theodolite.comparison.compare_runs import Comparison, compare
 from theodolite.comparison.intervals import ResamplingSource, student_test
 from theodolite.comparison.leaderboard import leaderboard
 from theodolite.comparison.recipe import SeedVariances, recipe_test, seed_variances
@@ -129,7 +129,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def pair_of(folder: Path, *names: str) -> Pair:
+def pair_of(folder: Path, *names: str) -> Comparison:
     return compare(read_runs([folder / name for name in names]))[0]
 
 

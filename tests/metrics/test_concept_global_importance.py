@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import cosine_similarity
 
-from support.evidence.strategies import concept_evidence
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
@@ -17,6 +16,7 @@ from theodolite.metrics.exists.concept_global_importance import (
     ConceptGlobalImportance,
     concept_global_importance,
 )
+from theodolite.testing.strategies import concept_evidence
 
 THETA = np.array([[1, -1], [0.5, 0], [-2, 3]])
 TRUTH = np.array([[0.9, 0.1], [0.4, 0.6], [0, 1]])

@@ -8,12 +8,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from support.evidence.strategies import location_evidence
 from theodolite.datasets.planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.located.pointing_game import PointingGame, pointing_game
 from theodolite.metrics.shared.nulls import IMAGE_CENTRE
+from theodolite.testing.strategies import location_evidence
 
 
 def hits(evidence: LocationEvidence, i: int, j: int, target: str, tolerance: float) -> bool | None:

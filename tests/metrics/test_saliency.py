@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from support.evidence.strategies import saliency_evidence
 from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances
@@ -27,6 +26,7 @@ from theodolite.metrics.located.relevance_peak import relevance_peak
 from theodolite.metrics.located.relevance_rank import relevance_rank
 from theodolite.metrics.located.sparseness import sparseness
 from theodolite.metrics.shared.map_nulls import CHANCES, SHUFFLED_PICTURES
+from theodolite.testing.strategies import saliency_evidence
 
 NAN = float("nan")
 

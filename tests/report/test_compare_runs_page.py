@@ -11,7 +11,7 @@ import pytest
 
 from support.runs.compared_runs import BY_CONCEPT, METRICS, spoilt, written
 from support.servers.browser import axe_clean, chromium, fitting, opened
-from theodolite.comparison.compare_runs import Pair, compare
+from theodolite.comparison.compare_runs import Comparison, compare
 from theodolite.comparison.leaderboard import Board, leaderboard
 from theodolite.comparison.leaderboard_runs import ExcludedModel
 from theodolite.comparison.runs import read_runs
@@ -52,12 +52,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pairs(folder: Path) -> list[Pair]:
+def pairs(folder: Path) -> list[Comparison]:
     return compare(read_runs([folder / name for name in ("early", "late", "later")]))
 
 
 @pytest.fixture(scope="module")
-def page(folder: Path, pairs: list[Pair]) -> Path:
+def page(folder: Path, pairs: list[Comparison]) -> Path:
     return write_comparison(folder.parent / "compare.html", pairs)
 
 
@@ -71,7 +71,7 @@ def table(folder: Path, ranked: tuple[list[Board], list[ExcludedModel]]) -> Path
     return write_leaderboard(folder.parent / "leaderboard.html", *ranked)
 
 
-def test_comparison_says_first_who_is_better(pairs: list[Pair], page: Path) -> None:
+def test_comparison_says_first_who_is_better(pairs: list[Comparison], page: Path) -> None:
     pair = pairs[0]
     said = (
         "On these models late is better than early in 1 question, worse in none, none undecided. "

@@ -1,35 +1,44 @@
 """One call for whatever is at hand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, no_type_check
+
+from numpy.typing import ArrayLike
 
 from theodolite.auditing.result import AuditResult, answer_source, spec_of
 from theodolite.auditing.sources import EvidenceSource, read_source, together
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
 from theodolite.evidence.produced import Progress, silent
+from theodolite.models.features import Preprocessing
+from theodolite.questions import Question
 from theodolite.scoring.evaluate import Resampling
+from theodolite.verdicts.answers import MissingScore
+from theodolite.verdicts.selection import MetricChoice, MetricSelection, select_metrics
 
 Source = Evidence | str | Path
+PlainArray = ArrayLike | Samples | NamedAxis | None
+"""An array by its name, or names of an axis, or which samples are which."""
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 def audit(  # noqa: PLR0913  each is a way in
     evidence: Source | Sequence[Source] | None = None,
     resampling: Resampling | None = None,
     progress: Progress = silent,
     *,
+    metrics: Sequence[MetricChoice] | None = None,
+    questions: Sequence[Question] | None = None,
     seed: int | None = None,
     resamples: int | None = None,
-    model: Any = None,
+    model: object = None,
     layer: str | None = None,
-    data: Any = None,
+    data: object = None,
     dataset: str = "folder",
-    preprocessing: Any = None,
-    **arrays: Any,
+    preprocessing: Preprocessing | Mapping[str, object] | None = None,
+    **arrays: PlainArray,
 ) -> AuditResult:
     """Put every question to what you have that it can answer.
 
@@ -38,6 +47,9 @@ def audit(  # noqa: PLR0913  each is a way in
             folder or address of stored evidence, a run folder, an exported study.
         resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
         progress: Called as work goes on.
+        metrics: Ask these scores only: names, or a name and its options, such as
+            ``("concept_existence", {"top": (3,)})``. All that the evidence allows if not given.
+        questions: Ask scores of these questions only.
         seed: Seed of intervals and nulls, 0 if not given.
         resamples: Resamples for intervals, 1000 if not given.
         model: A torch module (or the name of a timm network), instead of evidence.
@@ -58,22 +70,30 @@ def audit(  # noqa: PLR0913  each is a way in
         >>> [missing.question for missing in result.missing]
         ['located', 'faithful', 'detects', 'accepted']
     """
-    resampling = _chance(resampling, seed, resamples)
-    parts = [] if evidence is None else _parts(evidence)
-    if arrays:
-        parts.append(EvidenceSource("arrays", [[from_arrays(arrays, "audit")]]))
+    resampling = chosen_resampling(resampling, seed, resamples)
+    selection = select_metrics(metrics, questions)
+    parts = evidence_parts(evidence, arrays, "audit")
     if model is not None or data is not None:
         parts.append(_network(model, layer, data, dataset, progress, preprocessing))
     elif layer is not None or preprocessing is not None:
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
-    source = together(parts)
+    return audit_source(together(parts), resampling, progress, selection)
+
+
+def audit_source(
+    source: EvidenceSource,
+    resampling: Resampling,
+    progress: Progress = silent,
+    selection: MetricSelection | None = None,
+) -> AuditResult:
+    """The answers of evidence that was read, in memory or in pieces."""
     if source.stored:
-        return _pieces(source, resampling, progress)
-    return answer_source(source, resampling, progress)
+        return _pieces(source, resampling, progress, selection)
+    return answer_source(source, resampling, progress, selection)
 
 
-def _unnamed_arrays(argument: Any) -> EvidenceError:
+def _unnamed_arrays(argument: object) -> EvidenceError:
     return EvidenceError(
         "audit",
         type(argument).__name__,
@@ -82,7 +102,7 @@ def _unnamed_arrays(argument: Any) -> EvidenceError:
     )
 
 
-def _chance(resampling: Any, seed: int | None, resamples: int | None) -> Resampling:
+def chosen_resampling(resampling: object, seed: int | None, resamples: int | None) -> Resampling:
     """How to draw: what was said, and the usual for the rest."""
     if hasattr(resampling, "shape") or isinstance(resampling, list | tuple):
         raise _unnamed_arrays(resampling)
@@ -96,12 +116,18 @@ def _chance(resampling: Any, seed: int | None, resamples: int | None) -> Resampl
     return replace(resampling or Resampling(), **changes)
 
 
-def _parts(evidence: Any) -> list[EvidenceSource]:
+def evidence_parts(
+    evidence: Source | Sequence[Source] | None, arrays: Mapping[str, object], what: str
+) -> list[EvidenceSource]:
+    """Evidence, paths of some and plain arrays, as sources to be put together."""
     sources = evidence if isinstance(evidence, list | tuple) else [evidence]
-    return [_part(source) for source in sources]
+    parts = [] if evidence is None else [_part(source) for source in sources]
+    if arrays:
+        parts.append(EvidenceSource("arrays", [[from_arrays(arrays, what)]]))
+    return parts
 
 
-def _part(source: Any) -> EvidenceSource:
+def _part(source: object) -> EvidenceSource:
     if isinstance(source, Evidence):
         return EvidenceSource(f"{source.kind} evidence", [[source]])
     if isinstance(source, str | Path):
@@ -110,7 +136,12 @@ def _part(source: Any) -> EvidenceSource:
 
 
 def _network(
-    model: Any, layer: Any, data: Any, dataset: str, progress: Progress, preprocessing: Any
+    model: object,
+    layer: str | None,
+    data: object,
+    dataset: str,
+    progress: Progress,
+    preprocessing: Preprocessing | Mapping[str, object] | None,
 ) -> EvidenceSource:
     from theodolite.auditing.network import network_evidence  # noqa: PLC0415
 
@@ -121,14 +152,26 @@ def _network(
     return network_evidence(model, layer, data, dataset, progress, preprocessing)
 
 
-def _pieces(source: EvidenceSource, resampling: Resampling, progress: Progress) -> AuditResult:
+def _pieces(
+    source: EvidenceSource,
+    resampling: Resampling,
+    progress: Progress,
+    selection: MetricSelection | None,
+) -> AuditResult:
     """Evidence in pieces is never held as a whole."""
     from theodolite.evidence.workers import SerialWorkers  # noqa: PLC0415
-    from theodolite.runs.stored import answer_stored  # noqa: PLC0415
+    from theodolite.runs.stored import answer_stored, by_kind  # noqa: PLC0415
 
     spec = spec_of(source, resampling)
+    unanswered: Sequence[MissingScore] | None = None
+    if selection is not None:
+        kinds = {kind: shards.first() for kind, shards in by_kind(spec, source.stored).items()}
+        requests, unanswered = selection.requests(kinds)
+        spec = spec_of(source, resampling, requests)
     answers = answer_stored(spec, source.stored, SerialWorkers(), progress)
+    if unanswered is None:
+        unanswered = answers.unanswered
     return AuditResult(
-        answers.scores, answers.unanswered, answers.requests, answers.notes, answers.failed_pieces,
-        answers.seconds, source=source, resampling=resampling,
+        answers.scores, tuple(unanswered), answers.requests, answers.notes, answers.failed_pieces,
+        answers.seconds, source=source, resampling=resampling, selected=selection is not None,
     )  # fmt: skip

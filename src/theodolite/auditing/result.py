@@ -2,8 +2,8 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ from theodolite.results import Verdict
 from theodolite.run_folder.folder import apart_from, check_folder, claimed, prepare_folder
 from theodolite.run_folder.headlines import headline_scores
 from theodolite.run_folder.run_file import begin, run_record
-from theodolite.run_folder.spec import ResamplingSpec, RunSpec
+from theodolite.run_folder.spec import MetricSpec, ResamplingSpec, RunSpec
 from theodolite.runs.run import Places, run, run_made
-from theodolite.scoring.evaluate import Resampling
+from theodolite.scoring.evaluate import MetricRequest, Resampling
 from theodolite.verdicts.answers import AuditAnswers, answer, by_kind, requests_for, verdicts
+from theodolite.verdicts.notes import fallbacks
+from theodolite.verdicts.selection import MetricSelection
 
 FROM_PYTHON = "arrays from Python"
 
@@ -35,6 +37,8 @@ class AuditResult(AuditAnswers):
         default_factory=lambda: EvidenceSource(""), repr=False, compare=False
     )
     resampling: Resampling = field(default_factory=Resampling, repr=False)
+    selected: bool = field(default=False, repr=False)
+    """Whether only some metrics were asked; the spec of a saved run then names them."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -57,7 +61,8 @@ class AuditResult(AuditAnswers):
         out = Path(folder)
         with claimed(out):
             _check_folder(out, overwrite=overwrite)
-            spec = spec_of(self.source, self.resampling)
+            requests = self.requests if self.selected else ()
+            spec = spec_of(self.source, self.resampling, requests)
             if self.source.stored:
                 _run_pieces(self.source, spec, out, overwrite=overwrite)
             else:
@@ -79,8 +84,11 @@ class AuditResult(AuditAnswers):
         return path
 
 
-def spec_of(source: EvidenceSource, resampling: Resampling) -> RunSpec:
-    """The spec that an audit can be done again by: all that the evidence allows."""
+def spec_of(
+    source: EvidenceSource, resampling: Resampling, requests: Sequence[MetricRequest] = ()
+) -> RunSpec:
+    """The spec that an audit can be done again by: what was chosen, or all that the evidence
+    allows."""
     usual = Resampling(
         resampling.resamples, resampling.level, resampling.seed,
         most_pooled=resampling.most_pooled,
@@ -102,6 +110,7 @@ def spec_of(source: EvidenceSource, resampling: Resampling) -> RunSpec:
         title=f"Audit of {source.name}",
         evidence=source.stored_names if source.stored else names,
         seeds=list(range(max(len(source.evidence), 1))),
+        metrics=[MetricSpec(name=r.metric.name, options=r.options) for r in requests],
         resampling=chance,
     )
     return spec if source.run is None else spec.model_copy(update=_spec_updates(source.run, chance))
@@ -141,14 +150,23 @@ def nothing_scored(name: str, kinds: Mapping[type[Evidence], Evidence]) -> None:
 
 
 def answer_source(
-    source: EvidenceSource, resampling: Resampling, progress: Progress = silent
+    source: EvidenceSource,
+    resampling: Resampling,
+    progress: Progress = silent,
+    selection: MetricSelection | None = None,
 ) -> AuditResult:
-    """Put every question to evidence in memory that it can answer."""
-    answers = answer(source.evidence, None, resampling, progress)
+    """Put every question to evidence in memory that it can answer, or those that were chosen."""
+    if selection is None:
+        answers = answer(source.evidence, None, resampling, progress)
+    else:
+        requests, unanswered = selection.requests(by_kind(source.first))
+        answers = answer(source.evidence, requests, resampling, progress)
+        notes = (*fallbacks(selection.without_options(requests)), *answers.notes)
+        answers = replace(answers, unanswered=tuple(unanswered), notes=notes)
     notes = (*source.notes, *one_class(source.first), *answers.notes)
     return AuditResult(
         answers.scores, answers.unanswered, answers.requests, notes, seconds=answers.seconds,
-        source=source, resampling=resampling,
+        source=source, resampling=resampling, selected=selection is not None,
     )  # fmt: skip
 
 

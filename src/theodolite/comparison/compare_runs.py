@@ -24,7 +24,7 @@ class VerdictPair:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class Comparison:
     """A run against the one that others are held against."""
 
     first: RunRead
@@ -48,7 +48,7 @@ def resampling_for(run: RunRead, resamples: int | None = None) -> Resampling:
 
 def compare(
     runs: Sequence[RunRead], resamples: int | None = None, progress: Progress = silent
-) -> list[Pair]:
+) -> list[Comparison]:
     """Every further run against the first.
 
     One headline a question is tested: the score that decides it and that both runs have. P-values
@@ -78,7 +78,7 @@ def headlines(
     return list(_questions(runs, by_key))
 
 
-def _with_headlines(pair: Pair, questions: Sequence[VerdictPair]) -> Pair:
+def _with_headlines(pair: Comparison, questions: Sequence[VerdictPair]) -> Comparison:
     """The pair with its headlines as settled, which the lines take over."""
     by_difference = {id(q.line.difference): q.line for q in questions if q.line.difference}
     lines = []
@@ -89,13 +89,13 @@ def _with_headlines(pair: Pair, questions: Sequence[VerdictPair]) -> Pair:
     return replace(pair, questions=tuple(questions), lines=tuple(lines))
 
 
-def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Pair:
+def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progress) -> Comparison:
     first, second = runs
     shared = [key for key in first.by_key if key in second.by_key]
     by_key, samples = lines_of(runs, shared, resampling, progress)
     second.forget()
     lines = tuple(by_key[key] for key in shared)
-    return Pair(
+    return Comparison(
         first,
         second,
         tuple(_questions(runs, by_key)),

@@ -25,6 +25,7 @@ from theodolite.report.tables import grid_table
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
 from theodolite.run_folder.scores_file import read_scores
+from theodolite.verdicts.missing import is_left_out
 
 
 def write_report(folder: Path) -> Path:
@@ -36,7 +37,7 @@ def write_report(folder: Path) -> Path:
     models = compared_models(folder)
     verdicts = verdicts_of(spec, scores, unanswered)
     example_cards = examples(folder, made_record.examples, spec.seeds[0])
-    needs = [(u.metric, u.needs) for u in unanswered]
+    needs = [(u.metric, u.needs) for u in unanswered if not is_left_out(u)]
     explorer = explorer_chapter(folder, made_record, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts),

@@ -11,7 +11,7 @@ from theodolite.run_folder.seal import verify
 
 
 @dataclass(frozen=True)
-class FinishedRun:
+class Run:
     """What a run folder says."""
 
     folder: Path
@@ -27,11 +27,11 @@ class FinishedRun:
         return self.folder / "report.html"
 
 
-def read_finished(folder: Path) -> FinishedRun:
+def read_finished(folder: Path) -> Run:
     """Read a run folder after its seal was checked: a changed byte is refused."""
     verify(folder)
     record = read_record(folder / "run.json", RunRecord)
     scores, unanswered = read_scores(folder / "scores.json")
     answers = verdicts_of(record.spec, scores, unanswered)
     failed = read_record(folder / "made.json", MadeRecord).failed_pieces
-    return FinishedRun(folder, record, tuple(scores), answers, failed)
+    return Run(folder, record, tuple(scores), answers, failed)

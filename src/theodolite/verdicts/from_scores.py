@@ -32,7 +32,7 @@ def verdicts(
     for question, asks in QUESTIONS.items():
         own = chosen[question]
         if not own:
-            because = f"Needs {missing(question, unanswered).needs}."
+            because = missing(question, unanswered).because
             answers.append(Verdict(question, asks, "not asked", because))
             continue
         number = at[question]

@@ -48,6 +48,9 @@ HOLDS = {
     "scale": "all answers that raters could give",
     "right_reference": "whether a head trained on true concepts is right",
 }
+NOT_AMONG_METRICS = "not among `metrics`"
+NOT_AMONG_QUESTIONS = "not among `questions`"
+"""What a score "needs" that was left out because others were chosen."""
 MOST = 2
 """More arrays than so many are told by what they are for."""
 
@@ -77,7 +80,16 @@ class MissingEvidence:
     needs: str
     """The same in words."""
 
+    @property
+    def because(self) -> str:
+        """The same as a sentence."""
+        if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
+            return f"{self.needs[0].upper()}{self.needs[1:]}."
+        return f"Needs {self.needs}."
+
     def __str__(self) -> str:
+        if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
+            return f"{self.question}: not asked: {self.needs}"
         return f"{self.question}: not asked; needs {self.needs}"
 
 
@@ -92,14 +104,24 @@ exported study: RatingEvidence, see `theodolite evidence rating`
     near = [
         (_lacks(metric, score), order.index(metric.needs.kind), metric, score)
         for score in unanswered
-        if (metric := catalogue()[score.metric]).question == question and metric.decides
+        if (metric := catalogue()[score.metric]).question == question
+        and metric.decides
+        and not is_left_out(score)
     ]
     if not near:
+        for score in filter(is_left_out, unanswered):
+            if catalogue()[score.metric].question == question:
+                return MissingEvidence(question, "", (), score.needs[0])
         return _whole(question, order[0])
     lacks, _, metric, score = min(near, key=lambda candidate: candidate[:2])
     if not lacks[0]:
         return _some(question, metric, score)
     return _whole(question, metric.needs.kind)
+
+
+def is_left_out(score: MissingScoreLike) -> bool:
+    """Whether a score was not asked because others were chosen, not for lack of evidence."""
+    return len(score.needs) == 1 and score.needs[0] in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS)
 
 
 def _lacks(metric: Metric, score: MissingScoreLike) -> tuple[bool, int]:

@@ -9,7 +9,7 @@ import typer
 from theodolite.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
-    from theodolite.comparison.compare_runs import Pair
+    from theodolite.comparison.compare_runs import Comparison
     from theodolite.comparison.leaderboard import Board
     from theodolite.comparison.rows import ComparisonRow
     from theodolite.results import Interval
@@ -45,7 +45,7 @@ def compare(
         typer.echo(f"page: {write_comparison(out, pairs)}", err=as_json)
 
 
-def _print_pair(pair: "Pair") -> None:
+def _print_pair(pair: "Comparison") -> None:
     from theodolite.cli.tables import print_table
     from theodolite.errors import printable
     from theodolite.report.pages.compare_runs_words import (
@@ -77,7 +77,7 @@ def _print_pair(pair: "Pair") -> None:
     print_table(heads, rows, right=(2, 3))
 
 
-def _pair_json(pair: "Pair") -> dict[str, Any]:
+def _pair_json(pair: "Comparison") -> dict[str, Any]:
     from theodolite.comparison.differences import differs
 
     return {

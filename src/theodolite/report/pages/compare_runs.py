@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from theodolite.comparison.compare_runs import Pair, VerdictPair
+from theodolite.comparison.compare_runs import Comparison, VerdictPair
 from theodolite.comparison.differences import differs
 from theodolite.comparison.pairing import ItemDifferences
 from theodolite.comparison.rows import ComparisonRow
@@ -40,7 +40,7 @@ LOWER_HIGHER = ("lower", "higher")
 """Ends of a line around 0 where nothing is claimed."""
 
 
-def write_comparison(path: Path, pairs: Sequence[Pair]) -> Path:
+def write_comparison(path: Path, pairs: Sequence[Comparison]) -> Path:
     """Write the page of runs that were compared with the first of them."""
     first = pairs[0].first
     runs = [first, *(pair.second for pair in pairs)]
@@ -68,7 +68,7 @@ def _tested(line: ComparisonRow) -> bool:
     return line.difference is not None and not np.isnan(line.difference.p)
 
 
-def _questions(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+def _questions(pairs: Sequence[Comparison]) -> list[dict[str, Any]]:
     """A row a question: all runs on one scale, then each difference."""
     questions = dict.fromkeys(
         verdict_pair.question for pair in pairs for verdict_pair in pair.questions
@@ -106,7 +106,7 @@ def _questions(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     return rows
 
 
-def _figure(first: Score | None, own: Sequence[tuple[int, Pair, VerdictPair]]) -> Markup:
+def _figure(first: Score | None, own: Sequence[tuple[int, Comparison, VerdictPair]]) -> Markup:
     scores = [] if first is None else [(0, own[0][1].first.name, first)]
     for style, pair, verdict_pair in own:
         second = verdict_pair.line.second
@@ -116,7 +116,7 @@ def _figure(first: Score | None, own: Sequence[tuple[int, Pair, VerdictPair]]) -
 
 
 def _question_row(
-    style: int, pair: Pair, verdict_pair: VerdictPair, reach: float
+    style: int, pair: Comparison, verdict_pair: VerdictPair, reach: float
 ) -> dict[str, Any]:
     line = verdict_pair.line
     return {
@@ -177,7 +177,7 @@ def _value_parts(score: Score | None) -> tuple[str, ...]:
     return tuple(part.replace(" %", "\u00a0%") for part in parts)
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
+def _pair(pair: Comparison) -> dict[str, Any]:
     heads = {id(q.line.difference) for q in pair.questions if q.line.difference is not None}
     other_lines = [line for line in pair.lines if id(line.difference) not in heads]
     shares = [line for line in other_lines if is_share(line.score)]
@@ -200,7 +200,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _samples(pair: Pair) -> str:
+def _samples(pair: Comparison) -> str:
     if not pair.n:
         return "No samples could be paired."
     text = f"{pair.n:,} samples that both runs scored."
@@ -209,7 +209,7 @@ def _samples(pair: Pair) -> str:
     return text
 
 
-def _items(pair: Pair) -> list[dict[str, Any]]:
+def _items(pair: Comparison) -> list[dict[str, Any]]:
     """Of each score with concepts, classes or units behind it, those that changed most."""
     same_network = pair.first.record.spec.pipeline == pair.second.record.spec.pipeline
     tables = []

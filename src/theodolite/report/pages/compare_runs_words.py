@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from theodolite.comparison.compare_runs import Pair
+from theodolite.comparison.compare_runs import Comparison
 from theodolite.comparison.intervals import DifferenceTest
 from theodolite.comparison.pairing import Difference
 from theodolite.comparison.rows import ComparisonRow, Outcome
@@ -156,7 +156,7 @@ def ends_of_line(score: Score) -> tuple[str, str]:
     return ("worse", "better") if score.better == "higher" else ("better", "worse")
 
 
-def sentence(pair: Pair) -> str:
+def sentence(pair: Comparison) -> str:
     """What a reader wants to know first."""
     first, second = pair.first.name, pair.second.name
     outcomes = [verdict_pair.line.outcome for verdict_pair in pair.questions]
@@ -172,7 +172,7 @@ def sentence(pair: Pair) -> str:
     return f"{', '.join([text, *parts])}. {_recipe_sentence(pair)}"
 
 
-def _recipe_sentence(pair: Pair) -> str:
+def _recipe_sentence(pair: Comparison) -> str:
     lines = [verdict_pair.line for verdict_pair in pair.questions]
     outcomes = [line.recipe.outcome for line in lines if line.recipe.outcome in RECIPE]
     if set(outcomes) == {"cannot be told"}:
@@ -194,7 +194,7 @@ def _questions(n: int) -> str:
     return "no question" if not n else f"{n} question{'s' * (n > 1)}"
 
 
-def changed_answers(pair: Pair) -> list[str]:
+def changed_answers(pair: Comparison) -> list[str]:
     """Answers that are not the same, in words."""
     return [
         f"{verdict_pair.asks} {verdict_pair.before} \u2192 {verdict_pair.after}"
