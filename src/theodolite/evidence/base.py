@@ -6,6 +6,7 @@ lie on. From that alone follow the checks, cutting into shards and the files on 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -170,6 +171,12 @@ class Evidence:
     def inner_kinds(cls) -> Iterator[tuple[str, type["Evidence"]]]:
         """The bundles inside this kind of bundle."""
         return ((f.name, f.metadata["inner"]) for f in cls._fields() if "inner" in f.metadata)
+
+    def save(self, folder: Path | str) -> None:
+        """Write it into a folder of its own; ``theodolite.load`` reads it."""
+        from theodolite.evidence.files import save  # noqa: PLC0415  that knows all kinds
+
+        save(self, folder)
 
     def has(self, name: str) -> bool:
         """Whether an array (``inner.name`` for one of an inner bundle) was given."""

@@ -25,11 +25,13 @@ __all__ = [
     "ConceptData",
     "ConceptEvidence",
     "Concepts",
+    "Detail",
     "EmbeddingEvidence",
     "Evidence",
     "EvidenceError",
     "EvidenceWriter",
     "Foreign",
+    "Interval",
     "InterventionEvidence",
     "Item",
     "LabelledPictures",
@@ -37,6 +39,7 @@ __all__ = [
     "MaskData",
     "Metric",
     "NamedAxis",
+    "Null",
     "NullModel",
     "Order",
     "Parts",
@@ -63,17 +66,21 @@ __all__ = [
     "Workers",
     "array",
     "catalogue",
+    "certificate_of",
     "confined",
     "conflicts",
     "constant",
+    "correlation_study",
     "correlation_table",
     "dealt_out",
     "explainer",
     "find_metric",
     "folder",
     "gradient_importance",
+    "image_exposure_index",
     "inner",
     "leakage_criterion",
+    "mask_folder",
     "material_from_arrays",
     "metric",
     "pool_of",
@@ -91,9 +98,14 @@ __all__ = [
     "sanity_check",
     "sha256_of",
     "silent",
+    "summary",
+    "tabular_toy",
     "total",
     "uniform",
+    "vote_table",
+    "votes_needed",
     "write_maps",
+    "write_shapes",
 ]
 
 if TYPE_CHECKING:
@@ -103,7 +115,11 @@ if TYPE_CHECKING:
     from theodolite.datasets.folder import folder
     from theodolite.datasets.labelled_pictures import LabelledPictures
     from theodolite.datasets.masks.mask_data import MaskData
+    from theodolite.datasets.masks.mask_folder import mask_folder
     from theodolite.datasets.masks.stored_maps_writer import write_maps
+    from theodolite.datasets.shapes import write_shapes
+    from theodolite.datasets.tabular_toy import tabular_toy
+    from theodolite.datasets.votes.table import vote_table
     from theodolite.errors import EvidenceError, RefusedInput
     from theodolite.evidence.axes import Classes, Concepts, NamedAxis, Parts, Samples, Units
     from theodolite.evidence.base import Evidence, array, inner
@@ -124,12 +140,14 @@ if TYPE_CHECKING:
         WorkContext,
         silent,
     )
+    from theodolite.evidence.rating_summary import summary
     from theodolite.evidence.sampling import pool_of, pool_of_clusters, uniform
     from theodolite.evidence.store_writer import EvidenceWriter
     from theodolite.evidence.workers import SerialWorkers, Work, Workers
     from theodolite.explainers.discovery.importance import gradient_importance
     from theodolite.explainers.discovery.methods import METHODS
     from theodolite.explainers.saliency.methods import explainer
+    from theodolite.findings.correlation import correlation_study
     from theodolite.findings.criterion import leakage_criterion
     from theodolite.findings.sanity import sanity_check
     from theodolite.io.arrays import read_npy, read_npz, read_safetensors
@@ -153,10 +171,13 @@ if TYPE_CHECKING:
         total,
     )
     from theodolite.metrics.catalogue import catalogue, find_metric
-    from theodolite.metrics.leak_free.nulls import CLEAN
+    from theodolite.metrics.certified import certificate_of
+    from theodolite.metrics.shared.clean_null import CLEAN
     from theodolite.metrics.shared.nulls import MOST_COMMON, SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
+    from theodolite.results import Detail, Interval, Null
     from theodolite.study_material.explained_pictures import Answer, Item, material_from_arrays
+    from theodolite.study_material.voting_design import image_exposure_index, votes_needed
 else:
     HOMES = lazy_names(
         "theodolite",
@@ -167,7 +188,11 @@ else:
             "datasets.folder": "folder",
             "datasets.labelled_pictures": "LabelledPictures",
             "datasets.masks.mask_data": "MaskData",
+            "datasets.masks.mask_folder": "mask_folder",
             "datasets.masks.stored_maps_writer": "write_maps",
+            "datasets.shapes": "write_shapes",
+            "datasets.tabular_toy": "tabular_toy",
+            "datasets.votes.table": "vote_table",
             "errors": "EvidenceError RefusedInput",
             "evidence.axes": "Classes Concepts NamedAxis Parts Samples Units",
             "evidence.base": "Evidence array inner",
@@ -179,14 +204,17 @@ else:
             "evidence.kinds.saliency": "SaliencyEvidence",
             "evidence.kinds.surrogate": "SurrogateEvidence",
             "evidence.kinds.unit": "UnitEvidence",
-            "evidence.produced": "ConceptCard Pipeline Produced "
-            "Progress UnitCard WorkContext silent",
+            "evidence.produced": (
+                "ConceptCard Pipeline Produced Progress UnitCard WorkContext silent"
+            ),
+            "evidence.rating_summary": "summary",
             "evidence.sampling": "pool_of pool_of_clusters uniform",
             "evidence.store_writer": "EvidenceWriter",
             "evidence.workers": "SerialWorkers Work Workers",
             "explainers.discovery.importance": "gradient_importance",
             "explainers.discovery.methods": "METHODS",
             "explainers.saliency.methods": "explainer",
+            "findings.correlation": "correlation_study",
             "findings.criterion": "leakage_criterion",
             "findings.sanity": "sanity_check",
             "io.arrays": "read_npy read_npz read_safetensors",
@@ -195,13 +223,18 @@ else:
             "io.tables": "read_parquet",
             "io.text": "read_csv read_json read_yaml",
             "metrics.accepted.correlation_table": "correlation_table",
-            "metrics.base": "Additive Card Metric NullModel PerSample Pooled "
-            "SampleMean Weights constant metric ratio total",
+            "metrics.base": (
+                "Additive Card Metric NullModel PerSample Pooled "
+                "SampleMean Weights constant metric ratio total"
+            ),
             "metrics.catalogue": "catalogue find_metric",
-            "metrics.leak_free.nulls": "CLEAN",
+            "metrics.certified": "certificate_of",
+            "metrics.shared.clean_null": "CLEAN",
             "metrics.shared.nulls": "MOST_COMMON SHUFFLED_CONCEPTS SHUFFLED_SAMPLES",
             "metrics.shared.ranking": "Order Population RankBy",
+            "results": "Detail Interval Null",
             "study_material.explained_pictures": "Answer Item material_from_arrays",
+            "study_material.voting_design": "image_exposure_index votes_needed",
         },
     )
     __getattr__ = lazy_getattr(__name__, HOMES)

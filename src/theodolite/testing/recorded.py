@@ -35,7 +35,7 @@ def _recording(evidence: Evidence, reads: set[str], prefix: str) -> Any:
         return object.__getattribute__(bundle, name)
 
     same = type(kind.__name__, (kind,), {"__getattribute__": note, "__module__": kind.__module__})
-    copy = object.__new__(same)
+    copy: Any = object.__new__(same)
     for name, member in vars(evidence).items():
         inside = isinstance(member, Evidence)
         value = _recording(member, reads, f"{prefix}{name}.") if inside else member
