@@ -15,8 +15,7 @@ __all__ = [
     "CLEAN",
     "METHODS",
     "MOST_COMMON",
-    "SHUFFLED_CONCEPTS",
-    "SHUFFLED_SAMPLES",
+    "SHUFFLED_TRUTH",
     "Additive",
     "Answer",
     "Card",
@@ -172,8 +171,7 @@ if TYPE_CHECKING:
     )
     from theodolite.metrics.catalogue import catalogue, find_metric
     from theodolite.metrics.certified import certificate_of
-    from theodolite.metrics.shared.clean_null import CLEAN
-    from theodolite.metrics.shared.nulls import MOST_COMMON, SHUFFLED_CONCEPTS, SHUFFLED_SAMPLES
+    from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
     from theodolite.results import Detail, Interval, Null
     from theodolite.study_material.explained_pictures import Answer, Item, material_from_arrays
@@ -229,8 +227,7 @@ else:
             ),
             "metrics.catalogue": "catalogue find_metric",
             "metrics.certified": "certificate_of",
-            "metrics.shared.clean_null": "CLEAN",
-            "metrics.shared.nulls": "MOST_COMMON SHUFFLED_CONCEPTS SHUFFLED_SAMPLES",
+            "metrics.shared.common_nulls": "CLEAN MOST_COMMON SHUFFLED_TRUTH",
             "metrics.shared.ranking": "Order Population RankBy",
             "results": "Detail Interval Null",
             "study_material.explained_pictures": "Answer Item material_from_arrays",

@@ -16,8 +16,8 @@ def recording(evidence: Evidence) -> tuple[Any, set[str]]:
     >>> from theodolite.datasets.planted.concepts import planted_concepts
     >>> evidence, reads = recording(planted_concepts())
     >>> half = evidence[:10]
-    >>> half.values.mean() > 0
-    True
+    >>> half.values.shape
+    (10, 12)
     >>> reads
     {'values'}
     """
