@@ -5,7 +5,6 @@ import importlib
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -88,8 +87,10 @@ def test_nothing_is_hidden_from_type_checkers() -> None:
     """And what users write is checked with the package: see ``typed_user.py``."""
     sources = (ROOT / "src").rglob("*.py")
     assert not [path for path in sources if "no_type_check" in path.read_text(encoding="utf-8")]
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
-    assert settings["strict"] and "tests/public/typed_user.py" in settings["files"]
+    settings = (
+        (ROOT / "pyproject.toml").read_text().partition("[tool.mypy]\n")[2].partition("\n[")[0]
+    )
+    assert "strict = true" in settings and '"tests/public/typed_user.py"' in settings
     user = Path(__file__).with_name("typed_user.py").read_text()
     assert user.count("# type: ignore[") == 3 and user.count("assert_type(") > 8
 

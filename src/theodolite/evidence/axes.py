@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args, no_type_check
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -27,7 +27,6 @@ def _checked_names(what: str, names: Sequence[Any]) -> tuple[str, ...]:
     return names
 
 
-@no_type_check  # the door checks, and says what is wrong
 @dataclass(frozen=True)
 class NamedAxis:
     """An axis whose positions have names."""
@@ -53,73 +52,61 @@ class NamedAxis:
         return {"names": list(self.names)}
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Classes(NamedAxis):
     """The answers that the model can give."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Parts(NamedAxis):
     """Places that concepts are tied to: a beak, a window."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Policies(NamedAxis):
     """Ways to choose which concept to correct next."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Removals(NamedAxis):
     """Ways to remove pixels: paint them black, fill them from their neighbours."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Chances(NamedAxis):
     """Maps that know nothing of the network, which others are held against."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Noises(NamedAxis):
     """Kinds of noise that pictures are disturbed with."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Raters(NamedAxis):
     """People who rate explanations."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Measures(NamedAxis):
     """Numbers that can be had of an explanation without people."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Techniques(NamedAxis):
     """Ways to explain a decision: a method on a network."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Groups(NamedAxis):
     """Groups of people."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Units(NamedAxis):
     """Channels, neurons or dictionary features of a network."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Concepts(NamedAxis):
     """The words of the explanation, each binary, categorical or continuous.
@@ -159,7 +146,6 @@ class Concepts(NamedAxis):
         }
 
 
-@no_type_check
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Pictures or rows: a number that survives cutting into shards, perhaps ids and clusters.

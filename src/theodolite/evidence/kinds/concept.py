@@ -1,7 +1,6 @@
 """What a concept model said about each sample, and what is true."""
 
 from dataclasses import dataclass
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -11,7 +10,6 @@ from theodolite.evidence.axes import Classes, Concepts
 from theodolite.evidence.base import Evidence, array
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ConceptEvidence(Evidence):
     """What a concept model said about each sample, and what is true.

@@ -1,7 +1,6 @@
 """A vector for each concept of each sample."""
 
 from dataclasses import dataclass
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +10,6 @@ from theodolite.evidence.base import Evidence, array, inner
 from theodolite.evidence.kinds.concept import ConceptEvidence
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class EmbeddingEvidence(Evidence):
     """A vector for each concept of each sample, as concept embedding models have them."""

@@ -1,7 +1,6 @@
 """Answers while concepts are corrected one after the other."""
 
 from dataclasses import dataclass
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool
@@ -10,7 +9,6 @@ from theodolite.evidence.axes import Policies
 from theodolite.evidence.base import Evidence, array
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class InterventionEvidence(Evidence):
     """Whether the model's answer is right while its concepts are corrected one after the other."""

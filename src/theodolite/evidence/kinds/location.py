@@ -1,7 +1,6 @@
 """Where a concept model looked in each picture, and where the concepts are."""
 
 from dataclasses import dataclass
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -14,7 +13,6 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 LONGEST_SIDE = 50_000
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LocationEvidence(Evidence):
     """Where a concept model looked in each picture, and where the concepts are.

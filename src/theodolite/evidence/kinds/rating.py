@@ -1,7 +1,6 @@
 """What people said about explanations, and what something predicts that they say."""
 
 from dataclasses import dataclass
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,7 +10,6 @@ from theodolite.evidence.axes import Groups, Measures, Raters, Techniques
 from theodolite.evidence.base import Evidence, array
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RatingEvidence(Evidence):
     """Answers to one question: a row for each explanation, a column for each rater.

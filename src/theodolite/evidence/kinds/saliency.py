@@ -1,7 +1,6 @@
 """What a method marks in pictures, and what became of it when pictures and network were changed."""
 
 from dataclasses import dataclass
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,7 +12,6 @@ from theodolite.evidence.base import Evidence, array
 CURVES = ("most_first", "least_first", "chance_most_first", "chance_least_first")
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SaliencyEvidence(Evidence):
     """One map of relevance for each picture, by one method.

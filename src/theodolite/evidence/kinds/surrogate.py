@@ -1,7 +1,7 @@
 """Evidence on whether concepts and importances make up what a network puts out."""
 
 from dataclasses import dataclass
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,7 +11,6 @@ from theodolite.evidence.axes import Classes, Concepts
 from theodolite.evidence.base import Evidence, array
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SurrogateEvidence(Evidence):
     """What a network puts out, and the concepts and importances that are said to make it up.

@@ -1,7 +1,6 @@
 """What units mark in each picture, and where what they are named after is."""
 
 from dataclasses import dataclass
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -11,7 +10,6 @@ from theodolite.evidence.axes import Units
 from theodolite.evidence.base import Evidence, array
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class UnitEvidence(Evidence):
     """What units mark in each picture, and where what they are named after is.
