@@ -9,8 +9,8 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from theodolite.ext import Answer, Item, material_from_arrays
 from theodolite.study.new_study import Beginning, begin_study
-from theodolite.study_material.explained_pictures import Answer, Item, material_from_arrays
 
 STUDY = Path("digits-study")
 pictures, labels = load_digits(return_X_y=True)

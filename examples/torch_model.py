@@ -11,8 +11,7 @@ from torch import nn
 from torchvision.transforms.functional import normalize
 
 import theodolite
-from theodolite.datasets.folder import folder
-from theodolite.datasets.shapes import write_shapes
+from theodolite.ext import folder, write_shapes
 
 DATA = Path("shapes")
 if not DATA.exists():

@@ -20,7 +20,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
 
 import theodolite
-from theodolite.explainers.discovery.methods import METHODS
+from theodolite.ext import METHODS
 
 cells, malignant = load_breast_cancer(return_X_y=True)
 cells = StandardScaler().fit_transform(cells)

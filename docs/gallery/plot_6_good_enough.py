@@ -9,9 +9,6 @@ enough; then the model is changed, and held against it again.
 # %%
 # The bottleneck: five chemical properties as "high" or "low", learnt from the other measurements.
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
@@ -20,7 +17,6 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
 import theodolite
-from theodolite.thresholds.judge import judged, read_thresholds
 
 wine = load_wine()
 named = [0, 6, 9, 11, 12]
@@ -32,21 +28,19 @@ sure = [cross_val_predict(model, others, c, cv=5, method="predict_proba")[:, 1] 
 soft = np.stack(sure, axis=1)
 
 # %%
-# What is good enough is a file, as for ``theodolite gate``.
+# What is good enough, as a file for ``theodolite gate`` says it.
 
-THRESHOLDS = """
-scores:
-  - {metric: concept_prediction, options: {by: auc}, at_least: 0.8}
-  - {metric: task_leakage_given_concept, at_most: 0.25}
-"""
-with TemporaryDirectory() as folder:
-    (Path(folder) / "thresholds.yaml").write_text(THRESHOLDS)
-    enough = read_thresholds(Path(folder) / "thresholds.yaml")
+enough = {
+    "scores": [
+        {"metric": "concept_prediction", "options": {"by": "auc"}, "at_least": 0.8},
+        {"metric": "task_leakage_given_concept", "at_most": 0.25},
+    ]
+}
 
 found = {}
 for name, values in {"soft": soft, "hard": np.round(soft)}.items():
     audit = theodolite.audit(values=values, truth=truth, labels=wine.target)
-    for one in judged(enough, audit.scores, audit.verdicts):
+    for one in theodolite.gate(audit, enough).checks:
         print(f"{name}: {one.outcome}. {one.sentence}")
     found[name] = {score.metric: score for score in audit.scores}
 

@@ -3,32 +3,51 @@
 Importing this imports nothing heavy: names load what they need when they are first used.
 """
 
-import importlib
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from theodolite._moved import follow
+from theodolite.lazy import lazy_getattr, lazy_names
 
 __version__ = version("theodolite")
 follow()
 __all__ = [
+    "AuditResult",
+    "Comparison",
     "ConceptEvidence",
     "EmbeddingEvidence",
     "EvidenceError",
+    "GateResult",
     "InterventionEvidence",
     "LocationEvidence",
     "RatingEvidence",
+    "Resampling",
+    "Run",
     "SaliencyEvidence",
     "Samples",
     "Score",
     "SurrogateEvidence",
     "UnitEvidence",
+    "Verdict",
+    "__version__",
     "audit",
+    "compare",
     "dissect",
+    "ext",
+    "gate",
+    "load",
+    "metrics",
+    "score",
+    "testing",
 ]
 
 if TYPE_CHECKING:
+    from theodolite import ext, metrics, testing
     from theodolite.auditing.front import audit
+    from theodolite.auditing.result import AuditResult
+    from theodolite.auditing.saved import compare, gate, load
+    from theodolite.auditing.single import score
+    from theodolite.comparison.compare_runs import Comparison
     from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
     from theodolite.evidence.axes import Samples
@@ -40,31 +59,41 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
     from theodolite.evidence.kinds.surrogate import SurrogateEvidence
     from theodolite.evidence.kinds.unit import UnitEvidence
-    from theodolite.results import Score
-
-_HOMES = {
-    "ConceptEvidence": "theodolite.evidence.kinds.concept",
-    "EmbeddingEvidence": "theodolite.evidence.kinds.embedding",
-    "EvidenceError": "theodolite.errors",
-    "InterventionEvidence": "theodolite.evidence.kinds.intervention",
-    "LocationEvidence": "theodolite.evidence.kinds.location",
-    "RatingEvidence": "theodolite.evidence.kinds.rating",
-    "Samples": "theodolite.evidence.axes",
-    "SaliencyEvidence": "theodolite.evidence.kinds.saliency",
-    "Score": "theodolite.results",
-    "SurrogateEvidence": "theodolite.evidence.kinds.surrogate",
-    "UnitEvidence": "theodolite.evidence.kinds.unit",
-    "audit": "theodolite.auditing.front",
-    "dissect": "theodolite.dissection.dissect",
-}
+    from theodolite.results import Score, Verdict
+    from theodolite.runs.finished import Run
+    from theodolite.scoring.request import Resampling
+    from theodolite.thresholds.outcome import GateResult
+else:  # a type checker that saw this would take every misspelt name for one of ours
+    HOMES = lazy_names(
+        "theodolite",
+        {
+            "auditing.front": "audit",
+            "auditing.result": "AuditResult",
+            "auditing.saved": "compare gate load",
+            "auditing.single": "score",
+            "comparison.compare_runs": "Comparison",
+            "dissection.dissect": "dissect",
+            "errors": "EvidenceError",
+            "evidence.axes": "Samples",
+            "evidence.kinds.concept": "ConceptEvidence",
+            "evidence.kinds.embedding": "EmbeddingEvidence",
+            "evidence.kinds.intervention": "InterventionEvidence",
+            "evidence.kinds.location": "LocationEvidence",
+            "evidence.kinds.rating": "RatingEvidence",
+            "evidence.kinds.saliency": "SaliencyEvidence",
+            "evidence.kinds.surrogate": "SurrogateEvidence",
+            "evidence.kinds.unit": "UnitEvidence",
+            "ext": "ext",
+            "metrics": "metrics",
+            "results": "Score Verdict",
+            "runs.finished": "Run",
+            "scoring.request": "Resampling",
+            "testing": "testing",
+            "thresholds.outcome": "GateResult",
+        },
+    )
+    __getattr__ = lazy_getattr(__name__, HOMES)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        message = f"module 'theodolite' has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return __all__

@@ -67,7 +67,7 @@ def certified(request: pytest.FixtureRequest) -> Any:
     """Fail the test unless a score keeps its promises where the truth is planted.
 
     ``certified("acceptance")`` takes a score of the catalogue, ``module:name`` or a declaration
-    (``theodolite.certification.foreign.Foreign``); ``size``, ``draws``, ``cells`` and ``seed`` are
+    (``theodolite.ext.Foreign``); ``size``, ``draws``, ``cells`` and ``seed`` are
     those of ``theodolite.certification.certify.certify``. It gives what came out.
     """
 

@@ -141,6 +141,8 @@ class Score:
     fault: FaultTest | None = None
     """Of a score that looks for a fault."""
     doubt: Doubt | None = None
+    sweep: tuple["Score", ...] = field(default=(), repr=False, compare=False)
+    """Of ``theodolite.score``: the scores with the other values of options that take several."""
 
     @property
     def interval(self) -> Interval | None:

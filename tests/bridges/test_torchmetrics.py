@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from torchmetrics import MetricCollection
 
-from support.evidence.strategies import FOR
-from support.laws import same, scored
 from theodolite.bridges.torchmetrics import as_metric
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.datasets.planted.leakage import planted_leakage
@@ -28,6 +26,8 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite.testing.laws import same, scored
+from theodolite.testing.strategies import FOR
 
 
 def tensors(evidence: Evidence) -> dict[str, Any]:

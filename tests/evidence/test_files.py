@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.evidence.strategies import concept_evidence, location_evidence
 from theodolite.datasets.planted.concepts import planted_locations
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Concepts, Samples
@@ -18,6 +17,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load, load_arrays, save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.testing.strategies import concept_evidence, location_evidence
 
 
 def assert_equal(left: Evidence, right: Evidence) -> None:

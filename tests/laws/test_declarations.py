@@ -13,9 +13,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import theodolite.metrics
-from support.evidence.strategies import FOR, options_of
-from support.laws import scored
-from support.recording import recording
 from support.runs.command_line import theodolite as theodolite_command
 from theodolite.bridges.torchmetrics import counted
 from theodolite.errors import EvidenceError
@@ -25,6 +22,9 @@ from theodolite.metrics.catalogue import catalogue, find_metric, find_metric_and
 from theodolite.metrics.generate import written_files
 from theodolite.metrics.options import bounds
 from theodolite.scoring.request import MetricRequest, expand
+from theodolite.testing import recording
+from theodolite.testing.laws import scored
+from theodolite.testing.strategies import FOR, options_of
 from theodolite.thresholds.file import read_thresholds
 
 OWN = {n: m for n, m in catalogue().items() if m.state.__module__.startswith("theodolite.")}
@@ -139,8 +139,8 @@ def test_a_function_is_typed_and_documented(metric: Metric) -> None:
 @given(data=st.data())
 @few
 def test_it_reads_what_it_declares(metric: Metric, data: st.DataObject) -> None:
-    evidence, options, reads = data.draw(FOR[metric.needs]), data.draw(options_of(metric)), set()
-    scored(metric, recording(evidence, reads), options)
+    evidence, reads = recording(data.draw(FOR[metric.needs]))
+    scored(metric, evidence, data.draw(options_of(metric)))
     by_choice = {
         a for choice in metric.uses_if.values() for arrays in choice.values() for a in arrays
     }
@@ -155,8 +155,9 @@ def test_it_declares_only_what_it_reads(metric: Metric) -> None:
     @given(data=st.data())
     @few
     def read(data: st.DataObject) -> None:
-        evidence = data.draw(FOR[metric.needs])
-        scored(metric, recording(evidence, reads), data.draw(options_of(metric)))
+        evidence, now = recording(data.draw(FOR[metric.needs]))
+        scored(metric, evidence, data.draw(options_of(metric)))
+        reads.update(now)
 
     read()
     required = {f.name for f in fields(metric.needs) if f.default is MISSING}

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support import laws
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import (
     Additive,
@@ -18,6 +17,7 @@ from theodolite.metrics.base import (
     total,
 )
 from theodolite.metrics.catalogue import catalogue
+from theodolite.testing import laws
 
 RANDOM = np.random.default_rng(3)
 EVIDENCE = ConceptEvidence(

@@ -14,7 +14,6 @@ from pandas import DataFrame
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from support.evidence.strategies import rating_evidence
 from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
@@ -36,6 +35,7 @@ from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
 from theodolite.metrics.accepted.rater_agreement import RaterAgreement
 from theodolite.metrics.accepted.rater_correlation import RaterCorrelation
 from theodolite.metrics.catalogue import catalogue
+from theodolite.testing.strategies import rating_evidence
 
 FIVE = np.arange(1.0, 6)
 LABELS = np.array([1.0, 2, 3, 4, 5, 5, 3, 2])

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from support.evidence.strategies import concept_evidence
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics import concept_existence
 from theodolite.metrics.exists.concept_existence import ConceptExistence
+from theodolite.testing.strategies import concept_evidence
 
 THETA = np.array([[1, -1], [0.5, 0], [-2, 3]])
 U = np.array([[1, 2, -1], [3, 0, 1], [-1, 1, 2], [0, 0.5, 4], [2, -1, 3]])

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import cosine_similarity
 
-from support.evidence.strategies import concept_evidence
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics import concept_global_importance
 from theodolite.metrics.exists.concept_global_importance import ConceptGlobalImportance
+from theodolite.testing.strategies import concept_evidence
 
 THETA = np.array([[1, -1], [0.5, 0], [-2, 3]])
 TRUTH = np.array([[0.9, 0.1], [0.4, 0.6], [0, 1]])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
-from support.evidence.strategies import location_evidence
 from support.of_evidence import of_evidence
 from theodolite.datasets.planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
@@ -19,6 +18,7 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.located.concept_location import ConceptLocation
 from theodolite.metrics.shared.nulls import IMAGE_CENTRE, UNIFORM_MAP
+from theodolite.testing.strategies import location_evidence
 
 concept_location = of_evidence("concept_location")
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from support.evidence.strategies import unit_evidence
 from support.of_evidence import of_evidence
 from theodolite.auditing.front import audit
 from theodolite.datasets.planted.concepts import planted_units
@@ -19,6 +18,7 @@ from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
 from theodolite.metrics.detects.pixel_recall import PixelRecall
 from theodolite.metrics.detects.unit_iou import UnitIoU
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite.testing.strategies import unit_evidence
 
 detection_and_accuracy = of_evidence("detection_and_accuracy")
 

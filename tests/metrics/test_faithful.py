@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from support.evidence.strategies import surrogate_evidence
 from theodolite.auditing.front import audit
 from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.errors import EvidenceError
@@ -21,6 +20,7 @@ from theodolite.findings.sanity import judged, sanity_check
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.faithful.frame import members, surrogate_outputs
 from theodolite.metrics.faithful.warnings import surrogate_warnings
+from theodolite.testing.strategies import surrogate_evidence
 
 HEAD = np.array([[2.0, 0, 1], [0, 1, -1], [-1, 2, 0]])
 BIAS = np.array([0.5, -0.25, 0])

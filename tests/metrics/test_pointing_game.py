@@ -8,13 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from support.evidence.strategies import location_evidence
 from support.of_evidence import of_evidence
 from theodolite.datasets.planted.concepts import planted_locations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.metrics.located.pointing_game import PointingGame
 from theodolite.metrics.shared.nulls import IMAGE_CENTRE
+from theodolite.testing.strategies import location_evidence
 
 pointing_game = of_evidence("pointing_game")
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from support.evidence.strategies import saliency_evidence
 from support.of_evidence import of_evidence
 from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.errors import EvidenceError
@@ -19,6 +18,7 @@ from theodolite.metrics import relevance_mass, relevance_peak, relevance_rank, s
 from theodolite.metrics.faithful.randomisation_similarity import RandomisationSimilarity
 from theodolite.metrics.faithful.removal_faithfulness import MOST, ideal
 from theodolite.metrics.shared.map_nulls import CHANCES, SHUFFLED_PICTURES
+from theodolite.testing.strategies import saliency_evidence
 
 max_sensitivity = of_evidence("max_sensitivity")
 randomisation_similarity = of_evidence("randomisation_similarity")

@@ -48,7 +48,7 @@ FOLLOWED = [f"docs/{name}.md" for name in ("start", "audit", "gate", "compare", 
 
 BY_THE_TRANSCRIPT = "docs/start.md"
 """What it says up to its network is followed by `.ci/transcript.py`, with nothing but the wheel."""
-REGISTERS = "docs/developing.md"
+REGISTERS = "docs/extending.md"
 """It adds a metric to the catalogue, which must not be known before: a process of its own."""
 
 

@@ -132,7 +132,8 @@ def test_no_room_reaches_into_private_modules_of_another() -> None:
 def test_no_room_hides_a_public_name() -> None:
     """Importing a room sets an attribute of the package: it must not be a function's."""
     rooms = {path.stem for path in ROOT.iterdir() if path.suffix in ("", ".py")}
-    assert not rooms & set(theodolite.__all__)
+    public = {"ext", "metrics", "testing"}  # these are modules themselves
+    assert not (rooms - public) & set(theodolite.__all__)
 
 
 @pytest.mark.parametrize("room", sorted({p.parent for p in MODULES if p.parent != ROOT}))

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from support.evidence.strategies import FOR
 from theodolite.auditing.front import audit
 from theodolite.datasets.planted.concepts import planted_locations, planted_units
 from theodolite.datasets.planted.leakage import planted_interventions
@@ -36,6 +35,7 @@ from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.shared.map_nulls import SHUFFLED_PICTURES
 from theodolite.results import Score
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
+from theodolite.testing.strategies import FOR
 
 N = 230
 FEW = Resampling(resamples=20, most_null_draws=3)

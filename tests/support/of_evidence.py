@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from support.laws import scored
 from theodolite.evidence.base import Evidence
 from theodolite.metrics.catalogue import catalogue
+from theodolite.testing.laws import scored
 
 
 def of_evidence(name: str) -> Callable[..., np.ndarray]:

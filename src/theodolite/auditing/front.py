@@ -3,38 +3,47 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args, no_type_check
+from typing import Literal, get_args
+
+from numpy.typing import ArrayLike
 
 from theodolite.auditing.result import AuditResult, answer_source, spec_of
 from theodolite.auditing.sources import EvidenceSource, read_sources, together
 from theodolite.auditing.table_columns import is_table
 from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import from_arrays
 from theodolite.evidence.produced import Progress, silent
+from theodolite.models.features import Preprocessing
+from theodolite.questions import Question
 from theodolite.scoring.evaluate import Resampling
 from theodolite.subject import Subject
-from theodolite.verdicts.answers import OnError
+from theodolite.verdicts.answers import MissingScore, OnError
+from theodolite.verdicts.selection import MetricChoice, MetricSelection, select_metrics
 
 Source = Evidence | str | Path
+PlainArray = ArrayLike | Samples | NamedAxis | None
+"""An array by its name, or names of an axis, or which samples are which."""
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 def audit(  # noqa: PLR0913  each is a way in
     evidence: Source | Sequence[Source] | None = None,
     resampling: Resampling | None = None,
     progress: Progress = silent,
     *,
+    metrics: Sequence[MetricChoice] | None = None,
+    questions: Sequence[Question] | None = None,
     seed: int | None = None,
     resamples: int | None = None,
-    model: Any = None,
+    model: object = None,
     layer: str | None = None,
-    data: Any = None,
+    data: object = None,
     dataset: str = "folder",
-    preprocessing: Any = None,
+    preprocessing: Preprocessing | Mapping[str, object] | None = None,
     subject: Subject | None = None,
     on_error: Literal["note", "raise"] = "note",
-    **arrays: Any,
+    **arrays: PlainArray,
 ) -> AuditResult:
     """Put every question to what you have that it can answer.
 
@@ -43,6 +52,9 @@ def audit(  # noqa: PLR0913  each is a way in
             .parquet file, a folder or address of stored evidence, a run folder, an exported study.
         resampling: How intervals and nulls are drawn, where ``seed`` and ``resamples`` are not all.
         progress: Called as work goes on.
+        metrics: Ask these scores only: names, or a name and its options, such as
+            ``("concept_existence", {"top": (3,)})``. All that the evidence allows if not given.
+        questions: Ask scores of these questions only.
         seed: Seed of intervals and nulls, 0 if not given.
         resamples: Resamples for intervals, 1000 if not given.
         model: A torch module (or the name of a timm network), instead of evidence.
@@ -68,32 +80,40 @@ def audit(  # noqa: PLR0913  each is a way in
         >>> [missing.question for missing in result.missing]
         ['located', 'faithful', 'detects', 'accepted']
     """
-    resampling = _chance(resampling, seed, resamples)
-    sources = evidence if isinstance(evidence, list | tuple) else [evidence]
-    with_table = any(is_table(source) for source in sources)
-    parts = [] if evidence is None else _parts(sources, arrays if with_table else {})
-    if arrays and not with_table:
-        parts.append(EvidenceSource("arrays", [[from_arrays(arrays, "audit")]]))
+    resampling = chosen_resampling(resampling, seed, resamples)
+    selection = select_metrics(metrics, questions)
+    parts = evidence_parts(evidence, arrays, "audit")
     if model is not None or data is not None:
         parts.append(_network(model, layer, data, dataset, progress, preprocessing))
     elif layer is not None or preprocessing is not None:
         name, value = ("layer", layer) if layer is not None else ("preprocessing", preprocessing)
         raise EvidenceError(name, repr(value), "`model` and `data` beside it")
-    source = _with_subject(together(parts), subject)
     if on_error not in get_args(OnError):
         raise EvidenceError("on_error", repr(on_error), "'note' or 'raise'")
+    source = _with_subject(together(parts), subject)
+    return audit_source(source, resampling, progress, selection, on_error)
+
+
+def audit_source(
+    source: EvidenceSource,
+    resampling: Resampling,
+    progress: Progress = silent,
+    selection: MetricSelection | None = None,
+    on_error: OnError = "note",
+) -> AuditResult:
+    """The answers of evidence that was read, in memory or in pieces."""
     if source.stored:
-        return _pieces(source, resampling, progress, on_error)
-    return answer_source(source, resampling, progress, on_error)
+        return _pieces(source, resampling, progress, selection, on_error)
+    return answer_source(source, resampling, progress, selection, on_error)
 
 
-def _with_subject(source: EvidenceSource, subject: Any) -> EvidenceSource:
+def _with_subject(source: EvidenceSource, subject: object) -> EvidenceSource:
     """The source with the subject that was said, unless whoever made the evidence knows better."""
     if subject is None:
         return source
     if not isinstance(subject, Subject):
         raise EvidenceError(
-            "subject", type(subject).__name__, "a theodolite.subject.Subject",
+            "subject", type(subject).__name__, "a theodolite.Subject",
             'e.g. Subject("concept bottleneck", "resnet18", outputs="network").',
         )  # fmt: skip
     known = source.subject
@@ -104,7 +124,7 @@ def _with_subject(source: EvidenceSource, subject: Any) -> EvidenceSource:
     return replace(source, subject=subject)
 
 
-def _unnamed_arrays(argument: Any) -> EvidenceError:
+def _unnamed_arrays(argument: object) -> EvidenceError:
     return EvidenceError(
         "audit",
         type(argument).__name__,
@@ -113,7 +133,7 @@ def _unnamed_arrays(argument: Any) -> EvidenceError:
     )
 
 
-def _chance(resampling: Any, seed: int | None, resamples: int | None) -> Resampling:
+def chosen_resampling(resampling: object, seed: int | None, resamples: int | None) -> Resampling:
     """How to draw: what was said, and the usual for the rest."""
     if hasattr(resampling, "shape") or isinstance(resampling, list | tuple):
         raise _unnamed_arrays(resampling)
@@ -127,11 +147,29 @@ def _chance(resampling: Any, seed: int | None, resamples: int | None) -> Resampl
     return replace(resampling or Resampling(), **changes)
 
 
-def _parts(sources: Sequence[Any], columns: Mapping[str, Any]) -> list[EvidenceSource]:
+def evidence_parts(
+    evidence: Source | Sequence[Source] | None, arrays: Mapping[str, object], what: str
+) -> list[EvidenceSource]:
+    """Evidence, paths of some and plain arrays, as sources to be put together.
+
+    Beside the path of a table, the arrays are columns of it.
+    """
+    sources = evidence if isinstance(evidence, list | tuple) else [evidence]
+    with_table = any(is_table(source) for source in sources)
+    parts = [] if evidence is None else _parts(sources, arrays if with_table else {})
+    if arrays and not with_table:
+        parts.append(EvidenceSource("arrays", [[from_arrays(arrays, what)]]))
+    return parts
+
+
+def _parts(sources: Sequence[object], columns: Mapping[str, object]) -> list[EvidenceSource]:
+    paths: list[str | Path] = []
     for source in sources:
-        if not isinstance(source, Evidence | str | Path):
+        if isinstance(source, str | Path):
+            paths.append(source)
+        elif not isinstance(source, Evidence):
             raise _unnamed_arrays(source)
-    read = iter(read_sources([s for s in sources if not isinstance(s, Evidence)], columns))
+    read = iter(read_sources(paths, columns))
     return [
         EvidenceSource(f"{source.kind} evidence", [[source]])
         if isinstance(source, Evidence)
@@ -141,7 +179,12 @@ def _parts(sources: Sequence[Any], columns: Mapping[str, Any]) -> list[EvidenceS
 
 
 def _network(
-    model: Any, layer: Any, data: Any, dataset: str, progress: Progress, preprocessing: Any
+    model: object,
+    layer: str | None,
+    data: object,
+    dataset: str,
+    progress: Progress,
+    preprocessing: Preprocessing | Mapping[str, object] | None,
 ) -> EvidenceSource:
     from theodolite.auditing.network import network_evidence  # noqa: PLC0415
 
@@ -153,15 +196,27 @@ def _network(
 
 
 def _pieces(
-    source: EvidenceSource, resampling: Resampling, progress: Progress, on_error: OnError
+    source: EvidenceSource,
+    resampling: Resampling,
+    progress: Progress,
+    selection: MetricSelection | None,
+    on_error: OnError,
 ) -> AuditResult:
     """Evidence in pieces is never held as a whole."""
     from theodolite.evidence.workers import SerialWorkers  # noqa: PLC0415
-    from theodolite.runs.stored import answer_stored  # noqa: PLC0415
+    from theodolite.runs.stored import answer_stored, by_kind  # noqa: PLC0415
 
     spec = spec_of(source, resampling)
+    unanswered: Sequence[MissingScore] | None = None
+    if selection is not None:
+        kinds = {kind: shards.first() for kind, shards in by_kind(spec, source.stored).items()}
+        requests, unanswered = selection.requests(kinds)
+        spec = spec_of(source, resampling, requests)
     answers = answer_stored(spec, source.stored, SerialWorkers(), progress, on_error=on_error)
+    if unanswered is None:
+        unanswered = answers.unanswered
     return AuditResult(
-        answers.scores, answers.unanswered, answers.requests, answers.notes, answers.failed_pieces,
+        answers.scores, tuple(unanswered), answers.requests, answers.notes, answers.failed_pieces,
         answers.seconds, answers.failed, answers.subject, source=source, resampling=resampling,
+        selected=selection is not None,
     )  # fmt: skip

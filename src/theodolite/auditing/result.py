@@ -1,7 +1,7 @@
 """The answers of an audit, and ways to keep them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,11 +15,13 @@ from theodolite.results import Score
 from theodolite.run_folder.folder import apart_from, check_folder, claimed, prepare_folder
 from theodolite.run_folder.headlines import headline_scores
 from theodolite.run_folder.run_file import begin, run_record
-from theodolite.run_folder.spec import ResamplingSpec, RunSpec
+from theodolite.run_folder.spec import MetricSpec, ResamplingSpec, RunSpec
 from theodolite.runs.run import Places, run, run_made
-from theodolite.scoring.evaluate import Resampling
+from theodolite.scoring.evaluate import MetricRequest, Resampling
 from theodolite.verdicts.answers import AuditAnswers, OnError, answer, by_kind, requests_for
 from theodolite.verdicts.lookup import Key, detail_records, find_score, score_records
+from theodolite.verdicts.notes import fallbacks
+from theodolite.verdicts.selection import MetricSelection
 from theodolite.verdicts.words import interval_text, percent
 
 FROM_PYTHON = "arrays from Python"
@@ -45,6 +47,8 @@ class AuditResult(AuditAnswers):
         default_factory=lambda: EvidenceSource(""), repr=False, compare=False
     )
     resampling: Resampling = field(default_factory=Resampling, repr=False)
+    selected: bool = field(default=False, repr=False)
+    """Whether only some metrics were asked; the spec of a saved run then names them."""
 
     def __repr__(self) -> str:
         """How many scores, and the answer to each question in a few words; ``print`` says all."""
@@ -120,7 +124,8 @@ class AuditResult(AuditAnswers):
         out = Path(folder)
         with claimed(out):
             _check_folder(out, overwrite=overwrite)
-            spec = spec_of(self.source, self.resampling)
+            requests = self.requests if self.selected else ()
+            spec = spec_of(self.source, self.resampling, requests)
             if self.source.stored:
                 _run_pieces(self.source, spec, out, overwrite=overwrite)
             else:
@@ -141,8 +146,11 @@ class AuditResult(AuditAnswers):
         return write_report_of(material_of(self), path)
 
 
-def spec_of(source: EvidenceSource, resampling: Resampling) -> RunSpec:
-    """The spec that an audit can be done again by: all that the evidence allows."""
+def spec_of(
+    source: EvidenceSource, resampling: Resampling, requests: Sequence[MetricRequest] = ()
+) -> RunSpec:
+    """The spec that an audit can be done again by: what was chosen, or all that the evidence
+    allows."""
     usual = Resampling(
         resampling.resamples, resampling.level, resampling.seed,
         most_pooled=resampling.most_pooled,
@@ -164,6 +172,7 @@ def spec_of(source: EvidenceSource, resampling: Resampling) -> RunSpec:
         title=f"Audit of {source.name}",
         evidence=source.stored_names if source.stored else names,
         seeds=list(range(max(len(source.evidence), 1))),
+        metrics=[MetricSpec(name=r.metric.name, options=r.options) for r in requests],
         resampling=chance,
         subject=source.stated_subject,
     )
@@ -207,17 +216,24 @@ def answer_source(
     source: EvidenceSource,
     resampling: Resampling,
     progress: Progress = silent,
+    selection: MetricSelection | None = None,
     on_error: OnError = "note",
 ) -> AuditResult:
-    """Put every question to evidence in memory that it can answer."""
-    answers = answer(source.evidence, None, resampling, progress, on_error=on_error)
+    """Put every question to evidence in memory that it can answer, or those that were chosen."""
+    if selection is None:
+        answers = answer(source.evidence, None, resampling, progress, on_error=on_error)
+    else:
+        requests, unanswered = selection.requests(by_kind(source.first))
+        answers = answer(source.evidence, requests, resampling, progress, on_error=on_error)
+        notes = (*fallbacks(selection.without_options(requests)), *answers.notes)
+        answers = replace(answers, unanswered=tuple(unanswered), notes=notes)
     notes = (
         *source.notes, *conversions(source.first), *one_class(source.first), *answers.notes
     )  # fmt: skip
     return AuditResult(
         answers.scores, answers.unanswered, answers.requests, notes, seconds=answers.seconds,
         failed=answers.failed, source=source, resampling=resampling,
-        subject=source.stated_subject,
+        subject=source.stated_subject, selected=selection is not None,
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
@@ -11,7 +10,6 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
 
 
-@no_type_check  # the door checks, and says what is wrong
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BottleneckData:
     """Samples for a concept bottleneck; the splits are rows, and a row may be in none of them.

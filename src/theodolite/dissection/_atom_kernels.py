@@ -1,13 +1,10 @@
 """Group the pixels of a picture by the set of labels they carry."""
 
-from typing import no_type_check
-
 import numba
 import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _same(layers, a, b):
     for layer in range(layers.shape[0]):
         if layers[layer, a] != layers[layer, b]:
@@ -16,7 +13,6 @@ def _same(layers, a, b):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _hashed(layers, pixel):
     code = np.uint64(14695981039346656037)
     for layer in range(layers.shape[0]):
@@ -25,7 +21,6 @@ def _hashed(layers, pixel):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def group_picture(layers, table, number, first, weight):
     """Number the sets of labels of one picture; returns how many there are.
 
@@ -55,7 +50,6 @@ def group_picture(layers, table, number, first, weight):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def group_pictures(layers, scene_start, scene, numbers):
     """Sets of labels of several pictures: how many each has, their weights, sizes and labels."""
     n, n_layers, n_pixels = layers.shape
@@ -95,7 +89,6 @@ def group_pictures(layers, scene_start, scene, numbers):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _insert(labels, start, end, label):
     """Keep a short list sorted and without repeats."""
     place = end
@@ -110,7 +103,6 @@ def _insert(labels, start, end, label):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def pair_table(weight, label_start, label, n_concepts):
     """Pixels that each pair of concepts shares."""
     shared = np.zeros((n_concepts, n_concepts), np.int64)
@@ -122,7 +114,6 @@ def pair_table(weight, label_start, label, n_concepts):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def atoms_by_concept(label_start, label, n_concepts):
     """For each concept the atoms that carry it, in order."""
     start = np.zeros(n_concepts + 1, np.int64)

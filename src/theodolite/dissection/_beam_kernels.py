@@ -6,8 +6,6 @@ the unit, and the same two counts for F with every concept. All candidates of a 
 arithmetic; only the few that enter the beam touch atoms again.
 """
 
-from typing import no_type_check
-
 import numba
 import numpy as np
 
@@ -16,20 +14,17 @@ FIELDS = 5  # length, size, shared pixels, pictures, shared pictures
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def overlap(shared, size, unit_size):
     """Intersection over union; the small number is the published code's."""
     return shared / (unit_size + size - shared + 1e-10)
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _has(bits, atom):
     return (bits[atom >> 6] >> np.uint64(atom & 63)) & np.uint64(1)
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _copy(source, target):
     """``target[:] = source``, which takes seconds to compile at each place where it stands."""
     for i in range(len(source)):
@@ -37,7 +32,6 @@ def _copy(source, target):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _apply(parent, operator, concept_atoms, bits):
     """The atoms of a formula with one step more."""
     bit = np.uint64(1)
@@ -56,7 +50,6 @@ def _apply(parent, operator, concept_atoms, bits):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _step_sizes(operator, size, shared, c_size, c_shared, both, both_shared):
     """Size and shared pixels after a step."""
     if operator == OR:
@@ -67,7 +60,6 @@ def _step_sizes(operator, size, shared, c_size, c_shared, both, both_shared):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _changes(operator, size, c_size, both):
     """Whether a step gives a mask that is neither the formula's own nor the concept's."""
     if operator == OR:
@@ -78,7 +70,6 @@ def _changes(operator, size, c_size, both):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _pictures(bits, picture, unit_atom):
     """Pictures that show the formula, and pictures in which the unit meets it."""
     n_pictures, last = 0, -1
@@ -100,7 +91,6 @@ def _pictures(bits, picture, unit_atom):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _log2(power):
     n = 0
     if power >> np.uint64(32):
@@ -122,7 +112,6 @@ def _log2(power):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _triples(parent, concept, tables, unit, with_all, with_unit, alone_unit):
     """Pixels of formula and concept with every other concept: all of them, and the unit's."""
     _, concept_start, concept_atom, weight, label_start, label, _ = tables
@@ -150,7 +139,6 @@ def _triples(parent, concept, tables, unit, with_all, with_unit, alone_unit):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _same_mask(a, b, entries, old_bits, tables, scratch):
     """Whether two entries that are not built yet have the same atoms."""
     parent, operator, concept = entries[0], entries[1], entries[2]
@@ -170,7 +158,6 @@ def _same_mask(a, b, entries, old_bits, tables, scratch):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _leaves(order, pairs, shared, beam, distinct, state):
     """Begin with the best single concepts; returns how many there are."""
     size, hit, length, chain = state[0], state[1], state[2], state[3]
@@ -191,7 +178,6 @@ def _leaves(order, pairs, shared, beam, distinct, state):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _propose(n, candidates, state, entries, bits, tables, shared, unit_size, distinct, scratch):
     """The next beam: the old one and every step of it, best first, older first where equal.
 
@@ -235,7 +221,6 @@ def _propose(n, candidates, state, entries, bits, tables, shared, unit_size, dis
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _grow(m, entries, state, bits, old_bits, tables, unit, last):
     """Build the entries: their atoms, and their counts with every concept if a step follows."""
     size, hit, length, chain, seen, both, both_unit = state
@@ -274,7 +259,6 @@ def _grow(m, entries, state, bits, old_bits, tables, unit, last):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def search_unit(
     tables,
     unit,
@@ -352,7 +336,6 @@ def search_unit(
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _report(n, state, bits, picture, unit_atom, by_overlap, by_detection):
     """The first of the beam, and the one that is detected most often."""
     size, hit, length, chain, seen = state[0], state[1], state[2], state[3], state[4]
@@ -370,7 +353,6 @@ def _report(n, state, bits, picture, unit_atom, by_overlap, by_detection):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _write(row, length, size, hit, n_pictures, n_met, chain):
     row[0], row[1], row[2], row[3], row[4] = length, size, hit, n_pictures, n_met
     lengths = chain.shape[1]

@@ -6,8 +6,6 @@ every chain of three concepts is linear in one triple count, which pair counts b
 sides. Triples are counted only where that bound beats t.
 """
 
-from typing import no_type_check
-
 import numba
 import numpy as np
 
@@ -18,7 +16,6 @@ SLACK = 1e-7  # pixels; bounds are sums of floats
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _pairs_of_two(state, pairs, own, shared, best, n_concepts):
     """All formulas of two concepts: their counts are in the tables."""
     mine, place, own_pairs, _, _ = own
@@ -53,7 +50,6 @@ def _pairs_of_two(state, pairs, own, shared, best, n_concepts):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _order_outside(i, a, pairs, own, orders, n_order, n_concepts):
     """Concepts by how many of a's pixels outside the unit they cover; made once for each a."""
     if n_order[i] >= 0:
@@ -71,7 +67,6 @@ def _order_outside(i, a, pairs, own, orders, n_order, n_concepts):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
     """Chains inside one concept a: a AND x AND y, a AND x AND NOT y, a AND NOT x AND NOT y,
     (x OR y) AND a."""
@@ -144,7 +139,6 @@ def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _removals(i, j, pair_value, state, tables, own, unit, shared, best, memory, orders, n_order):
     """(a OR b) AND NOT c and (a AND NOT c) OR b: c removes what lies outside."""
     pairs = tables[0]
@@ -171,7 +165,6 @@ def _removals(i, j, pair_value, state, tables, own, unit, shared, best, memory, 
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _unions(state, tables, own, unit, shared, best, memory, orders, n_order):
     """Chains that begin with or come to an OR of concepts that the unit meets."""
     pairs = tables[0]
@@ -221,7 +214,6 @@ def _unions(state, tables, own, unit, shared, best, memory, orders, n_order):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _most_outside(a, pairs, own_pairs, place):
     most = 0
     for c in range(len(pairs)):
@@ -231,7 +223,6 @@ def _most_outside(a, pairs, own_pairs, place):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _meets_and_union(state, tables, own, unit, shared, best, memory):
     """(a AND b) OR c."""
     pairs = tables[0]
@@ -267,7 +258,6 @@ def _meets_and_union(state, tables, own, unit, shared, best, memory):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best):
     """Improve on the overlap ``incumbent`` as far as formulas of up to ``lengths`` concepts can.
 

@@ -1,7 +1,5 @@
 """Counts of three concepts at once: the unit's own tables, bounds, and every chain of a triple."""
 
-from typing import no_type_check
-
 import numba
 import numpy as np
 
@@ -11,7 +9,6 @@ MEMORY = 1 << 13
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def unit_tables(unit, label_start, label, n_concepts, shared):
     """The unit's own concepts, largest first; their pair counts; their rows of the unit."""
     unit_atom, unit_count = unit
@@ -45,7 +42,6 @@ def unit_tables(unit, label_start, label, n_concepts, shared):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _carries(atom, a, b, label_start, label):
     n_matches = 0
     for j in range(label_start[atom], label_start[atom + 1]):
@@ -54,7 +50,6 @@ def _carries(atom, a, b, label_start, label):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _inside_triple(a, b, c, own, unit, label_start, label):
     """Pixels of the unit that carry all three."""
     mine, place, pairs, start, row = own
@@ -75,7 +70,6 @@ def _inside_triple(a, b, c, own, unit, label_start, label):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _triple(a, b, c, concept_start, concept_atom, weight, label_start, label):
     """Pixels of all pictures that carry all three."""
     least, x, y = a, b, c
@@ -91,7 +85,6 @@ def _triple(a, b, c, concept_start, concept_atom, weight, label_start, label):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _chain(op1, op2, a, b, c, ab, ac, bc, abc):
     """Size of (a op1 b) op2 c from inclusion and exclusion."""
     if op1 == OR:
@@ -108,21 +101,18 @@ def _chain(op1, op2, a, b, c, ab, ac, bc, abc):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def outside(a, b, pairs, own_pairs, place):
     i, j = place[a], place[b]
     return pairs[a, b] - (own_pairs[i, j] if i >= 0 and j >= 0 else 0)
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def triple_bounds(a, b, c, ab, ac, bc):
     """How many elements three sets share at least and at most, from their sizes and their pairs."""
     return max(0, ab + ac - a, ab + bc - b, ac + bc - c), min(ab, ac, bc)
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     """Look at every chain of three concepts; count their pixels only if one could be the best."""
     pairs, concept_start, concept_atom, weight, label_start, label, _ = tables
@@ -150,7 +140,6 @@ def try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best):
     """Whether a chain can beat the best overlap, its triple having ``least`` to ``most`` pixels.
 

@@ -1,13 +1,10 @@
 """From low-resolution activations to counts of active pixels per atom, without upsampling all."""
 
-from typing import no_type_check
-
 import numba
 import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _cells(large, small):
     """For each place of the large axis the left neighbour on the small one, and how far past it."""
     left = np.empty(large, np.int64)
@@ -21,7 +18,6 @@ def _cells(large, small):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _runs(left, small):
     """Where the places with each left neighbour begin."""
     first = np.zeros(small + 1, np.int64)
@@ -33,7 +29,6 @@ def _runs(left, small):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def active_pixels(maps, thresholds, rows, columns, number, start):
     """(unit, atom, active pixels) of some pictures.
 
@@ -96,7 +91,6 @@ def active_pixels(maps, thresholds, rows, columns, number, start):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def unit_concepts(unit_start, unit_atom, unit_count, picture, label_start, label, n_concepts):
     """For all units and concepts: pixels they share, and pictures in which they meet."""
     units = len(unit_start) - 1

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar, get_args, no_type_check
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -28,7 +28,6 @@ def _checked_names(what: str, names: Sequence[Any]) -> tuple[str, ...]:
     return names
 
 
-@no_type_check  # the door checks, and says what is wrong
 @dataclass(frozen=True)
 class NamedAxis:
     """An axis whose positions have names."""
@@ -61,7 +60,6 @@ class NamedAxis:
         return {"names": list(self.names)}
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Classes(NamedAxis):
     """The answers that the model can give."""
@@ -69,13 +67,11 @@ class Classes(NamedAxis):
     singular = "class"
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Parts(NamedAxis):
     """Places that concepts are tied to: a beak, a window."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Policies(NamedAxis):
     """Ways to choose which concept to correct next."""
@@ -83,55 +79,46 @@ class Policies(NamedAxis):
     singular = "policy"
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Removals(NamedAxis):
     """Ways to remove pixels: paint them black, fill them from their neighbours."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Chances(NamedAxis):
     """Maps that know nothing of the network, which others are held against."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Noises(NamedAxis):
     """Kinds of noise that pictures are disturbed with."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Raters(NamedAxis):
     """People who rate explanations."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Measures(NamedAxis):
     """Numbers that can be had of an explanation without people."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Techniques(NamedAxis):
     """Ways to explain a decision: a method on a network."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Groups(NamedAxis):
     """Groups of people."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Units(NamedAxis):
     """Channels, neurons or dictionary features of a network."""
 
 
-@no_type_check
 @dataclass(frozen=True)
 class Concepts(NamedAxis):
     """The words of the explanation, each binary, categorical or continuous.
@@ -171,7 +158,6 @@ class Concepts(NamedAxis):
         }
 
 
-@no_type_check
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Pictures or rows: a number that survives cutting into shards, perhaps ids and clusters.

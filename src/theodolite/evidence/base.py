@@ -7,6 +7,7 @@ names a ``kind`` of its own is entered into the registry as it is made.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
@@ -234,6 +235,12 @@ class Evidence:
     def inner_kinds(cls) -> Iterator[tuple[str, type["Evidence"]]]:
         """The bundles inside this kind of bundle."""
         return ((f.name, f.metadata["inner"]) for f in cls._fields() if "inner" in f.metadata)
+
+    def save(self, folder: Path | str) -> None:
+        """Write it into a folder of its own; ``theodolite.load`` reads it."""
+        from theodolite.evidence.files import save  # noqa: PLC0415  that knows all kinds
+
+        save(self, folder)
 
     def has(self, name: str) -> bool:
         """Whether an array (``inner.name`` for one of an inner bundle) was given."""

@@ -28,6 +28,7 @@ from theodolite.results import Score
 from theodolite.run_folder.headlines import headline_scores, verdicts_of
 from theodolite.run_folder.spec import RunSpec
 from theodolite.subject import Subject
+from theodolite.verdicts.missing import is_left_out
 
 
 def write_report(folder: Path) -> Path:
@@ -45,7 +46,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     failed, subject = material.failed, material.subject
     verdicts = verdicts_of(spec, scores, subject, unanswered, failed)
     example_cards = examples(material, made_record.examples, spec.seeds[0])
-    needs = [(u.metric, u.needs) for u in unanswered]
+    needs = [(u.metric, u.needs) for u in unanswered if not is_left_out(u)]
     explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts, subject),

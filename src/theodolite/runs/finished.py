@@ -18,7 +18,7 @@ from theodolite.subject import Subject, unstated
 
 
 @dataclass(frozen=True)
-class FinishedRun:
+class Run:
     """What a run folder says."""
 
     folder: Path
@@ -38,7 +38,7 @@ class FinishedRun:
         return self.folder / "report.html"
 
 
-def read_finished(folder: Path) -> FinishedRun:
+def read_finished(folder: Path) -> Run:
     """Read a run folder after its seal was checked: a changed byte is refused."""
     verify(folder)
     record = read_record(folder / "run.json", RunRecord)
@@ -51,7 +51,7 @@ def read_finished(folder: Path) -> FinishedRun:
         for verdict in verdicts_of(record.spec, scores, subject, content.unanswered, failed)
     )
     pieces = read_produced(folder).failed_pieces
-    return FinishedRun(folder, record, tuple(scores), answers, pieces, failed, subject)
+    return Run(folder, record, tuple(scores), answers, pieces, failed, subject)
 
 
 def _no_longer_decided(verdict: Verdict, stored: VerdictRecord | None) -> Verdict:

@@ -4,8 +4,6 @@ Where there are columns or pairs to share out, callers do so with threads: a par
 takes as long to compile as what it calls, once more.
 """
 
-from typing import no_type_check
-
 import numba
 import numpy as np
 
@@ -13,7 +11,6 @@ STRIPS = 0.5  # strips per square root of the samples: the fastest seen
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def bucket_tables(ordered, tables, lowest, scale):
     """A table for each ordered column; see below."""
     for c in range(ordered.shape[0]):
@@ -21,7 +18,6 @@ def bucket_tables(ordered, tables, lowest, scale):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _table(values):
     """Where in ordered values each of many equal steps begins; the lowest value; steps per unit."""
     table = np.empty(4 * values.size + 2, np.int32)
@@ -30,7 +26,6 @@ def _table(values):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _fill_table(values, table):
     n_buckets = 4 * values.size
     low, width = values[0], values[-1] - values[0]
@@ -44,13 +39,11 @@ def _fill_table(values, table):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _bucket(value, low, scale, n_buckets):
     return int(min(max((value - low) * scale, 0.0), float(n_buckets)))
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _within(ordered, own, reach, table, low, scale):
     """How many values lie within reach of the one at position ``own``, itself included.
 
@@ -86,7 +79,6 @@ def _within(ordered, own, reach, table, low, scale):
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-@no_type_check
 def _one_pair(x, y, x_column, y_column, y_order, k, psi, out):
     """The pair's terms psi(n) + psi(k) - psi(n_x) - psi(n_y), one per sample.
 
@@ -155,7 +147,6 @@ def _one_pair(x, y, x_column, y_column, y_order, k, psi, out):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _outward(up, down, sx, sy, px, py, b1, b2, far):
     """Look through a strip upward and downward in y while that alone is nearer than the third."""
     # without branches: which of the three a distance replaces cannot be foreseen
@@ -179,7 +170,6 @@ def _outward(up, down, sx, sy, px, py, b1, b2, far):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _insert(best, d, k):
     """Put a distance into the ordered list of the k smallest."""
     at = k - 1
@@ -190,7 +180,6 @@ def _insert(best, d, k):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def ksg_pair_terms(columns, ordered, order, rank, tables, lowest, scale, pairs, k, psi, out):
     """psi(n) + psi(k) - psi(n_x) - psi(n_y) of every sample for each pair of columns."""
     for p in range(pairs.shape[0]):
@@ -204,7 +193,6 @@ def ksg_pair_terms(columns, ordered, order, rank, tables, lowest, scale, pairs, 
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def cell_terms(truth, pairs, cells, out):
     """For each pair and sample the number that belongs to its combination of two truths."""
     for p in range(pairs.shape[0]):
@@ -214,7 +202,6 @@ def cell_terms(truth, pairs, cells, out):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def ross_column_terms(ordered, order, tables, lowest, scale, labels, counts, k, psi, out):
     """psi(k_i) - psi(N_y) - psi(m_i) of every sample for each column; NaN for a label of one.
 
@@ -256,7 +243,6 @@ def ross_column_terms(ordered, order, tables, lowest, scale, labels, counts, k, 
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)
-@no_type_check
 def ross_vector_terms(points, labels, counts, k, psi, out):
     """The same for points in space, by Euclidean distance: all distances, a row at a time."""
     n, d = points.shape
@@ -281,7 +267,6 @@ def ross_vector_terms(points, labels, counts, k, psi, out):
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)
-@no_type_check
 def ksg_vector_terms(x, y, k, psi, out):
     """psi(n_x) + psi(n_y) of every sample for points in two spaces, by largest difference."""
     n = x.shape[0]
@@ -308,7 +293,6 @@ def ksg_vector_terms(x, y, k, psi, out):
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)
-@no_type_check
 def ross_vector_many_terms(points, labels, counts, k, psi, out):
     """The same for many labels at once: distances once, then each label among the nearest.
 

@@ -1,13 +1,10 @@
 """Compiled hot loops. Imported only when a kernel is first called; the tests hold numpy oracles."""
 
-from typing import no_type_check
-
 import numpy as np
 from numba import njit, prange, types
 
 
 @njit(cache=True, inline="always")
-@no_type_check
 def _source(position, scale, length):
     """Lower neighbour and fraction of a half-pixel-centred sample; edges repeat."""
     place = (position + 0.5) * scale - 0.5
@@ -20,7 +17,6 @@ def _source(position, scale, length):
 
 
 @njit(cache=True)
-@no_type_check
 def _mixed_row(grid, row, rows, out):
     """One row of the map, upsampled downwards only."""
     low, high, fraction = _source(row, grid.shape[0] / rows, grid.shape[0])
@@ -30,14 +26,12 @@ def _mixed_row(grid, row, rows, out):
 
 
 @njit(cache=True, inline="always")
-@no_type_check
 def _mixed_cell(mixed, column, columns):
     low, high, fraction = _source(column, mixed.shape[0] / columns, mixed.shape[0])
     return mixed[low] + fraction * (mixed[high] - mixed[low])
 
 
 @njit(cache=True)
-@no_type_check
 def _runs(columns, width):
     """Columns between two neighbouring cells share both: where each run of them starts."""
     first = np.empty(width + 2, np.int64)
@@ -68,7 +62,6 @@ _PIXEL_RANKS = [
 
 
 @njit(_PIXEL_RANKS, cache=True, parallel=True)
-@no_type_check
 def pixel_ranks(maps, which, sizes, pixels):
     """How many pixels of an upsampled map exceed one pixel, tie with it, and tie before it.
 

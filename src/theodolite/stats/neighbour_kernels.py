@@ -1,7 +1,5 @@
 """Compiled loops of neighbour estimates that count ties."""
 
-from typing import no_type_check
-
 import numba
 import numpy as np
 
@@ -9,7 +7,6 @@ from theodolite.stats.information_kernels import STRIPS, _insert, _outward, _tab
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _reached(begin, end, sx, sy, px, py, far):
     """How many samples of a strip lie within reach, its edge included."""
     low, high = begin, end
@@ -28,7 +25,6 @@ def _reached(begin, end, sx, sy, px, py, far):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _one_pair_with_ties(x, y, x_column, y_column, y_order, tied, k, psi, out):
     """The pair's terms, one per sample, of which there are more than k.
 
@@ -110,7 +106,6 @@ def _one_pair_with_ties(x, y, x_column, y_column, y_order, tied, k, psi, out):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def stratified_pair_terms(columns, order, strata, n_strata, ties, pairs, k, psi, out):
     """The terms of each pair of columns with neighbours of the same strata only."""
     n = columns.shape[1]
@@ -164,7 +159,6 @@ def stratified_pair_terms(columns, order, strata, n_strata, ties, pairs, k, psi,
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)
-@no_type_check
 def label_vector_terms(points, labels, counts, k, psi, out):
     """Of numbers and a label, for points in space: all distances, a row at a time."""
     n, d = points.shape

@@ -1,7 +1,6 @@
 """Compiled loops of predictive information: tables and a normal model, each cluster left out."""
 
 import math
-from typing import no_type_check
 
 import numba
 import numpy as np
@@ -21,7 +20,6 @@ STEEPEST = 600.0  # largest exponent: nothing overflows, and no ratio is 0
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def column_terms(columns, order, strata, n_strata, labels, n_labels, clusters, single, terms):
     """Terms of each stratum of each column; NaN is left where there are too few of something.
 
@@ -68,7 +66,6 @@ def column_terms(columns, order, strata, n_strata, labels, n_labels, clusters, s
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _labels_kept(strata, s, labels, clusters, count, number):
     """Numbers of the labels that at least two clusters of the stratum have; -1 for others."""
     count[:] = 0
@@ -85,7 +82,6 @@ def _labels_kept(strata, s, labels, clusters, count, number):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _ranks(values, sorted_rows, at, starts, single, u):
     """The share of the weight that lies below each value, equal ones counted half.
 
@@ -111,7 +107,6 @@ def _ranks(values, sorted_rows, at, starts, single, u):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _quantile(p):
     """Of the standard normal, for p from 1e-11 to 1 - 1e-11 (Wichura 1988, algorithm AS 241)."""
     q = p - 0.5
@@ -138,7 +133,6 @@ def _quantile(p):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _cluster_terms(u, z, y, starts, n_labels, terms):
     """Terms of one stratum: u the rows' ranks, z these as normal values, y labels."""
     out, inside, surprise = terms
@@ -205,7 +199,6 @@ def _cluster_terms(u, z, y, starts, n_labels, terms):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _table(bins, y, starts, weight, level, n_labels, base_out, base_in, ratio_out, ratio_in):
     in_bin, in_cell = np.zeros(level), np.zeros(level * n_labels)
     for i in range(len(bins)):
@@ -233,7 +226,6 @@ def _table(bins, y, starts, weight, level, n_labels, base_out, base_in, ratio_ou
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _normal(z, y, starts, weight, by_label, base_out, base_in, ratio_out, ratio_in):
     n_clusters, n_labels = len(starts) - 1, len(by_label)
     sums, squares = np.zeros(n_labels), 0.0
@@ -272,7 +264,6 @@ def _normal(z, y, starts, weight, by_label, base_out, base_in, ratio_out, ratio_
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _likelihood(z, label, means, counts, scale):
     """The probability of the label, each label's values being normal around its mean."""
     ours = (z - means[label]) * (z - means[label])
@@ -285,7 +276,6 @@ def _likelihood(z, label, means, counts, scale):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _mixture(ratio_out, ratio_in, n_models, starts, weight, out, inside):
     n_clusters = len(starts) - 1
     gains, product = np.zeros((n_clusters, n_models)), np.empty(n_models)
@@ -320,7 +310,6 @@ def _mixture(ratio_out, ratio_in, n_models, starts, weight, out, inside):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _single_terms(u, z, y, n_labels, terms):
     """The same where every row is a cluster of its own: tables are worked out cell by cell."""
     out, inside, surprise = terms
@@ -366,7 +355,6 @@ def _single_terms(u, z, y, n_labels, terms):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _table_gains(counts, finest, base_out):
     """Rows in each bin, which tables group rows anew, and what each gains.
 
@@ -394,7 +382,6 @@ def _table_gains(counts, finest, base_out):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _table_gain(counts, in_bin, prior, base_out):
     gain, product = 0.0, 1.0
     for b in range(len(counts)):
@@ -415,7 +402,6 @@ def _table_gain(counts, in_bin, prior, base_out):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _cell_sums(counts, in_bin, finest, tables, shares, base_out, base_in):
     """Of each cell the sums over tables of share / ratio, and of share * ratio inside / ratio."""
     below, above = np.zeros(counts.shape), np.zeros(counts.shape)
@@ -445,7 +431,6 @@ def _cell_sums(counts, in_bin, finest, tables, shares, base_out, base_in):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _single_normal(z, y, by_label, base_out, base_in, ratio_out, ratio_in):
     n, n_labels = len(z), len(by_label)
     sums, squares = np.zeros(n_labels), 0.0
@@ -493,7 +478,6 @@ def _single_normal(z, y, by_label, base_out, base_in, ratio_out, ratio_in):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def pair_terms(columns, order, strata, n_strata, pairs, clusters, single, out, inside):
     """Terms of what two columns tell about each other, in strata of both; as ``column_terms``."""
     n, n_groups = len(clusters), n_strata * n_strata
@@ -552,7 +536,6 @@ def pair_terms(columns, order, strata, n_strata, pairs, clusters, single, out, i
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _scores(u, starts, z):
     """Normal scores of ranks, divided by their root mean square, clusters counted once."""
     n_clusters, squares = len(starts) - 1, 0.0
@@ -568,13 +551,11 @@ def _scores(u, starts, z):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _correlation(total, n):
     return min(max(total / n, -MOST_CORRELATION), MOST_CORRELATION)
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _normal_ratio(r, x, y):
     """Of jointly normal x and y, density over that of unrelated ones."""
     rest = 1.0 - r * r
@@ -583,7 +564,6 @@ def _normal_ratio(r, x, y):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _pair_bins(ranks, level, groups, bins):
     """Cells of a table of both values; whether it groups rows anew."""
     used = np.zeros((2, level), np.bool_)
@@ -600,7 +580,6 @@ def _pair_bins(ranks, level, groups, bins):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _cluster_pair(ranks, normal, starts, smooth, terms):
     n, n_clusters = ranks.shape[1], len(starts) - 1
     weight = np.empty(n)
@@ -633,7 +612,6 @@ def _cluster_pair(ranks, normal, starts, smooth, terms):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _pair_table(bins, level, starts, weight, ratio_out, ratio_in):
     n_clusters = len(starts) - 1
     cells, sides = np.zeros(level * level), np.zeros((2, level))
@@ -662,7 +640,6 @@ def _pair_table(bins, level, starts, weight, ratio_out, ratio_in):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _single_pair(ranks, normal, smooth, terms):
     """The same where every row is a cluster of its own: tables are worked out cell by cell."""
     n = ranks.shape[1]
@@ -720,7 +697,6 @@ def _single_pair(ranks, normal, smooth, terms):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _single_pair_table(bins, level, below, above, gains):
     n = len(bins)
     cells, sides = np.zeros(level * level), np.zeros((2, level))

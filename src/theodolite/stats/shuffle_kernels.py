@@ -1,12 +1,9 @@
 """Compiled loops of cluster shuffles: what is counted of each deal, without dealing anything."""
 
-from typing import no_type_check
-
 import numba
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def joint_counts(first, second, starts, sizes, orders, turns, counts):
     """Of each deal of ``second``: rows with both, and rows with the second; into ``counts``.
 

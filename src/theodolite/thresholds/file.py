@@ -2,6 +2,7 @@
 
 import difflib
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -97,12 +98,15 @@ class Thresholds(Strict):
 
 def read_thresholds(path: Path) -> Thresholds:
     """Read and check a file of thresholds."""
-    what = f"thresholds {path.name!r}"
-    content = read_yaml(path, "thresholds")
-    if not isinstance(content, dict):
+    return thresholds_from(read_yaml(path, "thresholds"), f"thresholds {path.name!r}")
+
+
+def thresholds_from(content: object, what: str = "thresholds") -> Thresholds:
+    """Check thresholds that are plain data, as a file has them."""
+    if not isinstance(content, Mapping):
         raise EvidenceError(what, type(content).__name__, "questions, scores or both")
     try:
-        thresholds = Thresholds.model_validate(content)
+        thresholds = Thresholds.model_validate(dict(content))
     except ValidationError as error:
         raise EvidenceError(
             what, first_fault(error), "thresholds as documented", _hint(error.errors()[0])

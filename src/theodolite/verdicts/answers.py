@@ -3,7 +3,8 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
@@ -23,8 +24,8 @@ from theodolite.verdicts.notes import evidence_warnings, fallbacks, subsample_no
 from theodolite.verdicts.repeats import find_repeats, with_doubt
 
 __all__ = [
-    "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "requests_for",
-    "stand_in_line", "verdicts",
+    "AuditAnswers", "MissingScore", "answer", "answer_shards", "by_kind", "metric_requests",
+    "requests_for", "stand_in_line", "verdicts",
 ]  # fmt: skip
 
 OnError = Literal["note", "raise"]
@@ -187,43 +188,54 @@ def requests_for(
 
     A metric that cannot tell which suit the evidence is put into ``failures``, if these are given.
     """
-    requests, unanswered = [], []
+    requests: list[MetricRequest] = []
+    unanswered: list[MissingScore] = []
     for metric in catalogue().values():
-        if metric.on_request:
-            continue
         evidence = by_kind.get(metric.needs)
-        if evidence is None:
-            if not is_ours(metric.state):
-                continue  # a package that is installed changes nothing where its evidence is not
-            unanswered.append(MissingScore(metric.name, (f"{metric.needs.kind} evidence",)))
-            continue
-        needing, missing_arrays = _least_needing(metric, evidence)
-        if missing_arrays:
-            unanswered.append(MissingScore(metric.name, tuple(missing_arrays)))
-            continue
+        if metric.on_request or (evidence is None and not is_ours(metric.state)):
+            continue  # a package that is installed changes nothing where its evidence is not
         try:
-            options = _fitting(metric, evidence, needing)
+            own = metric_requests(metric, evidence)
         except Exception as error:
             if failures is None or not stays_local(metric, error):
                 raise
             failures.append(failure_of(MetricRequest(metric), "options", raised(error)))
             continue
-        if options is None:
-            unanswered.append(MissingScore(metric.name, ("concepts that have a place",)))
-            continue
-        requests.append(MetricRequest(metric, options))
-        others = metric.choices("over")[1:] if metric.detail else ()
-        requests += [MetricRequest(metric, {**options, "over": other}) for other in others]
+        if isinstance(own, MissingScore):
+            unanswered.append(own)
+        else:
+            requests += own
     return requests, unanswered
 
 
-def _least_needing(metric: Metric, evidence: Evidence) -> tuple[dict[str, str], list[str]]:
+def metric_requests(
+    metric: Metric, evidence: Evidence | None, chosen: Mapping[str, Any] = MappingProxyType({})
+) -> list[MetricRequest] | MissingScore:
+    """What to ask of evidence for one metric: the first options that it allows, but those chosen;
+    or what it lacks."""
+    if evidence is None:
+        return MissingScore(metric.name, (f"{metric.needs.kind} evidence",))
+    needing, missing_arrays = _least_needing(metric, evidence, chosen)
+    if missing_arrays:
+        return MissingScore(metric.name, tuple(missing_arrays))
+    options = _fitting(metric, evidence, needing)
+    if options is None and not set(metric.sweeps) <= set(chosen):
+        return MissingScore(metric.name, ("concepts that have a place",))
+    options = {**(options or needing), **chosen}
+    others = metric.choices("over")[1:] if metric.detail and "over" not in chosen else ()
+    further = [MetricRequest(metric, {**options, "over": other}) for other in others]
+    return [MetricRequest(metric, options), *further]
+
+
+def _least_needing(
+    metric: Metric, evidence: Evidence, chosen: Mapping[str, Any]
+) -> tuple[dict[str, str], list[str]]:
     """The options that lack least, the defaults first; and what they still lack."""
     best: dict[str, str] = {}
-    missing_arrays = metric.missing(evidence, {})
-    for option in metric.uses_if:
+    missing_arrays = metric.missing(evidence, dict(chosen))
+    for option in [name for name in metric.uses_if if name not in chosen]:
         for choice in metric.choices(option):
-            lacks = metric.missing(evidence, {option: choice})
+            lacks = metric.missing(evidence, {**chosen, option: choice})
             if len(lacks) < len(missing_arrays):
                 best, missing_arrays = {option: choice}, lacks
     return best, missing_arrays

@@ -51,7 +51,7 @@ def verdicts(
             answers.append(Verdict(question, asks, "cannot tell", because, reason="failed"))
             continue
         if not own:
-            because = f"Needs {missing(question, unanswered).needs}."
+            because = missing(question, unanswered).because
             answers.append(Verdict(question, asks, "not asked", because))
             continue
         number = at[question]

@@ -10,6 +10,9 @@ from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import Question
 
+NOT_AMONG_METRICS = "not among `metrics`"
+NOT_AMONG_QUESTIONS = "not among `questions`"
+"""What a score "needs" that was left out because others were chosen."""
 MOST = 2
 """More arrays than so many are told by what they are for."""
 
@@ -41,7 +44,16 @@ class MissingEvidence:
     of: str = ""
     """Whom it was not asked of, where something else answered."""
 
+    @property
+    def because(self) -> str:
+        """The same as a sentence."""
+        if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
+            return f"{self.needs[0].upper()}{self.needs[1:]}."
+        return f"Needs {self.needs}."
+
     def __str__(self) -> str:
+        if self.needs in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS):
+            return f"{self.question}: not asked: {self.needs}"
         of = f" of {self.of}" if self.of else ""
         return f"{self.question}: not asked{of}; needs {self.needs}"
 
@@ -71,6 +83,7 @@ exported study: RatingEvidence, see `theodolite evidence rating`
         if (metric := known.get(score.metric)) is not None
         and metric.question == question
         and metric.decides
+        and not is_left_out(score)
     ]
     order = kinds_for(question, {metric.needs.kind for metric, _ in able})
     near = [
@@ -78,11 +91,19 @@ exported study: RatingEvidence, see `theodolite evidence rating`
         for metric, score in able
     ]
     if not near:
+        for score in filter(is_left_out, unanswered):
+            if catalogue()[score.metric].question == question:
+                return MissingEvidence(question, "", (), score.needs[0])
         return _whole(question, order[0])
     lacks, _, metric, score = min(near, key=lambda candidate: candidate[:2])
     if not lacks[0]:
         return _some(question, metric, score)
     return _whole(question, metric.needs.kind)
+
+
+def is_left_out(score: MissingScoreLike) -> bool:
+    """Whether a score was not asked because others were chosen, not for lack of evidence."""
+    return len(score.needs) == 1 and score.needs[0] in (NOT_AMONG_METRICS, NOT_AMONG_QUESTIONS)
 
 
 def _lacks(metric: Metric, score: MissingScoreLike) -> tuple[bool, int]:

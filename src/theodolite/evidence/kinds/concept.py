@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, no_type_check
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,7 +13,6 @@ from theodolite.evidence.base import Evidence, array
 from theodolite.questions import Question
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ConceptEvidence(Evidence):
     """What a concept model said about each sample, and what is true.

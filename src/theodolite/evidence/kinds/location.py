@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, no_type_check
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -16,7 +16,6 @@ from theodolite.questions import Question
 LONGEST_SIDE = 50_000
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LocationEvidence(Evidence):
     """Where a concept model looked in each picture, and where the concepts are.

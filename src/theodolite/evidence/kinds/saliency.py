@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, no_type_check
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,7 +15,6 @@ from theodolite.questions import Question
 CURVES = ("most_first", "least_first", "chance_most_first", "chance_least_first")
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SaliencyEvidence(Evidence):
     """One map of relevance for each picture, by one method.

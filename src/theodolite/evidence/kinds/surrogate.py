@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, no_type_check
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,7 +14,6 @@ from theodolite.evidence.foreign_arrays import LabelledArray, labelled
 from theodolite.questions import Question
 
 
-@no_type_check  # the door takes what can be converted; its own checks say what cannot
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SurrogateEvidence(Evidence):
     """What a network puts out, and the concepts and importances that are said to make it up.

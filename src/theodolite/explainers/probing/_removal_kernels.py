@@ -5,8 +5,6 @@ discrete Laplace equation on the missing pixels with the others as its border, s
 smooth over large holes are removed on coarser grids. All arrays have a frame of one pixel of zeros.
 """
 
-from typing import no_type_check
-
 import numba
 import numpy as np
 
@@ -15,7 +13,6 @@ DIRECT, DIAGONAL = 1 / 6, 1 / 12
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _levels(missing, weights):
     """Where each level begins, its size, its missing pixels, sums of weights and 1 / sums."""
     rows, columns = missing.shape
@@ -60,7 +57,6 @@ def _levels(missing, weights):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _weight(r, c, height, width, weights):
     """Sum of the weights of the neighbours inside the picture."""
     across = (c > 0) + (c < width - 1)
@@ -69,7 +65,6 @@ def _weight(r, c, height, width, weights):
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-@no_type_check
 def _residual(rhs, at, mask, sums, weights, out):
     """rhs - A at, on missing pixels; 0 elsewhere. `at` is 0 wherever no pixel is missing."""
     rows, columns = at.shape
@@ -85,7 +80,6 @@ def _residual(rhs, at, mask, sums, weights, out):
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-@no_type_check
 def _smooth(values, left, inverse, factor):
     rows, columns = values.shape
     for r in range(1, rows - 1):
@@ -94,7 +88,6 @@ def _smooth(values, left, inverse, factor):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _restrict(fine, coarse, mask):
     """Sums of two by two; where a side is odd, the frame of zeros gives the other half."""
     height, width = coarse.shape
@@ -106,7 +99,6 @@ def _restrict(fine, coarse, mask):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _prolong(coarse, fine):
     rows, columns = fine.shape
     for r in range(1, rows - 1):
@@ -120,7 +112,6 @@ def _prolong(coarse, fine):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _cycle(rhs, solved, left, starts, shapes, mask, sums, inverse, weights):
     """One symmetric V-cycle from 0: about the solution for `rhs` on the finest level."""
     last = len(shapes) - 1
@@ -158,7 +149,6 @@ def _cycle(rhs, solved, left, starts, shapes, mask, sums, inverse, weights):
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-@no_type_check
 def _dot(a, b):
     total = 0.0
     for i in range(len(a)):
@@ -167,7 +157,6 @@ def _dot(a, b):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def fill_planes(planes, missing, weights, tolerance, most):
     """The planes with missing pixels solved for; each plane's values there are the first guess.
 
@@ -232,7 +221,6 @@ def fill_planes(planes, missing, weights, tolerance, most):
 
 
 @numba.njit(cache=True, nogil=True)
-@no_type_check
 def _around(at, mask, weights, out):
     """Weighted sum of the neighbours, on missing pixels."""
     rows, columns = at.shape

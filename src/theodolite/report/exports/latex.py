@@ -31,7 +31,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Run:
+class LatexRun:
     """The scores of a run, and what to call it."""
 
     name: str
@@ -87,14 +87,14 @@ def _value(score: Score) -> str:
     return value_latex(score.value, score.interval)
 
 
-def _run(folder: Path) -> Run:
+def _run(folder: Path) -> LatexRun:
     record = read_record(folder / "run.json", RunRecord)
     scores, _ = read_scores(folder / "scores.json")
     version = record.packages.get("theodolite", "")
-    return Run(record.spec.name, record.spec, version, tuple(scores), read_subject(folder))
+    return LatexRun(record.spec.name, record.spec, version, tuple(scores), read_subject(folder))
 
 
-def _with_distinct_names(runs: Sequence[Run], folders: Sequence[Path]) -> list[Run]:
+def _with_distinct_names(runs: Sequence[LatexRun], folders: Sequence[Path]) -> list[LatexRun]:
     """Runs of one spec are told apart by their folders."""
     names = [run.name for run in runs]
     if len(set(names)) < len(names):
@@ -104,7 +104,7 @@ def _with_distinct_names(runs: Sequence[Run], folders: Sequence[Path]) -> list[R
     return [replace(run, name=name) for name, run in zip(names, runs, strict=True)]
 
 
-def _table(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
+def _table(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> str:
     first = next(scores[0] for scores in own if scores)
     label = re.sub(r"[^a-z0-9]+", "-", "-".join(run.name for run in runs).lower()).strip("-")
     body = _alone(own[0]) if len(runs) == 1 else _beside(runs, own)
@@ -134,7 +134,7 @@ def _alone(scores: Sequence[Score]) -> list[str]:
     return _tabular(columns, [" & ".join(heads)], rows)
 
 
-def _beside(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> list[str]:
+def _beside(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> list[str]:
     """A row per score, three columns per run: its value, its null and how many were counted."""
     keys = list(dict.fromkeys(_key(score) for scores in own for score in scores))
     by_key = [{_key(score): score for score in reversed(scores)} for scores in own]
@@ -195,7 +195,7 @@ def _null_head(scores: Sequence[Score]) -> str:
     return "Hardest null" if clean == {False} else "Clean null" if clean == {True} else "Null"
 
 
-def _caption(runs: Sequence[Run], own: Sequence[Sequence[Score]]) -> str:
+def _caption(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> str:
     """The question, the level, and what the intervals vary."""
     first = next(scores[0] for scores in own if scores)
     interval_texts = dict.fromkeys(

@@ -1,10 +1,15 @@
 """One Hypothesis strategy per kind of evidence, and one for the options of a metric."""
 
+from collections.abc import Callable
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
+from hypothesis import reject
 from hypothesis import strategies as st
 
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Chances, Noises, Removals
+from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
@@ -17,18 +22,27 @@ from theodolite.metrics.base import Metric
 from theodolite.metrics.options import bare
 
 
+def _numbers(random: np.random.Generator, *, ties: bool) -> Callable[..., np.ndarray]:
+    """Makes an array of a shape; with ties, many of its values are equal."""
+
+    def numbers(*shape: int) -> np.ndarray:
+        if ties:
+            return random.integers(-2, 3, size=shape).astype(float)
+        return np.asarray(random.normal(size=shape))
+
+    return numbers
+
+
 @st.composite
 def concept_evidence(
     draw: st.DrawFn, *, ties: bool = False, max_samples: int = 9
 ) -> ConceptEvidence:
+    """Values of concepts with truth, labels, predictions and a linear head."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(1, max_samples))
     k = draw(st.integers(5, 7))
     classes = draw(st.integers(2, 3))
-    numbers = (
-        (lambda *shape: random.integers(-2, 3, size=shape).astype(float)) if ties
-        else (lambda *shape: random.normal(size=shape))
-    )  # fmt: skip
+    numbers = _numbers(random, ties=ties)
     return ConceptEvidence(
         values=numbers(n, k),
         truth=random.random((n, k)) < draw(st.floats(0, 1)),
@@ -44,9 +58,10 @@ def concept_evidence(
 def location_evidence(
     draw: st.DrawFn, *, ties: bool = False, max_samples: int = 6
 ) -> LocationEvidence:
-    said = draw(concept_evidence(ties=ties, max_samples=max_samples))
+    """Maps of concepts with points, and perhaps boxes and masks."""
+    explained = draw(concept_evidence(ties=ties, max_samples=max_samples))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, k = said.values.shape
+    n, k = explained.values.shape
     parts, places = k, draw(st.integers(1, 2))
     height, width = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     sizes = random.integers(1, 9, size=(n, 2))
@@ -59,7 +74,7 @@ def location_evidence(
     corners = np.sort(random.random((*shape, 2, 2)), axis=-2) * sizes[:, None, None, None, :]
     boxes = corners.reshape(*shape, 4)
     return LocationEvidence(
-        explained=said,
+        explained=explained,
         maps=maps,
         sizes=sizes,
         part_of=random.permutation(parts),
@@ -71,11 +86,12 @@ def location_evidence(
 
 @st.composite
 def unit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> UnitEvidence:
+    """Counts of pixels of units and formulas."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, units = draw(st.integers(1, max_samples)), draw(st.integers(1, 6))
     often = draw(st.floats(0, 1))
 
-    def counts(before: str) -> dict[str, np.ndarray]:
+    def counts(before: str) -> dict[str, Any]:
         only_unit, only_formula, shared = (
             random.integers(0, 9, (n, units)) * (random.random((n, units)) < often)
             for _ in range(3)
@@ -101,11 +117,12 @@ def unit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> UnitEvidence:
 
 @st.composite
 def embedding_evidence(draw: st.DrawFn, *, max_samples: int = 12) -> EmbeddingEvidence:
-    said = draw(concept_evidence(max_samples=max_samples))
+    """Vectors of concepts."""
+    explained = draw(concept_evidence(max_samples=max_samples))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    shape = (*said.values.shape, draw(st.integers(1, 3)))
+    shape = (*explained.values.shape, draw(st.integers(1, 3)))
     return EmbeddingEvidence(
-        explained=said,
+        explained=explained,
         vectors=random.normal(size=shape),
         positive=random.normal(size=shape),
         negative=random.normal(size=shape),
@@ -114,6 +131,7 @@ def embedding_evidence(draw: st.DrawFn, *, max_samples: int = 12) -> EmbeddingEv
 
 @st.composite
 def intervention_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> InterventionEvidence:
+    """Whether answers are right as concepts are corrected."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, steps = draw(st.integers(1, max_samples)), draw(st.integers(1, 5))
     return InterventionEvidence(
@@ -125,17 +143,15 @@ def intervention_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> Intervent
 def surrogate_evidence(
     draw: st.DrawFn, *, ties: bool = False, max_samples: int = 9
 ) -> SurrogateEvidence:
+    """Concepts and importances beside the embeddings and the head that they stand in for."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, k = draw(st.integers(1, max_samples)), draw(st.integers(1, 6))
     classes, dimensions = draw(st.integers(1, 4)), draw(st.integers(1, 5))
-    numbers = (
-        (lambda *shape: random.integers(-2, 3, size=shape).astype(float)) if ties
-        else (lambda *shape: random.normal(size=shape))
-    )  # fmt: skip
+    numbers = _numbers(random, ties=ties)
     importances = numbers(k, classes)
-    kept = importances[0, 0]
+    first = importances[0, 0]
     importances[random.random((k, classes)) < draw(st.sampled_from([0.0, 0.5, 1.0]))] = np.nan
-    importances[0, 0] = kept  # one concept explains one class at least
+    importances[0, 0] = first  # one concept explains one class at least
     return SurrogateEvidence(
         importances=importances,
         embeddings=numbers(n, dimensions),
@@ -155,6 +171,7 @@ def surrogate_evidence(
 def saliency_evidence(
     draw: st.DrawFn, *, ties: bool = False, max_samples: int = 7
 ) -> SaliencyEvidence:
+    """Maps of relevance, and what the network answers as pixels are removed."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, rows, columns = (
         draw(st.integers(1, max_samples)),
@@ -179,12 +196,14 @@ def saliency_evidence(
         least_first=random.random((n, len(ways), steps)),
         chance_most_first=random.random(chances),
         chance_least_first=random.random(chances),
-        chances=("random", "smooth", "centre") if draw(st.booleans()) else ("random", "a", "b"),
-        removals=ways,
+        chances=Chances(
+            ("random", "smooth", "centre") if draw(st.booleans()) else ("random", "a", "b")
+        ),
+        removals=Removals(ways),
         norms=random.random(n) * (random.random(n) < 0.8),
         changes=changes,
         chance_changes=random.random(n),
-        noises=("uniform", "gaussian"),
+        noises=Noises(("uniform", "gaussian")),
         randomised_similarity=similarity,
         randomised=~np.isnan(similarity) if draw(st.booleans()) else None,
     )
@@ -192,6 +211,7 @@ def saliency_evidence(
 
 @st.composite
 def rating_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> RatingEvidence:
+    """Votes with gaps."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, raters = draw(st.integers(1, max_samples)), draw(st.integers(1, 5))
     scale = np.cumsum(random.choice([0.5, 1.0, 2.0], draw(st.integers(2, 7))))
@@ -213,6 +233,39 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
     RatingEvidence: rating_evidence(),
     SaliencyEvidence: saliency_evidence(),
 }
+
+
+def evidence_of(kind: type[Evidence]) -> st.SearchStrategy[Any]:
+    """A strategy for a kind: the hand-written one of ours, else one from its declaration."""
+    return FOR[kind] if kind in FOR else declared_evidence(kind)
+
+
+@st.composite
+def declared_evidence(draw: st.DrawFn, kind: type[Evidence], *, max_samples: int = 9) -> Evidence:
+    """Any arrays that the declaration of a kind allows; what must hold between them is not known
+    here, so a kind that checks more has a strategy of its own, or draws are left out."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    lengths = {"samples": draw(st.integers(1, max_samples))}
+    members: dict[str, Any] = {name: draw(evidence_of(inner)) for name, inner in kind.inner_kinds()}
+    for bundle in members.values():
+        lengths["samples"] = len(bundle)
+        lengths |= {name: len(axis) for name, axis in bundle._axes()}
+    layouts = dict(kind.layouts())
+    pointed = {layout.points_to for layout in layouts.values() if layout.points_to}
+    for axis in [*pointed, *(axis for layout in layouts.values() for axis in layout.axes)]:
+        lengths.setdefault(axis, int(axis) if axis.isdigit() else draw(st.integers(1, 5)))
+    for name, layout in layouts.items():
+        shape = tuple(lengths[axis] for axis in layout.axes)
+        if layout.content == "flag":
+            members[name] = random.random(shape) < 0.5
+        elif layout.content == "index":
+            members[name] = random.integers(0, lengths.get(layout.points_to or "", 5), shape)
+        else:
+            members[name] = random.normal(size=shape)
+    try:
+        return kind(**members)
+    except EvidenceError:
+        reject()
 
 
 def options_of(entry: Metric) -> st.SearchStrategy[dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""Laws that every metric obeys: each takes an entry and evidence, and raises if broken."""
+"""Laws that every metric obeys: each takes a metric and evidence, and raises if broken."""
 
-import pickle
+import pickle  # noqa: TID251  only what was pickled here is read: as a worker process sends it
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics.base import Metric, NullModel, Pooled
+from theodolite.testing.evidence_bytes import evidence_bytes
 
 Law = Callable[[Metric, Any, dict[str, Any], int], None]
+"""(metric, evidence, options, seed)"""
+
+
+def hold(condition: object, message: object = "") -> None:
+    """Like ``assert``, which may be switched off."""
+    if not condition:
+        raise AssertionError(message)
 
 
 def state(entry: Metric, evidence: Evidence, options: dict[str, Any], weights: Any = None) -> Any:
+    """What a metric counts in evidence."""
     counting = {k: v for k, v in options.items() if k in entry.counting_options()}
     return entry.state.of(evidence, weights, **counting)
 
@@ -27,26 +32,31 @@ def state(entry: Metric, evidence: Evidence, options: dict[str, Any], weights: A
 def null_state(
     entry: Metric, baseline: NullModel, evidence: Evidence, options: dict[str, Any], **more: Any
 ) -> Any:
+    """What it counts under a null."""
     counting = {k: v for k, v in options.items() if k in entry.counting_options()}
     return entry.null_state(baseline, evidence, **more, **counting)
 
 
-def value(entry: Metric, made: Any, options: dict[str, Any]) -> np.ndarray:
+def value(entry: Metric, counts: Any, options: dict[str, Any]) -> np.ndarray:
+    """What it reads from a state."""
     finishing = {k: v for k, v in options.items() if k not in entry.counting_options()}
-    return np.asarray(made.value(**finishing))
+    return np.asarray(counts.value(**finishing))
 
 
 def scored(entry: Metric, evidence: Evidence, options: dict[str, Any]) -> np.ndarray:
+    """Its value of evidence."""
     return value(entry, state(entry, evidence, options), options)
 
 
 def same(left: Any, right: Any) -> None:
+    """Equal but for rounding."""
     assert_allclose(left, right, rtol=1e-9, atol=1e-12)
 
 
 def shards_merge_to_the_whole(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
+    """Cut anywhere and merged in any order, pieces give what the whole gives."""
     random = np.random.default_rng(seed)
     a, b = sorted(random.integers(0, len(whole) + 1, size=2))
     cuts = (slice(0, a), slice(a, b), slice(b, None))
@@ -59,33 +69,35 @@ def shards_merge_to_the_whole(
 def value_stays_within_bounds(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
+    """Each value is undefined or lies where the declaration says."""
     del seed
-    found = scored(entry, whole, options)
-    low, high = entry.bounds
-    assert np.all(np.isnan(found) | ((found >= low) & (found <= high))), found
+    _within_bounds(entry, scored(entry, whole, options))
 
 
 def evidence_is_left_unchanged(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
+    """Scoring changes no byte of its input."""
     del seed
-    before = _bytes(whole)
+    before = evidence_bytes(whole)
     scored(entry, whole, options)
-    assert _bytes(whole) == before
+    hold(evidence_bytes(whole) == before, "the evidence was changed")
 
 
 def state_survives_travelling(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
+    """A state that another process sends back gives the same value."""
     del seed
-    made = state(entry, whole, options)
-    again = pickle.loads(pickle.dumps(made))  # noqa: S301  what a worker process sends back
-    assert_array_equal(value(entry, again, options), value(entry, made, options))
+    counts = state(entry, whole, options)
+    again = pickle.loads(pickle.dumps(counts))  # noqa: S301  of our own making
+    assert_array_equal(value(entry, again, options), value(entry, counts, options))
 
 
 def order_of_samples_does_not_matter(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
+    """Samples in another order give the same value."""
     order = np.random.default_rng(seed).permutation(len(whole))
     same(scored(entry, whole[order], options), scored(entry, whole, options))
 
@@ -93,23 +105,25 @@ def order_of_samples_does_not_matter(
 def relabelling_concepts_relabels_the_result(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
+    """Concepts in another order give the same values in that order."""
     if not hasattr(whole, "concepts"):
         return
     if entry.name == "embedding_interconcept_information" and options.get("form") == "paper":
         return  # takes each pair once, by the order of the concepts: the paper's fault
     order = np.random.default_rng(seed).permutation(len(whole.concepts))
-    found, other = scored(entry, whole, options), scored(entry, relabelled(whole, order), options)
+    own, other = scored(entry, whole, options), scored(entry, relabelled(whole, order), options)
     if entry.detail and options.get("over", entry.default("over")) == "concepts":
-        found = found[..., order]
+        own = own[..., order]
     if options.get("over") == "pairs":
         i, j = np.triu_indices(len(order), 1)
-        square = np.zeros((*found.shape[:-1], len(order), len(order)))
-        square[..., i, j] = square[..., j, i] = found
-        found = square[..., order[i], order[j]]
-    same(other, found)
+        square = np.zeros((*own.shape[:-1], len(order), len(order)))
+        square[..., i, j] = square[..., j, i] = own
+        own = square[..., order[i], order[j]]
+    same(other, own)
 
 
 def weights_repeat_samples(entry: Metric, whole: Any, options: dict[str, Any], seed: int) -> None:
+    """A weight of two counts a sample twice, a weight of nought not at all."""
     times = np.random.default_rng(seed).integers(0, 3, size=len(whole))
     if issubclass(entry.state, Pooled):  # neighbours and fits stay those of the samples as they are
         even = state(entry, whole, options, np.outer([1.0, 3.0], np.ones(len(whole))))
@@ -117,62 +131,69 @@ def weights_repeat_samples(entry: Metric, whole: Any, options: dict[str, Any], s
             same(row, scored(entry, whole, options))
         return
     weighted = state(entry, whole, options, np.stack([np.ones(len(whole)), times.astype(float)]))
-    found = value(entry, weighted, options)
-    same(found[0], scored(entry, whole, options))
-    same(found[1], scored(entry, whole[np.repeat(np.arange(len(whole)), times)], options))
+    rows = value(entry, weighted, options)
+    same(rows[0], scored(entry, whole, options))
+    same(rows[1], scored(entry, whole[np.repeat(np.arange(len(whole)), times)], options))
 
 
 def global_randomness_is_untouched(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
+    """Scoring draws nothing from numpy's global generator."""
     del seed
     before = np.random.get_state(legacy=False)  # noqa: NPY002
     scored(entry, whole, options)
     after = np.random.get_state(legacy=False)  # noqa: NPY002
-    assert before["state"]["pos"] == after["state"]["pos"]
-    assert (before["state"]["key"] == after["state"]["key"]).all()
+    hold(before["state"]["pos"] == after["state"]["pos"], "numbers were drawn")
+    hold((before["state"]["key"] == after["state"]["key"]).all(), "it was seeded")
 
 
 def nulls_are_evidence_of_the_same_kind(
     entry: Metric, whole: Any, options: dict[str, Any], seed: int
 ) -> None:
-    assert entry.nulls, f"{entry.name} has no null"
+    """A null gives evidence, or a state, of the same kind; a seed gives one null."""
+    hold(entry.nulls, f"{entry.name} has no null")
     for baseline in entry.nulls:
         if baseline.on == "state":
-            made = baseline.make(state(entry, whole, options), seed)
-            again = baseline.make(state(entry, whole, options), seed)
-            assert type(made) is entry.state
-            same(value(entry, again, options), value(entry, made, options))
+            null, again = (baseline.made(state(entry, whole, options), seed) for _ in range(2))
+            hold(type(null) is entry.state, f"{baseline.name} gives another state")
+            same(value(entry, again, options), value(entry, null, options))
             continue
         if baseline.expected is not None:
             _is_what_samples_give_on_average(entry, baseline, whole, options | baseline.options)
             continue
-        made = baseline.made(whole, seed)
-        assert type(made) is type(whole)
-        assert len(made) == len(whole)
-        assert _bytes(baseline.made(whole, seed)) == _bytes(made), "a seed gives one null"
-        value_stays_within_bounds(entry, made, options | baseline.options, seed)
+        null = baseline.made(whole, seed)
+        hold(type(null) is type(whole), f"{baseline.name} gives another kind of evidence")
+        hold(len(null) == len(whole), f"{baseline.name} gives another number of samples")
+        again = baseline.made(whole, seed)
+        hold(evidence_bytes(again) == evidence_bytes(null), "a seed gives one null")
+        value_stays_within_bounds(entry, null, options | baseline.options, seed)
 
 
 def _is_what_samples_give_on_average(
     entry: Metric, baseline: NullModel, whole: Any, options: dict[str, Any]
 ) -> None:
-    assert not baseline.random
-    before = _bytes(whole)
+    hold(not baseline.random, f"{baseline.name} is not drawn")
+    before = evidence_bytes(whole)
     null = null_state(entry, baseline, whole, options)
-    assert type(null) is entry.state
-    found, low, high = value(entry, null, options), *entry.bounds
-    assert found.shape == scored(entry, whole, options).shape
-    assert np.all(np.isnan(found) | ((found >= low) & (found <= high))), found
+    hold(type(null) is entry.state, f"{baseline.name} gives another state")
+    expected = value(entry, null, options)
+    hold(expected.shape == scored(entry, whole, options).shape, "another shape than the value")
+    _within_bounds(entry, expected)
     sums = None if baseline.sums is None else baseline.sums(whole)
     halves = [
         null_state(entry, baseline, whole[part], options, sums=sums)
         for part in (slice(0, 2), slice(2, None))
     ]
-    same(value(entry, sum(halves), options), found)
+    same(value(entry, sum(halves), options), expected)
     twice = null_state(entry, baseline, whole, options, weights=np.full((1, len(whole)), 2.0))
-    same(value(entry, twice, options)[0], found)
-    assert _bytes(whole) == before
+    same(value(entry, twice, options)[0], expected)
+    hold(evidence_bytes(whole) == before, "the evidence was changed")
+
+
+def _within_bounds(entry: Metric, values: np.ndarray) -> None:
+    low, high = entry.bounds
+    hold(np.all(np.isnan(values) | ((values >= low) & (values <= high))), values)
 
 
 def one_sample_alone_is_enough(
@@ -181,8 +202,8 @@ def one_sample_alone_is_enough(
     """Undefined is NaN, never an exception and never a warning, however little there is."""
     del seed
     for cut in (slice(0, 1), slice(0, 0)):
-        found = scored(entry, whole[cut], options)
-        assert found.shape == scored(entry, whole, options).shape
+        few = scored(entry, whole[cut], options)
+        hold(few.shape == scored(entry, whole, options).shape, "another shape for few samples")
 
 
 LAWS: tuple[Law, ...] = (
@@ -206,20 +227,8 @@ def relabelled(whole: Any, order: np.ndarray) -> Any:
         values = getattr(whole, name)
         if values is not None and "concepts" in layout.axes:
             changed[name] = np.take(values, order, axis=layout.axes.index("concepts"))
+    inside = {name: relabelled(getattr(whole, name), order) for name, _ in whole.inner_kinds()}
+    if inside:
+        return replace(whole, **inside, concepts=Concepts(), **changed)
     names = Concepts(tuple(whole.concepts.names[i] for i in order))
-    if isinstance(whole, LocationEvidence | EmbeddingEvidence):
-        said = relabelled(whole.explained, order)
-        return replace(whole, explained=said, concepts=Concepts(), **changed)
-    assert isinstance(whole, ConceptEvidence | SurrogateEvidence)
     return replace(whole, concepts=names, **changed)
-
-
-def _bytes(evidence: Evidence) -> bytes:
-    parts = []
-    for f in fields(evidence):
-        member = getattr(evidence, f.name)
-        if isinstance(member, Evidence):
-            parts.append(_bytes(member))
-        elif isinstance(member, np.ndarray):
-            parts.append(member.tobytes())
-    return b"".join(parts)

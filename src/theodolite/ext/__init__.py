@@ -1,0 +1,241 @@
+"""Everything that another package may build on: metrics, evidence, data sets and pipelines.
+
+Names here are promised: one that goes is deprecated first (docs/extending.md). Nothing is defined
+here, and nothing inside the package imports from here.
+"""
+
+from typing import TYPE_CHECKING
+
+from theodolite.lazy import lazy_getattr, lazy_names
+
+API_VERSION = 1
+"""Raised where something that this module promises changes its meaning."""
+__all__ = [
+    "API_VERSION",
+    "CLEAN",
+    "METHODS",
+    "MOST_COMMON",
+    "SHUFFLED_TRUTH",
+    "Additive",
+    "Answer",
+    "Card",
+    "Classes",
+    "ConceptCard",
+    "ConceptData",
+    "ConceptEvidence",
+    "Concepts",
+    "Detail",
+    "EmbeddingEvidence",
+    "Evidence",
+    "EvidenceError",
+    "EvidenceWriter",
+    "Foreign",
+    "Interval",
+    "InterventionEvidence",
+    "Item",
+    "LabelledPictures",
+    "LocationEvidence",
+    "MaskData",
+    "Metric",
+    "NamedAxis",
+    "Null",
+    "NullModel",
+    "Order",
+    "Parts",
+    "PerSample",
+    "Pipeline",
+    "Pooled",
+    "Population",
+    "Produced",
+    "Progress",
+    "RankBy",
+    "RatingEvidence",
+    "RefusedInput",
+    "SaliencyEvidence",
+    "SampleMean",
+    "Samples",
+    "SerialWorkers",
+    "SurrogateEvidence",
+    "UnitCard",
+    "UnitEvidence",
+    "Units",
+    "Weights",
+    "Work",
+    "WorkContext",
+    "Workers",
+    "array",
+    "catalogue",
+    "certificate_of",
+    "confined",
+    "conflicts",
+    "constant",
+    "correlation_study",
+    "correlation_table",
+    "dealt_out",
+    "explainer",
+    "find_metric",
+    "folder",
+    "gradient_importance",
+    "image_exposure_index",
+    "inner",
+    "leakage_criterion",
+    "mask_folder",
+    "material_from_arrays",
+    "metric",
+    "pool_of",
+    "pool_of_clusters",
+    "ratio",
+    "read_csv",
+    "read_json",
+    "read_mask",
+    "read_npy",
+    "read_npz",
+    "read_parquet",
+    "read_picture",
+    "read_safetensors",
+    "read_yaml",
+    "sanity_check",
+    "sha256_of",
+    "silent",
+    "summary",
+    "tabular_toy",
+    "total",
+    "uniform",
+    "vote_table",
+    "votes_needed",
+    "write_maps",
+    "write_shapes",
+]
+
+if TYPE_CHECKING:
+    from theodolite.certification.foreign import Foreign, dealt_out
+    from theodolite.conflicts.matrix import conflicts
+    from theodolite.datasets.concept_data import ConceptData
+    from theodolite.datasets.folder import folder
+    from theodolite.datasets.labelled_pictures import LabelledPictures
+    from theodolite.datasets.masks.mask_data import MaskData
+    from theodolite.datasets.masks.mask_folder import mask_folder
+    from theodolite.datasets.masks.stored_maps_writer import write_maps
+    from theodolite.datasets.shapes import write_shapes
+    from theodolite.datasets.tabular_toy import tabular_toy
+    from theodolite.datasets.votes.table import vote_table
+    from theodolite.errors import EvidenceError, RefusedInput
+    from theodolite.evidence.axes import Classes, Concepts, NamedAxis, Parts, Samples, Units
+    from theodolite.evidence.base import Evidence, array, inner
+    from theodolite.evidence.kinds.concept import ConceptEvidence
+    from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+    from theodolite.evidence.kinds.intervention import InterventionEvidence
+    from theodolite.evidence.kinds.location import LocationEvidence
+    from theodolite.evidence.kinds.rating import RatingEvidence
+    from theodolite.evidence.kinds.saliency import SaliencyEvidence
+    from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+    from theodolite.evidence.kinds.unit import UnitEvidence
+    from theodolite.evidence.produced import (
+        ConceptCard,
+        Pipeline,
+        Produced,
+        Progress,
+        UnitCard,
+        WorkContext,
+        silent,
+    )
+    from theodolite.evidence.rating_summary import summary
+    from theodolite.evidence.sampling import pool_of, pool_of_clusters, uniform
+    from theodolite.evidence.store_writer import EvidenceWriter
+    from theodolite.evidence.workers import SerialWorkers, Work, Workers
+    from theodolite.explainers.discovery.importance import gradient_importance
+    from theodolite.explainers.discovery.methods import METHODS
+    from theodolite.explainers.saliency.methods import explainer
+    from theodolite.findings.correlation import correlation_study
+    from theodolite.findings.criterion import leakage_criterion
+    from theodolite.findings.sanity import sanity_check
+    from theodolite.io.arrays import read_npy, read_npz, read_safetensors
+    from theodolite.io.paths import confined, sha256_of
+    from theodolite.io.pictures import read_mask, read_picture
+    from theodolite.io.tables import read_parquet
+    from theodolite.io.text import read_csv, read_json, read_yaml
+    from theodolite.metrics.accepted.correlation_table import correlation_table
+    from theodolite.metrics.base import (
+        Additive,
+        Card,
+        Metric,
+        NullModel,
+        PerSample,
+        Pooled,
+        SampleMean,
+        Weights,
+        constant,
+        metric,
+        ratio,
+        total,
+    )
+    from theodolite.metrics.catalogue import catalogue, find_metric
+    from theodolite.metrics.certified import certificate_of
+    from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
+    from theodolite.metrics.shared.ranking import Order, Population, RankBy
+    from theodolite.results import Detail, Interval, Null
+    from theodolite.study_material.explained_pictures import Answer, Item, material_from_arrays
+    from theodolite.study_material.voting_design import image_exposure_index, votes_needed
+else:
+    HOMES = lazy_names(
+        "theodolite",
+        {
+            "certification.foreign": "Foreign dealt_out",
+            "conflicts.matrix": "conflicts",
+            "datasets.concept_data": "ConceptData",
+            "datasets.folder": "folder",
+            "datasets.labelled_pictures": "LabelledPictures",
+            "datasets.masks.mask_data": "MaskData",
+            "datasets.masks.mask_folder": "mask_folder",
+            "datasets.masks.stored_maps_writer": "write_maps",
+            "datasets.shapes": "write_shapes",
+            "datasets.tabular_toy": "tabular_toy",
+            "datasets.votes.table": "vote_table",
+            "errors": "EvidenceError RefusedInput",
+            "evidence.axes": "Classes Concepts NamedAxis Parts Samples Units",
+            "evidence.base": "Evidence array inner",
+            "evidence.kinds.concept": "ConceptEvidence",
+            "evidence.kinds.embedding": "EmbeddingEvidence",
+            "evidence.kinds.intervention": "InterventionEvidence",
+            "evidence.kinds.location": "LocationEvidence",
+            "evidence.kinds.rating": "RatingEvidence",
+            "evidence.kinds.saliency": "SaliencyEvidence",
+            "evidence.kinds.surrogate": "SurrogateEvidence",
+            "evidence.kinds.unit": "UnitEvidence",
+            "evidence.produced": (
+                "ConceptCard Pipeline Produced Progress UnitCard WorkContext silent"
+            ),
+            "evidence.rating_summary": "summary",
+            "evidence.sampling": "pool_of pool_of_clusters uniform",
+            "evidence.store_writer": "EvidenceWriter",
+            "evidence.workers": "SerialWorkers Work Workers",
+            "explainers.discovery.importance": "gradient_importance",
+            "explainers.discovery.methods": "METHODS",
+            "explainers.saliency.methods": "explainer",
+            "findings.correlation": "correlation_study",
+            "findings.criterion": "leakage_criterion",
+            "findings.sanity": "sanity_check",
+            "io.arrays": "read_npy read_npz read_safetensors",
+            "io.paths": "confined sha256_of",
+            "io.pictures": "read_mask read_picture",
+            "io.tables": "read_parquet",
+            "io.text": "read_csv read_json read_yaml",
+            "metrics.accepted.correlation_table": "correlation_table",
+            "metrics.base": (
+                "Additive Card Metric NullModel PerSample Pooled "
+                "SampleMean Weights constant metric ratio total"
+            ),
+            "metrics.catalogue": "catalogue find_metric",
+            "metrics.certified": "certificate_of",
+            "metrics.shared.common_nulls": "CLEAN MOST_COMMON SHUFFLED_TRUTH",
+            "metrics.shared.ranking": "Order Population RankBy",
+            "results": "Detail Interval Null",
+            "study_material.explained_pictures": "Answer Item material_from_arrays",
+            "study_material.voting_design": "image_exposure_index votes_needed",
+        },
+    )
+    __getattr__ = lazy_getattr(__name__, HOMES)
+
+
+def __dir__() -> list[str]:
+    return __all__

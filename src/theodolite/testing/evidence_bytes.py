@@ -1,0 +1,45 @@
+"""Evidence as bytes, to see that it is the same."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from theodolite.evidence.axes import NamedAxis, Samples
+from theodolite.evidence.base import Evidence
+
+
+def evidence_bytes(evidence: Evidence) -> bytes:
+    """The bytes of all arrays, inner bundles too."""
+    parts = []
+    for field in fields(evidence):
+        member = getattr(evidence, field.name)
+        if isinstance(member, Evidence):
+            parts.append(evidence_bytes(member))
+        elif isinstance(member, np.ndarray):
+            parts.append(member.tobytes())
+    return b"".join(parts)
+
+
+def difference_between(left: Evidence, right: Evidence) -> str:
+    """The first thing that tells two bundles apart; nothing where they are the same."""
+    if type(left) is not type(right):
+        return f"{type(left).__name__} and {type(right).__name__}"
+    for field in fields(left):
+        members = getattr(left, field.name), getattr(right, field.name)
+        if not _same(*members):
+            return field.name
+    return ""
+
+
+def _same(left: object, right: object) -> bool:
+    if isinstance(left, Evidence) and isinstance(right, Evidence):
+        return not difference_between(left, right)
+    if isinstance(left, Samples) and isinstance(right, Samples):
+        names = ("index", "ids", "clusters")
+        return all(_same(getattr(left, name), getattr(right, name)) for name in names)
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        alike = left.dtype == right.dtype and left.shape == right.shape
+        return alike and left.tobytes() == right.tobytes()
+    if isinstance(left, NamedAxis):
+        return left == right
+    return left is right or bool(left == right)

@@ -1,0 +1,136 @@
+"""What is public: names that load late and are seen by type checkers, pages that use no others."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import theodolite
+from public import snapshot
+from theodolite import ext, testing
+from theodolite.ext.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+LAZY = {"theodolite": theodolite, "theodolite.ext": ext, "theodolite.testing": testing}
+OPEN = r"theodolite(?:\.(?:metrics|ext|testing|bridges\.[a-z]\w*|study\.\w+))?"
+"""Modules that pages may import from; the study server is to be a distribution of its own."""
+PAGES = [
+    ROOT / "README.md",
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.name != "moved.md"),
+    *sorted((ROOT / "docs" / "gallery").glob("*.py")),
+    *sorted((ROOT / "examples").glob("*.py")),
+]
+
+
+def imports_of(text: str) -> list[tuple[str, list[str]]]:
+    """Every import of ours in a page: the module, and the names taken from it."""
+    pairs = re.findall(r"from (theodolite[\w.]*) import (\([^)]*\)|[^\n#;\"']+)", text)
+    pairs += [(module, "") for module in re.findall(r"^import (theodolite[\w.]*)", text, re.M)]
+    return [(module, re.findall(r"\b\w+\b", names)) for module, names in pairs]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_pages_import_public_names_only(page: Path) -> None:
+    for module, names in imports_of(page.read_text(encoding="utf-8")):
+        assert re.fullmatch(OPEN, module), f"{module} is private"
+        if module.startswith("theodolite.study."):
+            continue
+        public = getattr(importlib.import_module(module), "__all__", None)
+        assert public is None or set(names) <= set(public), f"{module}: {names}"
+
+
+def test_a_deep_import_is_noticed() -> None:
+    (pair,) = imports_of("from theodolite.metrics.base import (\n    Card,\n    metric,\n)")
+    assert pair == ("theodolite.metrics.base", ["Card", "metric"])
+    assert not re.fullmatch(OPEN, pair[0]) and not re.fullmatch(OPEN, "theodolite.bridges._tensors")
+
+
+@pytest.mark.parametrize("module", LAZY)
+def test_what_loads_late_is_what_type_checkers_see(module: str) -> None:
+    tree = snapshot.tree(snapshot.file_of(module))
+    (block,) = [n for n in tree.body if isinstance(n, ast.If)]
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    own = {name for name, home in seen.items() if home == "theodolite"}  # modules
+    homes = {name: home for name, home in LAZY[module].HOMES.items() if name not in own}
+    assert homes == {name: home for name, home in seen.items() if name not in own}
+    assert set(LAZY[module].__all__) - {"API_VERSION", "__version__"} == set(seen)
+
+
+@pytest.mark.parametrize("module", LAZY)
+def test_every_public_name_is_there(module: str) -> None:
+    for name in LAZY[module].__all__:
+        assert getattr(LAZY[module], name) is not None
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'adit'"):
+        LAZY[module].adit  # noqa: B018
+    assert set(dir(LAZY[module])) == set(LAZY[module].__all__)
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, theodolite, theodolite.ext, theodolite.testing; dir(theodolite); "
+        "sys.exit(str(sorted({'numpy', 'pydantic', 'hypothesis', 'torch'} & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[]"
+
+
+def test_without_hypothesis_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(theodolite.EvidenceError, match=r"pip install 'theodolite\[testing\]'"):
+        testing.check_metric  # noqa: B018
+    assert testing.planted_concepts(10).values.shape[0] == 10
+
+
+def test_nothing_is_hidden_from_type_checkers() -> None:
+    """And what users write is checked with the package: see ``typed_user.py``."""
+    sources = (ROOT / "src").rglob("*.py")
+    assert not [path for path in sources if "no_type_check" in path.read_text(encoding="utf-8")]
+    settings = (
+        (ROOT / "pyproject.toml").read_text().partition("[tool.mypy]\n")[2].partition("\n[")[0]
+    )
+    assert "strict = true" in settings and '"tests/public/typed_user.py"' in settings
+    user = Path(__file__).with_name("typed_user.py").read_text()
+    assert user.count("# type: ignore[") == 3 and user.count("assert_type(") > 8
+
+
+def test_the_public_surface_is_as_written_down() -> None:
+    before, now = snapshot.API.read_text("utf-8").splitlines(), snapshot.dump()
+    new = [line for line in now if line not in set(before)]
+    lost = snapshot.lost(before, now)
+    assert not lost, "\n".join(["went without a fragment in changes/ that names them:", *lost])
+    assert before == now, "\n".join(["python -m tests.public.snapshot writes it anew; new:", *new])
+
+
+def test_a_name_that_goes_needs_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "ROOT", tmp_path)
+    (tmp_path / "changes").mkdir()
+    before = [
+        "theodolite.audit(evidence)",
+        "theodolite.Score.value: float",
+        "theodolite gate run: required",
+    ]
+    assert snapshot.lost(before, before) == []
+    assert snapshot.lost(before, []) == before
+    assert snapshot.lost(before, ["theodolite.audit(evidence, seed)", *before[1:]]) == before[:1]
+    (tmp_path / "changes" / "1.feature.md").write_text("`audit` takes a seed; `Score.value` went.")
+    assert snapshot.lost(before, []) == before[2:]
+
+
+def test_functions_are_written_by_the_generator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Generator:
+        @staticmethod
+        def module(metrics: list[ext.Metric], title: str) -> str:
+            return f'"""{title}"""\n' + "".join(f"def {m.name}(): ...\n" for m in metrics)
+
+    monkeypatch.setitem(sys.modules, "theodolite.metrics.generate", Generator)
+    command = ["functions", "theodolite.metrics.exists", "--out", str(tmp_path / "functions.py")]
+    assert main([*command, "--check"]) == 1
+    assert "+def concept_existence(): ..." in capsys.readouterr().out
+    assert main(command) == 0 and main([*command, "--check"]) == 0
+    assert "unit_iou" not in (tmp_path / "functions.py").read_text()
