@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS
@@ -23,27 +23,24 @@ from theodolite.report.methods import notes_of
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
+from theodolite.results import Failed, Score
 from theodolite.run_folder.headlines import verdicts_of
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_record
-from theodolite.run_folder.scores_file import read_failed, read_scores
+from theodolite.run_folder.scores_file import UnansweredRecord, read_failed, read_scores
 
 
 def write_report(folder: Path) -> Path:
     """Build ``report.html`` from what a run folder holds."""
     record = read_record(folder / "run.json", RunRecord)
-    spec = record.spec
     made_record = read_record(folder / "made.json", MadeRecord)
-    every_score, unanswered = read_scores(folder / "scores.json")
-    scores = [score for score in every_score if score.metric in catalogue()]
-    models = compared_models(folder)
-    failed = read_failed(folder / "scores.json")
-    verdicts = verdicts_of(spec, scores, unanswered, failed)
+    stored = _stored_scores(folder / "scores.json")
+    spec, scores, models = record.spec, stored.scores, compared_models(folder)
+    verdicts = verdicts_of(spec, scores, stored.unanswered, stored.failed)
     example_cards = examples(folder, made_record.examples, spec.seeds[0])
-    needs = [(u.metric, u.needs) for u in unanswered]
     explorer = explorer_chapter(folder, made_record, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts),
-        "failed": [str(failure) for failure in failed],
+        "failed": [str(failure) for failure in stored.failed],
         "examples": example_cards,
         "units": units_chapter(folder, made_record.cards, scores),
         "conflicts": conflicts_chapter(folder, made_record.conflict_examples),
@@ -60,8 +57,8 @@ def write_report(folder: Path) -> Path:
         "findings": findings(folder),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, folder) for g in spec.report.grids) if t is not None],
-        "distrust": caveats(spec, made_record, verdicts, needs)
-        | {"strange": sorted({s.metric for s in every_score} - {s.metric for s in scores})},
+        "distrust": caveats(spec, made_record, verdicts, stored.needs)
+        | {"strange": stored.strange},
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
         "version": record.packages.get("theodolite", ""),
@@ -74,6 +71,28 @@ def write_report(folder: Path) -> Path:
         styles=["explorer.css"] if explorer else (),
         pictures=explorer["pictures"] if explorer else (),
     )
+
+
+class _StoredScores(NamedTuple):
+    """What ``scores.json`` says."""
+
+    scores: list[Score]
+    strange: list[str]
+    """Metrics of packages that are not installed here."""
+    unanswered: list[UnansweredRecord]
+    failed: tuple[Failed, ...]
+
+    @property
+    def needs(self) -> list[tuple[str, list[str]]]:
+        """What could not be asked, and what that would need."""
+        return [(record.metric, record.needs) for record in self.unanswered]
+
+
+def _stored_scores(path: Path) -> _StoredScores:
+    scores, unanswered = read_scores(path)
+    known = [score for score in scores if score.metric in catalogue()]
+    strange = sorted({score.metric for score in scores} - {score.metric for score in known})
+    return _StoredScores(known, strange, unanswered, read_failed(path))
 
 
 def contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:
