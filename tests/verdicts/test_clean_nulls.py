@@ -11,7 +11,6 @@ from theodolite.datasets.planted.leakage import (
     planted_interventions,
     planted_leakage,
 )
-from theodolite.errors import EvidenceError
 from theodolite.evidence.files import load, load_arrays, save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -98,10 +97,10 @@ def test_values_that_say_nothing_are_not_praised_for_leaking_nothing(what: str) 
     assert wanted.answer == "cannot tell", "nor may a headline praise it"
 
 
-def test_a_score_that_is_not_in_the_catalogue_is_named() -> None:
+def test_a_score_whose_package_is_not_installed_decides_nothing() -> None:
     (score,) = evaluate(MetricRequest(find_metric("task_accuracy")), [planted_leakage(50)], QUICK)
-    with pytest.raises(EvidenceError, match=r"'crispness'.*Install"):
-        verdicts([replace(score, metric="crispness")])
+    strange = replace(score, metric="crispness")
+    assert {v.answer for v in verdicts([strange], [strange])} == {"not asked"}
 
 
 def test_the_worst_answer_counts() -> None:

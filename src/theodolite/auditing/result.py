@@ -105,7 +105,8 @@ class AuditResult(AuditAnswers):
     def _repr_html_(self) -> str:
         from theodolite.report.notebook import audit_html  # noqa: PLC0415
 
-        return audit_html(self.verdicts, self.scores, self.notes, self.failed_pieces)
+        notes = (*(f"failed: {failure}" for failure in self.failed), *self.notes)
+        return audit_html(self.verdicts, self.scores, self.subject, notes, self.failed_pieces)
 
     @property
     def headlines(self) -> Sequence[Score]:

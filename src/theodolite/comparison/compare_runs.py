@@ -153,8 +153,8 @@ def _pair(runs: tuple[RunRead, RunRead], resampling: Resampling, progress: Progr
 
 
 def _of_like_outputs(
-    runs: tuple[RunRead, RunRead], keys: Sequence[Key]
-) -> tuple[list[Key], dict[Key, ComparisonRow]]:
+    runs: tuple[RunRead, RunRead], keys: Sequence[ScoreKey]
+) -> tuple[list[ScoreKey], dict[ScoreKey, ComparisonRow]]:
     """The scores to compare; and lines of those that are held against different outputs."""
     first, second = (run.by_key for run in runs)
     why = unlike(*runs)

@@ -132,7 +132,7 @@ def rows_of(request: MetricRequest, evidence: Sequence[Evidence], resampling: Re
     with threadpool_limits(1, user_api="blas"):
         if request.metric.streams:
             items = [PassItem(0, job, shards[job.experiment]) for job in jobs]
-            values = passes(items, SerialWorkers(), silent)[0][0]
+            values = passes(items, SerialWorkers(), silent).values[0]
             seeds = [values[job.slot].rows for job in jobs]
         else:
             subsample = Subsample({})

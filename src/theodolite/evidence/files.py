@@ -160,7 +160,8 @@ def _stored(folder: Path, name: str, entry: Any) -> np.ndarray:
 def axes_from(kind: type[Evidence], header: Mapping[str, Any], where: str) -> dict[str, NamedAxis]:
     """The axes of a bundle as its header describes them, but for those of the bundles inside it."""
     inner = dict(kind.inner_kinds())
-    if set(header["inner"]) != set(inner):
+    named = {n: b.get("kind") if isinstance(b, dict) else b for n, b in header["inner"].items()}
+    if named != {name: own.kind for name, own in inner.items()}:
         needed = ", ".join(f"`{name}`" for name in inner) or "none"
         raise RefusedInput(f"header of {where!r}", "inner bundles", needed)
     inside = {name for own in inner.values() for name in own.axes()}

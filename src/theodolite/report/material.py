@@ -42,8 +42,8 @@ from theodolite.run_folder.scores_file import (
     read_scores,
     read_subject,
     score_of,
-    subject_of,
 )
+from theodolite.run_folder.spec import subject_of
 from theodolite.subject import Subject
 
 PER_SAMPLE = "per_sample.parquet"

@@ -18,6 +18,7 @@ from theodolite.report.head import bottom_line, card, marks_of
 from theodolite.report.page import TEMPLATES, templates
 from theodolite.report.palette import declared
 from theodolite.report.words import full_title
+from theodolite.subject import Subject, unstated
 from theodolite.results import Score, Verdict
 from theodolite.verdicts.words import interval_text, percent
 
@@ -32,6 +33,7 @@ MOST_NOTES = 12
 def audit_html(
     verdicts: Sequence[Verdict],
     scores: Sequence[Score],
+    subject: Subject,
     notes: Sequence[str] = (),
     failed_pieces: int = 0,
 ) -> str:
@@ -42,8 +44,8 @@ def audit_html(
         "notebook_audit.html.j2",
         bottom_line=bottom_line(verdicts),
         failed_pieces=failed_pieces,
-        cards=[_card(verdict) for verdict in answers],
-        silent=[card(verdict) for verdict in verdicts if verdict.answer == "not asked"],
+        cards=[_card(verdict, subject) for verdict in answers],
+        silent=[card(verdict, subject) for verdict in verdicts if verdict.answer == "not asked"],
         marks=marks_of(deciding),
         interval=_interval_key(deciding),
         notes=[with_code(note) for note in notes[:MOST_NOTES]],
@@ -52,9 +54,9 @@ def audit_html(
     )
 
 
-def _card(verdict: Verdict) -> dict[str, Any]:
+def _card(verdict: Verdict, subject: Subject) -> dict[str, Any]:
     """As in the head of the report, with a strip that fits beside a notebook's text."""
-    content = card(verdict)
+    content = card(verdict, subject)
     if verdict.score is not None:
         content["strip"] = strip(verdict.score, width=STRIP, labels=True)
     return content
@@ -67,7 +69,7 @@ def _interval_key(scores: Sequence[Score]) -> str:
 
 def verdict_html(verdict: Verdict) -> str:
     """One question's answer."""
-    return fragment("notebook_verdict.html.j2", card=_card(verdict))
+    return fragment("notebook_verdict.html.j2", card=_card(verdict, unstated()))
 
 
 def score_html(score: Score) -> str:
