@@ -27,6 +27,8 @@ SHAPES_CHECKED = {
 the same calls there again takes a quarter of their time."""
 UNCHECKED = {"cli", "ext", "study", "testing"}
 """They have no arrays, or only hand on those of others, and mypy checks their types."""
+collect_ignore = ["support/outside"]
+"""Importing these declares a metric, which only those who installed it should have."""
 CONVERTING = ("evidence/axes.py", "evidence/kinds/*.py", "datasets/bottleneck_data.py")
 """What is given to these classes is converted, and their own checks say what cannot be."""
 COMPILED = ("*kernels.py",)

@@ -43,6 +43,13 @@ def test_pages_import_public_names_only(page: Path) -> None:
         assert public is None or set(names) <= set(public), f"{module}: {names}"
 
 
+def test_the_reference_has_public_names_only() -> None:
+    for page in (ROOT / "docs" / "api").glob("*.rst"):
+        for path in re.findall(r"^\.\. auto\w+:: (\S+)", page.read_text(), re.MULTILINE):
+            module, _, name = path.rpartition(".")
+            assert name in LAZY[module].__all__, f"{page.name}: {path}"
+
+
 def test_a_deep_import_is_noticed() -> None:
     (pair,) = imports_of("from theodolite.metrics.base import (\n    Card,\n    metric,\n)")
     assert pair == ("theodolite.metrics.base", ["Card", "metric"])
