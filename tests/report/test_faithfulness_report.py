@@ -664,8 +664,8 @@ def test_the_head_reads_well(page: str) -> None:
     assert card.startswith("Do concepts and importances add up to the output? Partly ")
     assert "Surrogate distance (SURF EMD): " in card and "better than random importances" in card
     assert (
-        "Better than an explanation without meaning, but some of the output is not made of these "
-        "concepts and importances."
+        "Concepts times importances come nearer to the outputs you gave than an explanation "
+        "without meaning, but not surely near enough to rely on alone."
     ) in card
     assert page.count('<li class="verdict not-asked">') == 5
     facts = plain(between(page, '<dl class="facts">', "</dl>"))

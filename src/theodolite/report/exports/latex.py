@@ -114,7 +114,7 @@ def _table(runs: Sequence[LatexRun], own: Sequence[Sequence[Score]]) -> str:
             "  \\centering",
             f"  \\{SIZES[len(runs) > 1]}\\setlength{{\\tabcolsep}}{{3pt}}",
             f"  \\caption{{{_caption(runs, own)}}}",
-            f"  \\label{{tab:{label or 'run'}-{first.question}}}",
+            f"  \\label{{tab:{label or 'run'}-{first.question.replace('_', '-')}}}",
             "  \\smallskip",
             *(f"  {line}" for line in body),
             "\\end{table}",
