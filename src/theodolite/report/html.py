@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from theodolite.metrics.catalogue import catalogue
 from theodolite.questions import QUESTIONS

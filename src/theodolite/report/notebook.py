@@ -18,8 +18,8 @@ from theodolite.report.head import bottom_line, card, marks_of
 from theodolite.report.page import TEMPLATES, templates
 from theodolite.report.palette import declared
 from theodolite.report.words import full_title
-from theodolite.subject import Subject, unstated
 from theodolite.results import Score, Verdict
+from theodolite.subject import Subject, unstated
 from theodolite.verdicts.words import interval_text, percent
 
 LIGHT = ('body[data-jp-theme-light="true"]', "body.vscode-light", 'html[theme="light"]')

@@ -47,7 +47,7 @@ def acceptance(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
 
     Returns:
@@ -94,7 +94,7 @@ def intraclass_correlation(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
         form: Which raters the votes stand for, of one rater or (k) of their mean.
 
@@ -134,7 +134,7 @@ def krippendorff_alpha(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
         level: What the answers are: an order, numbers, or names.
 
@@ -176,7 +176,7 @@ def pairwise_agreement(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
 
     Returns:
@@ -218,7 +218,7 @@ def predicted_rating_agreement(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
         predicted: samples. What a learned score expects, on the same scale; NaN where it learnt
             from the very item.
@@ -265,7 +265,7 @@ def predicted_rating_correlation(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
         predicted: samples. What a learned score expects, on the same scale; NaN where it learnt
             from the very item.
@@ -312,7 +312,7 @@ def predicted_rating_error(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
         predicted: samples. What a learned score expects, on the same scale; NaN where it learnt
             from the very item.
@@ -367,7 +367,7 @@ def rater_agreement(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
         own: Whether a rater's own vote counts in the mode it is compared with.
         ties: Of answers that are equally common: the lowest, the median, or none.
@@ -407,7 +407,7 @@ def rater_correlation(
     Args:
         ratings: samples × raters. What each rater said; NaN where they were not asked or did not
             answer.
-        scale: levels. All answers that could be given, rising, whether or not anybody gave them: 1,
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
             2, 3, 4, 5.
 
     Returns:

@@ -46,12 +46,12 @@ def concept_existence(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         top: How many of the first-named concepts are looked at.
         rank_by: What ranks the concepts: weight times value, the weight, or the value.
         order: Whether what speaks against the prediction ranks last or by its size.
         population: Samples that are asked: all, or those that are predicted rightly.
-        weights: concepts × classes. Weight of each concept in the linear head for each class.
+        weights: concepts × classes. The linear head: the weight of each concept for each class.
             Needed for rank_by=contribution or weight.
         predicted: samples. The class that the model chose. Needed for rank_by=contribution or
             weight.
@@ -110,7 +110,7 @@ def concept_global_importance(
             a projection.
         class_truth: concepts × classes. How much each concept belongs to each class, 0 to 1, as
             annotators said.
-        weights: concepts × classes. Weight of each concept in the linear head for each class.
+        weights: concepts × classes. The linear head: the weight of each concept for each class.
         labels: samples. The true class.
         predicted: samples. The class that the model chose.
         form: 1: weights; 2: mean values; 3: weights times mean values.

@@ -83,7 +83,7 @@ def concept_prediction(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         by: Accuracy, F1, or area under the ROC curve.
         threshold: Value above which a concept is predicted; None: 0.5, or 0 for logits.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
@@ -129,7 +129,7 @@ def concept_task_leakage(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         labels: samples. The true class.
         k: Neighbours that the estimator looks at.
         tie_seed: Seed of the tiny noise that tells equal values apart.
@@ -180,7 +180,7 @@ def embedding_alignment(
             there.
         negative: samples × concepts × dimensions. The vector that stands for the concept not being
             there.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         labels: samples. The true class.
         form: All samples of a side, as in the paper, or cut to the smaller, as in the code.
         k: Neighbours that the estimator looks at.
@@ -235,7 +235,7 @@ def embedding_interconcept_information(
     Args:
         vectors: samples × concepts × dimensions. What the head sees: the positive and negative
             vector, mixed by the concept's probability.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         form: All ordered pairs, as the published code, or each pair once, as the paper.
         k: Neighbours that the estimator looks at.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
@@ -276,7 +276,7 @@ def embedding_self_information(
     Args:
         vectors: samples × concepts × dimensions. What the head sees: the positive and negative
             vector, mixed by the concept's probability.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         k: Neighbours that the estimator looks at.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
 
@@ -357,7 +357,7 @@ def embedding_task_leakage_given_concept(
     Args:
         vectors: samples × concepts × dimensions. What the head sees: the positive and negative
             vector, mixed by the concept's probability.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         labels: samples. The true class.
         k: Neighbours that the estimator looks at.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
@@ -413,7 +413,7 @@ def interconcept_leakage(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         over: One number per concept, its mean over the others, or one per pair.
         normaliser: What information is divided by: as published, or entropies of the truth.
         k: Neighbours that the estimator looks at.
@@ -464,7 +464,7 @@ def interconcept_leakage_given_concepts(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         over: One number per concept, its mean over the others, or one per pair.
         k: Neighbours that the estimator looks at.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
@@ -545,8 +545,8 @@ def intervention_score(
         right_after: samples × policies × steps. Right after 0, 1, 2, … concepts were replaced by
             the truth, in the order of each policy.
         reference: Accuracy to compare with: of a head trained on the true concepts, or 1.
-        right_reference: samples. Whether a head of the same kind, trained on the true concepts, is
-            right. Needed for reference=head.
+        right_reference: samples. Whether a head trained on true concepts is right, one of the same
+            kind. Needed for reference=head.
 
     Returns:
         A number, -1 to 1, lower is better; NaN where undefined.
@@ -591,7 +591,7 @@ def niche_impurity(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         form: As the paper defines niches, or as the published code computes them.
         seed: Seed of the folds and of the fitted predictors.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
@@ -639,7 +639,7 @@ def oracle_impurity(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         form: One network per source for all concepts, or one per pair, as defined.
         seed: Seed of the folds and of the fitted predictors.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
@@ -681,7 +681,7 @@ def predictive_embedding_leakage(
     Args:
         vectors: samples × concepts × dimensions. What the head sees: the positive and negative
             vector, mixed by the concept's probability.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         labels: samples. The true class.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
 
@@ -732,7 +732,7 @@ def predictive_interconcept_leakage(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         over: One number per concept, its mean over the others, or one per pair.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
 
@@ -777,7 +777,7 @@ def predictive_task_leakage(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         labels: samples. The true class.
         known: samples × concepts. Where `truth` is known; everywhere if not given.
 
@@ -852,7 +852,7 @@ def task_leakage_given_concept(
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
             a projection.
-        truth: samples × concepts. Whether the concept is there.
+        truth: samples × concepts. Whether each concept is there.
         labels: samples. The true class.
         k: Neighbours that the estimator looks at.
         known: samples × concepts. Where `truth` is known; everywhere if not given.

@@ -1,4 +1,4 @@
-"""Does the model look where the concept is?
+"""Does the explanation look where the concept is?
 
 Written by `python -m theodolite.metrics`; do not edit.
 """
@@ -78,7 +78,7 @@ def concept_location(
             never upsampled here.
         sizes: samples × 2. Rows and columns of each picture.
         part_of: concepts. The part that each concept is tied to; -1 for none.
-        points: samples × parts × places × 2. Row and column of each place.
+        points: samples × parts × places × 2. Where the concepts are: row and column of each place.
         top: How many of the first-named concepts are looked at.
         alpha: Sizes of the region, in parts of the picture.
         rank_by: What ranks the concepts: weight times value, the weight, or the value.
@@ -90,7 +90,7 @@ def concept_location(
         ties: Equal pixels: in reading order, or with equal claims.
         average: Mean over pictures, or over all pairs of picture and concept.
         regions: Parts that the picture is divided into.
-        weights: concepts × classes. Weight of each concept in the linear head for each class.
+        weights: concepts × classes. The linear head: the weight of each concept for each class.
             Needed for rank_by=contribution or weight.
         predicted: samples. The class that the model chose. Needed for rank_by=contribution or
             weight.
@@ -173,8 +173,8 @@ def pointing_game(
         tolerance: Share of the sides by which a place may be missed; None: 0.2, boxes 0.
         pairs: Pairs of picture and concept that count: where the concept is there, or all.
         average: Mean over pictures, or over all pairs of picture and concept.
-        truth: samples × concepts. Whether the concept is there. Needed for pairs=present.
-        points: samples × parts × places × 2. Row and column of each place.
+        truth: samples × concepts. Whether each concept is there. Needed for pairs=present.
+        points: samples × parts × places × 2. Where the concepts are: row and column of each place.
         boxes: samples × parts × boxes × 4. First row, first column, last row, last column.
         masks: samples × parts × mask_rows × mask_columns. One grid for all pictures, stretched over
             each.
@@ -225,7 +225,7 @@ def relevance_mass(
     Args:
         maps: samples × height × width. How much each pixel is said to matter; below 0 what speaks
             against the class.
-        objects: samples × height × width. The pixels of the object that the class is about.
+        objects: samples × height × width. The pixels of the object: what the class is about.
         sign: Relevance that counts: the positive part, or its size whatever the sign.
 
     Returns:
@@ -260,7 +260,7 @@ def relevance_peak(
     Args:
         maps: samples × height × width. How much each pixel is said to matter; below 0 what speaks
             against the class.
-        objects: samples × height × width. The pixels of the object that the class is about.
+        objects: samples × height × width. The pixels of the object: what the class is about.
 
     Returns:
         A number, 0 to 1, higher is better; NaN where undefined.
@@ -295,7 +295,7 @@ def relevance_rank(
     Args:
         maps: samples × height × width. How much each pixel is said to matter; below 0 what speaks
             against the class.
-        objects: samples × height × width. The pixels of the object that the class is about.
+        objects: samples × height × width. The pixels of the object: what the class is about.
         sign: Relevance that counts: the positive part, or its size whatever the sign.
 
     Returns:
