@@ -26,6 +26,7 @@ __all__ = [
     "SaliencyEvidence",
     "Samples",
     "Score",
+    "Subject",
     "SurrogateEvidence",
     "UnitEvidence",
     "Verdict",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from theodolite.results import Score, Verdict
     from theodolite.runs.finished import Run
     from theodolite.scoring.request import Resampling
+    from theodolite.subject import Subject
     from theodolite.thresholds.outcome import GateResult
 else:  # a type checker that saw this would take every misspelt name for one of ours
     HOMES = lazy_names(
@@ -88,6 +90,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "results": "Score Verdict",
             "runs.finished": "Run",
             "scoring.request": "Resampling",
+            "subject": "Subject",
             "testing": "testing",
             "thresholds.outcome": "GateResult",
         },

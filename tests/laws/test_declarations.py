@@ -136,18 +136,6 @@ def test_a_function_is_typed_and_documented(metric: Metric) -> None:
 
 
 @every_metric
-@given(data=st.data())
-@few
-def test_it_reads_what_it_declares(metric: Metric, data: st.DataObject) -> None:
-    evidence, reads = recording(data.draw(FOR[metric.needs]))
-    scored(metric, evidence, data.draw(options_of(metric)))
-    by_choice = {
-        a for choice in metric.uses_if.values() for arrays in choice.values() for a in arrays
-    }
-    assert reads <= {*metric.uses, *metric.may_use, *by_choice}
-
-
-@every_metric
 def test_it_declares_only_what_it_reads(metric: Metric) -> None:
     """Or what its kind of evidence cannot be without."""
     reads: set[str] = set()

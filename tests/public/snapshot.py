@@ -15,7 +15,7 @@ import typer
 
 from theodolite.cli.program import app
 from theodolite.conflicts.record import ConflictsFile
-from theodolite.findings.leakage import StudiesFile
+from theodolite.findings.leakage import FindingsFile
 from theodolite.run_folder.run_file import MadeRecord, ManifestRecord, RunRecord
 from theodolite.run_folder.scores_file import ComparedFile, ScoresFile
 from theodolite.run_folder.spec import RunSpec
@@ -26,9 +26,9 @@ SOURCE = ROOT / "src"
 API = Path(__file__).with_name("api.txt")
 MODULES = ("theodolite", "theodolite.metrics", "theodolite.ext", "theodolite.testing")
 FILES = {
-    "compared.json": ComparedFile, "conflicts.json": ConflictsFile, "made.json": MadeRecord,
+    "compared.json": ComparedFile, "conflicts.json": ConflictsFile, "produced.json": MadeRecord,
     "manifest.json": ManifestRecord, "run.json": RunRecord, "scores.json": ScoresFile,
-    "spec": RunSpec, "studies.json": StudiesFile, "thresholds": Thresholds,
+    "spec": RunSpec, "findings.json": FindingsFile, "thresholds": Thresholds,
 }  # fmt: skip
 
 

@@ -30,6 +30,7 @@ def right() -> None:
         seed=1,
     )
     assert_type(some, theodolite.AuditResult)
+    assert_type(theodolite.metrics.krippendorff_alpha(VALUES, VALUES[0]), float)
     assert_type(
         theodolite.score(
             "concept_existence",

@@ -19,6 +19,7 @@ __all__ = [
     "Additive",
     "Answer",
     "Card",
+    "Chance",
     "Classes",
     "ConceptCard",
     "ConceptData",
@@ -38,6 +39,7 @@ __all__ = [
     "MaskData",
     "Metric",
     "NamedAxis",
+    "Neighbours",
     "Null",
     "NullModel",
     "Order",
@@ -54,8 +56,11 @@ __all__ = [
     "SaliencyEvidence",
     "SampleMean",
     "Samples",
+    "Seed",
     "SerialWorkers",
     "SurrogateEvidence",
+    "TieSeed",
+    "Top",
     "UnitCard",
     "UnitEvidence",
     "Units",
@@ -82,6 +87,7 @@ __all__ = [
     "mask_folder",
     "material_from_arrays",
     "metric",
+    "number",
     "pool_of",
     "pool_of_clusters",
     "ratio",
@@ -98,6 +104,7 @@ __all__ = [
     "sha256_of",
     "silent",
     "summary",
+    "table",
     "tabular_toy",
     "total",
     "uniform",
@@ -171,6 +178,8 @@ if TYPE_CHECKING:
     )
     from theodolite.metrics.catalogue import catalogue, find_metric
     from theodolite.metrics.certified import certificate_of
+    from theodolite.metrics.compute import number, table
+    from theodolite.metrics.option_types import Chance, Neighbours, Seed, TieSeed, Top
     from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
     from theodolite.results import Detail, Interval, Null
@@ -226,6 +235,8 @@ else:
                 "SampleMean Weights constant metric ratio total"
             ),
             "metrics.catalogue": "catalogue find_metric",
+            "metrics.compute": "number table",
+            "metrics.option_types": "Chance Neighbours Seed TieSeed Top",
             "metrics.certified": "certificate_of",
             "metrics.shared.common_nulls": "CLEAN MOST_COMMON SHUFFLED_TRUTH",
             "metrics.shared.ranking": "Order Population RankBy",

@@ -39,7 +39,8 @@ def functions_of(module: str) -> str:
     metrics = metrics_of(module)
     if not metrics:
         raise EvidenceError("functions", f"no metric in {module!r}", "a module with @metric(...)")
-    text: str = generator.module(metrics, f"The metrics of {module} as functions.")
+    title = f"The metrics of {module} as functions."
+    text: str = generator.module(metrics, title, calls_from="theodolite.ext")
     return text
 
 

@@ -31,7 +31,9 @@ def written_files() -> dict[Path, str]:
     return files
 
 
-def module(metrics: Sequence[Metric], title: str) -> str:
+def module(
+    metrics: Sequence[Metric], title: str, calls_from: str = "theodolite.metrics.compute"
+) -> str:
     """A module with a function for each of some metrics."""
     functions = [function_source(metric) for metric in metrics]
     text = "\n\n\n".join(functions)
@@ -43,7 +45,7 @@ def module(metrics: Sequence[Metric], title: str) -> str:
     states = "\n".join(
         sorted(f"from {m.state.__module__} import {m.state.__name__}" for m in metrics)
     )
-    imports = sorted([*states.splitlines(), f"from theodolite.metrics.compute import {calls}"])
+    imports = sorted([*states.splitlines(), f"from {calls_from} import {calls}"])
     numpy = "import numpy as np\n" if "NDArray[" in text else ""
     names = "".join(f'    "{metric.name}",\n' for metric in metrics)
     return (

@@ -42,6 +42,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     spec = record.spec
     every_score, unanswered = material.scored
     scores = [score for score in every_score if score.metric in catalogue()]
+    strange = {score.metric for score in every_score if score.metric not in catalogue()}
     models = material.compared()
     failed, subject = material.failed, material.subject
     verdicts = verdicts_of(spec, scores, subject, unanswered, failed)
@@ -50,7 +51,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts, subject),
-        "wording": subject.wording,
+        **_named(subject),
         "failed": [str(failure) for failure in failed],
         "examples": example_cards,
         "units": units_chapter(material, made_record.cards, scores),
@@ -64,10 +65,8 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "findings": findings(material),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, material) for g in spec.report.grids) if t is not None],
-        "distrust": caveats(spec, made_record, verdicts, needs)
-        | {"strange": sorted({s.metric for s in every_score} - {s.metric for s in scores})},
+        "distrust": caveats(spec, made_record, verdicts, needs) | {"strange": sorted(strange)},
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
-        "methods_of": "" if subject.outputs == "network" else subject.wording.name,
         "provenance": provenance(record, made_record),
         "alone": material.alone,
         "version": record.packages.get("theodolite", ""),
@@ -80,6 +79,12 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         styles=["explorer.css"] if explorer else (),
         pictures=explorer["pictures"] if explorer else (),
     )
+
+
+def _named(subject: Subject) -> dict[str, Any]:
+    """How sentences of the page name what the explanation is held against."""
+    of = "" if subject.outputs == "network" else subject.wording.name
+    return {"wording": subject.wording, "methods_of": of}
 
 
 def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[dict[str, Any]]:

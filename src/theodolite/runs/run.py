@@ -108,9 +108,7 @@ def run_made(
     """Score evidence that is made already, unless it is scored, and write all but ``run.json``."""
     started = time.monotonic() - (scored.seconds if scored is not None else 0.0)
     evidence = [[clustered(bundle, spec) for bundle in bundles] for bundles in produced.evidence]
-    for seed, bundles in zip(spec.seeds, evidence, strict=False):
-        for bundle in bundles:
-            save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
+    _save_evidence(spec, evidence, out)
     answers = answer_made(spec, evidence, progress) if scored is None else scored
     answers = replace(answers, subject=produced.subject or subject_of(spec))
     write_scores(out / "scores.json", scores_file_of(spec, answers))
@@ -205,6 +203,12 @@ def _lighter(spec: RunSpec) -> Resampling:
     return Resampling(
         min(resampling.resamples, 100), resampling.level, resampling.seed, most_null_draws=1
     )
+
+
+def _save_evidence(spec: RunSpec, evidence: Sequence[Sequence[Evidence]], out: Path) -> None:
+    for seed, bundles in zip(spec.seeds, evidence, strict=False):
+        for bundle in bundles:
+            save(bundle, out / "evidence" / f"seed-{seed}" / bundle.kind)
 
 
 def clustered(bundle: Evidence, spec: RunSpec) -> Any:

@@ -12,6 +12,7 @@ from theodolite.evidence.axes import Concepts
 from theodolite.evidence.base import Evidence
 from theodolite.metrics.base import Metric, NullModel, Pooled
 from theodolite.testing.evidence_bytes import evidence_bytes
+from theodolite.testing.recorded import recording
 
 Law = Callable[[Metric, Any, dict[str, Any], int], None]
 """(metric, evidence, options, seed)"""
@@ -206,6 +207,18 @@ def one_sample_alone_is_enough(
         hold(few.shape == scored(entry, whole, options).shape, "another shape for few samples")
 
 
+def it_reads_what_it_declares(
+    entry: Metric, whole: Any, options: dict[str, Any], seed: int
+) -> None:
+    """No array but those that the function, the card and what is missing name."""
+    del seed
+    evidence, reads = recording(whole)
+    scored(entry, evidence, options)
+    by_choice = [a for choices in entry.uses_if.values() for own in choices.values() for a in own]
+    undeclared = reads - {*entry.uses, *entry.may_use, *by_choice}
+    hold(not undeclared, f"{entry.name} reads {sorted(undeclared)} and does not say so")
+
+
 LAWS: tuple[Law, ...] = (
     shards_merge_to_the_whole,
     value_stays_within_bounds,
@@ -217,6 +230,7 @@ LAWS: tuple[Law, ...] = (
     global_randomness_is_untouched,
     nulls_are_evidence_of_the_same_kind,
     one_sample_alone_is_enough,
+    it_reads_what_it_declares,
 )
 
 
