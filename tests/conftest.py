@@ -49,6 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
         jaxtyping.install_import_hook(checked, f"{shape_checks.__name__}.checked")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long forms are asked for: `.ci/run full`."""
+    if not os.environ.get("THEODOLITE_FULL"):
+        long = pytest.mark.skip(reason="long: set THEODOLITE_FULL, or .ci/run full")
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(long)
+
+
 def _cpu() -> float:
     """Seconds of CPU of this process and of those that it waited for."""
     return sum(os.times()[:4])

@@ -228,10 +228,11 @@ def test_a_partial_run_ends_with_exit_code_4(tmp_path: Path) -> None:
         "name: x\nevidence: [evidence]\nmetrics: [{name: concept_existence}]\n"
         "resampling: {resamples: 20}\n"
     )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     ran = subprocess.run(
         [PROGRAM, "run", tmp_path / "spec.yaml", "--data", tmp_path, "--out", tmp_path / "out",
          "--workers", "2", "--quiet"],
-        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path},
     )  # fmt: skip
     assert ran.returncode == 4, ran.stderr
     assert "partial: 1 pieces" in ran.stderr and "Traceback" not in ran.stderr
