@@ -2,8 +2,8 @@
 
     python contributing.py FOLDER
 
-The commands are taken from the page as they stand. Those before the last one make an environment: it
-is made anew when what it is made from changed, and every day, as nothing in it is pinned.
+The commands are taken from the page as they stand. Those before the last one make an environment:
+it is made anew when what it is made from changed, and every day, as nothing in it is pinned.
 """
 
 import hashlib

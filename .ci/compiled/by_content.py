@@ -1,9 +1,9 @@
-"""Where numba looks for compiled loops: by what a module says, not by where it lies or when it came.
+"""Where numba looks for compiled loops: by what a module says, not by where and when it lies.
 
-numba's own caches go by path and time of a file, so that every clone and every copy of one compiles
-everything again: two minutes of CPU. It loads this by `NUMBA_CACHE_LOCATOR_CLASSES`. A loop may call
-one of another module, which numba does not look at: so `gate.py` has a folder for each state of all
-modules with loops together.
+numba's own caches go by path and time of a file, so that every clone and every copy of one
+compiles everything again: minutes of CPU. It loads this by `NUMBA_CACHE_LOCATOR_CLASSES`. A loop
+may call one of another module, which numba does not look at: so `gate.py` has a folder for each
+state of all modules with loops together.
 """
 
 import hashlib

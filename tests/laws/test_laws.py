@@ -1,5 +1,7 @@
 """Every law, for every metric in the catalogue, over all its options."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,7 +62,7 @@ with_clean_null = pytest.mark.parametrize(
 @every_metric
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @given(data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=50 if os.environ.get("THEODOLITE_FULL") else 10)
 def test_law(law: Law, entry: Metric, data: st.DataObject) -> None:
     evidence = data.draw(FOR[entry.needs])
     law(entry, evidence, data.draw(options_of(entry)), data.draw(st.integers(0, 2**32 - 1)))
