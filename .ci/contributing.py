@@ -2,17 +2,21 @@
 
     python contributing.py FOLDER
 
-The commands are taken from the page as they stand.
+The commands are taken from the page as they stand. Those before the last one make an environment:
+it is made anew when what it is made from changed, and every day, as nothing in it is pinned.
 """
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+DAY = 86400
 
 
 def commands() -> list[str]:
@@ -33,19 +37,51 @@ def copied(folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
+def made_from() -> str:
+    """What the environment depends on."""
+    paths = [ROOT / "CONTRIBUTING.md", ROOT / "pyproject.toml", Path(sys.executable)]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+def still_good(stamp: Path) -> bool:
+    """Whether the page would make the environment that is there."""
+    fresh = stamp.is_file() and time.time() - stamp.stat().st_mtime < DAY
+    return fresh and stamp.read_text() == made_from()
+
+
+def emptied(folder: Path, keep: str) -> None:
+    """A folder with nothing in it but what is kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.name == keep:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
 def main() -> None:
     """Follow the page."""
-    folder = Path(sys.argv[1])
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = Path(sys.argv[1]).resolve()
+    stamp = folder / "env" / "made_from"
+    *set_up, tests = commands()
+    good = still_good(stamp)
+    emptied(folder, keep="env" if good else "")
     copied(folder)
     home = str(folder.parent)
     bare = [part for part in os.environ["PATH"].split(":") if not part.startswith(home)]
     # most modules of most packages are never loaded here: compiling them all takes half a minute
     environment = {**os.environ, "PATH": ":".join(bare), "PIP_NO_COMPILE": "1"}
-    script = "\n".join(["set -ex", *commands()])
-    done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, check=False)
-    sys.exit(done.returncode)
+    if "NUMBA_CACHE_DIR" in environment:  # the numba here may be another one
+        environment["NUMBA_CACHE_DIR"] += "/contributing"
+    for lines in ([] if good else [set_up]) + [[". env/bin/activate", tests]]:
+        script = "\n".join(["set -ex", *lines])
+        done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, check=False)
+        if done.returncode:
+            sys.exit(done.returncode)
+        if lines is set_up:
+            stamp.write_text(made_from())
 
 
 main()

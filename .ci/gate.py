@@ -1,6 +1,7 @@
 """What decides whether a change lands.
 
-    .ci/run                    everything
+    .ci/run                    everything, long experiments in a short form
+    .ci/run full               everything, nothing in short
     .ci/run quick [ROOM...]    style, types, import directions, the laws, the tests of some rooms
 
 Three steps at a time, as tests wait now and then, and one more that gives way to them. A step's
@@ -41,6 +42,12 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
 """Rooms whose tests share a process, and the seconds of CPU that they take together."""
 BY_CONTRIBUTORS = ("laws", "metrics")
 """Rooms that CONTRIBUTING.md has everybody test: so they are tested, in what it sets up."""
+FULL = {
+    "THEODOLITE_FULL": "1",
+    "THEODOLITE_KILLS": "8",
+    "THEODOLITE_STUDY_CHAOS": "5",
+}
+"""What the full form asks of tests and of the release."""
 UNUSED = ("anyio", "jaxtyping", "platformdirs", "pytest_cov", "schemathesis", "typeguard", "zarr")
 """Plugins of pytest that come with other packages: a second each to load."""
 
@@ -52,13 +59,14 @@ def rooms() -> set[str]:
     return tested | {path.parent.name for path in source.glob("*/__init__.py")}
 
 
-def checks(*, background: bool) -> list[Step]:
+def checks(home: Path, *, background: bool) -> list[Step]:
     """What runs no test."""
+    types = ("mypy", "--cache-dir", str(home / "mypy"))  # what it knows of torch takes a minute
     ruff = ("sh", "-c", "ruff check . && ruff format --check .")
     return [
         Step("style", ruff, 1000, ("environment",)),
         Step("import directions", ("lint-imports",), 1000, ("environment",)),
-        Step("types", ("mypy",), 1000, ("environment",), background=background),
+        Step("types", types, 1000, ("environment",), background=background),
     ]
 
 
@@ -84,7 +92,7 @@ def all_steps(home: Path) -> list[Step]:
     return [
         Step("servers", (".ci/servers.sh",), 3000),
         Step("environment", (sys.executable, ".ci/environment.py", str(home)), 3000),
-        *checks(background=True),
+        *checks(home, background=True),
         *(tests(name, cpu, names, home) for name, (cpu, names) in GROUPS.items()),
         Step(
             "contributing, tests of laws and metrics",
@@ -110,7 +118,7 @@ def quick_steps(home: Path, names: list[str]) -> list[Step]:
     return [
         Step("servers", (".ci/servers.sh",), 3000),
         Step("environment", (sys.executable, ".ci/environment.py", str(home)), 3000),
-        *checks(background=False),
+        *checks(home, background=False),
         Step("house", ("pytest", "-q", "tests/public/test_house.py"), 500, ("environment",)),
         tests("laws", 180, ["laws"], home),
         *(tests(name, 100, [name], home) for name in names),
@@ -123,6 +131,18 @@ def home_of(python: str) -> Path:
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in told)).hexdigest()[:16]
     cache = os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
     return Path(os.environ.get("THEODOLITE_CI_HOME", f"{cache}/theodolite-ci")) / digest
+
+
+def compiled(home: Path) -> Path:
+    """Where loops that are compiled lie, for one state of all modules that have some."""
+    files = sorted((ROOT / "src").rglob("*.py"))
+    texts = [text for path in files if b"numba" in (text := path.read_bytes())]
+    folder = home / "compiled" / hashlib.sha256(b"".join(texts)).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.touch()
+    for old in sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-5]:
+        shutil.rmtree(old)
+    return folder
 
 
 def table(title: str, rows: dict[str, tuple[float, ...]], heads: tuple[str, ...]) -> None:
@@ -160,9 +180,12 @@ def main() -> int:
     times = home / "times.jsonl"
     os.environ |= {
         "OMP_NUM_THREADS": "1",
+        "NUMBA_CACHE_DIR": str(compiled(home)),
+        "NUMBA_CACHE_LOCATOR_CLASSES": "by_content.ByContent",
         "PATH": f"{home / 'full' / 'bin'}:{os.environ['PATH']}",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPATH": str(ROOT / ".ci" / "compiled"),
         "THEODOLITE_DATA": os.environ.get("THEODOLITE_DATA", str(ROOT.parent / "shared" / "data")),
     }
     with (home / "lock").open("w") as lock:
@@ -170,7 +193,9 @@ def main() -> int:
         times.unlink(missing_ok=True)
         shutil.rmtree(home / "logs", ignore_errors=True)
         quick = sys.argv[1:2] == ["quick"]
-        assert quick or not sys.argv[1:], __doc__
+        assert quick or sys.argv[1:] in ([], ["full"]), __doc__
+        if sys.argv[1:] == ["full"]:
+            os.environ |= FULL
         steps = quick_steps(home, sys.argv[2:]) if quick else all_steps(home)
         start = time.monotonic()
         outcomes = carry_out(steps, home / "logs", slots=3)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What is released: archives, the wheel in an empty environment of every Python at hand, the bridge to
-# MLflow, the first page followed with nothing but the wheel, and what the wheel brings along.
+# What is released: archives, the wheel in empty environments of the oldest and the newest Python at
+# hand (THEODOLITE_FULL=1: of every one), the bridge to MLflow, the first page followed with nothing but the wheel, and what the wheel brings along.
 #
 #   release.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
+unset NUMBA_CACHE_DIR NUMBA_CACHE_LOCATOR_CLASSES PYTHONPATH  # as users have it
 home=$1
 install() { uv pip install -q --python "$1/bin/python" "${@:2}"; }
 
@@ -23,7 +24,9 @@ install "$PWD/build" hatchling
 (cd "$OLDPWD" && "$home/release/build/bin/python" .ci/distribution.py "$home/release/dist") | tee built
 wheel=$(tail -1 built)
 cd "$OLDPWD"
-for python in $(pythons); do
+at_hand=$(pythons)
+[ -n "${THEODOLITE_FULL:-}" ] || at_hand=$(sed -n '1p;$p' <<<"$at_hand" | uniq)
+for python in $at_hand; do
   empty="$home/release/$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')"
   uv venv -q -p "$python" "$empty"
   install "$empty" "$wheel"

@@ -62,6 +62,15 @@ def _checked_modules() -> list[str]:
     return [".".join(("theodolite", *p.relative_to(root).with_suffix("").parts)) for p in paths]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long forms are asked for: `.ci/run full`."""
+    if not os.environ.get("THEODOLITE_FULL"):
+        long = pytest.mark.skip(reason="long: set THEODOLITE_FULL, or .ci/run full")
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(long)
+
+
 def _cpu() -> float:
     """Seconds of CPU of this process and of those that it waited for."""
     return sum(os.times()[:4])

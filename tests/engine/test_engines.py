@@ -332,7 +332,7 @@ WorkerPool(Processes(2), Ledger(Store.at(Path(__file__).parent / "pieces"))).red
 
 def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(NO_GUARD)
-    path = str(Path(__file__).parents[1])
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     ran = subprocess.run(
         [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONPATH": path}, timeout=60,

@@ -56,11 +56,24 @@ def sockets_before() -> set[tuple[str, str]]:
     return listening()
 
 
+def started() -> RayTasks:
+    """Ray waits half a minute for its own servers, which a busy machine may need: three times."""
+    for _ in range(2):
+        try:
+            return RayTasks(workers=2)
+        except Exception as error:
+            if "timed out during startup" not in str(error):
+                raise
+            sys.modules["ray"].shutdown()
+    return RayTasks(workers=2)
+
+
 @pytest.fixture(scope="module")
 def pool(sockets_before: set[tuple[str, str]]) -> Iterator[RayTasks]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # where work_pieces is
-        found = RayTasks(workers=2)
+        tests = str(Path(__file__).parents[1])  # where work_pieces is
+        patch.setenv("PYTHONPATH", tests, prepend=os.pathsep)
+        found = started()
         yield found
         found.close()
 

@@ -1,5 +1,7 @@
 """Every law, for every metric in the catalogue, over all its options."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -59,7 +61,7 @@ with_clean_null = pytest.mark.parametrize(
 @every_metric
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_law(law: Law, entry: Metric) -> None:
-    check_law(law, entry)
+    check_law(law, entry, examples=50 if os.environ.get("THEODOLITE_FULL") else 10)
 
 
 def excess(entry: Metric, evidence: object, baseline: object) -> float:

@@ -58,7 +58,6 @@ def test_without_weights_the_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
     assert asked == {"name": "resnet50", "pretrained": True}
 
 
-@pytest.mark.slow
 def test_the_real_network_sees_what_the_stored_features_saw(shared_data: Path) -> None:
     """The stored features come from larger copies of the pictures, so they agree but roughly."""
     data = cub(shared_data / "cub200" / "CUB_200_2011")

@@ -139,7 +139,6 @@ def test_the_stand_in_is_probabilities_times_names(minilm: MiniLM, shared_data: 
     assert isinstance(found, ImageTextEmbedding)
 
 
-@pytest.mark.slow
 def test_the_stand_in_knows_a_cat_from_a_dog(classifier: Classifier, shared_data: Path) -> None:
     found = load_embedding("stand_in", weights=shared_data / "minilm_int8", classifier=classifier)
     words = found.texts(["a photo of a cat", "a photo of a dog"])

@@ -807,6 +807,5 @@ def test_options_and_methods_have_words() -> None:
     assert method_text("<b>") == "<b>"
 
 
-@pytest.mark.slow
 def test_in_a_browser(folder: Path) -> None:
     looks_right(folder / "report.html")

@@ -599,6 +599,5 @@ def test_names_break_between_words() -> None:
     assert len(long) == 1 and len(long[0]) == 20 and "…" in long[0]
 
 
-@pytest.mark.slow
 def test_in_a_browser(folder: Path) -> None:
     looks_right(folder / "report.html")

@@ -82,7 +82,6 @@ def test_the_report_can_be_made_from_the_folder_alone(finished: Path, tmp_path: 
     assert write_report(tmp_path / "moved").read_bytes() == before
 
 
-@pytest.mark.slow
 def test_in_a_browser(finished: Path, tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
     browser_path = shutil.which("chromium")

@@ -82,7 +82,7 @@ def test_killed_and_begun_again(
     chance = random.Random(f"kill {number}")  # noqa: S311
     out, workers = tmp_path / "run", 1 + number % 2
     killed_at = []
-    for _ in range(2):
+    for _ in range(2 if workers == 1 or KILLS > 2 else 1):
         process = begin(data, out, workers)
         there, wait = len(pieces(out)), chance.uniform(0.0, 0.7) * seconds
         while process.poll() is None and wait > 0:  # from the first new piece on
@@ -134,8 +134,12 @@ def test_a_polite_stop_on_ray(data: Path, undisturbed: tuple[Path, float], tmp_p
     whole, _ = undisturbed
     out = tmp_path / "run"
     process = begin(data, out, 2, "--engine", "ray")
+    starts = 1
     while len(pieces(out)) < 5:
-        assert process.poll() is None, process.communicate()
+        if process.poll() is not None:  # Ray waits half a minute for its servers, and no longer
+            errors = process.communicate()[1]
+            assert "timed out during startup" in errors and starts < 3, errors
+            process, starts = begin(data, out, 2, "--engine", "ray"), starts + 1
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     started = time.monotonic()

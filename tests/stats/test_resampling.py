@@ -42,7 +42,6 @@ def test_samples_of_one_cluster_are_drawn_together() -> None:
     assert (drawn[:, 0] != drawn[:, 2]).any()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_intervals_cover_as_often_as_they_say(share: float) -> None:
     """300 data sets of 150 samples: the 95 % interval holds the truth in 91 to 98 of 100."""

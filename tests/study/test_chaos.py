@@ -9,7 +9,7 @@ from study_chaos import Chaos, run, wrong
 def test_killed_workers_and_databases_lose_and_double_nothing() -> None:
     longer = int(os.environ.get("THEODOLITE_STUDY_CHAOS", "1"))
     chaos = Chaos(
-        annotators=12, instances=30 * longer, votes=3, worker_kills=3 * longer,
+        annotators=8, instances=20 * longer, votes=3, worker_kills=3 * longer,
         database_kills=longer, lease_seconds=6, pause=(0.4, 1.6),
         behaviour=Behaviour(think=2.0, away=8.0),
     )  # fmt: skip

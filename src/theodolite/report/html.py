@@ -26,6 +26,7 @@ from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
 from theodolite.results import Score
 from theodolite.run_folder.headlines import headline_scores, verdicts_of
+from theodolite.run_folder.scores_file import UnansweredRecord
 from theodolite.run_folder.spec import RunSpec
 from theodolite.subject import Subject
 from theodolite.verdicts.missing import is_left_out
@@ -47,11 +48,10 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     failed, subject = material.failed, material.subject
     verdicts = verdicts_of(spec, scores, subject, unanswered, failed)
     example_cards = examples(material, made_record.examples, spec.seeds[0])
-    needs = [(u.metric, u.needs) for u in unanswered if not is_left_out(u)]
     explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts, subject),
-        **_named(subject),
+        **_subject_words(subject),
         "failed": [str(failure) for failure in failed],
         "examples": example_cards,
         "units": units_chapter(material, made_record.cards, scores),
@@ -65,7 +65,8 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "findings": findings(material),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, material) for g in spec.report.grids) if t is not None],
-        "distrust": caveats(spec, made_record, verdicts, needs) | {"strange": sorted(strange)},
+        "distrust": caveats(spec, made_record, verdicts, _needs(unanswered))
+        | {"strange": sorted(strange)},
         "methods": notes_of(scores, [v.score.metric for v in verdicts if v.score is not None]),
         "provenance": provenance(record, made_record),
         "alone": material.alone,
@@ -81,7 +82,12 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     )
 
 
-def _named(subject: Subject) -> dict[str, Any]:
+def _needs(unanswered: Sequence[UnansweredRecord]) -> list[tuple[str, list[str]]]:
+    """Scores that could not be had, and what each would need."""
+    return [(score.metric, score.needs) for score in unanswered if not is_left_out(score)]
+
+
+def _subject_words(subject: Subject) -> dict[str, Any]:
     """How sentences of the page name what the explanation is held against."""
     of = "" if subject.outputs == "network" else subject.wording.name
     return {"wording": subject.wording, "methods_of": of}
