@@ -39,20 +39,19 @@ def write_report(folder: Path) -> Path:
 
 def write_report_of(material: RunMaterial, path: Path) -> Path:
     """Build the page from the material of a run, wherever that lies."""
-    record, made_record = material.record, material.made_record
-    spec = record.spec
+    record, made_record, spec = material.record, material.made_record, material.record.spec
     every_score, unanswered = material.scored
     scores = [score for score in every_score if score.metric in catalogue()]
     strange = {score.metric for score in every_score if score.metric not in catalogue()}
     models = material.compared()
-    failed, subject = material.failed, material.subject
-    verdicts = verdicts_of(spec, scores, subject, unanswered, failed)
+    subject = material.subject
+    verdicts = verdicts_of(spec, scores, subject, unanswered, material.failed)
     example_cards = examples(material, made_record.examples, spec.seeds[0])
     explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts, subject),
         **_subject_words(subject),
-        "failed": [str(failure) for failure in failed],
+        "failed": list(map(str, material.failed)),
         "examples": example_cards,
         "units": units_chapter(material, made_record.cards, scores),
         "conflicts": conflicts_chapter(material, made_record.conflict_examples, subject),
