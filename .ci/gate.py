@@ -29,7 +29,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "runs": (230, ("engine", "run_folder", "runs")),
     "networks": (200, ("bridges", "explainers", "models")),
     "pipelines": (250, ("pipelines",)),
-    "pages": (240, ("report", "public")),
+    "pages": (240, ("report", "public", "ext", "testing")),
     "audits": (
         240,
         (
