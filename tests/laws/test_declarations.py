@@ -12,6 +12,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import theodolite
 import theodolite.metrics
 from support.runs.command_line import theodolite as theodolite_command
 from theodolite.bridges.torchmetrics import counted
@@ -22,7 +23,7 @@ from theodolite.metrics.catalogue import catalogue, find_metric, find_metric_and
 from theodolite.metrics.generate import written_files
 from theodolite.metrics.options import bounds
 from theodolite.scoring.request import MetricRequest, expand
-from theodolite.testing import recording
+from theodolite.testing import planted_concepts, recording
 from theodolite.testing.laws import scored
 from theodolite.testing.strategies import FOR, options_of
 from theodolite.thresholds.file import read_thresholds
@@ -57,7 +58,7 @@ def door_function(metric: Metric, options: dict[str, Any]) -> None:
     }
     unseen = set(options) - set(inspect.signature(function).parameters)
     if unseen and unseen <= set(metric.options()):  # a single choice is no parameter
-        raise EvidenceError("not a parameter")
+        raise EvidenceError(f"{unseen} is no parameter")
     try:
         function(**inputs, **options)
     except TypeError as error:
@@ -83,7 +84,18 @@ def door_bridge(metric: Metric, options: dict[str, Any]) -> None:
     counted(metric.name, options)
 
 
-DOORS = [door_function, door_state, door_request, door_spec, door_bridge]
+def door_audit(metric: Metric, options: dict[str, Any]) -> None:
+    theodolite.audit(EVIDENCE, metrics=[(metric.name, options)])
+
+
+def door_score(metric: Metric, options: dict[str, Any]) -> None:
+    theodolite.score(metric.name, EVIDENCE, options=options)
+
+
+EVIDENCE = planted_concepts()
+DOORS = [
+    door_function, door_state, door_request, door_spec, door_bridge, door_audit, door_score,
+]  # fmt: skip
 
 
 @every_metric
@@ -92,7 +104,7 @@ def test_no_word_is_swallowed(
     door: Callable[[Metric, dict[str, Any]], None], metric: Metric
 ) -> None:
     for options in nonsense(metric):
-        with pytest.raises(EvidenceError):
+        with pytest.raises(EvidenceError, match=next(iter(options))):
             door(metric, options)
 
 
@@ -105,6 +117,19 @@ def test_no_word_is_swallowed_by_thresholds(metric: Metric, tmp_path: Path) -> N
         (tmp_path / "t.yaml").write_text(yaml.safe_dump({"scores": [threshold]}))
         with pytest.raises(EvidenceError, match=f"{metric.name}|threshold"):
             read_thresholds(tmp_path / "t.yaml")
+
+
+def test_a_spec_on_the_command_line(tmp_path: Path) -> None:
+    EVIDENCE.save(tmp_path / "evidence")
+    spec = {
+        "name": "wrong", "evidence": ["evidence"],
+        "metrics": [{"name": "CEM", "options": {"rank_by": "vale"}}],
+    }  # fmt: skip
+    (tmp_path / "spec.yaml").write_text(yaml.safe_dump(spec))
+    result = theodolite_command("run", "spec.yaml", "--out", "out", cwd=tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert "concept_existence: rank_by: got 'vale'" in result.stderr
+    assert "Did you mean 'value'?" in result.stderr
 
 
 def test_the_command_line_says_what_was_meant() -> None:
