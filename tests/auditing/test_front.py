@@ -82,7 +82,7 @@ def test_six_verdicts_always_and_what_the_others_need(concepts: theodolite.Conce
         ("located", {"maps": np.random.default_rng(0).random((4, 5, 5))},
          "`objects` (the pixels of the object): SaliencyEvidence"),
         ("faithful", {"maps": np.random.default_rng(0).random((4, 5, 5))},
-         "what the network answers as marked pixels are removed"),
+         "what is answered as marked pixels are removed"),
         ("faithful", {"values": np.eye(4), "truth": np.eye(4)}, "SurrogateEvidence"),
         ("detects", {"values": np.eye(4), "truth": np.eye(4)}, "`theodolite.dissect` makes it"),
         ("detects", {name: np.ones((4, 2), int) for name in
