@@ -59,10 +59,11 @@ def door_function(metric: Metric, options: dict[str, Any]) -> None:
     unseen = set(options) - set(inspect.signature(function).parameters)
     if unseen and unseen <= set(metric.options()):  # a single choice is no parameter
         raise EvidenceError(f"{unseen} is no parameter")
-    try:
-        function(**inputs, **options)
-    except TypeError as error:
-        raise EvidenceError(str(error)) from error
+    if not set(options) <= set(inspect.signature(function).parameters):
+        with pytest.raises(TypeError, match=next(iter(options))):
+            function(**inputs, **options)
+        raise EvidenceError(f"{options} is no parameter")
+    function(**inputs, **options)
 
 
 def door_state(metric: Metric, options: dict[str, Any]) -> None:

@@ -145,6 +145,7 @@ BREAKERS = [
     (laws.nulls_are_evidence_of_the_same_kind, broken(Right, nulls=(SEEDLESS,))),
     (laws.nulls_are_evidence_of_the_same_kind, broken(Right, nulls=(OF_THE_SHARD,))),
     (laws.one_sample_alone_is_enough, broken(NeedsTwo)),
+    (laws.it_reads_what_it_declares, broken(Right, uses=("truth",))),
 ]
 
 
