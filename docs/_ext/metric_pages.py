@@ -96,7 +96,7 @@ def _papers(entry: Metric) -> str:
 
 def options(entry: Metric) -> list[str]:
     """Defaults, choices and further arrays."""
-    if not entry.options():
+    if all(len(entry.choices(name)) == 1 for name in entry.options()):
         return ["It has none.", ""]
     rows = []
     for name, default in entry.options().items():

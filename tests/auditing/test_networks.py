@@ -136,7 +136,7 @@ def test_a_run_that_was_changed_is_not_audited(finished: Path, tmp_path: Path) -
     copy = tmp_path / "copy"
     shutil.copytree(finished, copy)
     (copy / "produced.json").write_bytes((copy / "produced.json").read_bytes() + b" ")
-    with pytest.raises(EvidenceError, match=r"made\.json changed since the run"):
+    with pytest.raises(EvidenceError, match=r"produced\.json changed since the run"):
         audit(copy, FEW)
     (copy / "manifest.json").unlink()
     with pytest.raises(EvidenceError, match="a finished run folder"):

@@ -189,7 +189,7 @@ def test_arrays_are_given_and_runs_of_pipelines_know_better(folders: dict[str, P
     assert given.subject.outputs == "given" and verdict_on(given).answer == "yes"
     with pytest.raises(EvidenceError, match=r"one for evidence that has its own"):
         audit(folders["stood_in"], resamples=20, subject=NETWORK)
-    with pytest.raises(EvidenceError, match=r"a theodolite\.subject\.Subject"):
+    with pytest.raises(EvidenceError, match=r"a theodolite\.Subject"):
         audit(explained(), resamples=20, subject="resnet18")
     with pytest.raises(EvidenceError, match="one of network, stand-in, model itself"):
         Subject("e", outputs="netwrok")  # type: ignore[arg-type]

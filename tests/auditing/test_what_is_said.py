@@ -33,7 +33,7 @@ def digits(result: AuditResult) -> str:
         (BOTH | {"labels": LABELS[:, None]}, "Pass labels.ravel()."),
         (BOTH | {"labels": LABELS[:, None].astype(float)}, "Pass labels.ravel()."),
         (BOTH | {"predicted": RANDOM.random((12, 3))}, "e.g. predicted.argmax(axis=1)."),
-        (BOTH | {"labels": np.eye(3, dtype=int)[LABELS]}, "e.g. labels.argmax(axis=1)."),
+        (BOTH | {"labels": RANDOM.random((12, 3))}, "e.g. labels.argmax(axis=1)."),
         (BOTH | {"labels": LABELS, "weights": np.ones((3, 4))}, "head.weight.T"),
         ({"values": VALUES, "truth": TRUTH.T}, "truth.T"),
         ({"evidence": VALUES}, "Name them: theodolite.audit(values=..., truth=...)."),

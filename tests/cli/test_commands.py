@@ -73,7 +73,7 @@ def test_metrics_lists_and_shows_cards() -> None:
     assert "image centre" in shown and "when it misleads" in shown
     cards = json.loads(theodolite("metrics", "--json").stdout)
     assert all(card["nulls"] and card["range"] for card in cards)
-    assert_one_line(theodolite("metrics", "cem"), 2)
+    assert_one_line(theodolite("metrics", "cemm"), 2)
 
 
 def test_audit_of_arrays_and_of_stored_evidence(evidence: Path, tmp_path: Path) -> None:
