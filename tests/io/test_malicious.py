@@ -80,7 +80,7 @@ SAYS = {
     "pieces: samples: other samples": "other content than was written",
     "pieces: another value, packed as it should be": "other content than was written",
     "pieces: header: array that leaves": "got array '../../secret'",
-    "pieces: header: bundle that leaves": "needed `explained`",
+    "pieces: header: bundle that leaves": "got inner bundles; needed none",
     "pieces: shards: an absurd piece": "needed whole numbers above 0",
     "maps: header: digests of something else": "what the header has a digest of",
     "pieces: a changed byte of what all share": "other content than its digest says",

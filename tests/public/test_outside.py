@@ -39,7 +39,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     built = run(["-m", "pip", "install", *flags, folder / "site", *packages])
     assert built.returncode == 0, built.stderr
     ours = Path(theodolite.__file__).parents[1]
-    paths = os.pathsep.join(map(str, (folder / "site", ours)))
+    before = os.environ.get("PYTHONPATH", "")
+    paths = os.pathsep.join(map(str, (folder / "site", ours, before)))
     done = run([OUTSIDE / "trial.py", folder], PYTHONPATH=paths)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -130,7 +130,7 @@ def test_an_example_wants_a_new_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        spec(metric="cem"),
+        spec(metric="cemm"),
         spec("nowhere"),
         spec(metric="concept_location"),
         spec("../evidence"),

@@ -113,7 +113,7 @@ def test_scores_that_evidence_does_not_give_are_seen(finished: Path, tmp_path: P
 
 def test_a_misspelt_metric_fails_before_the_work(inputs: Path, tmp_path: Path) -> None:
     spec = read_spec(inputs / "spec.yaml")
-    metrics = [spec.metrics[0].model_copy(update={"name": "cem"})]
+    metrics = [spec.metrics[0].model_copy(update={"name": "cemm"})]
     at = Places(inputs / "data", tmp_path / "out", tmp_path / "cache")
     with pytest.raises(EvidenceError, match="metric"):
         run(spec.model_copy(update={"metrics": metrics}), at)
@@ -126,7 +126,7 @@ def test_a_misspelt_metric_fails_before_the_work(inputs: Path, tmp_path: Path) -
         ({"exists": {"name": "pointing_game"}}, "It answers 'located'"),
         ({"exists": {"name": "concept_existence", "options": {"top": 4}}}, "`metrics` lists"),
         ({"exists": {"name": "concept_existence", "options": {"rank": "x"}}}, "`metrics` lists"),
-        ({"exists": {"name": "cem"}}, "needed a score"),
+        ({"exists": {"name": "cemm"}}, "needed a score"),
     ],
 )
 def test_a_headline_that_no_score_matches_fails_before_the_work(

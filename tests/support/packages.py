@@ -172,6 +172,7 @@ def installed(
 def run_with(script: str, *arguments: Path | str, package: Path | None = None) -> str:
     """What a script prints in a process of its own, which has a package besides ours or not."""
     places = [str(ROOT / "src"), str(ROOT / "tests"), *([] if package is None else [str(package)])]
+    places.append(os.environ.get("PYTHONPATH", ""))
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(places), "NO_COLOR": "1", "COLUMNS": "200"}
     env.pop("PYTHONWARNINGS", None)
     command = [sys.executable, "-c", script, *map(str, arguments)]

@@ -7,7 +7,6 @@ same sentences and formulas stand in a report: ``.. math::``, ``:math:``, citati
 import functools
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -34,11 +33,8 @@ class LatexFormula:
 
 
 def metric_docstring(metric: Metric) -> str:
-    """The docstring of a metric's function, without its examples; empty if it has none."""
-    function = getattr(sys.modules[metric.state.__module__], metric.name, None)
-    text = inspect.getdoc(function) if inspect.isfunction(function) else None
-    if not text:
-        return ""
+    """The docstring of a metric, without its examples; empty if it has none."""
+    text = inspect.cleandoc(vars(metric.state).get("__doc__") or "")
     lines = text.splitlines()
     end = next((i for i, line in enumerate(lines) if line.strip() in ENDS), len(lines))
     return "\n".join(lines[:end]).strip()
