@@ -111,6 +111,10 @@ def _bring(named: set[str]) -> None:
     if "votes.npz" in named:
         votes = random.integers(1, 6, (80, 4)).astype(float)
         np.savez("votes.npz", ratings=votes, scale=np.arange(1, 6))
+    if "scores.csv" in named:
+        names = [f"{side}_{j}" for side in ("pred", "true") for j in range(truth.shape[1])]
+        said = np.hstack([truth + random.normal(0, 0.3, truth.shape), truth, truth[:, :1]])
+        np.savetxt("scores.csv", said, delimiter=",", header=",".join([*names, "y"]), comments="")
     if "README.md" in named:
         Path("README.md").write_text("# My model\n")
     runs = {name for name in named if re.fullmatch(r"RUN\d?|runs/(?:before|after|one|two)", name)}
