@@ -30,9 +30,10 @@ from theodolite.thresholds.file import read_thresholds
 
 OWN = {n: m for n, m in catalogue().items() if m.state.__module__.startswith("theodolite.")}
 every_metric = pytest.mark.parametrize("metric", OWN.values(), ids=lambda m: m.name)
-few = settings(
+some = settings(
     max_examples=12, phases=[Phase.generate], suppress_health_check=list(HealthCheck), deadline=None
 )
+few = settings(some, max_examples=5)
 
 
 def nonsense(metric: Metric) -> Iterator[dict[str, Any]]:
@@ -167,7 +168,7 @@ def test_it_declares_only_what_it_reads(metric: Metric) -> None:
     reads: set[str] = set()
 
     @given(data=st.data())
-    @few
+    @some
     def read(data: st.DataObject) -> None:
         evidence, now = recording(data.draw(FOR[metric.needs]))
         scored(metric, evidence, data.draw(options_of(metric)))
