@@ -266,7 +266,9 @@ class MovedModules:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """A module that looks its names up where they are now."""
-        return MovedModule(spec.name, moved().get(spec.name.partition(".")[2], ()))
+        old = spec.name.partition(".")[2]
+        functions = ("metrics",) if old.startswith("metrics.") else ()
+        return MovedModule(spec.name, (*moved().get(old, ()), *functions))
 
     def exec_module(self, module: ModuleType) -> None:
         """Say where it went."""

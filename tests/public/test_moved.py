@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import theodolite.metrics
 from theodolite._moved import MovedModule, moved, renamed, rows
 
 ROOT = Path(__file__).parents[2]
@@ -105,3 +106,12 @@ def test_nothing_of_ours_takes_an_old_path() -> None:
 def test_what_never_was_is_an_ordinary_error() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"contracts\.never"):
         importlib.import_module("theodolite.contracts.never")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_functions_of_old_paths_are_those_of_today() -> None:
+    """Also where an old path has the name of a function."""
+    old = importlib.import_module("theodolite.metrics.acceptance.acceptance")
+    assert old.acceptance is theodolite.metrics.acceptance
+    older = importlib.import_module("theodolite.metrics.leakage.concept_task_leakage")
+    assert older.concept_task_leakage is theodolite.metrics.CTL

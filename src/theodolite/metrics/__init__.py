@@ -6,6 +6,8 @@ Written by `python -m theodolite.metrics`; do not edit.
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -250,3 +252,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class FunctionPackage(ModuleType):
+    """Paths of 0.1.0 (metrics.acceptance) do not hide functions of the same name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _QUESTIONS and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = FunctionPackage

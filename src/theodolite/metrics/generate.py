@@ -232,7 +232,8 @@ def package(metrics: Sequence[Metric]) -> str:
         '"""Every score as a function of arrays, by its name and by what papers call it.', "",
         WRITTEN, '"""', "",
         "from __future__ import annotations", "",
-        "import importlib", "from typing import TYPE_CHECKING, Any", "",
+        "import importlib", "import sys", "from types import ModuleType",
+        "from typing import TYPE_CHECKING, Any", "",
         "if TYPE_CHECKING:", *typed, "",
         "__all__ = [", *exported, "]", "",
         "_QUESTIONS = {", *homes, "}", "_PAPER_NAMES = {", *papers, "}", "", "",
@@ -244,7 +245,13 @@ def package(metrics: Sequence[Metric]) -> str:
         '    module = importlib.import_module(f"{__name__}.functions.{_QUESTIONS[own]}")',
         "    return getattr(module, own)", "", "",
         "def __dir__() -> list[str]:",
-        "    return sorted({*globals(), *__all__})", "",
+        "    return sorted({*globals(), *__all__})", "", "",
+        "class FunctionPackage(ModuleType):",
+        '    """Paths of 0.1.0 (metrics.acceptance) do not hide functions of the same name."""', "",
+        "    def __setattr__(self, name: str, value: Any) -> None:",
+        "        if not (name in _QUESTIONS and isinstance(value, ModuleType)):",
+        "            super().__setattr__(name, value)", "", "",
+        "sys.modules[__name__].__class__ = FunctionPackage", "",
     ])  # fmt: skip
 
 
