@@ -1,6 +1,7 @@
 """What can go wrong with what a caller gives us, in one sentence each."""
 
 import unicodedata
+from collections.abc import Iterable
 
 
 def printable(text: object, limit: int = 200) -> str:
@@ -14,6 +15,19 @@ def printable(text: object, limit: int = 200) -> str:
         for c in str(text)
     )
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def did_you_mean(word: object, among: Iterable[object]) -> str:
+    """The nearest of the words that would do, as a question; nothing if none is near.
+
+    >>> did_you_mean("nomial", ("ordinal", "nominal"))
+    "Did you mean 'nominal'?"
+    """
+    from difflib import get_close_matches  # noqa: PLC0415  only where something is wrong
+
+    words = [choice for choice in among if isinstance(choice, str)]
+    close = get_close_matches(word, words, n=1) if isinstance(word, str) else []
+    return f"Did you mean {close[0]!r}?" if close else ""
 
 
 class EvidenceError(ValueError):

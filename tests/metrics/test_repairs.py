@@ -11,9 +11,9 @@ from theodolite.datasets.planted.leakage import planted_leakage
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.metrics import rater_agreement, task_leakage_given_concept
-from theodolite.metrics.accepted._bundle import bundle
 from theodolite.metrics.accepted.rater_agreement import RaterAgreement
 from theodolite.metrics.catalogue import catalogue
 from theodolite.metrics.leak_free.warnings import leakage_warnings
@@ -35,7 +35,8 @@ def test_a_single_vote_does_not_agree_with_itself() -> None:
     for own in ("included", "left out"):
         both = rater_agreement(np.concatenate([votes, alone]), FIVE, own=own)
         assert_allclose(both, rater_agreement(votes, FIVE, own=own))
-    state = RaterAgreement.of(bundle(np.concatenate([votes, alone]), FIVE), own="included")
+    every_vote = RatingEvidence(ratings=np.concatenate([votes, alone]), scale=FIVE)
+    state = RaterAgreement.of(every_vote, own="included")
     assert [float(part) for part in state.counted()] == [7.0, 2.0]
     assert np.isnan(rater_agreement(alone, FIVE, own="included"))
 

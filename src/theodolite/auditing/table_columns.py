@@ -1,13 +1,12 @@
 """Arrays from the columns of a table, chosen by name or pattern: ``pred_*`` is one a concept."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.foreign_arrays import NUMBERS, LabelledArray, labelled
 from theodolite.io.tables import column_names, read_columns
 
@@ -60,11 +59,11 @@ def _matches(header: Sequence[str], name: str, pattern: str) -> dict[str, str]:
         labels = {column.strip(): column.strip() for column in pattern.split(",")}
     unknown = [column for column in labels if column not in header]
     if unknown or not labels:
-        near = get_close_matches((unknown or [pattern])[0], header, 1)
+        wrong = (unknown or [pattern])[0]
         raise EvidenceError(
-            f"columns of {name}", f"{(unknown or [pattern])[0]!r}",
+            f"columns of {name}", f"{wrong!r}",
             f"some of {', '.join(header[:_SHOWN])}{', …' if len(header) > _SHOWN else ''}",
-            f"Did you mean {near[0]!r}?" if near else "",
+            did_you_mean(wrong, header),
         )  # fmt: skip
     return labels
 

@@ -7,12 +7,11 @@ What cannot be read in one way only is refused.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.checks import Layout
 from theodolite.evidence.foreign_arrays import labelled
@@ -278,10 +277,9 @@ def _number_words(item: _Input, axis: NamedAxis, axis_name: str) -> None:
     unknown = next((i for i, w in enumerate(words) if w is not None and w not in numbers), None)
     if unknown is not None:
         word = str(words[unknown])
-        near = get_close_matches(word, axis.names, 1)
         raise EvidenceError(
             item.name, f"the word {word!r} in row {unknown}", f"{axis_name}: {_listed(axis.names)}",
-            f"Did you mean {near[0]!r}?" if near else "",
+            did_you_mean(word, axis.names),
         )  # fmt: skip
     numbers[None] = item.layout.none_is
     item.values = np.array([numbers[word] for word in words], np.int64)

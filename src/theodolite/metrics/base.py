@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.base import Evidence
 from theodolite.metrics import options as option_checks
 from theodolite.metrics.states import (
@@ -303,7 +303,7 @@ interval or nominal. Did you mean 'nominal'?
         if option not in known:
             raise EvidenceError(
                 f"options of {self.name}", repr(option), f"some of {', '.join(known) or 'none'}",
-                option_checks.did_you_mean(option, list(known)),
+                did_you_mean(option, known),
             )  # fmt: skip
         value = option_checks.check(self.name, option, self.hints()[option], choice)
         if isinstance(choice, str | int | float | tuple | None):

@@ -101,14 +101,6 @@ def find_metric_and_options(name: str) -> tuple[Metric, dict[str, Any]]:
     raise _unknown(name)
 
 
-def canonical(name: str) -> str:
-    """The name under which it is kept in files; what nobody goes by is left as it is."""
-    try:
-        return find_metric(name).name
-    except EvidenceError:
-        return name
-
-
 @functools.cache
 def paper_names() -> dict[str, tuple[str, ...]]:
     """What papers call them, without case and hyphens, and the metrics that go by it.

@@ -1,7 +1,7 @@
 """Options that several metrics share: each with its limits and its sentence, written once."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -33,4 +33,8 @@ Thresholds = Annotated[
 ]
 MostSteps = Annotated[
     int, Field(ge=1, description="Steps of the curve; with more concepts several go at a time.")
+]
+ConceptsOrPairs = Annotated[
+    Literal["concepts", "pairs"],
+    Field(description="One number per concept, its mean over the others, or one per pair."),
 ]

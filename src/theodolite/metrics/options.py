@@ -1,6 +1,5 @@
 """Options of metrics: what each may be, in words, and the one check that all doors share."""
 
-import difflib
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -10,7 +9,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, did_you_mean
 
 SCALARS = (str, int, float, bool, type(None))
 
@@ -90,17 +89,6 @@ def check(metric: str, option: str, hint: Any, choice: Any) -> Any:
     if isinstance(value, list | tuple):
         value, plain = tuple(value), tuple(plain)
     return plain if value == plain else value
-
-
-def did_you_mean(word: Any, among: Sequence[Any]) -> str:
-    """The nearest of the words that would do, as a question; nothing if none is near.
-
-    >>> did_you_mean("nomial", ("ordinal", "nominal"))
-    "Did you mean 'nominal'?"
-    """
-    words = [choice for choice in among if isinstance(choice, str)]
-    close = difflib.get_close_matches(word, words, n=1, cutoff=0.6) if isinstance(word, str) else []
-    return f"Did you mean {close[0]!r}?" if close else ""
 
 
 def _plain_numbers(choice: Any) -> Any:

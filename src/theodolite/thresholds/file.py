@@ -1,6 +1,5 @@
 """The file that says what is good enough: read strictly, and its mistakes explained."""
 
-import difflib
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, ValidationError, model_validator
 
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.io.text import read_yaml
 from theodolite.metrics.catalogue import find_metric
 from theodolite.questions import QUESTIONS, Question, questions_now
@@ -122,18 +121,17 @@ def _hint(fault: Any) -> str:
     place = fault["loc"]
     if fault["type"] == "extra_forbidden":
         known = ScoreThreshold.model_fields if "scores" in place else Thresholds.model_fields
-        return _did_you_mean(str(place[-1]), list(known))
+        return _nearest_key(str(place[-1]), list(known))
     if place[-1:] == ("[key]",):
-        return _did_you_mean(str(place[-2]), list(QUESTIONS))
+        return _nearest_key(str(place[-2]), list(QUESTIONS))
     if place[:1] == ("questions",) and len(place) == 2:
         return "For every question yes is the good answer."
     return ""
 
 
-def _did_you_mean(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    meant = MEANT[word] if MEANT.get(word) in known else "".join(close)
-    return f"Did you mean {meant!r}?" if meant else f"There is {', '.join(known)}."
+def _nearest_key(word: str, known: list[str]) -> str:
+    word = MEANT[word] if MEANT.get(word) in known else word
+    return did_you_mean(word, known) or f"There is {', '.join(known)}."
 
 
 def choices(threshold: ScoreThreshold) -> list[dict[str, Any]]:

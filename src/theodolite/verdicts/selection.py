@@ -1,11 +1,10 @@
 """A choice among the scores that evidence allows: these metrics only, or these questions."""
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, did_you_mean
 from theodolite.evidence.base import Evidence
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue, find_metric
@@ -97,8 +96,7 @@ def _checked_questions(questions: Sequence[Question]) -> frozenset[Question]:
         raise EvidenceError("questions", repr(questions), f"a list of some of {list(QUESTIONS)}")
     for question in questions:
         if question not in QUESTIONS:
-            near = difflib.get_close_matches(str(question), QUESTIONS, 1)
-            hint = f"Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(str(question), QUESTIONS)
             raise EvidenceError("questions", repr(question), f"some of {list(QUESTIONS)}", hint)
     return frozenset(questions)
 

@@ -1,4 +1,4 @@
-"""What the acceptance scores take from ratings: bundles, positions on the scale, targets."""
+"""What the acceptance scores take from ratings: positions on the scale, targets."""
 
 from typing import Any
 
@@ -11,11 +11,6 @@ from theodolite.metrics.base import ratio
 
 Ratings = Float[np.ndarray, "samples raters"]
 Scale = Float[np.ndarray, " levels"]
-
-
-def bundle(ratings: Ratings, scale: Scale, **arrays: Any) -> RatingEvidence:
-    """Ratings as evidence, for a score that is called as a function."""
-    return RatingEvidence(ratings=ratings, scale=scale, **arrays)
 
 
 def quotient(part: Any, whole: Any) -> np.ndarray:

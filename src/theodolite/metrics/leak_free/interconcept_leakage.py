@@ -24,16 +24,12 @@ from theodolite.metrics.leak_free._terms import (
     rows_known,
     weighted_means,
 )
-from theodolite.metrics.option_types import Neighbours, TieSeed
+from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours, TieSeed
 from theodolite.stats.information import plug_in_entropy, self_information
 
 Normaliser = Annotated[
     Literal["reference", "truth"],
     Field(description="What information is divided by: as published, or entropies of the truth."),
-]
-Over = Annotated[
-    Literal["concepts", "pairs"],
-    Field(description="One number per concept, its mean over the others, or one per pair."),
 ]
 
 
@@ -95,7 +91,7 @@ class InterconceptLeakage(Pooled):
         evidence: ConceptEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
-        over: Over = "concepts",
+        over: ConceptsOrPairs = "concepts",
         normaliser: Normaliser = "reference",
         k: Neighbours = 3,
         tie_seed: TieSeed = 0,

@@ -1,22 +1,14 @@
 """Do concepts tell about each other what the true concepts leave open?"""
 
-from typing import Annotated, Literal
-
 import numpy as np
 from jaxtyping import Float
-from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._pairs import all_pairs, pair_terms_given_truth, per_concept
 from theodolite.metrics.leak_free._terms import WIDER, neighbour_inputs, weighted_means
-from theodolite.metrics.option_types import Neighbours
-
-Over = Annotated[
-    Literal["concepts", "pairs"],
-    Field(description="One number per concept, its mean over the others, or one per pair."),
-]
+from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
 
 
 @metric(
@@ -75,7 +67,7 @@ class InterconceptLeakageGivenConcepts(Pooled):
         evidence: ConceptEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
-        over: Over = "concepts",
+        over: ConceptsOrPairs = "concepts",
         k: Neighbours = 3,
     ) -> Float[np.ndarray, "rows items"]:
         inputs, clusters = neighbour_inputs(evidence), evidence.samples.clusters

@@ -1,10 +1,7 @@
 """Do the values of two concepts help to predict each other in samples that were never seen?"""
 
-from typing import Annotated, Literal
-
 import numpy as np
 from jaxtyping import Float
-from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, Pooled, metric
@@ -12,13 +9,9 @@ from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._pairs import all_pairs, per_concept
 from theodolite.metrics.leak_free._predictive import concept_strata
 from theodolite.metrics.leak_free._terms import weighted_means
+from theodolite.metrics.option_types import ConceptsOrPairs
 from theodolite.stats.predictive_interval import wider_by
 from theodolite.stats.predictive_pairs import predictive_pair_terms
-
-Over = Annotated[
-    Literal["concepts", "pairs"],
-    Field(description="One number per concept, its mean over the others, or one per pair."),
-]
 
 
 @metric(
@@ -76,7 +69,7 @@ class PredictiveInterconceptLeakage(Pooled):
         evidence: ConceptEvidence,
         weights: Float[np.ndarray, "rows samples"],
         *,
-        over: Over = "concepts",
+        over: ConceptsOrPairs = "concepts",
     ) -> Float[np.ndarray, "rows items"]:
         values, clusters = np.asarray(evidence.values), evidence.samples.clusters
         pairs = all_pairs(values.shape[1])
