@@ -18,6 +18,7 @@ from theodolite.models.acceptance.scorer import (
 )
 from theodolite.models.acceptance.settings import GRADIENT, ScorerSettings
 from theodolite.models.acceptance.training import Ratings, standard, train_layers
+from theodolite.threads import one_thread
 
 SHARE = 0.1
 """The penalty of ridge regression where none is given, times the number of ratings."""
@@ -159,7 +160,9 @@ def _boosting(features: Features, ratings: Ratings, settings: ScorerSettings, se
         l2_regularization=1.0,
         early_stopping=False,
         random_state=seed,
-    ).fit(features, ratings)
+    )
+    with one_thread():  # votes come by the thousand: threads would wait longer than they work
+        model.fit(features, ratings)
     trees = [rounds[0].nodes for rounds in model._predictors]
     return _flat(trees, model._baseline_prediction, features.shape[1])
 
