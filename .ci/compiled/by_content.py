@@ -33,50 +33,48 @@ class ByContent(UserProvidedCacheLocator):
         return hashlib.sha256(Path(self._py_file).read_bytes()).hexdigest()
 
 
-class OnceInAll:
-    """Several processes that need the same loop at the same time: one compiles it, others wait."""
+load_compiled, save_compiled = FunctionCache.load_overload, FunctionCache.save_overload
+locks: dict[tuple[int, str], int] = {}
+"""Of loops that this process compiles: files that others wait for."""
 
-    load = FunctionCache.load_overload
-    save = FunctionCache.save_overload
-    locks: dict[tuple[int, str], int] = {}  # noqa: RUF012  one for the process
 
-    @classmethod
-    def load_overload(cls, cache: FunctionCache, sig: Any, target_context: Any) -> Any:
-        """What was compiled before; else what another process is compiling now, if it is."""
-        loop = cls.load(cache, sig, target_context)
-        if loop is not None:
-            return loop
-        base = f"{cache._cache_file._index_name} {sig}".encode()
-        path = Path(cache.cache_path) / f"{hashlib.sha256(base).hexdigest()[:16]}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path, os.O_CREAT | os.O_RDWR)
-        cls.locks[id(cache), str(sig)] = lock
-        until = time.monotonic() + LONGEST_WAIT
-        while time.monotonic() < until:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(0.1)
-            else:
-                break
-        loop = cls.load(cache, sig, target_context)
-        if loop is not None:
-            cls.release(cache, sig)
+def load_or_wait(cache: FunctionCache, sig: Any, target_context: Any) -> Any:
+    """What was compiled before; else what another process is compiling now, if it is."""
+    loop = load_compiled(cache, sig, target_context)
+    if loop is not None:
         return loop
+    base = f"{cache._cache_file._index_name} {sig}".encode()
+    path = Path(cache.cache_path) / f"{hashlib.sha256(base).hexdigest()[:16]}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    release(cache, sig)  # of an earlier try that could not be compiled: it would wait for itself
+    lock = locks[id(cache), str(sig)] = os.open(path, os.O_CREAT | os.O_RDWR)
+    until = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.1)
+        else:
+            break
+    loop = load_compiled(cache, sig, target_context)
+    if loop is not None:
+        release(cache, sig)
+    return loop
 
-    @classmethod
-    def save_overload(cls, cache: FunctionCache, sig: Any, data: Any) -> None:
-        """Keep it, and let the others have it."""
-        cls.save(cache, sig, data)
-        cls.release(cache, sig)
 
-    @classmethod
-    def release(cls, cache: FunctionCache, sig: Any) -> None:
-        """Closing it gives the lock back; so does the end of the process."""
-        lock = cls.locks.pop((id(cache), str(sig)), None)
-        if lock is not None:
-            os.close(lock)
+def save_and_release(cache: FunctionCache, sig: Any, data: Any) -> None:
+    """Keep it, and let the others have it."""
+    save_compiled(cache, sig, data)
+    release(cache, sig)
 
 
-FunctionCache.load_overload = lambda cache, *rest: OnceInAll.load_overload(cache, *rest)
-FunctionCache.save_overload = lambda cache, *rest: OnceInAll.save_overload(cache, *rest)
+def release(cache: FunctionCache, sig: Any) -> None:
+    """Closing the file gives the lock back; so does the end of the process."""
+    lock = locks.pop((id(cache), str(sig)), None)
+    if lock is not None:
+        os.close(lock)
+
+
+# several processes that need the same loop at the same time: one compiles it, the others wait
+FunctionCache.load_overload = load_or_wait
+FunctionCache.save_overload = save_and_release
