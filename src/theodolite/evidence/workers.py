@@ -6,8 +6,31 @@ from typing import Any, Protocol, runtime_checkable
 
 from theodolite.io.packed import Arrays
 
-__all__ = ["Arrays", "Merge", "SerialWorkers", "Tree", "Work", "Workers"]
+__all__ = ["Arrays", "Entry", "Merge", "SerialWorkers", "Tree", "Work", "Workers"]
 Merge = Callable[[Any, Any], Any]
+
+
+@runtime_checkable
+class Entry(Protocol):
+    """What an item gave, where it lies: small to send to whoever works on with it."""
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides what is in it."""
+
+    def read(self) -> Arrays:
+        """The arrays."""
+
+
+@dataclass(frozen=True, eq=False)
+class InMemoryEntry:
+    """What an item gave, in memory: nothing is named by its digest."""
+
+    arrays: Arrays
+    digest: str = ""
+
+    def read(self) -> Arrays:
+        return self.arrays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +73,9 @@ class Workers(Protocol):
 
     def each(self, work: Work) -> Iterator[Arrays | None]:
         """What each item gave, in order; nothing for an item that failed three times."""
+
+    def entries(self, work: Work) -> list[Entry | None]:
+        """Where what each item gave lies, for other items to read; nothing of it comes here."""
 
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
         """What all items gave, merged two by two in one fixed order; nothing if all failed."""
@@ -100,6 +126,9 @@ class SerialWorkers:
         tools = () if work.tool is None else (work.tool(),)
         for item in work.items:
             yield work.do(item, *tools)
+
+    def entries(self, work: Work) -> list[Entry | None]:
+        return [None if arrays is None else InMemoryEntry(arrays) for arrays in self.each(work)]
 
     def missing(self) -> frozenset[int]:
         return frozenset()

@@ -71,6 +71,10 @@ class NullModel:
     """(evidence) -> sums over samples, or a pool of them (``evidence.sampling.pool_of``), for a
     null that must know all of them: then ``make`` gets (evidence, seed, sums), and ``expected``
     (evidence, sums, counting options)."""
+    of_columns: Callable[..., Any] | None = None
+    """(evidence about some concepts in a row, seed, truth of all, number of the first) -> what
+    ``make`` gives of these concepts: for states that are measured some concepts at a time
+    (``metrics.blocks``)."""
     on: Literal["evidence", "state"] = "evidence"
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
     is drawn often, and its own spread is what the score must stand out from."""
@@ -244,7 +248,7 @@ class Metric:
 
     def _counts(self) -> Callable[..., Any]:
         """The function whose options change the counting."""
-        for name in ("each", "measure"):
+        for name in ("each", "part", "measure"):
             if hasattr(self.state, name):
                 counts: Callable[..., Any] = getattr(self.state, name)
                 return counts

@@ -12,6 +12,8 @@ from theodolite.evidence.shards import Clusters
 from theodolite.metrics.base import Metric, NullModel, Pooled
 from theodolite.results import Source
 from theodolite.scoring.request import Resampling
+from theodolite.stats.grouped_weights import GroupedWeights, RowWeights
+from theodolite.stats.groups import GROUPS, group_of, group_weights
 from theodolite.stats.resampling import poisson_weights
 
 POOLED_NULL_DRAWS = 3
@@ -44,6 +46,24 @@ class Plan:
                 _shard_weights(key_bytes, self.resampling.resamples, self.resampling.seed + number)
             )
         return np.concatenate(blocks)[rows].astype(np.float64)
+
+    def grouped_weights(self, evidence: Evidence, rows: slice) -> RowWeights:
+        """The weights of all samples at once, for some rows of the plan: of many samples through
+        random groups of them, so that they are not drawn for each."""
+        if self.n <= GROUPS or rows.stop <= 1:
+            return self.weights(evidence, rows).astype(np.float32)
+        resamples, seed = self.resampling.resamples, self.resampling.seed
+        if self.sources[0] == "samples":
+            keys = np.asarray(evidence.samples.index)
+            return GroupedWeights(group_of(keys, seed), group_weights(resamples, seed)[rows])
+        clusters = np.asarray(evidence.samples.clusters)
+        if self.n_clusters > GROUPS:
+            return GroupedWeights(group_of(clusters, seed), group_weights(resamples, seed)[rows])
+        numbers, groups = np.unique(clusters, return_inverse=True)
+        draws = np.concatenate(
+            [np.ones((1, len(numbers))), poisson_weights(numbers, resamples, seed)]
+        )
+        return GroupedWeights(groups, draws[rows])
 
     def __len__(self) -> int:
         return 1 + len(self.sources) * self.resampling.resamples
