@@ -1,5 +1,7 @@
 """Work that is cut into pieces: whoever wants it done need not know where it happens."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -24,10 +26,10 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class InMemoryEntry:
-    """What an item gave, in memory: nothing is named by its digest."""
+    """What an item gave, in memory."""
 
     arrays: Arrays
-    digest: str = ""
+    digest: str
 
     def read(self) -> Arrays:
         return self.arrays
@@ -87,6 +89,11 @@ class Workers(Protocol):
         """Work that cannot be cut, done here; what it gave is kept like any piece."""
 
 
+def _digest_of(about: Mapping[str, Any], digest: str) -> str:
+    text = json.dumps([about, digest], sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 class Tree:
     """Merges what comes in order, in pairs of equal size: the same sums however the work was cut.
 
@@ -128,7 +135,11 @@ class SerialWorkers:
             yield work.do(item, *tools)
 
     def entries(self, work: Work) -> list[Entry | None]:
-        return [None if arrays is None else InMemoryEntry(arrays) for arrays in self.each(work)]
+        digests = [_digest_of(work.about, digest) for digest in work.digests]
+        return [
+            None if arrays is None else InMemoryEntry(arrays, digest)
+            for arrays, digest in zip(self.each(work), digests, strict=True)
+        ]
 
     def missing(self) -> frozenset[int]:
         return frozenset()

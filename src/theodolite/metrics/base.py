@@ -71,10 +71,6 @@ class NullModel:
     """(evidence) -> sums over samples, or a pool of them (``evidence.sampling.pool_of``), for a
     null that must know all of them: then ``make`` gets (evidence, seed, sums), and ``expected``
     (evidence, sums, counting options)."""
-    of_columns: Callable[..., Any] | None = None
-    """(evidence about some concepts in a row, seed, truth of all, number of the first) -> what
-    ``make`` gives of these concepts: for states that are measured some concepts at a time
-    (``metrics.blocks``)."""
     on: Literal["evidence", "state"] = "evidence"
     """A null that only changes what the sums are compared with is made on the state: cheap, so it
     is drawn often, and its own spread is what the score must stand out from."""
@@ -87,6 +83,10 @@ class NullModel:
     sample too, and the difference to it varies over samples and items."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the metric that only make sense otherwise under this null."""
+    of_columns: Callable[..., Any] | None = None
+    """(evidence about some concepts in a row, seed, truth of all, number of the first) -> what
+    ``make`` gives of these concepts: for states that are measured some concepts at a time
+    (``metrics.blocks``)."""
 
     def __post_init__(self) -> None:
         if (self.make is None) == (self.expected is None):

@@ -25,7 +25,7 @@ AT, SUM, COUNT, VALUE = "at", "sum", "count", "value"
 
 
 @dataclass(frozen=True)
-class Item:
+class BlockItem:
     """The concepts that a part is measured from: those of a block, or of two for their pairs."""
 
     first: range
@@ -152,10 +152,10 @@ def _bits(packed: UInt[np.ndarray, "*n bytes"], n: int) -> Bool[np.ndarray, "*n 
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class BlockContext:
     """What a part is measured from beside the columns of its own concepts."""
 
-    item: Item
+    item: BlockItem
     n: int
     """Concepts in all."""
     common: Common
@@ -218,15 +218,15 @@ class Blockwise(Pooled):
     """(evidence, weights, block, *, options) -> what an item gives, by places of the whole"""
 
     @classmethod
-    def items(cls, n: int) -> Iterator[Item]:
+    def items(cls, n: int) -> Iterator[BlockItem]:
         """All items for so many concepts; those on the diagonal, half the work, come last."""
         blocks = blocks_of(n, cls.block)
         if not cls.pairs:
-            yield from (Item(block) for block in blocks)
+            yield from (BlockItem(block) for block in blocks)
             return
         for number, first in enumerate(blocks):
-            yield from (Item(first, second) for second in blocks[number + 1 :])
-        yield from (Item(block, block) for block in blocks)
+            yield from (BlockItem(first, second) for second in blocks[number + 1 :])
+        yield from (BlockItem(block, block) for block in blocks)
 
     @classmethod
     def whole(cls, parts: Arrays) -> np.ndarray:
@@ -243,5 +243,5 @@ class Blockwise(Pooled):
         tree = Tree(merged_parts)
         for item in cls.items(n):
             own = evidence if len(item.concepts) == n else some_concepts(evidence, item.concepts)
-            tree.add(cls.part(own, weights, Block(item, n, common, truths), **options), 1)
+            tree.add(cls.part(own, weights, BlockContext(item, n, common, truths), **options), 1)
         return cls.whole(tree.whole())

@@ -26,7 +26,7 @@ class DrawnPiece:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class Subsample:
     """Where the samples lie, piece by piece."""
 
     first: Evidence
@@ -50,10 +50,10 @@ class Drawing:
         self._left = left
         """Of some sources, the pieces that did not fail."""
         self._workers = workers
-        self._drawn: dict[tuple[int, int], Drawn] = {}
+        self._drawn: dict[tuple[int, int], Subsample] = {}
         self._bundles: dict[tuple[int, int], Evidence] = {}
 
-    def __call__(self, shards: Shards, most: int, seed: int) -> Drawn:
+    def __call__(self, shards: Shards, most: int, seed: int) -> Subsample:
         """All samples; if there are more than ``most``, so many drawn by the seed."""
         key = (id(shards), most)
         if key not in self._drawn:
@@ -67,15 +67,15 @@ class Drawing:
             self._bundles[key] = self(shards, most, seed).whole()
         return self._bundles[key]
 
-    def _draw(self, shards: Shards, most: int, seed: int) -> Drawn:
+    def _draw(self, shards: Shards, most: int, seed: int) -> Subsample:
         pieces, digests = shards.pieces(), shards.digests()
         left = list(self._left.get(id(shards), range(len(pieces))))
         digest = " ".join(digests[n] for n in left)
         first = shards.first()
         if len(shards) <= most:
             if isinstance(shards, InMemoryShards) and len(left) == len(pieces):
-                return Drawn(first, (InMemoryPiece(shards.whole),), digest)
-            return Drawn(first, tuple(pieces[n] for n in left), digest)
+                return Subsample(first, (InMemoryPiece(shards.whole),), digest)
+            return Subsample(first, tuple(pieces[n] for n in left), digest)
         # as many pieces together as give about a piece of drawn samples
         step = -(-len(shards) // most)
         cuts = [left[at : at + step] for at in range(0, len(left), step)]
@@ -87,8 +87,8 @@ class Drawing:
             about={"drawing": most, "of": len(shards), "seed": seed},
         )
         entries = [entry for entry in self._workers.entries(work) if entry is not None]
-        drawn = tuple(DrawnPiece(first, entry) for entry in entries)
-        return Drawn(first, drawn, f"{most} by {seed}: {digest}")
+        parts = tuple(DrawnPiece(first, entry) for entry in entries)
+        return Subsample(first, parts, f"{most} by {seed}: {digest}")
 
 
 def highest_luck(shards: Shards, most: int, seed: int) -> int:

@@ -17,16 +17,16 @@ from theodolite.evidence.shards import in_order
 from theodolite.evidence.workers import Arrays, Entry, Work, Workers
 from theodolite.io.packed import digest_of
 from theodolite.metrics.blocks import (
-    Block,
+    BlockContext,
+    BlockItem,
     Blockwise,
     Common,
-    Item,
     Truths,
     blocks_of,
     merged_parts,
 )
 from theodolite.scoring.counting import StateJob
-from theodolite.scoring.drawing import Drawn
+from theodolite.scoring.drawing import Subsample
 from theodolite.scoring.failures import RAISED, raised, stays_local
 from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
@@ -59,7 +59,7 @@ class _ColumnBlock:
 class _PartInput:
     """What an item is measured from."""
 
-    item: Item
+    item: BlockItem
     entries: list[Entry]
     template: Evidence
 
@@ -72,20 +72,20 @@ class ColumnBlocks:
         self._columns: dict[tuple[str, int], list[_ColumnBlock]] = {}
         self._truths: dict[tuple[str, int], Entry] = {}
 
-    def parts(self, job: StateJob, drawn: Drawn, *, catches: bool = False) -> Arrays:
+    def parts(self, job: StateJob, subsample: Subsample, *, catches: bool = False) -> Arrays:
         """What all items of a job give together; with ``catches``, what its metric raised."""
         state: type[Blockwise] = job.request.metric.state
-        blocks = self._of(job, drawn, state.block)
+        blocks = self._of(job, subsample, state.block)
         common = self._common(blocks)
-        truths = self._truths_of(drawn, state.block) if state.needs_truths else None
-        names: Any = drawn.first
+        truths = self._truths_of(subsample, state.block) if state.needs_truths else None
+        names: Any = subsample.first
         n = len(names.concepts)
         entries = {block.concepts: block.entry for block in blocks}
         items = [
             _PartInput(
                 item,
                 [entries[own] for own in item.blocks],
-                some_concepts(drawn.first, item.concepts),
+                some_concepts(subsample.first, item.concepts),
             )
             for item in state.items(n)
         ]
@@ -108,23 +108,26 @@ class ColumnBlocks:
             raise LostPieces(f"pieces of {job.request.metric.name} failed three times")
         return parts
 
-    def _of(self, job: StateJob, drawn: Drawn, size: int) -> list[_ColumnBlock]:
+    def _of(self, job: StateJob, subsample: Subsample, size: int) -> list[_ColumnBlock]:
         """Columns of the evidence that the job counts."""
-        key, null = (drawn.digest, size), job.null_model
-        names: Any = drawn.first
+        key, null = (subsample.digest, size), job.null_model
+        names: Any = subsample.first
         concepts = blocks_of(len(names.concepts), size)
         if key not in self._columns:
-            self._columns[key] = self._made(
+            self._columns[key] = self._entries(
                 _columns,
-                [(drawn.pieces, some) for some in concepts],
-                {"columns of": type(drawn.first).kind},
-                [(some, drawn.digest, some_concepts(drawn.first, some)) for some in concepts],
+                [(subsample.pieces, some) for some in concepts],
+                {"columns of": type(subsample.first).kind},
+                [
+                    (some, subsample.digest, some_concepts(subsample.first, some))
+                    for some in concepts
+                ],
             )
         columns = self._columns[key]
         if null is None:
             return columns
-        truths = self._truths_of(drawn, size)
-        return self._made(
+        truths = self._truths_of(subsample, size)
+        return self._entries(
             partial(_changed, job, truths),
             columns,
             {
@@ -134,11 +137,11 @@ class ColumnBlocks:
             [(own.concepts, own.entry.digest, own.template) for own in columns],
         )
 
-    def _made(
+    def _entries(
         self,
         do: Callable[..., Arrays],
         items: Sequence[Any],
-        about: dict[str, Any],
+        description: dict[str, Any],
         blocks: Sequence[tuple[range, str, Evidence]],
     ) -> list[_ColumnBlock]:
         work = Work(
@@ -146,7 +149,7 @@ class ColumnBlocks:
             do=do,
             items=items,
             digests=[f"{own.start} to {own.stop}: {digest}" for own, digest, _ in blocks],
-            about=about,
+            about=description,
             names=[f"columns {own.start} to {own.stop - 1}" for own, _, _ in blocks],
         )
         entries = self._workers.entries(work)
@@ -165,8 +168,8 @@ class ColumnBlocks:
             raise LostPieces("columns that were kept could not be read")
         return Common.from_arrays(merged)
 
-    def _truths_of(self, drawn: Drawn, size: int) -> Entry:
-        key = (drawn.digest, size)
+    def _truths_of(self, subsample: Subsample, size: int) -> Entry:
+        key = (subsample.digest, size)
         if key not in self._truths:
             columns = self._columns[key]
             work = Work(
@@ -193,7 +196,7 @@ def _there(entry: Entry | None) -> Entry:
     return entry
 
 
-def _name(item: Item) -> str:
+def _name(item: BlockItem) -> str:
     ranges = [f"{own.start} to {own.stop - 1}" for own in item.blocks]
     return "concepts " + " and ".join(ranges)
 
@@ -250,7 +253,7 @@ def _part(
     known = None if truths is None else Truths.from_arrays(truths.read())
     try:
         weights = job.plan.grouped_weights(evidence, job.rows)
-        block = Block(source.item, n, common, known)
+        block = BlockContext(source.item, n, common, known)
         parts: Arrays = metric.state.part(evidence, weights, block, **options)
     except Exception as error:
         if not catches or not stays_local(metric, error):

@@ -11,7 +11,7 @@ from theodolite.evidence.shards import Shards
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.results import Failed
 from theodolite.scoring.counting import Slot, StateJob, read, state_jobs, sums_name
-from theodolite.scoring.drawing import Drawing, Drawn
+from theodolite.scoring.drawing import Drawing, Subsample
 from theodolite.scoring.failures import RAISED, errors_in, failure_of, raised, stays_local
 from theodolite.scoring.pair_blocks import ColumnBlocks, in_column_blocks, measured
 from theodolite.scoring.plan import Plan
@@ -55,7 +55,7 @@ def pooled_values(
         "seed": plan.resampling.seed,
         "shuffles": plan.resampling.shuffles,
     }
-    digest = " ".join(pooling.drawn(shards, plan).digest for shards in evidence)
+    digest = " ".join(pooling.subsample(shards, plan).digest for shards in evidence)
     arrays = pooling.workers.once(description, digest, measured)
     for number, content in errors_in(arrays).items():
         return failure_of(request, jobs[int(number)].stage, content)
@@ -73,9 +73,9 @@ def _in_blocks(
     """The same some concepts at a time, by the workers."""
     by_slot: dict[Slot, Values] = {}
     for job in jobs:
-        drawn = pooling.drawn(evidence[job.experiment], job.plan)
+        subsample = pooling.subsample(evidence[job.experiment], job.plan)
         try:
-            parts = pooling.columns.parts(job, drawn, catches=catches)
+            parts = pooling.columns.parts(job, subsample, catches=catches)
             if RAISED in parts:
                 return failure_of(request, job.stage, parts[RAISED])
             by_slot[job.slot] = measured(request.metric.state, parts, job.plan.n)
@@ -121,7 +121,7 @@ class Pooling:
         self.workers, self.columns = workers, ColumnBlocks(workers)
         self._drawing = Drawing(left, workers)
 
-    def drawn(self, shards: Shards, plan: Plan) -> Drawn:
+    def subsample(self, shards: Shards, plan: Plan) -> Subsample:
         """Where they lie."""
         return self._drawing(shards, plan.n, plan.resampling.seed)
 
@@ -129,7 +129,7 @@ class Pooling:
         """What the score of a job says about the evidence as it is."""
         if not in_column_blocks(job.request):
             return read(job, job.state(self.bundle(shards, job.plan)))
-        parts = self.columns.parts(job, self.drawn(shards, job.plan))
+        parts = self.columns.parts(job, self.subsample(shards, job.plan))
         return measured(job.request.metric.state, parts, job.plan.n)
 
     def bundle(self, shards: Shards, plan: Plan) -> Evidence:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import Block, Blockwise
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import SHUFFLED_TRUTH
 from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
 from theodolite.stats.grouped_weights import RowWeights
@@ -75,7 +75,7 @@ class ConceptPrediction(Blockwise):
     def part(
         evidence: ConceptEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         by: Scores = ("accuracy", "f1", "auc"),
         threshold: Threshold = None,

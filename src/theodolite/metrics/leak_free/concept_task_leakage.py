@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import Block, Blockwise
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._terms import (
     AS_CATEGORIES,
@@ -76,7 +76,7 @@ class ConceptTaskLeakage(Blockwise):
     def part(
         evidence: ConceptEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,

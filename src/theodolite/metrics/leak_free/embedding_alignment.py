@@ -8,7 +8,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import VECTORS, Block, Blockwise
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import ALIGNED_AT_RANDOM
 from theodolite.metrics.leak_free._vectors import task_information, told_apart, truth_of
 from theodolite.metrics.option_types import Neighbours
@@ -74,7 +74,7 @@ class EmbeddingAlignment(Blockwise):
     def part(
         evidence: EmbeddingEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         form: Form = "paper",

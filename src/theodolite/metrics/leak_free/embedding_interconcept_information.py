@@ -9,7 +9,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric, ratio
-from theodolite.metrics.blocks import AT, COUNT, SUM, VECTORS, Block, Blockwise
+from theodolite.metrics.blocks import AT, COUNT, SUM, VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import MOST, told_apart
@@ -71,7 +71,7 @@ class EmbeddingInterconceptInformation(Blockwise):
     def part(
         evidence: EmbeddingEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         form: Form = "reference",
         k: Neighbours = 3,

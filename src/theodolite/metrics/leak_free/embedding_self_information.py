@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import VECTORS, Block, Blockwise
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import SHUFFLED_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import MOST, told_apart, truth_of
@@ -59,7 +59,7 @@ class EmbeddingSelfInformation(Blockwise):
     def part(
         evidence: EmbeddingEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,

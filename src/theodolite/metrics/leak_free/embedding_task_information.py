@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import VECTORS, Block, Blockwise
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._vectors import MOST, task_information, told_apart
 from theodolite.metrics.option_types import Neighbours
@@ -61,7 +61,7 @@ class EmbeddingTaskInformation(Blockwise):
     def part(
         evidence: EmbeddingEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,

@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import VECTORS, Block, Blockwise
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import truth_of
@@ -68,7 +68,7 @@ class EmbeddingTaskLeakageGivenConcept(Blockwise):
     def part(
         evidence: EmbeddingEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import Block, Blockwise
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._pairs import (
     true_counts,
@@ -93,7 +93,7 @@ class InterconceptLeakage(Blockwise):
     def part(  # noqa: PLR0913  options are keywords
         evidence: ConceptEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
         normaliser: Normaliser = "reference",

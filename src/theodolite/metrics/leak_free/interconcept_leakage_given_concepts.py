@@ -6,7 +6,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import Block, Blockwise
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._pairs import pair_terms_given_truth
 from theodolite.metrics.leak_free._terms import WIDER, neighbour_inputs, weighted_means
@@ -71,7 +71,7 @@ class InterconceptLeakageGivenConcepts(Blockwise):
     def part(
         evidence: ConceptEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
         k: Neighbours = 3,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import AT, COUNT, SUM, Block, Blockwise
+from theodolite.metrics.blocks import AT, COUNT, SUM, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictors import Size, fitted, split
 from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
@@ -91,7 +91,7 @@ class OracleImpurity(Blockwise):
     def part(
         evidence: ConceptEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         form: Form = "joint",
         seed: Seed = 0,

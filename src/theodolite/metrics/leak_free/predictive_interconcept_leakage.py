@@ -6,7 +6,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import Card, metric
-from theodolite.metrics.blocks import Block, Blockwise
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictive import concept_strata
 from theodolite.metrics.leak_free._terms import weighted_means
@@ -72,7 +72,7 @@ class PredictiveInterconceptLeakage(Blockwise):
     def part(
         evidence: ConceptEvidence,
         weights: RowWeights,
-        block: Block,
+        block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
     ) -> Mapping[str, np.ndarray]:
