@@ -2,10 +2,10 @@
 
     python contributing.py FOLDER
 
-The commands are taken from the page as they stand, but that uv does what is asked of pip, in a sixth
-of the time (not with THEODOLITE_FULL; pip itself installs the wheel in `transcript.py`). Those before
-the last one make an environment: it is made anew when what it is made from changed, and every day,
-as nothing in it is pinned.
+The commands are taken from the page as they stand, but that uv does what is asked of pip, in a
+sixth of the time (not with THEODOLITE_FULL; pip itself installs the wheel in `transcript.py`).
+Those before the last one make an environment: it is made anew when what it is made from changed,
+and every day, as nothing in it is pinned.
 """
 
 import hashlib
