@@ -13,6 +13,7 @@ from typing import Any
 from theodolite.errors import RefusedInput
 from theodolite.io._store_errors import plainly, without
 from theodolite.io.paths import _suspicious, all_or_nothing, confined
+from theodolite.io.traffic import count_request
 
 SCHEMES = ("file", "gs", "s3")
 MAX_BYTES = 1 << 28
@@ -79,6 +80,7 @@ class Store:
             raise self._refusal(name, f"bytes {start} to {start + length}", "bytes of the file")
         with plainly(f"file {name!r} of {self.address!r}"):
             content = self._piece(place, start, length) if length else b""
+        count_request(len(content))
         if len(content) != length:
             needed = f"{start + length:,}; it is cut off"
             raise self._refusal(name, f"{start + len(content):,} bytes", needed)
@@ -93,10 +95,12 @@ class Store:
                     stream.write(content)
             else:
                 self._files.pipe_file(place, content)
+        count_request()
 
     def size(self, name: str) -> int | None:
         """How many bytes a file has; None if there is no such file."""
         place = self._place(name)
+        count_request()
         with plainly(f"file {name!r} of {self.address!r}"):
             try:
                 if isinstance(place, Path):

@@ -8,8 +8,10 @@ import typer
 
 from theodolite.cli.options import (
     Cache,
+    DryRun,
     EngineOption,
     Json,
+    MetricsPort,
     Overwrite,
     Pieces,
     Quiet,
@@ -88,6 +90,8 @@ def audit(
     workers: WorkersOption = None,
     ray_address: RayAddress = None,
     pieces: Pieces = None,
+    dry_run: DryRun = False,
+    metrics_port: MetricsPort = None,
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
@@ -97,17 +101,21 @@ def audit(
         audit_network,
         audit_pieces,
         read_all,
+        rehearse_pieces,
     )
     from theodolite.cli.interrupts import goes_on
-    from theodolite.cli.progress import show_progress
+    from theodolite.cli.progress import print_price, print_rehearsal, show_progress
     from theodolite.errors import printable
     from theodolite.run_folder.folder import claimed
     from theodolite.scoring.evaluate import Resampling
     from theodolite.thresholds.judge import read_thresholds
 
-    chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
+    chosen = chosen_engine(engine, workers, ray_address, pieces, "auto", metrics_port)
     criteria = None if thresholds is None else read_thresholds(thresholds)
-    arguments = AuditArguments(Resampling(resamples, seed=seed), out, overwrite, command_line())
+    arguments = AuditArguments(
+        Resampling(resamples, seed=seed), out, overwrite, command_line(),
+        announce=None if quiet else print_price,
+    )  # fmt: skip
     network = _network(evidence, (model, weights, layer), (data, dataset, cache))
     options = {
         "values": values, "truth": truth, "known": known, "labels": labels,
@@ -122,6 +130,9 @@ def audit(
             typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
         if (network or (source and source.stored)) and (out is not None or pieces is not None):
             stack.enter_context(goes_on())
+        if dry_run:
+            print_rehearsal(rehearse_pieces(source, arguments, chosen))
+            return
         with show_progress(quiet=quiet) as progress:
             if network:
                 answers = audit_network(network, arguments, chosen, progress)
