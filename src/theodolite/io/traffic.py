@@ -1,6 +1,7 @@
 """How much this process has asked of stores: counted where their files are read and written."""
 
 from dataclasses import dataclass
+from threading import Lock
 
 
 @dataclass(frozen=True)
@@ -16,15 +17,17 @@ class Traffic:
 
 
 class _Count:
-    """Of this process."""
+    """Of this process, whose threads read side by side."""
 
+    lock = Lock()
     bytes = requests = 0
 
 
 def count_request(read_bytes: int = 0, requests: int = 1) -> None:
     """A request was answered, with so many bytes."""
-    _Count.bytes += read_bytes
-    _Count.requests += requests
+    with _Count.lock:
+        _Count.bytes += read_bytes
+        _Count.requests += requests
 
 
 def traffic_so_far() -> Traffic:
