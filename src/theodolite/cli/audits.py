@@ -18,7 +18,7 @@ from theodolite.auditing.result import (
 )
 from theodolite.auditing.sources import EvidenceSource, read_sources, together
 from theodolite.engine.base import Engine
-from theodolite.engine.estimate import Estimate
+from theodolite.engine.estimate import RunPrice
 from theodolite.evidence.produced import Progress
 from theodolite.io.stores import Store
 from theodolite.run_folder.folder import apart_from, check_folder
@@ -37,7 +37,7 @@ class AuditArguments:
     out: Path | None
     overwrite: bool
     command: str
-    announce: Callable[[Estimate], None] | None = None
+    announce: Callable[[RunPrice], None] | None = None
     """Called with what a long run will cost."""
 
 
@@ -138,7 +138,7 @@ def _run(
 
 def rehearse_pieces(
     source: EvidenceSource | None, arguments: AuditArguments, engine: Engine
-) -> Estimate | None:
+) -> RunPrice | None:
     """What an audit would cost; nothing if it is not of evidence in pieces."""
     if source is None or not source.stored:
         return None

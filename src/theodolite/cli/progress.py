@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from theodolite.evidence.produced import Progress, silent
 
 if TYPE_CHECKING:
-    from theodolite.engine.estimate import Estimate
+    from theodolite.engine.estimate import RunPrice
 
 EVERY_SECONDS = 30.0
 NO_PLAN = (
@@ -89,12 +89,12 @@ def _lines() -> Progress:
     return progress
 
 
-def print_price(estimate: "Estimate") -> None:
+def print_price(estimate: "RunPrice") -> None:
     """What a long run will take, before it begins."""
     sys.stderr.write(f"theodolite: {estimate.line()}\n")
 
 
-def print_rehearsal(estimate: "Estimate | None") -> None:
+def print_rehearsal(estimate: "RunPrice | None") -> None:
     """The end of a dry run: the price, pass by pass, and what is computed from a draw."""
     if estimate is None:
         sys.stdout.write(NO_PLAN + "\n")

@@ -39,7 +39,7 @@ class PassPrice:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RunPrice:
     """A run as it was rehearsed."""
 
     passes: Sequence[PassPrice]
@@ -87,8 +87,8 @@ class Estimate:
             key=lambda both: both[1].wall(self.workers),
             default=(0, None),
         )
-        span = "" if slow < 1.2 * fast else f", {in_time(fast)} to {in_time(slow)}"
-        inside = [f"{in_time(self.core_seconds(), 'core-')}{span}"]
+        inside = [] if slow < 1.2 * fast else [f"{in_time(fast)} to {in_time(slow)}"]
+        inside.append(in_time(self.core_seconds(), "core-"))
         if longest is not None and n > 1:
             inside.append(f"pass {which} of {n}: {in_time(longest.wall(self.workers))}")
         read = self.traffic()

@@ -24,6 +24,7 @@ from theodolite.io.paths import (
     created,
     one_writer,
 )
+from theodolite.io.traffic import count_request
 
 SCHEMES = ("file", *BUCKETS)
 MAX_BYTES = 1 << 28

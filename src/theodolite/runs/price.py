@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.engine.estimate import Estimate, PassPrice
+from theodolite.engine.estimate import PassPrice, RunPrice
 from theodolite.engine.pieces import peak_memory
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.rehearsal import Rehearsal
@@ -47,7 +47,7 @@ def is_long(spec: RunSpec, addresses: Sequence[str]) -> bool:
     )
 
 
-def price(spec: RunSpec, addresses: Sequence[str], pool: WorkerPool) -> Estimate:
+def price(spec: RunSpec, addresses: Sequence[str], pool: WorkerPool) -> RunPrice:
     """Rehearse a run of stored evidence."""
     kinds, resampling = by_kind(spec, addresses), resampling_of(spec)
     runs = _runs(spec, kinds)
@@ -55,7 +55,7 @@ def price(spec: RunSpec, addresses: Sequence[str], pool: WorkerPool) -> Estimate
     evaluate_all(
         [run for run in runs if run.request.metric.streams], resampling, rehearsal, failures=[]
     )
-    estimate = Estimate(
+    estimate = RunPrice(
         rehearsal.passes, pool.pool.size, rehearsal.driver_seconds, rehearsal.peak_bytes,
         subsample_notes(runs, resampling),
     )  # fmt: skip
@@ -63,11 +63,11 @@ def price(spec: RunSpec, addresses: Sequence[str], pool: WorkerPool) -> Estimate
     return _with_pooled(estimate, at_once, resampling, pool) if at_once else estimate
 
 
-def made_price(make: Callable[[Workers], Any], pool: WorkerPool) -> Estimate:
+def made_price(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice:
     """Rehearse a pipeline that works in pieces."""
     rehearsal = Rehearsal(pool)
     make(rehearsal)
-    return Estimate(
+    return RunPrice(
         rehearsal.passes, pool.pool.size, rehearsal.driver_seconds, rehearsal.peak_bytes,
         ["Scores of the evidence that is made are not counted."],
     )  # fmt: skip
@@ -82,8 +82,8 @@ def _runs(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> list[MetricR
 
 
 def _with_pooled(
-    estimate: Estimate, runs: Sequence[MetricRun], resampling: Resampling, pool: WorkerPool
-) -> Estimate:
+    estimate: RunPrice, runs: Sequence[MetricRun], resampling: Resampling, pool: WorkerPool
+) -> RunPrice:
     """And scores that need all samples at once: timed with few samples, reckoned for all."""
     sources = {id(run.evidence[0]): run.evidence[0] for run in runs}
     for key, shards in sources.items():

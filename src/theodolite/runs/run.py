@@ -10,7 +10,7 @@ from theodolite.conflicts.matrix import FILE as CONFLICTS
 from theodolite.conflicts.matrix import conflicts_of_run
 from theodolite.conflicts.pictures import write_conflict_pictures
 from theodolite.engine.base import Engine, worker_pool
-from theodolite.engine.estimate import MINUTE, Estimate
+from theodolite.engine.estimate import MINUTE, RunPrice
 from theodolite.engine.pool import WorkerPool
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import save
@@ -73,7 +73,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     engine: Engine | None = None,
     *,
     overwrite: bool | None = None,
-    announce: Callable[[Estimate], None] | None = None,
+    announce: Callable[[RunPrice], None] | None = None,
 ) -> AuditAnswers:
     """Run a spec into its folder. It is complete but not sealed: a report may follow.
 
@@ -110,7 +110,7 @@ def rehearse(
     engine: Engine | None = None,
     *,
     overwrite: bool | None = None,
-) -> Estimate | None:
+) -> RunPrice | None:
     """What a run would cost. A few of its pieces are done, and are there when the run goes on;
     nothing where it cannot be told, because not all of it is done in pieces."""
     if not (stored_addresses(spec, at.data) or in_pieces(spec, at)):
@@ -123,7 +123,7 @@ def rehearse(
 
 
 def _tell_price(
-    estimate: Estimate, workers: WorkerPool, announce: Callable[[Estimate], None]
+    estimate: RunPrice, workers: WorkerPool, announce: Callable[[RunPrice], None]
 ) -> None:
     workers.watch.expect([step.wall(estimate.workers) for step in estimate.passes])
     if estimate.wall() > MINUTE:

@@ -23,7 +23,9 @@ from theodolite.cli.options import (
 from theodolite.io.atomic import default_cache
 
 if TYPE_CHECKING:
-    from theodolite.cli.audits import NetworkArguments
+    from theodolite.auditing.sources import EvidenceSource
+    from theodolite.cli.audits import AuditArguments, NetworkArguments
+    from theodolite.engine.base import Engine
     from theodolite.thresholds.judge import Thresholds
     from theodolite.verdicts.answers import AuditAnswers
 
@@ -95,16 +97,9 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
-    from theodolite.cli.audits import (
-        AuditArguments,
-        audit_files,
-        audit_network,
-        audit_pieces,
-        read_all,
-        rehearse_pieces,
-    )
+    from theodolite.cli.audits import AuditArguments, read_all, rehearse_pieces
     from theodolite.cli.interrupts import goes_on
-    from theodolite.cli.progress import print_price, print_rehearsal, show_progress
+    from theodolite.cli.progress import print_price, print_rehearsal
     from theodolite.errors import printable
     from theodolite.run_folder.folder import claimed
     from theodolite.scoring.evaluate import Resampling
@@ -133,15 +128,29 @@ def audit(
         if dry_run:
             print_rehearsal(rehearse_pieces(source, arguments, chosen))
             return
-        with show_progress(quiet=quiet) as progress:
-            if network:
-                answers = audit_network(network, arguments, chosen, progress)
-            elif source and source.stored:
-                answers = audit_pieces(source, arguments, chosen, progress)
-            elif source:
-                answers = audit_files(source, arguments, progress)
+        answers = _answers(source, network, arguments, chosen, quiet=quiet)
         _print(answers, as_json=as_json)
         _end(answers, out, criteria, quiet=as_json)
+
+
+def _answers(
+    source: "EvidenceSource | None",
+    network: "NetworkArguments | None",
+    arguments: "AuditArguments",
+    engine: "Engine",
+    *,
+    quiet: bool,
+) -> "AuditAnswers":
+    from theodolite.cli.audits import audit_files, audit_network, audit_pieces
+    from theodolite.cli.progress import show_progress
+
+    with show_progress(quiet=quiet) as progress:
+        if network:
+            return audit_network(network, arguments, engine, progress)
+        assert source is not None  # noqa: S101  else there is a network
+        if source.stored:
+            return audit_pieces(source, arguments, engine, progress)
+        return audit_files(source, arguments, progress)
 
 
 def _network(
