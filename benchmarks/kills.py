@@ -22,12 +22,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.servers.atomic_s3 import atomic_s3, counted
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.engine.ray import own_settings
 from theodolite.evidence.store_writer import EvidenceWriter
@@ -42,7 +43,7 @@ metrics:
   - name: concept_task_leakage
 resampling: {resamples: 100}
 """
-SAMPLES, ROWS, CONCEPTS = 1280, 16, 16
+SAMPLES, ROWS, CONCEPTS = 640, 16, 16
 MOST_STARTS = 40
 Kill = Callable[[subprocess.Popen[str]], str | None]
 """Kills something, and says what; nothing if there was nothing to kill."""
@@ -71,7 +72,7 @@ class Experiment:
         (self.root / "spec.yaml").write_text(f"name: killed\nevidence: ['{place}']{METRICS}")
 
     def begin(self, out: str, workers: str, *more: str) -> "subprocess.Popen[str]":
-        command = [PROGRAM, "run", "spec.yaml", "--out", out, "--quiet", "--workers", workers]
+        command = [str(PROGRAM), "run", "spec.yaml", "--out", out, "--quiet", "--workers", workers]
         return subprocess.Popen(
             [*command, *more], cwd=self.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True,
@@ -103,7 +104,7 @@ class Experiment:
         while starts < MOST_STARTS:
             process, starts = self.begin(out, "2", *more), starts + 1
             while process.poll() is None and sum(self.kills.values()) - before < kills:
-                time.sleep(self.chance.uniform(0.1, 0.5) * self.seconds)
+                time.sleep(self.chance.uniform(0.05, 0.3) * self.seconds)
                 if process.poll() is None and (what := kill(process)):
                     self.kills[what] += 1
             code, errors = self.ended(process)
@@ -155,22 +156,21 @@ def on_processes(experiment: Experiment, kills: int) -> None:
 class Server:
     """An S3 server whose objects outlive it; always at the same port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, late: float = 0.0, failing: float = 0.0) -> None:
         folder.mkdir()
-        self._folder, self._port = folder, 0
+        self._options: dict[str, Any] = {
+            "late": late, "failing": failing, "drops_conditions": False, "folder": str(folder),
+            "port": 0,
+        }  # fmt: skip
         self.start()
 
     def start(self) -> None:
-        options = {
-            "late": 0.0, "failing": 0.0, "drops_conditions": False, "folder": str(self._folder),
-            "port": self._port,
-        }  # fmt: skip
         self._process = subprocess.Popen(
-            [sys.executable, SERVER, json.dumps(options)], stdin=subprocess.PIPE,
+            [sys.executable, SERVER, json.dumps(self._options)], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self._process.stdout is not None
-        self._port = int(self._process.stdout.readline())
+        self._options["port"] = int(self._process.stdout.readline())
 
     def kill(self, seconds: float) -> str:
         self._process.kill()
@@ -179,6 +179,12 @@ class Server:
         self.start()
         return "S3 server"
 
+    def counted(self) -> dict[str, int]:
+        """Requests by method since the last time."""
+        with urlopen(f"{self.environment['AWS_ENDPOINT_URL']}/-/counts") as answer:  # noqa: S310
+            counts: dict[str, int] = json.load(answer)
+        return counts
+
     def close(self) -> None:
         self._process.kill()
         self._process.communicate()
@@ -186,7 +192,7 @@ class Server:
     @property
     def environment(self) -> dict[str, str]:
         return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._port}", "AWS_ACCESS_KEY_ID": "someone",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._options['port']}", "AWS_ACCESS_KEY_ID": "someone",
             "AWS_SECRET_ACCESS_KEY": "something", "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",
         }  # fmt: skip
@@ -206,6 +212,10 @@ def environment(settings: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+def _away(server: Server, seconds: float, _: object) -> str:
+    return server.kill(seconds)
+
+
 def on_a_bucket(experiment: Experiment, kills: int) -> None:
     """Half of the kills hit the server for a moment, half for longer than it is asked again."""
     server = Server(experiment.root / "objects")
@@ -214,7 +224,7 @@ def on_a_bucket(experiment: Experiment, kills: int) -> None:
         experiment.spec("s3://bucket/evidence")
         for name, away, count in (("short", 0.3, kills - kills // 2), ("long", 8.0, kills // 2)):
             experiment.killed_run(
-                f"server-{name}", lambda _, away=away: server.kill(away), count,
+                f"server-{name}", partial(_away, server, away), count,
                 "--pieces", f"s3://bucket/pieces-{name}",
             )  # fmt: skip
     server.close()
@@ -291,12 +301,13 @@ def on_ray(experiment: Experiment, kills: int) -> None:
 
 def with_faults(experiment: Experiment) -> None:
     for name, late, failing in (("slow", 0.1, 0.0), ("5 %", 0.0, 0.05), ("30 %", 0.0, 0.3)):
-        with atomic_s3(late, failing) as faulty, environment(faulty):
+        out = f"store-{late}-{failing}"
+        server = Server(experiment.root / f"objects-{out}", late, failing)
+        with environment(server.environment):
             experiment.store("s3://bucket/evidence")
             experiment.spec("s3://bucket/evidence")
-            counted(faulty)
-            out, started = f"store-{late}-{failing}", time.monotonic()
-            starts, codes, code = 0, Counter[int](), 1
+            server.counted()
+            starts, codes, code, started = 0, Counter[int](), 1, time.monotonic()
             while code and starts < MOST_STARTS:
                 code, errors = experiment.ended(
                     experiment.begin(out, "2", "--pieces", f"s3://bucket/{out}")
@@ -304,9 +315,10 @@ def with_faults(experiment: Experiment) -> None:
                 starts, codes[code] = starts + 1, codes[code] + 1
                 assert "Traceback" not in errors, errors
             experiment.tell(
-                "store", fault=name, starts=starts, codes=dict(codes), requests=counted(faulty),
+                "store", fault=name, starts=starts, codes=dict(codes), requests=server.counted(),
                 seconds=round(time.monotonic() - started, 1), equal=experiment.equal(out),
             )  # fmt: skip
+        server.close()
     experiment.spec("evidence")
     full_disk(experiment)
 
