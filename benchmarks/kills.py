@@ -206,7 +206,8 @@ class Server:
     @property
     def environment(self) -> dict[str, str]:
         return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._options['port']}", "AWS_ACCESS_KEY_ID": "someone",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._options['port']}",
+            "AWS_ACCESS_KEY_ID": "someone",
             "AWS_SECRET_ACCESS_KEY": "something", "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",
         }  # fmt: skip
