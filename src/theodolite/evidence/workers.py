@@ -89,8 +89,8 @@ class Workers(Protocol):
         """Work that cannot be cut, done here; what it gave is kept like any piece."""
 
 
-def _digest_of(about: Mapping[str, Any], digest: str) -> str:
-    text = json.dumps([about, digest], sort_keys=True, default=repr)
+def _digest_of(description: Mapping[str, Any], digest: str) -> str:
+    text = json.dumps([description, digest], sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
