@@ -10,6 +10,7 @@ from theodolite.cli.options import (
     Cache,
     EngineOption,
     Json,
+    MostMemory,
     Overwrite,
     Pieces,
     Quiet,
@@ -88,6 +89,7 @@ def audit(
     workers: WorkersOption = None,
     ray_address: RayAddress = None,
     pieces: Pieces = None,
+    most_memory: MostMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
@@ -105,6 +107,7 @@ def audit(
     from theodolite.scoring.evaluate import Resampling
     from theodolite.thresholds.judge import read_thresholds
 
+    del most_memory  # set as it was read
     chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
     criteria = None if thresholds is None else read_thresholds(thresholds)
     arguments = AuditArguments(Resampling(resamples, seed=seed), out, overwrite, command_line())
