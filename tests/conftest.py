@@ -20,7 +20,7 @@ settings.register_profile(
 settings.load_profile("theodolite")
 
 SHAPES_CHECKED = {
-    "bridges", "datasets", "dissection", "evidence", "explainers", "io", "metrics", "models", "stats",
+    "bridges", "datasets", "dictionaries", "dissection", "evidence", "explainers", "io", "metrics", "models", "stats",
     "study_material",
 }  # fmt: skip
 """Rooms whose tests check shapes and types at every call. The others go through everything: checking
@@ -108,7 +108,7 @@ _numbers = count()
 @pytest.fixture(scope="session")
 def _server() -> Iterator[dict[str, str]]:
     pytest.importorskip("moto", reason="no S3 server here: pip install 'moto[server,s3]'")
-    pytest.importorskip("s3fs", reason="no client for S3 here: pip install 'theodolite[store]'")
+    pytest.importorskip("obstore", reason="no client for S3 here: pip install 'theodolite[store]'")
     with s3_server() as environment:
         yield environment
 

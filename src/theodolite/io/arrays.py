@@ -6,11 +6,11 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -41,7 +41,9 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
     return np.asarray(array)
 
 
-def npy_header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any], int, bool]:
+def npy_header(
+    stream: io.BufferedIOBase, name: str
+) -> tuple[tuple[int, ...], np.dtype[Any], int, bool]:
     """Shape, type, where values begin, and whether they lie column by column."""
     try:
         version = np.lib.format.read_magic(stream)
@@ -70,7 +72,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         return npz_from(stream, path.name)
 
 
-def npz_from(file: IO[bytes], name: str) -> dict[str, np.ndarray]:
+def npz_from(file: io.BufferedIOBase, name: str) -> dict[str, np.ndarray]:
     """The same from a stream; sizes are those of the archive's list and of each array's header."""
     with npz_members(file, name) as members:
         sizes = (max(m.packed.file_size, m.size) for m in members.values())
@@ -110,20 +112,27 @@ class NpzMember:
         narrow = self.dtype.kind in "iu" and self.dtype.itemsize < 8
         return self.size + (8 * math.prod(self.shape) if narrow else 0)
 
-    def opened(self) -> IO[bytes]:
-        return self.archive.open(self.packed)
+    def opened(self) -> io.BufferedIOBase:
+        return cast(io.BufferedIOBase, self.archive.open(self.packed))
 
 
 @contextmanager
-def npz_members(file: IO[bytes], name: str) -> Iterator[dict[str, NpzMember]]:
-    """The arrays of a .npz file by name, none of them unpacked but for its header."""
+def npz_members(
+    file: io.BufferedIOBase, name: str, chosen: Sequence[str] | None = None
+) -> Iterator[dict[str, NpzMember]]:
+    """Some arrays of a .npz file by name, or all, none of them unpacked but for its header."""
     try:
-        with zipfile.ZipFile(file) as archive:
+        with zipfile.ZipFile(cast(IO[bytes], file)) as archive:
             packed = archive.infolist()
             if len(packed) > MAX_MEMBERS or len({m.filename for m in packed}) < len(packed):
                 got = f"{len(packed):,} members"
                 raise RefusedInput(f"arrays {name!r}", got, f"{MAX_MEMBERS:,} distinct names")
-            yield {m.filename.removesuffix(".npy"): _member(archive, m, name) for m in packed}
+            members = {m.filename.removesuffix(".npy"): m for m in packed}
+            yield {
+                key: _member(archive, member, name)
+                for key, member in members.items()
+                if chosen is None or key in chosen
+            }
     except (
         zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError
     ) as error:  # fmt: skip
@@ -135,7 +144,8 @@ def _member(archive: zipfile.ZipFile, packed: zipfile.ZipInfo, name: str) -> Npz
     if reason := _suspicious(packed.orig_filename):  # before zipfile cuts it at a NUL
         raise RefusedInput(what, reason, "a plain name")
     with archive.open(packed) as stream:
-        shape, dtype, start, by_columns = npy_header(stream, packed.filename)
+        opened = cast(io.BufferedIOBase, stream)
+        shape, dtype, start, by_columns = npy_header(opened, packed.filename)
     needed = start + math.prod(shape) * dtype.itemsize
     if packed.file_size != needed:
         got = f"{packed.file_size:,} bytes"
@@ -154,7 +164,7 @@ def npy_from(content: bytes, name: str) -> np.ndarray:
     return _array_from(stream, name)
 
 
-def _array_from(stream: IO[bytes], name: str) -> np.ndarray:
+def _array_from(stream: io.BufferedIOBase, name: str) -> np.ndarray:
     """An array of the size that its header says, filled as its bytes come."""
     shape, dtype, _, by_columns = npy_header(stream, name)
     flat = np.empty(math.prod(shape), dtype)

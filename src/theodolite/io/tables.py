@@ -129,16 +129,12 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
     if len(set(names)) < len(names):
         raise RefusedInput(what, f"columns {names}", "distinct names")
     yield file.schema_arrow.empty_table()
-    room = min(MAX_UNPACKED_BYTES, most_memory())
+    room = limit = min(MAX_UNPACKED_BYTES, most_memory())
     for group in range(file.num_row_groups):
         table = file.read_row_group(group)
         room -= sum(unpacked_bytes(part) for column in table.columns for part in column.chunks)
         if room < 0:
-            raise RefusedInput(
-                what,
-                "more when unpacked",
-                f"at most {min(MAX_UNPACKED_BYTES, most_memory()):,} bytes",
-            )
+            raise RefusedInput(what, "more when unpacked", f"at most {limit:,} bytes")
         yield table
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import NpzMember, npz_members
-from theodolite.io.memory import check_memory
-from theodolite.io.npz_rows import member_rows, next_rows
+from theodolite.io.memory import check_memory, most_memory
 from theodolite.io.row_files.arrow_rows import arrow_rows
+from theodolite.io.row_files.npz_rows import member_rows, next_rows
 from theodolite.io.row_files.opened import opened
 from theodolite.io.row_files.parquet_rows import parquet_rows
 from theodolite.io.row_files.tar_rows import tar_samples
@@ -174,4 +174,4 @@ def _member_name(name: str, file: RowFile) -> str:
 
 def _step(members: dict[str, NpzMember], rows: int) -> int:
     size = sum(member.size for member in members.values())
-    return max(min(ROWS, BLOCK_BYTES * rows // max(size, 1)), 1)
+    return max(min(ROWS, min(BLOCK_BYTES, most_memory() // 4) * rows // max(size, 1)), 1)

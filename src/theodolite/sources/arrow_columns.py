@@ -31,11 +31,11 @@ def arrow_blocks(
     """Blocks of columns; ``schema`` is what their fields were, where batches have lost it."""
     row = 0
     for batch in batches:
-        about = _abouts(schema or batch.schema)
+        meta = _abouts(schema or batch.schema)
         for part in cut(batch):
             names = [n for n in part.schema.names if columns is None or n in columns]
             yield {
-                name: arrow_column(part.column(name), about.get(name, {}), f"{name} of {what}", row)
+                name: arrow_column(part.column(name), meta.get(name, {}), f"{name} of {what}", row)
                 for name in names
             }
             row += part.num_rows
@@ -43,16 +43,16 @@ def arrow_blocks(
 
 def _abouts(schema: Any) -> dict[str, dict[str, Any]]:
     """What fields say beside their types: names of positions, names of classes, shapes."""
-    about: dict[str, dict[str, Any]] = {name: {} for name in schema.names}
+    meta: dict[str, dict[str, Any]] = {name: {} for name in schema.names}
     features = _class_labels((schema.metadata or {}).get(b"huggingface"))
     for field in schema:
         own = field.metadata or {}
         if NAMES in own:
-            about[field.name]["names"] = _names(own[NAMES], field.name)
+            meta[field.name]["names"] = _names(own[NAMES], field.name)
         elif field.name in features:
-            about[field.name]["names"] = features[field.name]
+            meta[field.name]["names"] = features[field.name]
         if own.get(HIDDEN_KEY) == TENSOR:
-            about[field.name]["shape"] = _tensor_shape(own.get(TYPE_ABOUT, b""), field.name)
+            meta[field.name]["shape"] = _tensor_shape(own.get(TYPE_ABOUT, b""), field.name)
     return about
 
 
@@ -85,9 +85,9 @@ def _class_labels(text: bytes | None) -> dict[str, tuple[str, ...]]:
 
 def _tensor_shape(text: bytes, name: str) -> tuple[int, ...]:
     try:
-        about = json.loads(text)
-        shape = tuple(int(n) for n in about["shape"])
-        turned = about.get("permutation") not in (None, list(range(len(shape))))
+        meta = json.loads(text)
+        shape = tuple(int(n) for n in meta["shape"])
+        turned = meta.get("permutation") not in (None, list(range(len(shape))))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise EvidenceError(f"column {name!r}", "a tensor of no known shape", "a shape") from error
     if turned or min(shape, default=0) < 1:
@@ -95,12 +95,12 @@ def _tensor_shape(text: bytes, name: str) -> tuple[int, ...]:
     return shape
 
 
-def arrow_column(array: Any, about: Mapping[str, Any], what: str, row: int) -> Column:
+def arrow_column(array: Any, meta: Mapping[str, Any], what: str, row: int) -> Column:
     """One column of a batch. ``row`` is the number of its first row."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    shape, names = about.get("shape"), about.get("names")
+    shape, names = meta.get("shape"), meta.get("names")
     if isinstance(array.type, pa.BaseExtensionType):
         own = getattr(array.type, "shape", None)
         shape = tuple(int(n) for n in own) if own is not None else None

@@ -199,13 +199,13 @@ class Assembly:
                          READ_TWICE)  # fmt: skip
         return np.where(empty, layout.none_is or 0, values) if empty.any() else values
 
-    def _refuse(self, target: Target, wrong: np.ndarray, came: str, do: str = "") -> None:
+    def _refuse(self, target: Target, wrong: np.ndarray, problem: str, do: str = "") -> None:
         if wrong.any():
             row = self.row + int(np.argwhere(wrong)[0][0])
             rest = int(wrong.sum()) - 1
             more = f" and {rest:,} more like it" if rest else ""
             raise EvidenceError(
-                f"{target.array} of {self.source.name}", f"{came} in row {row:,}{more}",
+                f"{target.array} of {self.source.name}", f"{problem} in row {row:,}{more}",
                 "a value for each", do or "Leave those rows out. Rows are counted from 0.",
             )  # fmt: skip
 

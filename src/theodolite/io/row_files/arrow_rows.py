@@ -10,7 +10,7 @@ import io
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import Any
 
 from theodolite.errors import RefusedInput
 from theodolite.io.memory import check_memory
@@ -37,7 +37,7 @@ def plain_schema(message: bytes, what: str) -> Any:
 
 
 @contextmanager
-def arrow_rows(stream: IO[bytes], what: str) -> Iterator[tuple[Any, Iterator[Any]]]:
+def arrow_rows(stream: io.BufferedIOBase, what: str) -> Iterator[tuple[Any, Iterator[Any]]]:
     """The schema, and batches of rows, of a file of Arrow messages."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.ipc as ipc  # noqa: PLC0415
@@ -66,7 +66,7 @@ def _checked(reader: Any) -> Iterator[Any]:
 class ArrowMessages(io.RawIOBase):
     """The messages as pyarrow reads them, each looked at before its first byte is passed on."""
 
-    def __init__(self, stream: IO[bytes], what: str) -> None:
+    def __init__(self, stream: io.BufferedIOBase, what: str) -> None:
         self._stream, self._what = stream, what
         self._size = stream.seek(0, 2)
         stream.seek(0)
@@ -119,10 +119,10 @@ class ArrowMessages(io.RawIOBase):
             return
         if length > MOST_ABOUT:
             raise RefusedInput(self._what, f"a message head of {length:,} bytes", "at most 16 MiB")
-        about = self._stream.read(length)
-        kind, body, buffers = _message(about)
+        head = self._stream.read(length)
+        kind, body, buffers = _message(head)
         start = self._stream.tell()
-        if len(about) < length or not 0 <= body <= self._size - start:
+        if len(head) < length or not 0 <= body <= self._size - start:
             raise RefusedInput(self._what, f"a message of {body:,} bytes", "all of it; cut off")
         unpacked = body
         for place, size in buffers:
@@ -135,8 +135,8 @@ class ArrowMessages(io.RawIOBase):
         check_memory(unpacked, f"a record batch of {self._what}", SMALLER)
         self._stream.seek(start)
         if kind == _SCHEMA:
-            about = about.replace(TYPE_KEY, HIDDEN_KEY)
-        self._head, self._body = lead + number + about, body
+            head = head.replace(TYPE_KEY, HIDDEN_KEY)
+        self._head, self._body = lead + number + head, body
 
 
 class FlatTable:

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any, cast
+from typing import Any
 
 from theodolite.errors import RefusedInput
 from theodolite.io.stores import Store
@@ -39,7 +39,7 @@ class BucketFile(io.RawIOBase):
 
 
 @contextmanager
-def opened(store: Store, name: str) -> Iterator[IO[bytes]]:
+def opened(store: Store, name: str) -> Iterator[io.BufferedIOBase]:
     """The file ``name`` of a store, for reading; links are refused."""
     local = store.local
     if local is None:
@@ -47,7 +47,7 @@ def opened(store: Store, name: str) -> Iterator[IO[bytes]]:
         if size is None:
             raise RefusedInput(f"file {name!r} of {str(store)!r}", "nothing there", "a file")
         with io.BufferedReader(BucketFile(store, name, size), PART) as stream:
-            yield cast(IO[bytes], stream)
+            yield stream
         return
     path = local / name
     if any(place.is_symlink() for place in (path, *path.parents) if local in place.parents):
@@ -61,7 +61,7 @@ def opened(store: Store, name: str) -> Iterator[IO[bytes]]:
 class Overlaid(io.RawIOBase):
     """A stream of which some bytes are read as others, as many."""
 
-    def __init__(self, stream: IO[bytes], place: int, content: bytes) -> None:
+    def __init__(self, stream: io.BufferedIOBase, place: int, content: bytes) -> None:
         self._stream, self._start, self._content = stream, place, content
 
     def readable(self) -> bool:

@@ -5,8 +5,9 @@ the headers are walked: a header is a Thrift struct in compact form, of which a 
 needed and the rest is skipped.
 """
 
+import io
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from theodolite.errors import RefusedInput
 from theodolite.io.memory import check_memory
@@ -89,7 +90,7 @@ class PageSizes:
     """Whether words go on from the words before: a few bytes may then be long words."""
 
 
-def page_sizes(stream: IO[bytes], chunk: Any, what: str) -> PageSizes:
+def page_sizes(stream: io.BufferedIOBase, chunk: Any, what: str) -> PageSizes:
     """Walk the headers of the pages of a column chunk; ``chunk`` is what pyarrow says of it."""
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset:

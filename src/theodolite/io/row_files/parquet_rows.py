@@ -7,10 +7,11 @@ which types are known taken out.
 """
 
 import base64
+import io
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from theodolite.errors import RefusedInput
 from theodolite.io._parquet_checks import MAX_COLUMNS, MAX_FOOTER, WIDTHS
@@ -30,7 +31,7 @@ _BUFFER = 1 << 20
 class ParquetRows:
     """A Parquet file that was looked at, and is read in batches."""
 
-    stream: IO[bytes]
+    stream: io.BufferedIOBase
     what: str
     file: Any
     """pyarrow's, with a footer that names no types but Parquet's own."""
@@ -48,10 +49,10 @@ class ParquetRows:
 
     def _rows_at_once(self, group: int, columns: Sequence[str]) -> int:
         """How many rows of a group make a batch; refused if its pages would fill the memory."""
-        about = self.file.metadata.row_group(group)
+        group_meta = self.file.metadata.row_group(group)
         total = 0
-        for number in range(about.num_columns):
-            chunk = about.column(number)
+        for number in range(group_meta.num_columns):
+            chunk = group_meta.column(number)
             if chunk.path_in_schema.partition(".")[0] not in columns:
                 continue
             what = f"column {chunk.path_in_schema!r} of {self.what}"
@@ -67,13 +68,13 @@ class ParquetRows:
             width = WIDTHS.get(leaf.physical_type, max(leaf.length, 0) + 4)
             total += max(sizes.unpacked, width * sizes.values)
         check_memory(total, f"row group {group} of {self.what}", SMALLER_GROUPS)
-        if not about.num_rows:
+        if not group_meta.num_rows:
             return 0
-        rows = int(about.num_rows)
+        rows = int(group_meta.num_rows)
         return max(min(MOST_ROWS, BLOCK_BYTES * rows // max(total, 1)), 1)
 
 
-def parquet_rows(stream: IO[bytes], what: str) -> ParquetRows:
+def parquet_rows(stream: io.BufferedIOBase, what: str) -> ParquetRows:
     """Look at a Parquet file: its footer, its types, its sizes."""
     import pyarrow as pa  # noqa: PLC0415  slow
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -104,7 +105,7 @@ def parquet_rows(stream: IO[bytes], what: str) -> ParquetRows:
     return ParquetRows(stream, what, file, schema)
 
 
-def _footer(stream: IO[bytes], what: str) -> tuple[int, bytes]:
+def _footer(stream: io.BufferedIOBase, what: str) -> tuple[int, bytes]:
     size = stream.seek(0, 2)
     stream.seek(max(size - _END, 0))
     end = stream.read(_END)

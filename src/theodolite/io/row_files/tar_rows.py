@@ -8,7 +8,7 @@ import io
 import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _KINDS = {
 
 
 def tar_samples(
-    stream: IO[bytes], what: str, columns: Sequence[str] | None = None
+    stream: io.BufferedIOBase, what: str, columns: Sequence[str] | None = None
 ) -> Iterator[TarSample]:
     """Samples by column: arrays of .npy and .npz, numbers of .cls, what .json holds, text of .txt.
 
@@ -83,7 +83,7 @@ def _columns(
 class TarContent:
     """The bytes of a file in a tar, read only if somebody wants them."""
 
-    def __init__(self, stream: IO[bytes], size: int) -> None:
+    def __init__(self, stream: io.BufferedIOBase, size: int) -> None:
         self._stream, self._size = stream, size
 
     def read(self, what: str, limit: int | None = None) -> bytes:
@@ -96,7 +96,7 @@ class TarContent:
         return content
 
 
-def _files(stream: IO[bytes], what: str) -> Iterator[tuple[str, TarContent]]:
+def _files(stream: io.BufferedIOBase, what: str) -> Iterator[tuple[str, TarContent]]:
     """The plain files; links, devices and names that leave are refused, folders passed over."""
     end = stream.seek(0, 2)
     place, named = 0, dict[str, str]()

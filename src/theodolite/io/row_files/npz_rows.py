@@ -2,11 +2,11 @@
 it are not looked at.
 """
 
+import io
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from jaxtyping import Int, Shaped
@@ -22,10 +22,13 @@ def read_npz_rows(
 ) -> Shaped[np.ndarray, "m ..."]:
     """The given rows (ascending), or all, of the array ``name``; it is read once from its start."""
     what = f"array {name!r} of {path.name!r}"
-    with existing(path, "arrays").open("rb") as file, npz_members(file, path.name) as members:
-        if name not in members:
-            raise RefusedInput(what, f"{list(members)[:9]}", f"an array {name!r}")
-        member = members[name]
+    with (
+        existing(path, "arrays").open("rb") as file,
+        npz_members(file, path.name, [name]) as arrays,
+    ):
+        if name not in arrays:
+            raise RefusedInput(what, "other arrays", f"one array {name!r}")
+        member = arrays[name]
         with member_rows(member, what) as stream:
             if rows is None:
                 rows = np.arange(member.shape[0])
@@ -44,7 +47,7 @@ def read_npz_rows(
 
 
 @contextmanager
-def member_rows(member: NpzMember, what: str) -> Iterator[IO[bytes]]:
+def member_rows(member: NpzMember, what: str) -> Iterator[io.BufferedIOBase]:
     """The array's bytes as a stream, past its header."""
     if member.by_columns or not member.shape:
         raise RefusedInput(what, "no rows one after another", "C order, an axis")
@@ -53,13 +56,13 @@ def member_rows(member: NpzMember, what: str) -> Iterator[IO[bytes]]:
         yield stream
 
 
-def next_rows(stream: IO[bytes], member: NpzMember, count: int, what: str) -> np.ndarray:
+def next_rows(stream: io.BufferedIOBase, member: NpzMember, count: int, what: str) -> np.ndarray:
     """The next rows of an array that is read from its start."""
     size = count * _row_bytes(member)
     content = stream.read(size)
     if len(content) != size:
         raise RefusedInput(what, "fewer bytes than its header says", "all of it")
-    return np.frombuffer(content, member.dtype).reshape(count, *member.shape[1:])
+    return np.asarray(np.frombuffer(content, member.dtype).reshape(count, *member.shape[1:]))
 
 
 def _row_bytes(member: NpzMember) -> int:
