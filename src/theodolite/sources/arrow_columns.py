@@ -31,7 +31,7 @@ def arrow_blocks(
     """Blocks of columns; ``schema`` is what their fields were, where batches have lost it."""
     row = 0
     for batch in batches:
-        meta = _abouts(schema or batch.schema)
+        meta = _field_meta(schema or batch.schema)
         for part in cut(batch):
             names = [n for n in part.schema.names if columns is None or n in columns]
             yield {
@@ -41,7 +41,7 @@ def arrow_blocks(
             row += part.num_rows
 
 
-def _abouts(schema: Any) -> dict[str, dict[str, Any]]:
+def _field_meta(schema: Any) -> dict[str, dict[str, Any]]:
     """What fields say beside their types: names of positions, names of classes, shapes."""
     meta: dict[str, dict[str, Any]] = {name: {} for name in schema.names}
     features = _class_labels((schema.metadata or {}).get(b"huggingface"))
@@ -53,7 +53,7 @@ def _abouts(schema: Any) -> dict[str, dict[str, Any]]:
             meta[field.name]["names"] = features[field.name]
         if own.get(HIDDEN_KEY) == TENSOR:
             meta[field.name]["shape"] = _tensor_shape(own.get(TYPE_ABOUT, b""), field.name)
-    return about
+    return meta
 
 
 def _names(text: bytes, name: str) -> tuple[str, ...]:
