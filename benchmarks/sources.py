@@ -8,6 +8,7 @@ makes a .npz of a few megabytes that unpacks to gigabytes, has it refused, then 
 """
 
 import argparse
+import importlib
 import json
 import resource
 import subprocess
@@ -29,23 +30,23 @@ def peak() -> float:
 def way(name: str, rows: int) -> None:
     """One way, in a process of its own; sources in memory count as imports."""
     import theodolite  # noqa: PLC0415
-    from sources.test_ways import WAYS, Rows, options  # noqa: PLC0415
+
+    tested = importlib.import_module("sources.test_ways")
 
     with tempfile.TemporaryDirectory() as folder:
-        source = WAYS[name](Rows(rows), Path(folder))
+        source = tested.WAYS[name](tested.Rows(rows), Path(folder))
         if name in ("record batches", "reader", "dicts of arrays"):
             source = list(source)
-        theodolite.store(Rows(64).table(), f"{folder}/warm", **options(""))
+        theodolite.store(tested.Rows(64).table(), f"{folder}/warm", **tested.options(""))
         before = peak()
-        bundle = theodolite.store(source, f"{folder}/new", **options(name))
+        bundle = theodolite.store(source, f"{folder}/new", **tested.options(name))
         print(json.dumps({"way": name, "digest": bundle.digest, "megabytes": peak() - before}))
 
 
 def ways(rows: int) -> None:
-    from sources.test_ways import WAYS  # noqa: PLC0415
-
+    tested = importlib.import_module("sources.test_ways")
     results = []
-    for name in WAYS:
+    for name in tested.WAYS:
         command = [sys.executable, __file__, "--rows", str(rows), "--way", name]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         results.append(json.loads(done.stdout.splitlines()[-1]))
