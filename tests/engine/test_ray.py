@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from support.evidence.codes import planted_codes
 from support.runs.work_pieces import (
     dies_at,
     make_tool,
@@ -21,7 +20,6 @@ from support.runs.work_pieces import (
     work,
     wrong_at,
 )
-from theodolite.dictionaries.dissect import dissect_codes
 from theodolite.engine import ray as ray_engine
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pool import WorkerPool
@@ -93,16 +91,6 @@ def test_the_same_bytes(pool: RayTasks, tmp_path: Path) -> None:
     assert doing.computed == 37
     again = crew(pool, tmp_path)
     assert digest_of(again.reduced(work(37), merge) or {}) == EXPECTED
-    assert again.computed == 0
-
-
-def test_sparse_codes_on_ray(pool: RayTasks, tmp_path: Path) -> None:
-    evidence = planted_codes(4)
-    expected = dissect_codes(evidence).columns()
-    doing = crew(pool, tmp_path)
-    assert str(dissect_codes(evidence, workers=doing).columns()) == str(expected)
-    again = crew(pool, tmp_path)
-    assert str(dissect_codes(evidence, workers=again).columns()) == str(expected)
     assert again.computed == 0
 
 
