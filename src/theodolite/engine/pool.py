@@ -63,6 +63,8 @@ class WorkerPool:
     ) -> None:
         self.pool, self.ledger, self.progress = pool, ledger, progress
         self.watch = watch or Watch(pool.size)
+        self.notes: list[str] = []
+        """What a reader must know of how it was done."""
         self.code = code or code_version()
         self.check = check
         self.given_up: frozenset[str] = frozenset()
