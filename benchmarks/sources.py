@@ -31,7 +31,7 @@ def way(name: str, rows: int) -> None:
     """One way, in a process of its own; sources in memory count as imports."""
     import theodolite  # noqa: PLC0415
 
-    tested = importlib.import_module("sources.test_ways")
+    tested = importlib.import_module("support.rows")
 
     with tempfile.TemporaryDirectory() as folder:
         source = tested.WAYS[name](tested.Rows(rows), Path(folder))
@@ -44,7 +44,7 @@ def way(name: str, rows: int) -> None:
 
 
 def ways(rows: int) -> None:
-    tested = importlib.import_module("sources.test_ways")
+    tested = importlib.import_module("support.rows")
     results = []
     for name in tested.WAYS:
         command = [sys.executable, __file__, "--rows", str(rows), "--way", name]
