@@ -26,6 +26,7 @@ from theodolite.errors import VerificationFailed
 from theodolite.evidence import shards
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.produced import Produced
 from theodolite.evidence.shards import evidence_digest, some_samples
 from theodolite.evidence.store import stored
 from theodolite.evidence.store_writer import EvidenceWriter
@@ -40,7 +41,7 @@ from theodolite.run_folder.spec import RunSpec
 from theodolite.runs import price
 from theodolite.runs import run as run_module
 from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, rehearse, run
+from theodolite.runs.run import Places, rehearse, run, run_made
 from theodolite.scoring import passes
 from theodolite.scoring.evaluate import Resampling
 
@@ -104,6 +105,16 @@ def test_pieces_give_the_scores_of_the_whole(
         assert score["n"] == same.n
         compared += 1
     assert compared == len(written) >= 2
+
+
+def test_samples_and_conflicts_are_those_of_memory(tmp_path: Path) -> None:
+    evidence = planted_locations(150)
+    store(evidence, tmp_path / "evidence", 64)
+    run(spec(), Places(tmp_path, tmp_path / "pieces", tmp_path / "pieces"))
+    run_made(spec(), Produced([[evidence]]), tmp_path / "memory")
+    for name in ("per_sample.parquet", "conflicts.json"):
+        read = read_parquet if name.endswith("parquet") else Path.read_bytes
+        assert read(tmp_path / "pieces" / name) == read(tmp_path / "memory" / name), name
 
 
 def test_dissection_on_processes_gives_equal_bytes(tmp_path: Path) -> None:

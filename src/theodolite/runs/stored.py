@@ -21,6 +21,7 @@ from theodolite.run_folder.headlines import requests_named, resampling_of, score
 from theodolite.run_folder.run_file import MadeRecord, write_record
 from theodolite.run_folder.scores_file import write_scores
 from theodolite.run_folder.spec import RunSpec, subject_of
+from theodolite.runs.stored_samples import write_samples
 from theodolite.scoring.passes import NOTHING_COUNTED
 from theodolite.verdicts.answers import AuditAnswers, OnError, answer_shards
 
@@ -69,7 +70,8 @@ def run_stored(
         got = f"{error.came}; the first failed with {first.error}: {first.message}"
         raise EvidenceError(error.what, got, error.needed, error.do) from error
     write_scores(out / "scores.json", scores_file_of(spec, answers))
-    notes = [*notes_of(pool), *answers.notes]
+    left_out = write_samples(out, spec, answers, by_kind(spec, addresses), pool)
+    notes = [*notes_of(pool), *answers.notes, *left_out]
     write_record(
         out / PRODUCED,
         MadeRecord(
