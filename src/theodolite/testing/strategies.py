@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances, Noises, Removals
+from theodolite.evidence.axes import Concepts
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
@@ -236,7 +237,7 @@ def edit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> EditEvidence:
         before=before, after=after, edited=random.integers(0, k, n),
         direction=random.choice([-1.0, 1.0], n), output_before=answers[0],
         output_after=answers[1], surrogate_before=answers[2], surrogate_after=answers[3],
-        concepts=tuple(f"concept {number}" for number in range(k)),
+        concepts=Concepts.numbered(k),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from theodolite.certification.conditions import Condition
 from theodolite.certification.generators.base import Generator
 from theodolite.certification.layout import PlantedRows
+from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.edit import EditEvidence
 
 SMALL, LARGE = 0.2, 0.6
@@ -43,7 +44,7 @@ def edits(
         output_before=even, output_after=even + change / (2 * classes),
         surrogate_before=even, surrogate_after=even + predicted / (2 * classes),
         samples=layout.samples(condition),
-        concepts=tuple(f"concept {number}" for number in range(k)),
+        concepts=Concepts.numbered(k),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.edit import EditEvidence
 
 
@@ -29,5 +30,5 @@ output_before, output_after, surrogate_before, surrogate_after>
     return EditEvidence(
         edited=edited, direction=direction, before=before, after=before + moved,
         output_before=first, output_after=last, surrogate_before=first, surrogate_after=last,
-        concepts=tuple(f"concept {number}" for number in range(concepts)),
+        concepts=Concepts.numbered(concepts),
     )  # fmt: skip

@@ -86,7 +86,7 @@ class EditEvidence(Evidence):
 
     def moved(self) -> np.ndarray:
         """By how much each concept's value moved under each edit."""
-        return np.asarray(self.after, float) - np.asarray(self.before, float)
+        return np.asarray(np.asarray(self.after, float) - np.asarray(self.before, float))
 
     def warnings(self) -> list[str]:
         if not (self.has("before") and self.has("after")):

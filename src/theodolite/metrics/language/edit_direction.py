@@ -9,7 +9,7 @@ from theodolite.metrics.language._edit_nulls import DEALT_OUT
 
 def _followed(evidence: EditEvidence) -> np.ndarray:
     """Whether each concept moved to the side that was meant for the edited one."""
-    return np.sign(evidence.moved()) == np.asarray(evidence.direction)[:, None]
+    return np.asarray(np.sign(evidence.moved()) == np.asarray(evidence.direction)[:, None])
 
 
 def _others_followed(evidence: EditEvidence) -> PerSample:

@@ -11,7 +11,7 @@ def _moved_most(evidence: EditEvidence) -> np.ndarray:
     """Which concept moved more than all others; none where two moved as far, or none moved."""
     far = np.abs(evidence.moved())
     most = far == far.max(axis=1, keepdims=True, initial=0)
-    return most & (most.sum(axis=1) == 1)[:, None] & (far > 0)
+    return np.asarray(most & (most.sum(axis=1) == 1)[:, None] & (far > 0))
 
 
 def _others(evidence: EditEvidence, each: np.ndarray) -> PerSample:
