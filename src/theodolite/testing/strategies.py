@@ -8,8 +8,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Chances, Noises, Removals
-from theodolite.evidence.axes import Concepts
+from theodolite.evidence.axes import Chances, Concepts, Noises, Removals
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
