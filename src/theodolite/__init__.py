@@ -13,6 +13,10 @@ __version__ = version("theodolite")
 follow()
 __all__ = [
     "AuditResult",
+    "CodeDissection",
+    "CodeEvidence",
+    "CodePiece",
+    "CodeWriter",
     "Comparison",
     "ConceptEvidence",
     "EditEvidence",
@@ -35,11 +39,13 @@ __all__ = [
     "audit",
     "compare",
     "dissect",
+    "dissect_codes",
     "ext",
     "gate",
     "load",
     "metrics",
     "score",
+    "store",
     "testing",
 ]
 
@@ -50,6 +56,11 @@ if TYPE_CHECKING:
     from theodolite.auditing.saved import compare, gate, load
     from theodolite.auditing.single import score
     from theodolite.comparison.compare_runs import Comparison
+    from theodolite.dictionaries.dissect import dissect_codes
+    from theodolite.dictionaries.evidence import CodeEvidence
+    from theodolite.dictionaries.pieces import CodePiece
+    from theodolite.dictionaries.result import CodeDissection
+    from theodolite.dictionaries.writer import CodeWriter
     from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
     from theodolite.evidence.axes import Samples
@@ -65,6 +76,7 @@ if TYPE_CHECKING:
     from theodolite.results import Score, Verdict
     from theodolite.runs.finished import Run
     from theodolite.scoring.request import Resampling
+    from theodolite.sources.store import store
     from theodolite.subject import Subject
     from theodolite.thresholds.outcome import GateResult
 else:  # a type checker that saw this would take every misspelt name for one of ours
@@ -76,6 +88,11 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "auditing.saved": "compare gate load",
             "auditing.single": "score",
             "comparison.compare_runs": "Comparison",
+            "dictionaries.dissect": "dissect_codes",
+            "dictionaries.evidence": "CodeEvidence",
+            "dictionaries.pieces": "CodePiece",
+            "dictionaries.result": "CodeDissection",
+            "dictionaries.writer": "CodeWriter",
             "dissection.dissect": "dissect",
             "errors": "EvidenceError",
             "evidence.axes": "Samples",
@@ -93,6 +110,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "results": "Score Verdict",
             "runs.finished": "Run",
             "scoring.request": "Resampling",
+            "sources.store": "store",
             "subject": "Subject",
             "testing": "testing",
             "thresholds.outcome": "GateResult",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.runs.work_pieces import counted, merge, numbers, work, wrong_at
-from theodolite.engine.base import Engine, worker_pool
+from theodolite.engine.base import Engine, fitting_workers, worker_pool
 from theodolite.engine.estimate import PassPrice, RunPrice
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.metrics_port import metrics_served
@@ -82,18 +82,29 @@ def test_counts_of_a_run(tmp_path: Path) -> None:
     assert str(tmp_path) not in json.dumps(last)
 
 
+def test_workers_are_not_more_than_memory_allows() -> None:
+    gigabyte = 10**9
+    asked = Engine("local", 8)
+    assert fitting_workers(asked, gigabyte, 100 * gigabyte) == (8, "")
+    assert fitting_workers(asked, 0, 1) == fitting_workers(asked, gigabyte, None) == (8, "")
+    workers, note = fitting_workers(asked, gigabyte, 10 * gigabyte)
+    assert workers == 3 and note.startswith("3 of 8 workers: pieces of 1.0 GB")
+    assert fitting_workers(asked, gigabyte, 0)[0] == 1
+    assert fitting_workers(Engine("ray", 8), gigabyte, 0) == (8, ""), "other machines have theirs"
+
+
 def test_time_left_counts_passes_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("theodolite.engine.watch.time.monotonic", lambda: now[0])
     watch = Watch(2)
     watch.expect([10.0, 30.0])
     watch.begin("sums", 100)
-    for _ in range(5):
+    for pieces in (2, 2, 10, 10, 10):
         now[0] += 20.0
-        watch.add(10, Done(computed=10))
+        watch.add(pieces, Done(computed=pieces))
     found = watch.snapshot()
     assert found["rate"] == pytest.approx(0.5), "of the last minute"
-    assert found["seconds_left"] == pytest.approx(50 / 0.5 + 30)
+    assert found["seconds_left"] == pytest.approx(66 / 0.5 + 30)
 
 
 def test_counts_on_a_port_of_this_machine() -> None:

@@ -45,6 +45,8 @@ class Task:
     ledger: Ledger | None
     merge: Merge | None = None
     """If given, what the pieces gave is merged before it is sent back."""
+    stays: bool = False
+    """Whether what the pieces gave stays in the ledger, and nothing of it is sent back."""
     tool: Callable[[], Any] | None = None
     tool_key: str = ""
     network: bool = False
@@ -116,7 +118,7 @@ def perform(task: Task, *, alone: bool = False) -> Done:
                     _computed(replace(task, ledger=None), item, key, name, Done())
                     before = traffic_so_far()
                 arrays = _computed(task, item, key, name, done)
-            parts.append(arrays)
+            parts.append({} if task.stays and arrays is not None else arrays)
         if task.merge is None:
             done.parts = list(parts)
         else:

@@ -18,7 +18,7 @@ from theodolite.evidence.workers import Workers
 from theodolite.io.traffic import traffic_so_far
 from theodolite.run_folder.headlines import requests_named, resampling_of
 from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.stored import by_kind
+from theodolite.runs.stored import by_kind, bytes_of
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.verdicts.answers import requests_for
 from theodolite.verdicts.notes import subsample_notes
@@ -93,7 +93,7 @@ def _with_pooled(
         ]
         bundle = _rows(shards, sizes[-1])
         requests = [run.request for run in runs if id(run.evidence[0]) == key]
-        few = _pooled(requests, bundle[: sizes[0]], resampling, pool)
+        few = first = _pooled(requests, bundle[: sizes[0]], resampling, pool)
         if few.seconds <= LONG:  # the first time compiles
             few = _pooled(requests, bundle[: sizes[0]], resampling, pool)
         more = _pooled(requests, bundle, resampling, pool)
@@ -104,17 +104,26 @@ def _with_pooled(
                 *estimate.passes,
                 _reading(shards),
                 *(
-                    replace(last, seconds=(_reckoned(first.seconds, last.seconds, shares),))
-                    for first, last in zip(few.passes, more.passes, strict=True)
+                    replace(last, seconds=(_reckoned(seconds, last.seconds, shares),))
+                    for seconds, last in zip(_timed(first, few, more), more.passes, strict=True)
                 ),
             ],
             driver_seconds=estimate.driver_seconds
             + _reckoned([few.driver_seconds], [more.driver_seconds], shares),
             peak_bytes=max(
-                estimate.peak_bytes, peak_memory() + 2 * n * _bytes(bundle) // len(bundle)
+                estimate.peak_bytes, peak_memory() + 2 * n * bytes_of(bundle) // len(bundle)
             ),
         )
     return estimate
+
+
+def _timed(first: Rehearsal, again: Rehearsal, more: Rehearsal) -> list[tuple[float, ...]]:
+    """Times of the smaller part, pass by pass: of the second time, or of the first where pieces
+    were there already; none if the larger part has other passes."""
+    if not len(first.passes) == len(again.passes) == len(more.passes):
+        return [()] * len(more.passes)
+    pairs = zip(first.passes, again.passes, strict=True)
+    return [warm.seconds or cold.seconds for cold, warm in pairs]
 
 
 def _pooled(
@@ -150,7 +159,7 @@ def _reading(shards: Shards) -> PassPrice:
         pieces[0].evidence()
     seconds = time.perf_counter() - started
     read = traffic_so_far().since(before)
-    return PassPrice("drawing", len(pieces), len(pieces), (seconds,), read, in_driver=True)
+    return PassPrice("drawing", len(pieces), len(pieces), (seconds,), read)
 
 
 def _rows(shards: Shards, n: int) -> Any:
@@ -162,15 +171,6 @@ def _rows(shards: Shards, n: int) -> Any:
         if rows >= n:
             break
     return (parts[0] if len(parts) == 1 else type(parts[0]).joined(parts))[:n]
-
-
-def _bytes(evidence: Evidence) -> int:
-    own = sum(
-        np.asarray(getattr(evidence, name)).nbytes
-        for name, _ in evidence.layouts()
-        if getattr(evidence, name) is not None
-    )
-    return own + sum(_bytes(bundle) for _, bundle in evidence._inner())
 
 
 def _values(first: Evidence) -> int:

@@ -52,6 +52,7 @@ from theodolite.runs.price import is_long, made_price, price
 from theodolite.runs.stored import (
     by_kind,
     digests_of,
+    largest_piece,
     notes_of,
     run_stored,
     stored_addresses,
@@ -83,11 +84,12 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     will cost, if that is more than a minute.
     """
     engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
-    with worker_pool(engine, at.out, progress) as workers:
+    largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
+    with worker_pool(engine, at.out, progress, largest) as workers:
         try:
             if make is None:
-                if announce is not None and is_long(spec, addresses):
-                    _tell_price(price(spec, addresses, workers), workers, announce)
+                if announce is not None:
+                    _tell_price(spec, addresses, workers, announce)
                 answers = run_stored(
                     spec, addresses, at.out, workers, progress, engine.pieces or ""
                 )
@@ -116,15 +118,26 @@ def rehearse(
     if not (stored_addresses(spec, at.data) or in_pieces(spec, at)):
         return None
     engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
-    with worker_pool(engine, at.out, progress) as workers:
+    largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
+    with worker_pool(engine, at.out, progress, largest) as workers:
         if make is None:
             return price(spec, addresses, workers)
         return made_price(make, workers)
 
 
 def _tell_price(
-    estimate: RunPrice, workers: WorkerPool, announce: Callable[[RunPrice], None]
+    spec: RunSpec,
+    addresses: Sequence[str],
+    workers: WorkerPool,
+    announce: Callable[[RunPrice], None],
 ) -> None:
+    """Before a long run. What cannot be rehearsed is run all the same."""
+    try:
+        if not is_long(spec, addresses):
+            return
+        estimate = price(spec, addresses, workers)
+    except Exception:  # noqa: BLE001  the run itself says what is wrong, if anything is
+        return
     workers.watch.expect([step.wall(estimate.workers) for step in estimate.passes])
     if estimate.wall() > MINUTE:
         announce(estimate)
