@@ -60,7 +60,7 @@ def code_piece(
 ) -> CodePiece:
     """Documents of 256 positions; concepts as frequent as Zipf says; values in half precision."""
     positions = max(positions // LENGTH, 2) * LENGTH
-    share = 1 / np.arange(10, concepts + 10)
+    share = 1 / np.arange(2, concepts + 2)
     cumulative = np.cumsum(share / share.sum())
     cumulative[-1] = 1
     active = min(active, max(units // 4, 1))

@@ -128,6 +128,24 @@ def test_no_formula_is_better_by_more_than_the_gap(precision: float) -> None:
     assert (doubled.candidates == 7).sum() > 30
 
 
+def test_the_gap_covers_what_candidates_leave_out() -> None:
+    """Three concepts that lie apart, of which two are candidates; a concept that should be taken
+    away, and is none."""
+    labels = [[0]] * 10 + [[1]] * 10 + [[2]] * 10 + [[3]] * 10 + [[3, 4]] * 10
+    apart, removed = [0] * 30, [1] * 10
+    unit = np.array([[u] for u in [*apart, *removed, *[2] * 10]])
+    piece = CodePiece.from_top(unit, documents=[5] * 10, labels=labels)
+    evidence = CodeEvidence([piece], units=3, concepts=list("abcde"))
+    some = dissect_codes(evidence, candidates=2, gap=1.0, precision=0, null_units=0)
+    assert_allclose(some.fit.iou[0], 2 / 3)
+    assert_allclose(some.gap[0], 1 / 3)
+    single = dissect_codes(evidence, candidates=1, gap=1.0, precision=0, null_units=0)
+    assert_allclose((single.fit.iou[1], single.gap[1]), (0.5, 0.5))
+    full = dissect_codes(evidence, candidates=1, gap=0.0, precision=0, null_units=0)
+    assert_array_equal(full.fit.iou, 1)
+    assert full.formulas()[1] == "(d AND (NOT e))"
+
+
 def test_sums_over_documents_and_intervals() -> None:
     evidence = planted_codes(2)
     has, active, document = has_concepts(evidence)

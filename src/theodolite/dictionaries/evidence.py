@@ -101,6 +101,13 @@ class CodeEvidence:
         """Active values in all pieces."""
         return sum(entry.values for entry in self.entries)
 
+    def writable(self) -> "CodeEvidence":
+        """Itself; or a copy, where its arrays were sent by something that protects them."""
+        if all(a.flags.writeable for p in self._pieces for a in p.arrays().values()):
+            return self
+        pieces = [CodePiece(**{n: a.copy() for n, a in p.arrays().items()}) for p in self._pieces]
+        return CodeEvidence(pieces, units=self.units, concepts=self.concepts)
+
     def digest(self) -> str:
         """Of all that is in it."""
         text = "\n".join([f"{self.units}", *self.concepts, *(e.sha256 for e in self.entries)])

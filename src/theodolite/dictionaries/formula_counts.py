@@ -8,7 +8,7 @@ from jaxtyping import Integer
 
 from theodolite.dictionaries.counting import block_shift, limited, sort_values
 from theodolite.dictionaries.evidence import CodeEvidence
-from theodolite.dictionaries.passes import Item, Pass, added, by_range, cut_for, stacked
+from theodolite.dictionaries.passes import Item, Pass, added, by_range, cut_for, stacked, writable
 from theodolite.dictionaries.pieces import CodePiece
 from theodolite.dictionaries.singles import seed_of
 from theodolite.evidence.workers import Arrays, Workers
@@ -88,7 +88,13 @@ def _count(
     def count(number: int) -> None:
         rows = values.units(number, len(units))
         kernels.count_formulas(
-            values.block(number), shift, formulas[rows], bits, *places, piece.documents, sums[rows]
+            values.block(number),
+            shift,
+            writable(formulas[rows]),
+            bits,
+            *places,
+            piece.documents,
+            sums[rows],
         )
 
     for_each(range(len(values)), count, small=len(values.entries) < 1 << 16)

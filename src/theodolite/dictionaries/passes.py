@@ -100,7 +100,12 @@ def _digest(evidence: CodeEvidence, item: Item) -> str:
 
 def _keep(evidence: CodeEvidence) -> CodeEvidence:
     """Sent once to each process."""
-    return evidence
+    return evidence.writable()
+
+
+def writable(array: np.ndarray) -> np.ndarray:
+    """Ray hands arrays over that must not be written to: loops would be compiled anew for them."""
+    return array if array.flags.writeable else array.copy()
 
 
 def by_range(

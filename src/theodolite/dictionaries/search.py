@@ -1,6 +1,6 @@
 """Formulas from counted label sets, each with how much better any other could be."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -8,7 +8,7 @@ from jaxtyping import Float, Integer
 
 from theodolite.dictionaries.evidence import CodeEvidence
 from theodolite.dictionaries.inventory import Inventory
-from theodolite.dictionaries.passes import by_range, sliced, stacked, turns
+from theodolite.dictionaries.passes import by_range, sliced, stacked, turns, writable
 from theodolite.dictionaries.set_counts import merge_sets, set_pass
 from theodolite.dictionaries.singles import Chosen, choose_candidates
 from theodolite.dissection.atoms import Atoms
@@ -68,7 +68,8 @@ def find_formulas(
         parts.append(_search(workers, inventory.sets, items, how))
     result = stacked(parts)
     result["single"], result["active"] = chosen["single"], chosen["active"]
-    again = np.flatnonzero(result["gap"] > how.gap)
+    # more candidates do not help with what precision leaves open
+    again = np.flatnonzero(result["gap"] > how.gap + how.precision)
     if len(again) and k < min(MOST_CANDIDATES, len(evidence.concepts)):
         more = CodeSearch(how.length, min(2 * k, MOST_CANDIDATES), how.gap, how.precision)
         better = find_formulas(
@@ -102,7 +103,14 @@ def _search(
 
 def _keep(atoms: Atoms) -> Atoms:
     """Once in each process: tables that are made from it stay with it."""
-    return atoms
+    if atoms.weight.flags.writeable:
+        return atoms
+    return replace(
+        atoms,
+        weight=writable(atoms.weight),
+        label_start=writable(atoms.label_start),
+        label=writable(atoms.label),
+    )
 
 
 def _items(sets: Arrays, chosen: Chosen) -> list[dict[str, np.ndarray]]:
@@ -133,6 +141,7 @@ def search_slice(
     item: dict[str, np.ndarray], atoms: Atoms, length: int, precision: float
 ) -> Arrays:
     """The formulas of some units, as numbers."""
+    item = {name: writable(array) for name, array in item.items()}
     n = len(item["active"])
     result = _nothing(n)
     formulas: list[Formula | None] = [None] * n

@@ -66,7 +66,8 @@ class Common:
     def of(cls, evidence: Evidence) -> "Common":
         """Of the columns at hand."""
         concept: Any = getattr(evidence, "explained", evidence)
-        values = np.asarray(concept.values, np.float64)
+        own = np.zeros((len(evidence), 0)) if hasattr(evidence, "explained") else concept.values
+        values = np.asarray(own, np.float64)  # of vectors, their concepts' values are not read
         known = np.ones((len(values), 1)) if concept.known is None else np.asarray(concept.known)
         return cls(
             is_discrete(values),

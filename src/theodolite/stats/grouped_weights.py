@@ -7,6 +7,9 @@ from jaxtyping import Float, Int
 
 from theodolite.stats.groups import resampled_sums
 
+TOGETHER = 128
+"""Terms whose sums over groups are added up together."""
+
 
 @dataclass(frozen=True, eq=False)
 class GroupedWeights:
@@ -32,7 +35,11 @@ class GroupedWeights:
 
     def times(self, sums: Float[np.ndarray, "terms groups"]) -> Float[np.ndarray, "rows terms"]:
         """Sums over samples in each row, from sums over groups."""
-        return resampled_sums(self.rows, np.ascontiguousarray(sums.T))
+        products = np.empty((len(self.rows), len(sums)))
+        for at in range(0, len(sums), TOGETHER):  # so few that their sums stay in the cache
+            some = slice(at, at + TOGETHER)
+            products[:, some] = resampled_sums(self.rows, np.ascontiguousarray(sums[some].T))
+        return products
 
 
 RowWeights = Float[np.ndarray, "rows samples"] | GroupedWeights
