@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from theodolite.engine.ledger import Ledger
 from theodolite.errors import EvidenceError, VerificationFailed, printable
+from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.workers import Arrays, Merge, Tree
 from theodolite.io.packed import digest_of
 from theodolite.threads import one_thread
@@ -96,11 +97,12 @@ def perform(task: Task, *, alone: bool = False) -> Done:
     started, done = time.perf_counter(), Done()
     parts: list[Arrays | None] = []
     with nullcontext() if alone else one_thread():
-        for item, key, name in zip(task.items, task.keys, task.names, strict=True):
+        for at, (item, key, name) in enumerate(zip(task.items, task.keys, task.names, strict=True)):
             arrays: Arrays | None = None if task.ledger is None else task.ledger.read(key)
             if task.recheck is not None:
                 _check(task, item, key, arrays, name)
             elif arrays is None:
+                read_ahead(task.items[at:])
                 arrays = _computed(task, item, key, name, done)
             parts.append(arrays)
         if task.merge is None:
