@@ -36,6 +36,19 @@ Inference = Annotated[
     str,
     typer.Option(metavar="auto|tasks|data", help="How networks are run on Ray: tasks or Ray Data."),
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Time a few pieces of the work, say what all of it would take, and end.",
+    ),
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        help="Counts of the run for Prometheus, at this port of this machine.", min=1, max=65535
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in OUT.")]
 OverwriteFile = Annotated[
     bool, typer.Option("--overwrite", help="Replace a file that theodolite did not write.")
@@ -43,7 +56,12 @@ OverwriteFile = Annotated[
 
 
 def chosen_engine(
-    name: str, workers: int | None, ray_address: str | None, pieces: str | None, inference: str
+    name: str,
+    workers: int | None,
+    ray_address: str | None,
+    pieces: str | None,
+    inference: str,
+    metrics_port: int | None = None,
 ) -> "Engine":
     """Where work is done, as asked for."""
     from theodolite.engine.base import Engine, EngineName
@@ -56,7 +74,8 @@ def chosen_engine(
     ):
         if value not in known:
             raise EvidenceError(f"--{option}", repr(value), f"one of {', '.join(known)}")
-    return Engine(name, workers, ray_address, pieces, inference)  # type: ignore[arg-type]
+    how = (name, workers, ray_address, pieces, inference, metrics_port)
+    return Engine(*how)  # type: ignore[arg-type]
 
 
 def check_there(path: Path) -> None:

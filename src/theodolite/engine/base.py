@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from theodolite.engine.ledger import Ledger
+from theodolite.engine.metrics_port import metrics_served
 from theodolite.engine.pieces import Pool
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes, cores
 from theodolite.engine.ray import Inference, RayTasks
+from theodolite.engine.watch import Publishes, Watch, progress_file
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.io.stores import Store
@@ -33,6 +35,8 @@ class Engine:
     reach it."""
     inference: Inference = "auto"
     """How networks are run on Ray."""
+    metrics_port: int | None = None
+    """Where counts of the run can be read, on this machine alone."""
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
@@ -58,8 +62,11 @@ def worker_pool(engine: Engine, out: Path, progress: Progress = silent) -> Itera
     """Workers for the time of a run; however it ends, its processes end too."""
     store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
     pool = _pool(engine, out.name)
+    watch = Watch(pool.size)
+    others = [pool.publish] if isinstance(pool, Publishes) else []
     try:
-        yield WorkerPool(pool, Ledger(store), progress)
+        with metrics_served(engine.metrics_port, watch.snapshot), progress_file(watch, out, others):
+            yield WorkerPool(pool, Ledger(store), progress, watch=watch)
     finally:
         pool.close()
 

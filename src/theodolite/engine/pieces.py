@@ -2,11 +2,12 @@
 
 import errno
 import hashlib
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from theodolite.engine.ledger import Ledger
@@ -14,6 +15,7 @@ from theodolite.errors import EvidenceError, VerificationFailed, printable
 from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.workers import Arrays, Merge, Tree
 from theodolite.io.packed import digest_of
+from theodolite.io.traffic import Traffic, traffic_so_far
 from theodolite.threads import one_thread
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -51,6 +53,8 @@ class Task:
     """If given, all pieces must be in the ledger; these are computed again, and must come out the
     same."""
     given_up: frozenset[str] = frozenset()
+    rehearsed: bool = False
+    """Whether it is done to be timed: pieces are computed twice, for the first time compiles."""
 
 
 @dataclass
@@ -63,6 +67,13 @@ class Done:
     computed: int = 0
     """Pieces that were not in the ledger."""
     seconds: float = 0.0
+    piece_seconds: list[float] = field(default_factory=list)
+    """Of each piece that was computed."""
+    retried: int = 0
+    """Pieces that failed and were tried again."""
+    traffic: Traffic = field(default_factory=Traffic)
+    peak_bytes: int = 0
+    """The most memory that its process ever had."""
 
 
 @runtime_checkable
@@ -94,7 +105,7 @@ _tools: dict[str, Any] = {}
 
 def perform(task: Task, *, alone: bool = False) -> Done:
     """Do a task, in whatever process this is: on one core, unless it is the only process."""
-    started, done = time.perf_counter(), Done()
+    started, done, before = time.perf_counter(), Done(), traffic_so_far()
     parts: list[Arrays | None] = []
     with nullcontext() if alone else one_thread():
         for at, (item, key, name) in enumerate(zip(task.items, task.keys, task.names, strict=True)):
@@ -102,6 +113,9 @@ def perform(task: Task, *, alone: bool = False) -> Done:
             if task.recheck is not None:
                 _check(task, item, key, arrays, name)
             elif arrays is None:
+                if task.rehearsed:
+                    _computed(replace(task, ledger=None), item, key, name, Done())
+                    before = traffic_so_far()
                 read_ahead(task.items[at:])
                 arrays = _computed(task, item, key, name, done)
             parts.append(arrays)
@@ -113,11 +127,24 @@ def perform(task: Task, *, alone: bool = False) -> Done:
                 tree.add(part, 1)
             done.parts = [tree.whole()]
     done.seconds = time.perf_counter() - started
+    done.traffic = traffic_so_far().since(before)
+    done.peak_bytes = peak_memory()
     return done
+
+
+def peak_memory() -> int:
+    """The most memory that this process ever had, in bytes; 0 where the system does not say."""
+    try:
+        import resource  # noqa: PLC0415  not on Windows
+    except ImportError:
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _computed(task: Task, item: Any, key: str, name: str, done: Done) -> Arrays | None:
     for attempt in range(TRIES):
+        started = time.perf_counter()
         try:
             arrays = task.do(item, *_tool(task))
         except EvidenceError:
@@ -127,10 +154,13 @@ def _computed(task: Task, item: Any, key: str, name: str, done: Done) -> Arrays 
                 raise
             if attempt == TRIES - 1:
                 done.failed.append(failure(name, key, error))
+            else:
+                done.retried += 1
             continue
         done.computed += 1
         if task.ledger is not None:
             task.ledger.write(key, arrays)
+        done.piece_seconds.append(time.perf_counter() - started)
         return arrays
     return None
 

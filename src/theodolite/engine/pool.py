@@ -10,6 +10,7 @@ import numpy as np
 
 from theodolite.engine.ledger import Ledger, code_version, key_of
 from theodolite.engine.pieces import TRIES, Done, FailedPiece, Pool, Task
+from theodolite.engine.watch import Watch
 from theodolite.errors import VerificationFailed
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Arrays, Merge, Tree, Work
@@ -58,8 +59,10 @@ class WorkerPool:
         *,
         code: str = "",
         check: "LedgerCheck | None" = None,
+        watch: Watch | None = None,
     ) -> None:
         self.pool, self.ledger, self.progress = pool, ledger, progress
+        self.watch = watch or Watch(pool.size)
         self.code = code or code_version()
         self.check = check
         self.given_up: frozenset[str] = frozenset()
@@ -82,14 +85,16 @@ class WorkerPool:
 
     def _infer(self, work: Work, pool: "Infers") -> set[int]:
         """By actors that hold the network; the numbers of the pieces that they did."""
-        keys = self._keys(work)
+        keys = self.keys_of(work)
         there = self.ledger.done() if work.kept else set()
         todo = [n for n, key in enumerate(keys) if key not in there]
         items = [(work.items[n], keys[n], work.name(n)) for n in todo]
         task = self._task(work, None, keys, _Block(0, 0))
         pieces: set[int] = set()
+        self.watch.begin(work.what, len(todo))
         for number, done in pool.infer(task, items) if items else ():
             self.computed += done.computed
+            self.watch.add(1, done)
             if not done.failed:
                 pieces.add(todo[number])
             elif not work.kept:
@@ -125,7 +130,8 @@ class WorkerPool:
             )
         return arrays
 
-    def _keys(self, work: Work) -> list[str]:
+    def keys_of(self, work: Work) -> list[str]:
+        """The names of its pieces."""
         keys = [key_of(work.about, digest, self.code) for digest in work.digests]
         if work.kept:
             self.keys.update(keys)
@@ -151,7 +157,7 @@ class WorkerPool:
             self.pool.drop()
 
     def _in_order(self, work: Work, merge: Merge | None) -> Iterator[tuple[_Block, Done]]:
-        keys = self._keys(work)
+        keys = self.keys_of(work)
         missing: set[int] = set()
         self._missing = frozenset()
         recheck = None if self.check is None else self.check.sample(keys)
@@ -160,6 +166,7 @@ class WorkerPool:
         ended: dict[int, tuple[_Block, Done]] = {}
         due = finished = 0
         self.progress(work.what, 0, len(keys))
+        self.watch.begin(work.what, len(keys))
         while due < len(keys):
             while len(running) < self.pool.size + 1:
                 # not far ahead of a slow piece; but what is begun again is what is waited for
@@ -175,12 +182,14 @@ class WorkerPool:
             if outcome is None:
                 if block.count > 1 or block.crashes + 1 < TRIES:
                     queue.again(block)
+                    self.watch.count("retried", block.count)
                     continue
                 outcome = Done([None], [_died(work.name(block.first), keys[block.first])])
             self.failed += outcome.failed
             self.computed += outcome.computed
             queue.learn(block, outcome)
             finished += block.count
+            self.watch.add(block.count, outcome)
             self.progress(work.what, finished, len(keys))
             given_up = {failed.key for failed in outcome.failed}
             missing.update(n for n in block.rows() if keys[n] in given_up | self.given_up)
@@ -189,6 +198,17 @@ class WorkerPool:
             while due in ended:
                 yield ended[due]
                 due += ended.pop(due)[0].count
+
+    def tried(self, work: Work, numbers: Sequence[int]) -> list[Done]:
+        """A few pieces at once, each computed twice and timed the second time."""
+        keys = self.keys_of(work)
+        tasks = [self._task(work, None, keys, _Block(n, 1)) for n in numbers]
+        handles = [self.pool.submit(replace(task, rehearsed=True)) for task in tasks]
+        try:
+            ended = dict(self.pool.wait() for _ in handles)
+        finally:
+            self.pool.drop()
+        return [ended[handle] or Done([None]) for handle in handles]
 
     def _task(self, work: Work, merge: Merge | None, keys: list[str], block: _Block) -> Task:
         rows = block.rows()

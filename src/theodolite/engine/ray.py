@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from theodolite.engine.pieces import Done, Task, perform
 from theodolite.engine.ray_data import by_ray_data
+from theodolite.engine.watch import HELP, Snapshot, metric_name
 from theodolite.errors import EvidenceError
 from theodolite.io.optional import require
 
@@ -174,6 +175,7 @@ class RayTasks:
         self._perform = self._ray.remote(_perform).options(num_cpus=1, max_retries=0)
         self._on_gpu = self._ray.remote(_perform).options(num_gpus=1, max_retries=0)
         self._tool: tuple[str, Any] = ("", None)
+        self._gauges: dict[str, Any] = {}
 
     def submit(self, task: Task) -> int:
         if task.tool_key and task.tool_key != self._tool[0]:
@@ -224,6 +226,18 @@ class RayTasks:
         # actors that took every core would leave none for feeding them, and wait for ever
         actors = self.gpus or max(self.size - 1, 1)
         return by_ray_data(self._ray, task, items, actors=actors, gpus=self.gpus)
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Counts of the run where clusters collect theirs, beside their own."""
+        if not self._gauges:
+            from ray.util.metrics import Gauge  # noqa: PLC0415  only here
+
+            self._gauges = {
+                key: Gauge(metric_name(key), description=text) for key, (_, text) in HELP.items()
+            }
+        for key, gauge in self._gauges.items():
+            if snapshot[key] is not None:
+                gauge.set(snapshot[key])
 
     def close(self) -> None:
         self.drop()
