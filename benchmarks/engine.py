@@ -49,11 +49,12 @@ class Unchecked(ManifestPiece):
     """A piece that is read without being checked, when it is needed."""
 
     def evidence(self) -> Any:
-        digest, pieces_room.content_digest = pieces_room.content_digest, AsWritten
+        room: Any = pieces_room
+        digest, room.content_digest = room.content_digest, AsWritten
         try:
             return self.read()
         finally:
-            pieces_room.content_digest = digest
+            room.content_digest = digest
 
 
 class AsWritten(bytes):
