@@ -102,6 +102,10 @@ class StoredShards:
         """Of the header and of the list of pieces, and so of everything."""
         return self.version
 
+    def notes(self) -> list[str]:
+        """What a reader must know of how it is stored."""
+        return []
+
     def by_class(self) -> "StoredShards":
         """The same with classes as clusters."""
         return replace(self, clusters_are_classes=True)

@@ -104,10 +104,10 @@ class EvidenceWriter:
 
     def _check(self, evidence: Evidence) -> None:
         """All batches have the same arrays and names, and the same of what samples share."""
-        description = _description(evidence)
+        described = describe_bundle(evidence)
         if not self._bundle:
-            self._bundle = description
-        _check_same(self._bundle, description)
+            self._bundle = described
+        _check_same(self._bundle, described)
         for inner, bundle in _bundles(evidence):
             for name, values in _arrays(bundle, per_sample=False):
                 known = self._shared.setdefault(place_of(inner, name), values)
@@ -159,7 +159,7 @@ def _arrays(evidence: Evidence, *, per_sample: bool) -> Iterator[tuple[str, np.n
             yield name, np.asarray(getattr(evidence, name))
 
 
-def _description(evidence: Evidence) -> dict[str, Any]:
+def describe_bundle(evidence: Evidence) -> dict[str, Any]:
     """What the header says about a bundle."""
     return {
         "kind": evidence.kind,
@@ -170,7 +170,7 @@ def _description(evidence: Evidence) -> dict[str, Any]:
             if evidence.has(name)
         },
         "axes": {n: a.header() for n, a in evidence._axes() if isinstance(a, NamedAxis)},
-        "inner": {name: _description(bundle) for name, bundle in evidence._inner()},
+        "inner": {name: describe_bundle(bundle) for name, bundle in evidence._inner()},
     } | package_entry(type(evidence))
 
 

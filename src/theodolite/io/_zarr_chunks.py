@@ -39,7 +39,7 @@ def read_file(
         for whole, p, n, m in zip(layout.shape, place, layout.files, layout.chunk, strict=True)
     ]
     used = (slice(first, last), *(slice(end) for end in ends[1:]))
-    index: np.ndarray = _index(store, name, size, layout, what)[used]
+    index: np.ndarray = shard_index(store, name, size, layout, what)[used]
     if (index == LEFT_OUT).any():
         do = "If it was empty: save it again with write_empty_chunks=True."
         raise RefusedInput(what, "pieces that were left out", "all of it; it is cut off", do)
@@ -55,7 +55,7 @@ def read_file(
     return {at: unpacked(content, layout, what) for at, content in packed.items()}
 
 
-def _index(store: Store, name: str, size: int, layout: ChunkLayout, what: str) -> np.ndarray:
+def shard_index(store: Store, name: str, size: int, layout: ChunkLayout, what: str) -> np.ndarray:
     """Where each chunk of a shard begins and how long it is."""
     counts = [n // m for n, m in zip(layout.files, layout.chunk, strict=True)]
     length = math.prod(counts) * 16 + CHECKSUM

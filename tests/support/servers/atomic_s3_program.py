@@ -89,9 +89,12 @@ def serve(*, late: float, failing: float, drops_conditions: bool) -> None:
                 objects.pop(key, None)
                 return web.Response(status=204)
             if request.method == "POST":
-                for name in re.findall(r"<Key>([^<]*)</Key>", content.decode()):
+                names = re.findall(r"<Key>([^<]*)</Key>", content.decode())
+                for name in names:
                     objects.pop(f"{bucket}/{name}", None)
-                return web.Response(text="<DeleteResult/>", content_type="application/xml")
+                gone = "".join(f"<Deleted><Key>{name}</Key></Deleted>" for name in names)
+                text = f"<DeleteResult>{gone}</DeleteResult>"
+                return web.Response(text=text, content_type="application/xml")
             if not rest:
                 return listed(bucket, request.query.get("prefix", ""))
             return got(key, request.headers.get("Range"), body=request.method == "GET")

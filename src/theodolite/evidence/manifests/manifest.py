@@ -114,6 +114,22 @@ class Manifest:
         shared = contents[SHARED]
         return [piece_digest((shared | contents[n]).items(), axes) for n in range(self.pieces)]
 
+    def absent_notes(self) -> list[str]:
+        """What a reader must know of chunks that were not there when arrays were adopted."""
+        columns = self.table.select(["array", "length", "size", "index_step"]).to_pydict()
+        chunks: dict[str, list[bool]] = {}
+        for array, length, size, step in zip(*columns.values(), strict=True):
+            if size and step is None:
+                chunks.setdefault(array, []).append(not length)
+        return [
+            f"{sum(absent):,} of {len(absent):,} chunks of `{name}` are not stored and taken as "
+            "its fill value."
+            + " More than half: an upload that was cut off looks the same."
+            * (2 * sum(absent) > len(absent))
+            for name, absent in sorted(chunks.items())
+            if any(absent)
+        ]
+
     def unpacked_bytes(self, piece: int) -> int:
         """What a piece takes in memory."""
         sizes = {row.array: row.size for row in self.rows_of(piece)}

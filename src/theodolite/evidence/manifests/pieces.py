@@ -73,6 +73,9 @@ class ManifestShards(StoredShards):
             for number, cut in enumerate(self.cuts)
         ]
 
+    def notes(self) -> list[str]:
+        return manifest_at(self.store, self.version).absent_notes()
+
     def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
         manifest = manifest_at(self.store, self.version)
         inner = self.inner or next(iter(manifest.bundle["inner"]), "")
