@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from theodolite.errors import RefusedInput
+from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.packed import Arrays, packed, unpacked
 from theodolite.io.stores import Store
 
@@ -83,3 +83,21 @@ class Ledger:
                 path.unlink(missing_ok=True)
         for key in sorted(self.done() - keys):
             self.store.remove(f"{key}.safetensors")
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """A finished piece, for other pieces to read."""
+
+    ledger: Ledger
+    digest: str
+    """Its key."""
+
+    def read(self) -> Arrays:
+        arrays = self.ledger.read(self.digest)
+        if arrays is None:
+            raise EvidenceError(
+                f"piece {self.digest}", "no such piece, or a damaged one", "what was written",
+                "Start the same command again: what is missing is done again.",
+            )  # fmt: skip
+        return arrays

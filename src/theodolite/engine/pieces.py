@@ -46,6 +46,8 @@ class Task:
     ledger: Ledger | None
     merge: Merge | None = None
     """If given, what the pieces gave is merged before it is sent back."""
+    stays: bool = False
+    """Whether what the pieces gave stays in the ledger, and nothing of it is sent back."""
     tool: Callable[[], Any] | None = None
     tool_key: str = ""
     network: bool = False
@@ -118,7 +120,7 @@ def perform(task: Task, *, alone: bool = False) -> Done:
                     before = traffic_so_far()
                 read_ahead(task.items[at:])
                 arrays = _computed(task, item, key, name, done)
-            parts.append(arrays)
+            parts.append({} if task.stays and arrays is not None else arrays)
         if task.merge is None:
             done.parts = list(parts)
         else:

@@ -8,12 +8,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from theodolite.engine.ledger import Ledger, code_version, key_of
+from theodolite.engine.ledger import Ledger, LedgerEntry, code_version, key_of
 from theodolite.engine.pieces import TRIES, Done, FailedPiece, Pool, Task
 from theodolite.engine.watch import Watch
 from theodolite.errors import VerificationFailed
 from theodolite.evidence.produced import Progress, silent
-from theodolite.evidence.workers import Arrays, Merge, Tree, Work
+from theodolite.evidence.workers import Arrays, Entry, Merge, Tree, Work
 from theodolite.io.packed import digest_of
 
 LONG_ENOUGH = 1.0
@@ -63,6 +63,8 @@ class WorkerPool:
     ) -> None:
         self.pool, self.ledger, self.progress = pool, ledger, progress
         self.watch = watch or Watch(pool.size)
+        self.notes: list[str] = []
+        """What a reader must know of how it was done."""
         self.code = code or code_version()
         self.check = check
         self.given_up: frozenset[str] = frozenset()
@@ -137,6 +139,14 @@ class WorkerPool:
             self.keys.update(keys)
         return keys
 
+    def entries(self, work: Work) -> list[Entry | None]:
+        done = self._done(work, None, stays=True)
+        parts = [part for _, outcome in done for part in outcome.parts]
+        return [
+            None if part is None else LedgerEntry(self.ledger, key)
+            for part, key in zip(parts, self.keys_of(work), strict=True)
+        ]
+
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
         tree = Tree(merge)
         for block, done in self._done(work, merge):
@@ -144,19 +154,23 @@ class WorkerPool:
         arrays: Arrays | None = tree.whole()
         return arrays
 
-    def _done(self, work: Work, merge: Merge | None) -> Iterator[tuple[_Block, Done]]:
+    def _done(
+        self, work: Work, merge: Merge | None, *, stays: bool = False
+    ) -> Iterator[tuple[_Block, Done]]:
         """Blocks in order, with what came of them."""
         if self._busy:
             message = "one work at a time: the results of the last were not all taken"
             raise RuntimeError(message)
         self._busy = True
         try:
-            yield from self._in_order(work, merge)
+            yield from self._in_order(work, merge, stays=stays)
         finally:
             self._busy = False
             self.pool.drop()
 
-    def _in_order(self, work: Work, merge: Merge | None) -> Iterator[tuple[_Block, Done]]:
+    def _in_order(
+        self, work: Work, merge: Merge | None, *, stays: bool
+    ) -> Iterator[tuple[_Block, Done]]:
         keys = self.keys_of(work)
         missing: set[int] = set()
         self._missing = frozenset()
@@ -175,7 +189,7 @@ class WorkerPool:
                 block = queue.next()
                 if block is None:
                     break
-                task = replace(self._task(work, merge, keys, block), recheck=recheck)
+                task = replace(self._task(work, merge, keys, block), recheck=recheck, stays=stays)
                 running[self.pool.submit(task)] = block
             handle, outcome = self.pool.wait()
             block = running.pop(handle)

@@ -52,6 +52,7 @@ from theodolite.runs.price import is_long, made_price, price
 from theodolite.runs.stored import (
     by_kind,
     digests_of,
+    largest_piece,
     notes_of,
     run_stored,
     stored_addresses,
@@ -83,7 +84,8 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     will cost, if that is more than a minute.
     """
     engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
-    with worker_pool(engine, at.out, progress) as workers:
+    largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
+    with worker_pool(engine, at.out, progress, largest) as workers:
         try:
             if make is None:
                 if announce is not None and is_long(spec, addresses):
@@ -116,7 +118,8 @@ def rehearse(
     if not (stored_addresses(spec, at.data) or in_pieces(spec, at)):
         return None
     engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
-    with worker_pool(engine, at.out, progress) as workers:
+    largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
+    with worker_pool(engine, at.out, progress, largest) as workers:
         if make is None:
             return price(spec, addresses, workers)
         return made_price(make, workers)
