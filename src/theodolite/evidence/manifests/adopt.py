@@ -28,9 +28,9 @@ from theodolite.evidence.manifests.recipe import content_digest
 from theodolite.evidence.registry import kinds
 from theodolite.evidence.shards import SHARD
 from theodolite.evidence.store_writer import WRITTEN_BY, describe_bundle
+from theodolite.io.chunks.packed_pieces import layout_from, piece_from
+from theodolite.io.chunks.places import ForeignArray
 from theodolite.io.stores import Store
-from theodolite.io.zarr_pieces import layout_from, piece_from
-from theodolite.io.zarr_places import ForeignArray
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class BundleFiles:
         index = np.asarray(samples.index, np.int64)
         head, step = (piece, len(index), first), index_step(index)
         if step is None:
-            self._plain(INDEX, index, head, NUMBERS_LAYOUT)
+            self._write_unpacked(INDEX, index, head, NUMBERS_LAYOUT)
         else:
             self.layouts.setdefault(INDEX, NUMBERS_LAYOUT)
             row = self._row(INDEX, index, head, NO_FILE)
@@ -70,7 +70,7 @@ class BundleFiles:
             self._append(CLUSTERS, np.asarray(samples.clusters, np.int64), head)
         if samples.ids is not None:
             content, ends = packed_ids(samples.ids)
-            self._plain(IDS, content, head, IDS_LAYOUT)
+            self._write_unpacked(IDS, content, head, IDS_LAYOUT)
             self._append(ENDS, ends, head)
 
     def add_shared(self, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
@@ -96,7 +96,7 @@ class BundleFiles:
         self._arrays[name].append(values)
         self._waiting.append((name, number, self._row(name, values, head, NO_FILE)))
 
-    def _plain(
+    def _write_unpacked(
         self, name: str, values: np.ndarray, head: tuple[int, int, int], layout: dict[str, Any]
     ) -> None:
         """An array whose pieces differ in length: a file for each, not packed."""

@@ -17,10 +17,10 @@ from theodolite.evidence.manifests.recipe import (
     axes_of,
     piece_digest,
 )
+from theodolite.io.chunks.packed_pieces import PieceLayout, layout_from
 from theodolite.io.stores import Store
 from theodolite.io.tables import parquet_bytes, read_arrow_from
 from theodolite.io.text import json_from
-from theodolite.io.zarr_pieces import PieceLayout, layout_from
 
 FORMAT, MAJOR, MINOR = "theodolite-shards", 2, 0
 HEADER = "header.json"

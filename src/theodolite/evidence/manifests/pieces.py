@@ -25,8 +25,8 @@ from theodolite.evidence.read_ahead import taken
 from theodolite.evidence.registry import kinds
 from theodolite.evidence.shards import by_class
 from theodolite.evidence.store_v1 import StoredPiece, StoredShards, checked_bundle, place_of
+from theodolite.io.chunks.packed_pieces import piece_from
 from theodolite.io.stores import Store
-from theodolite.io.zarr_pieces import piece_from
 
 TOGETHER = 64
 """Pieces whose samples are asked for at once."""
