@@ -2,8 +2,8 @@
 
     python benchmarks/store_reading.py [--pieces 60] [--late 0.02]
 
-The server is that of the tests (``tests/support/servers/atomic_s3.py``: aiohttp, one thread, on this
-machine), which answers each request so many seconds late. Ours unpacks and checks every array; the
+The server is that of the tests (``tests/support/servers/atomic_s3.py``: aiohttp, one thread, here),
+which answers each request so many seconds late. Ours unpacks and checks every array; the
 bare client, obstore with 32 requests at once, only fetches the packed bytes. The ratio, ours over
 the bare client's bytes a second, is printed last.
 """
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import obstore
+import obstore  # noqa: TID251  the bare client
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -38,16 +38,10 @@ def write(address: str, pieces: int) -> None:
         for _ in range(pieces):
             values = rng.normal(size=(ROWS, WIDE)).astype(np.float32)
             labels = rng.integers(0, 10, ROWS)
-            writer.add(
-                ConceptEvidence(
-                    values=values,
-                    truth=values > 0,
-                    labels=labels,
-                    predicted=labels,
-                    concepts=[f"c{i}" for i in range(WIDE)],
-                    classes=[f"k{i}" for i in range(10)],
-                )  # fmt: skip
-            )
+            names = [f"c{i}" for i in range(WIDE)]
+            arrays = {"values": values, "truth": values > 0, "labels": labels, "predicted": labels}
+            classes = [f"k{i}" for i in range(10)]
+            writer.add(ConceptEvidence(**arrays, concepts=names, classes=classes))
 
 
 def main() -> None:
@@ -82,13 +76,14 @@ def main() -> None:
                 piece.evidence()
             ours.append(time.perf_counter() - started)
             requests = counted(environment)
-    print(json.dumps({
-        "server": "tests/support/servers/atomic_s3.py", "late": options.late, "pieces": len(pieces),
-        "arrays": 4, "packed MB": round(size / 1e6, 1), "GET a piece": requests["GET"] / len(pieces),
-        "HEAD": requests.get("HEAD", 0), "at once": requests["at_once"],
-        "bare MB/s": round(size / 1e6 / min(bare), 1), "ours MB/s": round(size / 1e6 / min(ours), 1),
-        "ratio": round(min(bare) / min(ours), 3),
-    }))  # fmt: skip
+    result = {
+        "server": "tests/support/servers/atomic_s3.py", "late": options.late,
+        "pieces": len(pieces), "arrays": 4, "packed MB": round(size / 1e6, 1),
+        "GET a piece": requests["GET"] / len(pieces), "HEAD": requests.get("HEAD", 0),
+        "at once": requests["at_once"], "bare MB/s": round(size / 1e6 / min(bare), 1),
+        "ours MB/s": round(size / 1e6 / min(ours), 1), "ratio": round(min(bare) / min(ours), 3),
+    }  # fmt: skip
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from theodolite.cli.options import (
     EngineOption,
     Json,
     MetricsPort,
+    MostMemory,
     Overwrite,
     Pieces,
     Quiet,
@@ -94,6 +95,7 @@ def audit(
     pieces: Pieces = None,
     dry_run: DryRun = False,
     metrics_port: MetricsPort = None,
+    most_memory: MostMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
@@ -105,6 +107,7 @@ def audit(
     from theodolite.scoring.evaluate import Resampling
     from theodolite.thresholds.judge import read_thresholds
 
+    del most_memory  # set as it was read
     chosen = chosen_engine(engine, workers, ray_address, pieces, "auto", metrics_port)
     criteria = None if thresholds is None else read_thresholds(thresholds)
     arguments = AuditArguments(
