@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type,import-not-found"
 """What reading stored evidence from a bucket costs, against the bare client on the same ranges.
 
     python benchmarks/store_reading.py [--pieces 60] [--late 0.02]
