@@ -11,7 +11,15 @@ from theodolite.cli.commands.audit import audit
 from theodolite.cli.commands.certify import certify
 from theodolite.cli.commands.codes import codes
 from theodolite.cli.commands.compare import compare, leaderboard
-from theodolite.cli.commands.data import data_check, data_example, data_list, data_store
+from theodolite.cli.commands.data import (
+    data_adopt,
+    data_check,
+    data_clean,
+    data_commit,
+    data_example,
+    data_list,
+    data_store,
+)
 from theodolite.cli.commands.evidence import evidence
 from theodolite.cli.commands.explain import explain
 from theodolite.cli.commands.export import export
@@ -54,6 +62,9 @@ data_app.command("list")(data_list)
 data_app.command("check")(data_check)
 data_app.command("example")(data_example)
 data_app.command("store")(data_store)
+data_app.command("commit")(data_commit)
+data_app.command("clean")(data_clean)
+data_app.command("adopt")(data_adopt)
 accept_app.command("train")(accept_train)
 accept_app.command("score")(accept_score)
 accept_app.command("tune")(accept_tune)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from theodolite.engine.ledger import Ledger
 from theodolite.errors import EvidenceError, VerificationFailed, printable
+from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.workers import Arrays, Merge, Tree
 from theodolite.io.packed import digest_of
 from theodolite.io.traffic import Traffic, traffic_so_far
@@ -109,7 +110,7 @@ def perform(task: Task, *, alone: bool = False) -> Done:
     started, done, before = time.perf_counter(), Done(), traffic_so_far()
     parts: list[Arrays | None] = []
     with nullcontext() if alone else one_thread():
-        for item, key, name in zip(task.items, task.keys, task.names, strict=True):
+        for at, (item, key, name) in enumerate(zip(task.items, task.keys, task.names, strict=True)):
             arrays: Arrays | None = None if task.ledger is None else task.ledger.read(key)
             if task.recheck is not None:
                 _check(task, item, key, arrays, name)
@@ -117,6 +118,7 @@ def perform(task: Task, *, alone: bool = False) -> Done:
                 if task.rehearsed:
                     _computed(replace(task, ledger=None), item, key, name, Done())
                     before = traffic_so_far()
+                read_ahead(task.items[at:])
                 arrays = _computed(task, item, key, name, done)
             parts.append({} if task.stays and arrays is not None else arrays)
         if task.merge is None:

@@ -69,7 +69,7 @@ def run_stored(
         got = f"{error.came}; the first failed with {first.error}: {first.message}"
         raise EvidenceError(error.what, got, error.needed, error.do) from error
     write_scores(out / "scores.json", scores_file_of(spec, answers))
-    notes = [*notes_of(pool), *answers.notes]
+    notes = [*notes_of(pool), *absent_chunks(addresses), *answers.notes]
     write_record(
         out / PRODUCED,
         MadeRecord(
@@ -138,6 +138,12 @@ def bytes_of(evidence: Evidence) -> int:
 def digests_of(addresses: Sequence[str]) -> dict[str, str]:
     """What was read: a digest of each store's header and list of pieces, which has theirs."""
     return {address: stored(address).digest() for address in addresses}
+
+
+def absent_chunks(addresses: Sequence[str]) -> list[str]:
+    """Of adopted arrays, how many chunks were not there."""
+    bundles = [stored(address) for address in addresses]
+    return [note for bundle in bundles for note in bundle.notes()]
 
 
 def notes_of(pool: WorkerPool) -> list[str]:
