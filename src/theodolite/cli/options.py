@@ -36,6 +36,12 @@ Inference = Annotated[
     str,
     typer.Option(metavar="auto|tasks|data", help="How networks are run on Ray: tasks or Ray Data."),
 ]
+MixedCpus = Annotated[
+    bool,
+    typer.Option(
+        "--mixed-cpus", help="Machines of a cluster may differ in last digits; the notes say so."
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in OUT.")]
 OverwriteFile = Annotated[
     bool, typer.Option("--overwrite", help="Replace a file that theodolite did not write.")
@@ -43,7 +49,13 @@ OverwriteFile = Annotated[
 
 
 def chosen_engine(
-    name: str, workers: int | None, ray_address: str | None, pieces: str | None, inference: str
+    name: str,
+    workers: int | None,
+    ray_address: str | None,
+    pieces: str | None,
+    inference: str,
+    *,
+    mixed_cpus: bool = False,
 ) -> "Engine":
     """Where work is done, as asked for."""
     from theodolite.engine.base import Engine, EngineName
@@ -56,7 +68,14 @@ def chosen_engine(
     ):
         if value not in known:
             raise EvidenceError(f"--{option}", repr(value), f"one of {', '.join(known)}")
-    return Engine(name, workers, ray_address, pieces, inference)  # type: ignore[arg-type]
+    return Engine(
+        name,  # type: ignore[arg-type]
+        workers,
+        ray_address,
+        pieces,
+        inference,  # type: ignore[arg-type]
+        mixed_cpus=mixed_cpus,
+    )
 
 
 def check_there(path: Path) -> None:

@@ -5,7 +5,7 @@ from functools import cache
 
 import typer
 
-from theodolite.cli.app import accept_app, app, data_app, study_app
+from theodolite.cli.app import accept_app, app, data_app, seal_app, study_app
 from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
 from theodolite.cli.commands.audit import audit
 from theodolite.cli.commands.certify import certify
@@ -19,6 +19,7 @@ from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.metrics import metrics
 from theodolite.cli.commands.plan import plan
 from theodolite.cli.commands.run import dissect, run
+from theodolite.cli.commands.seal import seal_new
 from theodolite.cli.study.commands import (
     study_demo,
     study_init,
@@ -52,6 +53,7 @@ data_app.command("list")(data_list)
 data_app.command("check")(data_check)
 data_app.command("example")(data_example)
 data_app.command("store")(data_store)
+seal_app.command("new")(seal_new)
 accept_app.command("train")(accept_train)
 accept_app.command("score")(accept_score)
 accept_app.command("tune")(accept_tune)

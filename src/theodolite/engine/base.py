@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from theodolite.engine.identity import check_unchanged
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pieces import Pool
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes, cores
 from theodolite.engine.ray import Inference, RayTasks
+from theodolite.engine.seal import seal_key
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.io.stores import Store
@@ -33,6 +35,8 @@ class Engine:
     reach it."""
     inference: Inference = "auto"
     """How networks are run on Ray."""
+    mixed_cpus: bool = False
+    """Whether machines may differ in last digits; the notes say which did how much."""
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
@@ -57,11 +61,13 @@ class Engine:
 def worker_pool(engine: Engine, out: Path, progress: Progress = silent) -> Iterator[WorkerPool]:
     """Workers for the time of a run; however it ends, its processes end too."""
     store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
+    seal_key()  # one that cannot be used is said before anything is started
     pool = _pool(engine, out.name)
     try:
-        yield WorkerPool(pool, Ledger(store), progress)
+        yield WorkerPool(pool, Ledger(store), progress, mixed_cpus=engine.mixed_cpus)
     finally:
         pool.close()
+    check_unchanged()
 
 
 def _pool(engine: Engine, run: str) -> Pool:

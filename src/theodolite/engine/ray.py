@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from theodolite.engine.identity import Stranger, strangers_refused
+from theodolite.engine.ledger import PieceName
 from theodolite.engine.pieces import Done, Task, perform
 from theodolite.engine.ray_data import by_ray_data
 from theodolite.errors import EvidenceError
@@ -132,13 +134,18 @@ def _inference(inference: Inference, cores: int, gpus: int) -> tuple[bool, str]:
 
 
 def _perform(task: Task, tool: Any) -> Done:
-    return perform(replace(task, tool=tool))
+    done = perform(replace(task, tool=tool))
+    if done.stranger is not None:
+        node = sys.modules["ray"].get_runtime_context().get_node_id()
+        done.stranger = replace(done.stranger, place=node)
+    return done
 
 
 class RayTasks:
     """Tasks without memory: a node that dies costs what it was at, and no more."""
 
     name = "ray"
+    elsewhere = True
 
     def __init__(
         self,
@@ -170,18 +177,24 @@ class RayTasks:
         self.uses_ray_data, self.why = _inference(inference, self.size, self.gpus)
         self._running: dict[Any, int] = {}
         self._submitted = 0
-        # a lost task is given out again by the pool, which counts how often
-        self._perform = self._ray.remote(_perform).options(num_cpus=1, max_retries=0)
-        self._on_gpu = self._ray.remote(_perform).options(num_gpus=1, max_retries=0)
+        self._remote = self._ray.remote(_perform)
+        self._options: dict[str, Any] = {}
         self._tool: tuple[str, Any] = ("", None)
+        self.strangers: dict[str, Stranger] = {}
+        """Nodes that get nothing to do, by Ray's names of them."""
 
     def submit(self, task: Task) -> int:
+        if task.identity is not None:  # functions of a script travel by themselves
+            modules = tuple(name for name in task.modules if name != "__main__")
+            task = replace(task, identity=task.identity.without("__main__"), modules=modules)
         if task.tool_key and task.tool_key != self._tool[0]:
             self._tool = (task.tool_key, self._ray.put(task.tool))  # sent once, not with each task
         tool = self._tool[1] if task.tool_key else None
         if task.network:
             self._say_why()
-        remote = self._on_gpu if self.gpus and task.network else self._perform
+        kind = {"num_gpus": 1} if self.gpus and task.network else {"num_cpus": 1}
+        # a lost task is given out again by the pool, which counts how often
+        remote = self._remote.options(max_retries=0, **kind, **self._options)
         self._running[remote.remote(replace(task, tool=None), tool)] = self._submitted
         self._submitted += 1
         return self._submitted - 1
@@ -211,13 +224,24 @@ class RayTasks:
         except SystemError as error:
             raise error.__cause__ or error from None
 
+    def avoid(self, stranger: Stranger) -> None:
+        """A node that joined later and would not compute the same."""
+        if stranger.place not in self.strangers:
+            self.strangers[stranger.place] = stranger
+            self.notes.append(f"A {stranger}. It was given no work.")
+        nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
+        if set(nodes) <= self.strangers.keys():
+            raise strangers_refused(list(self.strangers.values()))
+        selector = {"ray.io/node-id": f"!in({','.join(sorted(self.strangers))})"}
+        self._options["label_selector"] = selector
+
     def drop(self) -> None:
         # they end by themselves, and what they did is kept; to cancel a task that is just ending
         # can bring Ray's own process down
         self._running = {}
 
     def infer(
-        self, task: Task, items: Sequence[tuple[Any, str, str]]
+        self, task: Task, items: Sequence[tuple[Any, PieceName, str]]
     ) -> Iterator[tuple[int, Done]]:
         """Pieces that need a network, by actors that hold one each."""
         self._say_why()

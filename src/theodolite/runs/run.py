@@ -21,6 +21,7 @@ from theodolite.io.tables import write_parquet
 from theodolite.run_folder.folder import check_folder, no_linked_pieces, prepare_folder
 from theodolite.run_folder.format import FINDINGS, PRODUCED
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite.run_folder.piece_list import write_entries
 from theodolite.run_folder.run_file import (
     ConceptCardRecord,
     MadeRecord,
@@ -92,6 +93,7 @@ def run(
                 answers = run_made(spec, produced, at.out, progress, failed=workers.n_failed)
         finally:
             write_failed(at.out, workers)
+        write_entries(at.out, workers.entries.values())
         if engine.pieces is None:
             workers.ledger.keep_only(workers.keys)
     return answers

@@ -1,6 +1,7 @@
 """Score evidence that lies in a store, piece by piece, into a run folder."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -121,8 +122,13 @@ def digests_of(addresses: Sequence[str]) -> dict[str, str]:
 
 
 def notes_of(pool: WorkerPool) -> list[str]:
-    """What a reader must know first: pieces that were given up, a cluster open to anybody."""
+    """What a reader must know first: pieces that were given up, a cluster open to anybody,
+    machines that differ."""
     notes = list(getattr(pool.pool, "notes", ()))
+    kinds = Counter(entry.made_on for entry in pool.entries.values())
+    if len(kinds) > 1:
+        each = ", ".join(f"{count} on {kind[:16]}" for kind, count in sorted(kinds.items()))
+        notes.append(f"Pieces were computed by machines that differ in last digits: {each}.")
     if not pool.failed:
         return notes
     return [

@@ -10,6 +10,7 @@ from theodolite.cli.options import (
     Cache,
     EngineOption,
     Json,
+    MixedCpus,
     Overwrite,
     Pieces,
     Quiet,
@@ -88,6 +89,7 @@ def audit(
     workers: WorkersOption = None,
     ray_address: RayAddress = None,
     pieces: Pieces = None,
+    mixed_cpus: MixedCpus = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
@@ -105,7 +107,7 @@ def audit(
     from theodolite.scoring.evaluate import Resampling
     from theodolite.thresholds.judge import read_thresholds
 
-    chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
+    chosen = chosen_engine(engine, workers, ray_address, pieces, "auto", mixed_cpus=mixed_cpus)
     criteria = None if thresholds is None else read_thresholds(thresholds)
     arguments = AuditArguments(Resampling(resamples, seed=seed), out, overwrite, command_line())
     network = _network(evidence, (model, weights, layer), (data, dataset, cache))

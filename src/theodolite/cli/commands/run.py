@@ -10,6 +10,7 @@ from theodolite.cli.options import (
     Cache,
     EngineOption,
     Inference,
+    MixedCpus,
     Overwrite,
     Pieces,
     Quiet,
@@ -37,6 +38,7 @@ def run(
     ray_address: RayAddress = None,
     pieces: Pieces = None,
     inference: Inference = "auto",
+    mixed_cpus: MixedCpus = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -47,7 +49,7 @@ def run(
     from theodolite.run_folder.spec import read_spec
     from theodolite.runs.run import Places
 
-    chosen = chosen_engine(engine, workers, ray_address, pieces, inference)
+    chosen = chosen_engine(engine, workers, ray_address, pieces, inference, mixed_cpus=mixed_cpus)
     checked = read_spec(spec)
     check_there(data)
     at = Places(data, out, cache or default_cache())
@@ -86,6 +88,7 @@ def dissect(
     workers: WorkersOption = None,
     ray_address: RayAddress = None,
     inference: Inference = "auto",
+    mixed_cpus: MixedCpus = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -114,7 +117,7 @@ def dissect(
         }
     )
     at = Places(data, out, cache or default_cache())
-    chosen = chosen_engine(engine, workers, ray_address, None, inference)
+    chosen = chosen_engine(engine, workers, ray_address, None, inference, mixed_cpus=mixed_cpus)
     _run(spec, at, chosen, overwrite=overwrite, quiet=quiet)
 
 
