@@ -108,7 +108,7 @@ _numbers = count()
 @pytest.fixture(scope="session")
 def _server() -> Iterator[dict[str, str]]:
     pytest.importorskip("moto", reason="no S3 server here: pip install 'moto[server,s3]'")
-    pytest.importorskip("s3fs", reason="no client for S3 here: pip install 'theodolite[store]'")
+    pytest.importorskip("obstore", reason="no client for S3 here: pip install 'theodolite[store]'")
     with s3_server() as environment:
         yield environment
 

@@ -14,8 +14,8 @@ import theodolite
 
 SOURCE = Path(theodolite.__file__).parent
 PACKAGES = {
-    "cloudpickle", "dill", "fsspec", "gcsfs", "h5py", "joblib", "marshal", "numcodecs", "pickle",
-    "requests", "s3fs", "shelve", "tarfile", "yaml", "zarr", "zipfile",
+    "botocore", "cloudpickle", "dill", "fsspec", "gcsfs", "h5py", "joblib", "marshal", "numcodecs",
+    "obstore", "pickle", "requests", "s3fs", "shelve", "tarfile", "yaml", "zarr", "zipfile",
 }  # fmt: skip
 NAMES = {
     "fromfile", "fromregex", "genfromtxt", "loadtxt", "memmap", "open_memmap", "read_pickle",

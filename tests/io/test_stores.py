@@ -179,7 +179,7 @@ def test_no_keys(s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 
 def test_a_client_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(EvidenceError, match=r'pip install "theodolite\[store\]"'):
         Store.at("gs://bucket/x").read("a")
 

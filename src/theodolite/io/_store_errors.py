@@ -1,12 +1,15 @@
 """What a store can answer instead of a file, each in one plain line."""
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.buckets.objects import PastTheEnd
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_BUCKET = re.compile("NoSuchBucket|bucket does not exist")
 INSTALL = 'pip install "theodolite[store]"'
 
 
@@ -24,7 +27,7 @@ def plainly(what: str) -> Iterator[None]:
         got = f"no {error.name or 'package'} here"
         raise EvidenceError(what, got, "it, to read and write there", INSTALL) from error
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        gone = "no such bucket" if "bucket does not exist" in str(error) else "nothing there"
+        gone = "no such bucket" if NO_BUCKET.search(str(error)) else "nothing there"
         raise RefusedInput(what, gone, "a file") from error
     except PermissionError as error:
         needed = "leave to use it"
@@ -32,11 +35,21 @@ def plainly(what: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in FULL:
             raise
-        if error.errno == errno.EINVAL:  # how object stores answer when asked past the end
+        if isinstance(error, PastTheEnd):
             raise RefusedInput(what, "fewer bytes", "all of it; it is cut off") from error
         raise EvidenceError(what, _line(error), "a store that answers") from error
     except Exception as error:
-        raise EvidenceError(what, _line(error), "a store that answers") from error
+        raise _from_client(what, error) from error
+
+
+def _from_client(what: str, error: Exception) -> EvidenceError:
+    """In our words what the client of a bucket raised; its classes are only there with it."""
+    kind = type(error).__name__
+    if NO_BUCKET.search(str(error)):
+        return RefusedInput(what, "no such bucket", "a file")
+    if kind in ("PermissionDeniedError", "UnauthenticatedError"):
+        return EvidenceError(what, "no permission", "leave to use it", "Look at its owner or keys.")
+    return EvidenceError(what, _line(error), "a store that answers")
 
 
 def without(address: str) -> str:
@@ -47,4 +60,4 @@ def without(address: str) -> str:
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return " ".join(f"{type(error).__name__}: {error}".partition("Debug source")[0].split())[:200]

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -86,6 +87,40 @@ def all_or_nothing(path: Path) -> Iterator[io.BufferedWriter]:
         _keep_names(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def created(path: Path, content: bytes) -> bool:
+    """Write a file where there is none, complete and synced; False if there is.
+
+    A link fails where its name is taken; a rename would replace what is there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.link(partial, path)
+        _keep_names(path.parent)
+    except FileExistsError:
+        return False
+    finally:
+        partial.unlink(missing_ok=True)
+    return True
+
+
+@contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Keep others who ask here out of a folder; a process that dies lets go."""
+    import fcntl  # noqa: PLC0415  not on every system
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _keep_names(folder: Path) -> None:

@@ -6,17 +6,28 @@ settings (``AWS_ENDPOINT_URL``, ``AWS_PROFILE`` and the like), never from a file
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from theodolite.errors import RefusedInput
 from theodolite.io._store_errors import plainly, without
-from theodolite.io.paths import _suspicious, all_or_nothing, confined
+from theodolite.io.buckets.client import BUCKETS, is_forked
+from theodolite.io.buckets.forked import ForkedBucket
+from theodolite.io.buckets.objects import Bucket, at_once
+from theodolite.io.buckets.ranges import Range, Span, spans_of
+from theodolite.io.paths import (
+    _suspicious,
+    all_or_nothing,
+    confined,
+    created,
+    one_writer,
+)
 
-SCHEMES = ("file", "gs", "s3")
+SCHEMES = ("file", *BUCKETS)
 MAX_BYTES = 1 << 28
-WAITS = {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 3}}
+AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,7 @@ class Store:
 
     @classmethod
     def at(cls, address: str | Path) -> "Store":
-        """The store at a path, or at an address that begins with file://, s3:// or gs://."""
+        """The store at a path, or at an address that begins with file://, s3://, gs:// or az://."""
         text = str(address)
         scheme, mark, rest = text.partition("://")
         if isinstance(address, Path) or not mark:
@@ -43,7 +54,7 @@ class Store:
         if not isinstance(address, Path) and "::" in text:
             reason = "an address within an address (::)"
         if reason:
-            needed = "a folder, or an address that begins with file://, s3:// or gs://"
+            needed = "a folder, or an address that begins with file://, s3://, gs:// or az://"
             raise RefusedInput(f"store {without(text)!r}", reason, needed)
         return cls(text.rstrip("/") or "/")
 
@@ -65,20 +76,51 @@ class Store:
 
     def read(self, name: str, limit: int = MAX_BYTES) -> bytes:
         """A whole file, if it is no larger than ``limit`` bytes."""
-        size = self.size(name)
-        if size is None:
-            raise self._refusal(name, "nothing there", "a file")
+        place = self._place(name)
+        if isinstance(place, Path):
+            size = self.size(name)
+            if size is None:
+                raise self._refusal(name, "nothing there", "a file")
+        else:
+            with plainly(f"file {name!r} of {self.address!r}"):
+                content = self._bucket.read(place, limit)
+            if not isinstance(content, int):
+                return bytes(content)
+            size = content
         if size > limit:
             raise self._refusal(name, f"{size:,} bytes", f"at most {limit:,}")
         return self.read_part(name, 0, size)
 
     def read_part(self, name: str, start: int, length: int) -> bytes:
         """``length`` bytes from ``start`` on; if the file ends before, it is refused."""
+        return bytes(self._part(name, start, length))
+
+    def read_ranges(self, ranges: Sequence[Range], at_most: int = AT_ONCE) -> list[memoryview]:
+        """Many parts (name, start, length), in their order; in buckets so many at once, and those
+        that lie close together in one request."""
+        spans = spans_of(ranges) if self.local is None else _each(ranges)
+        contents = at_once(
+            [partial(self._part, span.name, span.start, span.end - span.start) for span in spans],
+            at_most if self.local is None else 1,
+        )
+        parts: list[memoryview] = [memoryview(b"")] * len(ranges)
+        for span, content in zip(spans, contents, strict=True):
+            for number in span.members:
+                _, start, length = ranges[number]
+                parts[number] = content[start - span.start : start - span.start + length]
+        return parts
+
+    def _part(self, name: str, start: int, length: int) -> memoryview:
         place = self._place(name)
         if start < 0 or length < 0:
             raise self._refusal(name, f"bytes {start} to {start + length}", "bytes of the file")
-        with plainly(f"file {name!r} of {self.address!r}"):
-            content = self._piece(place, start, length) if length else b""
+        content = memoryview(b"")
+        if length:
+            with plainly(f"file {name!r} of {self.address!r}"):
+                if isinstance(place, Path):
+                    content = memoryview(_read_part(place, start, length))
+                else:
+                    content = self._bucket.part(place, start, length)
         if len(content) != length:
             needed = f"{start + length:,}; it is cut off"
             raise self._refusal(name, f"{start + len(content):,} bytes", needed)
@@ -92,7 +134,34 @@ class Store:
                 with all_or_nothing(place) as stream:
                     stream.write(content)
             else:
-                self._files.pipe_file(place, content)
+                self._bucket.write(place, content)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file where there is none; False if there is: of many that try, only one can."""
+        place = self._place(name)
+        with plainly(f"file {name!r} of {self.address!r}"):
+            if isinstance(place, Path):
+                return created(place, content)
+            return self._bucket.create(place, content)
+
+    def replace(self, name: str, content: bytes, expected: bytes) -> bool:
+        """Write a file in place of a known one; False if it is another by now."""
+        place = self._place(name)
+        with plainly(f"file {name!r} of {self.address!r}"):
+            if not isinstance(place, Path):
+                return self._bucket.replace(place, content, expected)
+            with one_writer(place.parent):
+                if place.read_bytes() != expected:
+                    return False
+                with all_or_nothing(place) as stream:
+                    stream.write(content)
+                return True
+
+    def keeps_conditions(self, name: str) -> bool:
+        """Whether ``create`` and ``replace`` can be relied on here; a file is written to try it."""
+        place = self._place(name)
+        with plainly(f"store {self.address!r}"):
+            return isinstance(place, Path) or self._bucket.keeps_conditions(place)
 
     def size(self, name: str) -> int | None:
         """How many bytes a file has; None if there is no such file."""
@@ -101,16 +170,15 @@ class Store:
             try:
                 if isinstance(place, Path):
                     return place.stat().st_size if place.is_file() else None
-                info = self._files.info(place)
+                return self._bucket.size(place)
             except (FileNotFoundError, NotADirectoryError):
                 return None
-        return int(info["size"]) if info["type"] == "file" else None
 
     def names(self, below: str = "") -> list[str]:
         """The files in the store, or in one of its folders; half-written ones are left out."""
         place = self._place(below) if below else self._root()
         with plainly(f"store {self.address!r}"):
-            names = _listed(place) if isinstance(place, Path) else self._listed(place)
+            names = _listed(place) if isinstance(place, Path) else self._bucket.keys(place)
         start = f"{PurePosixPath(below)}/" if below else ""
         return sorted(f"{start}{name}" for name in names if not _half_written(name))
 
@@ -121,10 +189,11 @@ class Store:
             if isinstance(place, Path):
                 place.unlink(missing_ok=True)
             else:
-                self._files.rm_file(place)
+                self._bucket.remove(place)
 
     def _root(self) -> Path | str:
-        return self.local or self.address.partition("://")[2]
+        """The folder, or what the keys of all its objects begin with."""
+        return self.local or self.address.partition("://")[2].partition("/")[2]
 
     def _place(self, name: str) -> Path | str:
         """Where a file is: never outside the store, whatever its name says."""
@@ -133,30 +202,12 @@ class Store:
             return confined(root, name)
         if reason := _suspicious(name):
             raise self._refusal(name, reason, "a relative path")
-        return f"{root}/{PurePosixPath(name)}"
+        return f"{root}/{PurePosixPath(name)}".removeprefix("/")
 
     @property
-    def _files(self) -> Any:
-        """fsspec's file system; it keeps one for each process, so none is kept here."""
-        scheme = self.address.partition("://")[0]
-        with plainly(f"store {self.address!r}"):
-            import fsspec  # noqa: PLC0415  optional, and slow
-
-            options = {"config_kwargs": WAITS} if scheme == "s3" else {}
-            # what other workers write must be seen at once
-            return fsspec.filesystem(scheme, use_listings_cache=False, **options)
-
-    def _piece(self, place: Path | str, start: int, length: int) -> bytes:
-        if isinstance(place, str):
-            return bytes(self._files.cat_file(place, start=start, end=start + length))
-        with place.open("rb") as stream:
-            stream.seek(start)
-            return stream.read(length)
-
-    def _listed(self, place: str) -> list[str]:
-        start = f"{place}/"
-        keys = (key for key in self._files.find(place) if key.startswith(start))
-        return [key.removeprefix(start) for key in keys if not key.endswith("/")]
+    def _bucket(self) -> Bucket | ForkedBucket:
+        scheme, _, rest = self.address.partition("://")
+        return (ForkedBucket if is_forked() else Bucket)(scheme, rest.partition("/")[0])
 
     def _refusal(self, name: str, got: str, needed: str) -> RefusedInput:
         return RefusedInput(f"file {name!r} of {self.address!r}", got, needed)
@@ -176,6 +227,16 @@ def _odd(scheme: str, rest: str) -> str:
     if bool(host) == (scheme == "file"):
         return "no name of a bucket" if scheme != "file" else "another machine"
     return ""
+
+
+def _each(ranges: Sequence[Range]) -> list[Span]:
+    return [Span(name, at, at + n, n, [i]) for i, (name, at, n) in enumerate(ranges)]
+
+
+def _read_part(path: Path, start: int, length: int) -> bytes:
+    with path.open("rb") as stream:
+        stream.seek(start)
+        return stream.read(length)
 
 
 def _listed(folder: Path) -> list[str]:

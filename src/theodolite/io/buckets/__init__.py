@@ -1,0 +1,1 @@
+"""Objects in buckets: the client, its keys, and many ranges at once."""

@@ -1,0 +1,46 @@
+"""Ranges that lie close together are read in one request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+MOST_GAP = 1 << 16
+MOST_WASTE = 0.25
+"""Of the bytes that are needed."""
+Range = tuple[str, int, int]
+"""A name, where to begin, and how many bytes."""
+
+
+@dataclass
+class Span:
+    """Bytes that are read at once, and the ranges in them by their numbers."""
+
+    name: str
+    start: int
+    end: int
+    needed: int
+    members: list[int] = field(default_factory=list)
+
+    def takes(self, start: int, length: int) -> bool:
+        """Whether a range that begins later is worth reading with it."""
+        needed = self.needed + length
+        whole = max(self.end, start + length) - self.start
+        return start - self.end < MOST_GAP and whole - needed < MOST_WASTE * needed
+
+
+def spans_of(ranges: Sequence[Range]) -> list[Span]:
+    """The requests for some ranges.
+
+    >>> [(s.start, s.end, s.members) for s in spans_of([("a", 0, 90), ("a", 100, 90), ("b", 0, 5)])]
+    [(0, 190, [0, 1]), (0, 5, [2])]
+    """
+    spans: list[Span] = []
+    for number in sorted(range(len(ranges)), key=lambda n: ranges[n]):
+        name, start, length = ranges[number]
+        last = spans[-1] if spans else None
+        if last is None or last.name != name or not last.takes(start, length):
+            last = Span(name, start, start, 0)
+            spans.append(last)
+        last.end = max(last.end, start + length)
+        last.needed += length
+        last.members.append(number)
+    return spans
