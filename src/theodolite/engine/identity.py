@@ -31,7 +31,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Difference:
+class UnlikePart:
     """A part in which another process differs from ours."""
 
     part: str
@@ -47,7 +47,7 @@ class Stranger:
     """A process that would not compute the same, and where it runs."""
 
     node: str
-    differences: tuple[Difference, ...]
+    differences: tuple[UnlikePart, ...]
     place: str = ""
     """What its pool calls the node."""
 
@@ -75,7 +75,7 @@ class Identity:
     seal: str = ""
     """The id of the key that entries are sealed with."""
 
-    def unlike(self, other: "Identity") -> tuple[Difference, ...]:
+    def unlike(self, other: "Identity") -> tuple[UnlikePart, ...]:
         """In what another differs from this one."""
         differences = [
             *_unlike("code", other.code, self.code),
@@ -83,10 +83,10 @@ class Identity:
         ]
         if self.arithmetic and other.arithmetic != self.arithmetic:
             ours = self.arithmetic[:16]
-            differences.append(Difference("arithmetic", other.arithmetic[:16], ours))
+            differences.append(UnlikePart("arithmetic", other.arithmetic[:16], ours))
         if other.seal != self.seal:
             theirs, ours = other.seal or ABSENT, self.seal or ABSENT
-            differences.append(Difference("seal key", theirs, ours))
+            differences.append(UnlikePart("seal key", theirs, ours))
         return tuple(differences)
 
     def without(self, module: str) -> "Identity":
@@ -98,12 +98,12 @@ class Identity:
         return replace(self, arithmetic="")
 
 
-def _unlike(part: str, theirs: Pairs, ours: Pairs) -> Iterator[Difference]:
+def _unlike(part: str, theirs: Pairs, ours: Pairs) -> Iterator[UnlikePart]:
     there, here = dict(theirs), dict(ours)
     for name in sorted(there.keys() | here.keys()):
         pair = there.get(name, ABSENT)[:16], here.get(name, ABSENT)[:16]
         if there.get(name) != here.get(name):
-            yield Difference(f"{part}: {name}", *pair)
+            yield UnlikePart(f"{part}: {name}", *pair)
 
 
 def identity(modules: Iterable[str] = (), *, network: bool = False) -> Identity:
