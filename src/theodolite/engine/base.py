@@ -1,19 +1,20 @@
 """Where work happens: chosen once, and said why."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from theodolite.engine.identity import check_unchanged
+from theodolite.engine.identity import StrangersRefused, check_unchanged, identity
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pieces import Pool
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes, cores
 from theodolite.engine.ray import Inference, RayTasks
 from theodolite.engine.seal import seal_key
-from theodolite.errors import EvidenceError
+from theodolite.errors import EngineFallback, EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.io.stores import Store
 
@@ -62,22 +63,45 @@ def worker_pool(engine: Engine, out: Path, progress: Progress = silent) -> Itera
     """Workers for the time of a run; however it ends, its processes end too."""
     store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
     seal_key()  # one that cannot be used is said before anything is started
-    pool = _pool(engine, out.name)
+    pool, instead = _pool(engine, out.name)
     try:
-        yield WorkerPool(pool, Ledger(store), progress, mixed_cpus=engine.mixed_cpus)
+        workers = WorkerPool(pool, Ledger(store), progress, mixed_cpus=engine.mixed_cpus)
+        workers.instead = instead
+        yield workers
     finally:
         pool.close()
     check_unchanged()
 
 
-def _pool(engine: Engine, run: str) -> Pool:
+def _pool(engine: Engine, run: str) -> tuple[Pool, str]:
+    """The pool; and why it is another than the one that was chosen, if it is."""
     name, _ = engine.chosen()
-    if name == "ray":
-        return RayTasks(
-            address=engine.ray_address,
-            workers=engine.workers,
-            run=run or "theodolite",
-            inference=engine.inference,
-        )
     workers = engine.workers or cores()
-    return Here() if workers == 1 else Processes(workers)
+    instead = ""
+    if name == "ray":
+        try:
+            return _ray_pool(engine, run), ""
+        except StrangersRefused:
+            raise
+        except EvidenceError as error:
+            if engine.name != "auto":
+                raise
+            instead = f"local, {workers} processes, because Ray did not start: {error}"
+            warnings.warn(instead, EngineFallback, stacklevel=4)
+    return Here() if workers == 1 else Processes(workers), instead
+
+
+def _ray_pool(engine: Engine, run: str) -> RayTasks:
+    pool = RayTasks(
+        address=engine.ray_address,
+        workers=engine.workers,
+        run=run or "theodolite",
+        inference=engine.inference,
+    )
+    own = identity()
+    try:
+        pool.greet(own.on_any_cpu() if engine.mixed_cpus else own)
+    except BaseException:
+        pool.close()
+        raise
+    return pool

@@ -55,9 +55,13 @@ class Stranger:
         return f"node {self.node}: {', '.join(map(str, self.differences))}"
 
 
-def strangers_refused(strangers: Sequence[Stranger]) -> EvidenceError:
+class StrangersRefused(EvidenceError):
+    """Nodes that would not compute the same."""
+
+
+def strangers_refused(strangers: Sequence[Stranger]) -> StrangersRefused:
     """Which nodes differ, in what, theirs and ours."""
-    return EvidenceError(
+    return StrangersRefused(
         "engine", "; ".join(map(str, strangers)), "nodes that compute the same",
         "Install the same there, or pass --ship-code for other code, --mixed-cpus for arithmetic.",
     )  # fmt: skip

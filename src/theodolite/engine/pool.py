@@ -86,6 +86,8 @@ class WorkerPool:
         """All pieces of this run."""
         self.entries: dict[str, LedgerEntry] = {}
         """What the ledger has of them, by key."""
+        self.instead = ""
+        """Why the pool is another than the one that was chosen."""
         self.nearly = 0
         """Pieces that came out the same but for last digits when they were checked."""
 

@@ -25,7 +25,9 @@ from theodolite.run_folder.piece_list import write_entries
 from theodolite.run_folder.run_file import (
     ConceptCardRecord,
     MadeRecord,
+    RunRecord,
     begin,
+    read_record,
     run_record,
     write_record,
 )
@@ -82,6 +84,10 @@ def run(
         prepare_folder(at.out, overwrite=overwrite)
     begin(at.out / "run.json", run_record(spec, command, engine.chosen()[1], inputs))
     with worker_pool(engine, at.out, progress) as workers:
+        if workers.instead:
+            record = read_record(at.out / "run.json", RunRecord)
+            record = record.model_copy(update={"engine": workers.instead})
+            write_record(at.out / "run.json", record)
         try:
             if make is None:
                 answers = run_stored(

@@ -124,7 +124,8 @@ def digests_of(addresses: Sequence[str]) -> dict[str, str]:
 def notes_of(pool: WorkerPool) -> list[str]:
     """What a reader must know first: pieces that were given up, a cluster open to anybody,
     machines that differ."""
-    notes = list(getattr(pool.pool, "notes", ()))
+    notes = [f"Engine: {pool.instead}"] if pool.instead else []
+    notes += getattr(pool.pool, "notes", ())
     kinds = Counter(entry.made_on for entry in pool.entries.values())
     if len(kinds) > 1:
         each = ", ".join(f"{count} on {kind[:16]}" for kind, count in sorted(kinds.items()))
