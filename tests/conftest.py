@@ -20,7 +20,7 @@ settings.register_profile(
 settings.load_profile("theodolite")
 
 SHAPES_CHECKED = {
-    "bridges", "datasets", "dissection", "evidence", "explainers", "io", "metrics", "models", "stats",
+    "bridges", "datasets", "dictionaries", "dissection", "evidence", "explainers", "io", "metrics", "models", "stats",
     "study_material",
 }  # fmt: skip
 """Rooms whose tests check shapes and types at every call. The others go through everything: checking

@@ -13,6 +13,10 @@ __version__ = version("theodolite")
 follow()
 __all__ = [
     "AuditResult",
+    "CodeDissection",
+    "CodeEvidence",
+    "CodePiece",
+    "CodeWriter",
     "Comparison",
     "ConceptEvidence",
     "EmbeddingEvidence",
@@ -34,6 +38,7 @@ __all__ = [
     "audit",
     "compare",
     "dissect",
+    "dissect_codes",
     "ext",
     "gate",
     "load",
@@ -49,6 +54,11 @@ if TYPE_CHECKING:
     from theodolite.auditing.saved import compare, gate, load
     from theodolite.auditing.single import score
     from theodolite.comparison.compare_runs import Comparison
+    from theodolite.dictionaries.dissect import dissect_codes
+    from theodolite.dictionaries.evidence import CodeEvidence
+    from theodolite.dictionaries.pieces import CodePiece
+    from theodolite.dictionaries.result import CodeDissection
+    from theodolite.dictionaries.writer import CodeWriter
     from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
     from theodolite.evidence.axes import Samples
@@ -74,6 +84,11 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "auditing.saved": "compare gate load",
             "auditing.single": "score",
             "comparison.compare_runs": "Comparison",
+            "dictionaries.dissect": "dissect_codes",
+            "dictionaries.evidence": "CodeEvidence",
+            "dictionaries.pieces": "CodePiece",
+            "dictionaries.result": "CodeDissection",
+            "dictionaries.writer": "CodeWriter",
             "dissection.dissect": "dissect",
             "errors": "EvidenceError",
             "evidence.axes": "Samples",

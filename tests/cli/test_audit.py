@@ -163,6 +163,16 @@ def test_what_is_said_when_stopped_is_true(
     assert said.strip().endswith(says), said
 
 
+def test_a_dry_run_says_what_it_would_take(data: Path, tmp_path: Path) -> None:
+    ran = theodolite(
+        "audit", data / "stored", "--dry-run", "--workers", "1", "--out", tmp_path / "o"
+    )
+    assert ran.returncode == 0 and ran.stdout.startswith("about "), ran.stderr
+    assert "pieces left" in ran.stdout and not (tmp_path / "o" / "scores.json").exists()
+    ran = theodolite("audit", data / "plain", "--dry-run")
+    assert ran.returncode == 0 and ran.stdout.startswith("no price: "), ran.stderr
+
+
 def test_an_example_is_not_written_over_a_run(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert theodolite("audit", data / "stored", "--out", run, *QUICK).returncode == 0

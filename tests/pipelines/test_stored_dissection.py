@@ -22,7 +22,7 @@ from theodolite.report.html import write_report
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
+from theodolite.runs.run import Places, rehearse, run
 
 pytest.importorskip("zarr")
 EVIL = "<script>alert(1)</script>"
@@ -56,6 +56,9 @@ def test_a_spec(data: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     out = tmp_path / "out"
     out.mkdir()
+    estimate = rehearse(spec, Places(data, out, tmp_path / "cache"))
+    assert estimate is not None and {"marks", "counts"} <= {s.what for s in estimate.passes}
+    assert all(step.left in (0, step.pieces) for step in estimate.passes)
     found = run(spec, Places(data, out, tmp_path / "cache"))
     score = {s.metric: s for s in found.scores}["detection_accuracy"]
     assert score.null is not None and score.value > score.null.value + 0.2

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -173,12 +175,17 @@ def test_options_in_the_guide_of_location_are_the_defaults() -> None:
         ('<span class="math notranslate">x</span>', "mathematics that was not made"),
     ],
 )
-def test_faults_of_a_site_are_noticed(tmp_path: Path, added: str, says: str) -> None:
-    """`.ci/docs.sh` makes the whole site and checks it so."""
+def test_faults_of_a_site_are_noticed(
+    tmp_path: Path, added: str, says: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """`.ci/docs.sh` makes the whole site and checks it so, in a process of its own."""
     (tmp_path / "index.html").write_text(f"<p>{added}</p>")
-    check = [sys.executable, ROOT / "docs/_ext/check_site.py", tmp_path]
-    found = subprocess.run(check, capture_output=True, text=True, check=False)
-    lines = [line for line in found.stdout.splitlines() if line.startswith("index.html")]
+    check = str(ROOT / "docs/_ext/check_site.py")
+    monkeypatch.setattr(sys, "argv", [check, str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(check, run_name="__main__")
+    told = capsys.readouterr().out.splitlines()
+    lines = [line for line in told if line.startswith("index.html")]
     assert len(lines) == bool(says) and says in "".join(lines)
-    metrics = [line for line in found.stdout.splitlines() if line.startswith("no page explains")]
-    assert found.returncode == 1 and len(metrics) == len(catalogue())
+    metrics = [line for line in told if line.startswith("no page explains")]
+    assert ended.value.code == 1 and len(metrics) == len(catalogue())

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -186,10 +187,12 @@ def test_the_commands_of_the_workflow_run_and_stop_it(tmp_path: Path) -> None:
     script = tmp_path / "steps.sh"
     script.write_text("set -eo pipefail\n" + "\n".join(commands))
     program = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    compiled = {k: v for k, v in os.environ.items() if k.startswith(("NUMBA_", "PYTHONPATH"))}
     result = subprocess.run(
         ["bash", str(script)],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
-        env={"PATH": program, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"), "HOME": str(tmp_path)},
+        env={"PATH": program, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"), "HOME": str(tmp_path)}
+        | compiled,
     )  # fmt: skip
     assert result.returncode == 6, result.stderr
     (upload,) = [s for s in steps() if "upload-artifact" in s.get("uses", "")]

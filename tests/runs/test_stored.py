@@ -37,8 +37,10 @@ from theodolite.report.html import write_report
 from theodolite.run_folder.folder import prepare_folder
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
+from theodolite.runs import price
+from theodolite.runs import run as run_module
 from theodolite.runs.recompute import recompute
-from theodolite.runs.run import Places, run
+from theodolite.runs.run import Places, rehearse, run
 from theodolite.scoring import passes
 from theodolite.scoring.evaluate import Resampling
 
@@ -167,6 +169,34 @@ def test_a_run_is_frozen_sealed_and_can_be_computed_again(tmp_path: Path) -> Non
     seal(out)
     with pytest.raises(VerificationFailed, match=r"holds the piece"):
         recompute(out)
+
+
+def test_a_rehearsal_leaves_its_pieces_to_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(planted_concepts(600, alignment=0.7), tmp_path / "evidence", 64)
+    asked = spec(
+        metrics=[{"name": "concept_existence"}, {"name": "concept_task_leakage"}],
+        resampling={"resamples": 60, "most_pooled": 400},
+    )
+    whole = done(asked, tmp_path, tmp_path / "whole")
+    out = tmp_path / "out"
+    estimate = rehearse(asked, Places(tmp_path, out, out), overwrite=False)
+    assert estimate is not None and estimate.wall() > 0
+    pieces = next(step for step in estimate.passes if step.what == "pieces")
+    assert pieces.left == pieces.pieces == 10 and pieces.traffic.bytes > 0
+    assert any(step.in_driver for step in estimate.passes)
+    assert any("estimated from 400 of 600" in note for note in estimate.notes)
+    assert len(list((out / "pieces").iterdir())) >= 2 and not (out / "scores.json").exists()
+    monkeypatch.setattr(price, "MANY_PIECES", 1)
+    monkeypatch.setattr(run_module, "MINUTE", 0.0)
+    lines: list[str] = []
+    run(
+        asked, Places(tmp_path, out, out), overwrite=False,
+        announce=lambda found: lines.append(found.line()),
+    )  # fmt: skip
+    assert len(lines) == 1 and lines[0].startswith("about ") and "a process" in lines[0]
+    assert (out / "scores.json").read_bytes() == (whole / "scores.json").read_bytes()
 
 
 def test_other_evidence_is_not_the_run_s(tmp_path: Path) -> None:

@@ -160,12 +160,9 @@ def installed(
     (source / name / "__init__.py").write_text("")
     for module, text in modules.items():
         (source / name / f"{module}.py").write_text(text)
-    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
-    offline = ["--no-deps", "--no-index"]
-    build = [*pip, "wheel", *offline, "--no-build-isolation", "-w", str(folder), str(source)]
-    subprocess.run(build, check=True, cwd=folder)
-    wheel = next(folder.glob(f"{name}-*.whl"))
-    subprocess.run([*pip, "install", *offline, "--target", str(target), str(wheel)], check=True)
+    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install"]
+    offline = ["--no-deps", "--no-index", "--no-build-isolation", "--target", str(target)]
+    subprocess.run([*pip, *offline, str(source)], check=True, cwd=folder)
     return target
 
 

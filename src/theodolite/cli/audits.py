@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from theodolite.auditing.result import (
 )
 from theodolite.auditing.sources import EvidenceSource, read_sources, together
 from theodolite.engine.base import Engine
+from theodolite.engine.estimate import RunPrice
 from theodolite.evidence.produced import Progress
 from theodolite.io.stores import Store
 from theodolite.run_folder.folder import apart_from, check_folder
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs import stored as stored_run
-from theodolite.runs.run import Places, run
+from theodolite.runs.run import Places, rehearse, run
 from theodolite.scoring.evaluate import Resampling
 from theodolite.verdicts.answers import AuditAnswers
 
@@ -35,6 +37,8 @@ class AuditArguments:
     out: Path | None
     overwrite: bool
     command: str
+    announce: Callable[[RunPrice], None] | None = None
+    """Called with what a long run will cost."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +128,31 @@ def _run(
     engine: Engine,
     progress: Progress,
 ) -> AuditAnswers:
-    if arguments.out is not None:
-        at = Places(root, arguments.out, cache or arguments.out)
-        return run(spec, at, progress, arguments.command, engine, overwrite=arguments.overwrite)
+    with _places(root, cache, arguments.out) as at:
+        overwrite = None if arguments.out is None else arguments.overwrite
+        return run(
+            spec, at, progress, arguments.command, engine, overwrite=overwrite,
+            announce=arguments.announce,
+        )  # fmt: skip
+
+
+def rehearse_pieces(
+    source: EvidenceSource | None, arguments: AuditArguments, engine: Engine
+) -> RunPrice | None:
+    """What an audit would cost; nothing if it is not of evidence in pieces."""
+    if source is None or not source.stored:
+        return None
+    spec = spec_of(source, arguments.resampling)
+    with _places(source.root, None, arguments.out) as at:
+        overwrite = None if arguments.out is None else arguments.overwrite
+        return rehearse(spec, at, command=arguments.command, engine=engine, overwrite=overwrite)
+
+
+@contextmanager
+def _places(root: Path, cache: Path | None, out: Path | None) -> Iterator[Places]:
+    """Where a run reads and writes; for its time only, if nobody wants the folder."""
+    if out is not None:
+        yield Places(root, out, cache or out)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        at = Places(root, Path(folder), cache or Path(folder))
-        return run(spec, at, progress, arguments.command, engine)
+        yield Places(root, Path(folder), cache or Path(folder))

@@ -42,6 +42,19 @@ MixedCpus = Annotated[
         "--mixed-cpus", help="Machines of a cluster may differ in last digits; the notes say so."
     ),
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Time a few pieces of the work, say what all of it would take, and end.",
+    ),
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        help="Counts of the run for Prometheus, at this port of this machine.", min=1, max=65535
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in OUT.")]
 OverwriteFile = Annotated[
     bool, typer.Option("--overwrite", help="Replace a file that theodolite did not write.")
@@ -54,6 +67,7 @@ def chosen_engine(
     ray_address: str | None,
     pieces: str | None,
     inference: str,
+    metrics_port: int | None = None,
     *,
     mixed_cpus: bool = False,
 ) -> "Engine":
@@ -68,14 +82,8 @@ def chosen_engine(
     ):
         if value not in known:
             raise EvidenceError(f"--{option}", repr(value), f"one of {', '.join(known)}")
-    return Engine(
-        name,  # type: ignore[arg-type]
-        workers,
-        ray_address,
-        pieces,
-        inference,  # type: ignore[arg-type]
-        mixed_cpus=mixed_cpus,
-    )
+    how = (name, workers, ray_address, pieces, inference, metrics_port, mixed_cpus)
+    return Engine(*how)  # type: ignore[arg-type]
 
 
 def check_there(path: Path) -> None:

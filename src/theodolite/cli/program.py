@@ -9,6 +9,7 @@ from theodolite.cli.app import accept_app, app, data_app, seal_app, study_app
 from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
 from theodolite.cli.commands.audit import audit
 from theodolite.cli.commands.certify import certify
+from theodolite.cli.commands.codes import codes
 from theodolite.cli.commands.compare import compare, leaderboard
 from theodolite.cli.commands.data import data_check, data_example, data_list, data_store
 from theodolite.cli.commands.evidence import evidence
@@ -38,6 +39,7 @@ app.command()(metrics)
 app.command()(evidence)
 app.command()(run)
 app.command()(dissect)
+app.command()(codes)
 app.command()(explain)
 app.command()(audit)
 app.command()(report)

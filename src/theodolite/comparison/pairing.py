@@ -126,9 +126,7 @@ def rows_of(request: MetricRequest, evidence: Sequence[Evidence], resampling: Re
     shards = [InMemoryShards(bundle) for bundle in evidence]
     n = len(shards[0]) if request.metric.streams else min(len(shards[0]), resampling.most_pooled)
     plan = Plan(request.metric, n, clusters_of(shards[0]), resampling)
-    jobs = [
-        StateJob(request, plan, "value", seed, slice(0, len(plan))) for seed in range(len(shards))
-    ]
+    jobs = [StateJob(request, plan, "value", seed, plan.state_rows) for seed in range(len(shards))]
     with threadpool_limits(1, user_api="blas"):
         if request.metric.streams:
             items = [PassItem(0, job, shards[job.experiment]) for job in jobs]
@@ -173,7 +171,7 @@ class Side:
     def of_seeds(self, items: Sequence[int] | None) -> Float[np.ndarray, "seeds rows"]:
         """The value of each seed, as it is and in the resamples of the source to quote."""
         plan = self.rows.plan
-        block = plan.block(plan.sources[0])
+        block = plan.block
         at: Any = (slice(None), np.r_[0, block.start : block.stop], *self.cell)
         values = self.rows.seeds[at]
         if items is None:
@@ -196,7 +194,7 @@ def difference(first: Side, second: Side, *, identical: bool = False) -> Differe
     each = [float(mean_of_defined(side[0]) if items else side[0]) for side in (mine, yours)]
     source = _source_to_quote(first, identical=identical)
     source = replace(source, limits=possible((first.score, second.score), (each[0], each[1])))
-    block = plan.block(source.over)
+    block = plan.block
     population = None if items is None else _population((first, second), moved, heads, source)
     these = paired_interval(heads[block], value, source)
     if population is not None and population.interval.method == ITEMS_ALONE:
@@ -222,7 +220,7 @@ def _population(
     none of them."""
     detail = sides[0].score.detail
     assert detail is not None  # noqa: S101  else there were no items
-    block = sides[0].rows.plan.block(source.over)
+    block = sides[0].rows.plan.block
     k, value = moved.shape[1], float(heads[0])
     if source.identical or k < 2 or np.isnan(value):
         return None
@@ -276,7 +274,7 @@ def _items(
     assert detail is not None  # noqa: S101  else there were no items
     mine, yours = rows
     moved = yours - mine
-    block = plan.block(plan.sources[0])
+    block = plan.block
     source = replace(source, limits=None)  # those are of the mean
     ends = np.full((2, len(items[0])), np.nan)
     for j in range(len(items[0])):

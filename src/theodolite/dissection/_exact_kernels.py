@@ -261,12 +261,14 @@ def _meets_and_union(state, tables, own, unit, shared, best, memory):
 def best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best):
     """Improve on the overlap ``incumbent`` as far as formulas of up to ``lengths`` concepts can.
 
+    ``tables`` are pair counts, and by their names (the labels of the atoms that follow) where the
+    concepts of these are; ``unit`` has atoms, counts and labels of its own, numbered like pairs.
     ``best`` gets length, size, shared pixels, then concept, operator, concept, operator, concept;
     its length stays 0 where nothing beats the incumbent. Returns how many triples were counted.
     """
-    pairs, _, _, _, label_start, label, _ = tables
+    pairs = tables[0]
     n_concepts = len(pairs)
-    own = unit_tables(unit, label_start, label, n_concepts, shared)
+    own = unit_tables(unit, n_concepts, shared)
     mine = own[0]
     state = np.array([incumbent, 0.0, float(unit_size)])
     for c in mine:

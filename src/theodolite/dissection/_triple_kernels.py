@@ -9,9 +9,9 @@ MEMORY = 1 << 13
 
 
 @numba.njit(cache=True, nogil=True)
-def unit_tables(unit, label_start, label, n_concepts, shared):
+def unit_tables(unit, n_concepts, shared):
     """The unit's own concepts, largest first; their pair counts; their rows of the unit."""
-    unit_atom, unit_count = unit
+    unit_atom, unit_count, label_start, label = unit
     order = np.argsort(-shared, kind="mergesort")
     k = 0
     while k < n_concepts and shared[order[k]] > 0:
@@ -50,9 +50,10 @@ def _carries(atom, a, b, label_start, label):
 
 
 @numba.njit(cache=True, nogil=True)
-def _inside_triple(a, b, c, own, unit, label_start, label):
+def _inside_triple(a, b, c, own, unit):
     """Pixels of the unit that carry all three."""
     mine, place, pairs, start, row = own
+    unit_atom, unit_count, label_start, label = unit
     i, j, k = place[a], place[b], place[c]
     if i < 0 or j < 0 or k < 0:
         return 0
@@ -64,8 +65,8 @@ def _inside_triple(a, b, c, own, unit, label_start, label):
     x, y = (b, c) if least == i else ((a, c) if least == j else (a, b))
     total = 0
     for r in range(start[least], start[least + 1]):
-        if _carries(unit[0][row[r]], x, y, label_start, label):
-            total += unit[1][row[r]]
+        if _carries(unit_atom[row[r]], x, y, label_start, label):
+            total += unit_count[row[r]]
     return total
 
 
@@ -115,7 +116,7 @@ def triple_bounds(a, b, c, ab, ac, bc):
 @numba.njit(cache=True, nogil=True)
 def try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     """Look at every chain of three concepts; count their pixels only if one could be the best."""
-    pairs, concept_start, concept_atom, weight, label_start, label, _ = tables
+    pairs, names, concept_start, concept_atom, weight, label_start, label = tables
     low, high = min(a, b, c), max(a, b, c)
     code = (low * len(pairs) + (a + b + c - low - high)) * len(pairs) + high
     slot = (code * 2654435761) & (MEMORY - 1)
@@ -123,7 +124,7 @@ def try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
         return
     memory[slot] = code
     _, place, own_pairs, _, _ = own
-    inside = _inside_triple(a, b, c, own, unit, label_start, label)
+    inside = _inside_triple(a, b, c, own, unit)
     # outside the unit, the triple has at least and at most so many pixels
     o_a, o_b, o_c = pairs[a, a] - shared[a], pairs[b, b] - shared[b], pairs[c, c] - shared[c]
     o_ab = outside(a, b, pairs, own_pairs, place)
@@ -134,7 +135,9 @@ def try_triple(a, b, c, state, tables, own, unit, shared, best, memory):
     better = _best_chain(a, b, c, inside, least, most, state, pairs, own, shared, best)
     if not better or least == most:
         return
-    whole = _triple(a, b, c, concept_start, concept_atom, weight, label_start, label)
+    whole = _triple(
+        names[a], names[b], names[c], concept_start, concept_atom, weight, label_start, label
+    )
     state[1] += 1
     _best_chain(a, b, c, inside, whole, whole, state, pairs, own, shared, best)
 

@@ -7,13 +7,7 @@ from jaxtyping import Float, Integer
 
 from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.formula import OPERATORS, Formula
-from theodolite.dissection.search import (
-    UNITS_WORTH_THREADS,
-    Beam,
-    kernel_tables,
-    search,
-    unit_rows,
-)
+from theodolite.dissection.search import UNITS_WORTH_THREADS, Beam, search, unit_rows
 from theodolite.dissection.units import UnitMasks
 from theodolite.errors import EvidenceError
 from theodolite.threads import for_each
@@ -41,31 +35,71 @@ def optimum(atoms: Atoms, units: UnitMasks, lengths: int = 3, beam: Beam | None 
     The formulas are those that a beam search could ever reach: chains of OR, AND and AND NOT. The
     search starts from what ``beam`` finds; the better that is, the less is left to prove.
     """
-    from theodolite.dissection import _exact_kernels as kernels  # noqa: PLC0415
-
     if not 1 <= lengths <= 3:
         raise EvidenceError("length", f"{lengths}", "1 to 3", "Longer ones: use the beam search.")
     start = search(atoms, units, replace(beam or Beam(), lengths=lengths, stop=False))
     first = [start.best(u) for u in range(len(units))]
     known = np.array([0.0 if unit_formula is None else unit_formula.iou for unit_formula in first])
     shared, _ = units.with_concepts(atoms)
-    tables, sizes = kernel_tables(atoms), units.sizes()
+    tables, sizes = triple_tables(atoms, atoms.pairs, np.arange(len(atoms.concepts))), units.sizes()
     best, counted = np.zeros((len(units), 8), np.int64), np.zeros(len(units), np.int64)
 
-    def improve(unit: int) -> None:
-        counted[unit] = kernels.best_of_three(
-            tables, unit_rows(units, unit), shared[unit], sizes[unit], known[unit], lengths,
-            best[unit],
-        )  # fmt: skip
+    def prove(unit: int) -> None:
+        rows = (*unit_rows(units, unit), atoms.label_start, atoms.label)
+        counted[unit] = improve(
+            tables, rows, shared[unit], int(sizes[unit]), float(known[unit]), lengths, best[unit]
+        )
 
-    for_each(range(len(units)), improve, small=len(units) < UNITS_WORTH_THREADS)
+    for_each(range(len(units)), prove, small=len(units) < UNITS_WORTH_THREADS)
     formulas: list[Formula | None] = []
     iou = known.copy()
     for u, row in enumerate(best):
         if row[0] == 0:
             formulas.append(None if first[u] is None else first[u].formula)  # type: ignore[union-attr]
             continue
-        steps = [(OPERATORS[row[4]], int(row[5])), (OPERATORS[row[6]], int(row[7]))]
-        formulas.append(Formula(int(row[3]), tuple(steps[: row[0] - 1])))
+        formulas.append(formula_of(row))
         iou[u] = row[2] / (sizes[u] + row[1] - row[2] + 1e-10)
     return Optimum(tuple(formulas), iou, known, counted)
+
+
+def triple_tables(
+    atoms: Atoms, pairs: Integer[np.ndarray, "k k"], names: Integer[np.ndarray, " k"]
+) -> tuple[np.ndarray, ...]:
+    """What ``improve`` needs of all places: pair counts of some concepts, and where these are."""
+    start, atom = atoms.by_concept
+    return pairs, names, start, atom, atoms.weight, atoms.label_start, atoms.label
+
+
+def improve(
+    tables: tuple[np.ndarray, ...],
+    unit: tuple[np.ndarray, ...],
+    shared: Integer[np.ndarray, " k"],
+    unit_size: int,
+    incumbent: float,
+    lengths: int,
+    best: Integer[np.ndarray, " 8"],
+) -> int:
+    """Look for a better formula than ``incumbent`` among all of up to ``lengths`` concepts.
+
+    Args:
+        tables: From ``triple_tables``.
+        unit: Atoms, pixels of each, and the labels of these: starts and numbers, as in ``pairs``.
+        shared: Pixels that the unit shares with each concept.
+        unit_size: Its pixels.
+        incumbent: An overlap that is known already.
+        lengths: 1 to 3.
+        best: Gets length, pixels, shared pixels, then concept, operator, concept, operator,
+            concept; untouched where nothing is better.
+
+    Returns:
+        How many triples had to be counted.
+    """
+    from theodolite.dissection import _exact_kernels as kernels  # noqa: PLC0415
+
+    return int(kernels.best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best))
+
+
+def formula_of(row: Integer[np.ndarray, " 8"]) -> Formula:
+    """What ``improve`` wrote."""
+    steps = [(OPERATORS[row[4]], int(row[5])), (OPERATORS[row[6]], int(row[7]))]
+    return Formula(int(row[3]), tuple(steps[: row[0] - 1]))

@@ -9,11 +9,13 @@ from typing import Literal
 
 from theodolite.engine.identity import StrangersRefused, check_unchanged, identity
 from theodolite.engine.ledger import Ledger
+from theodolite.engine.metrics_port import metrics_served
 from theodolite.engine.pieces import Pool
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes, cores
 from theodolite.engine.ray import Inference, RayTasks
 from theodolite.engine.seal import seal_key
+from theodolite.engine.watch import Publishes, Watch, progress_file
 from theodolite.errors import EngineFallback, EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.io.stores import Store
@@ -36,6 +38,8 @@ class Engine:
     reach it."""
     inference: Inference = "auto"
     """How networks are run on Ray."""
+    metrics_port: int | None = None
+    """Where counts of the run can be read, on this machine alone."""
     mixed_cpus: bool = False
     """Whether machines may differ in last digits; the notes say which did how much."""
 
@@ -64,10 +68,13 @@ def worker_pool(engine: Engine, out: Path, progress: Progress = silent) -> Itera
     store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
     seal_key()  # one that cannot be used is said before anything is started
     pool, instead = _pool(engine, out.name)
+    watch = Watch(pool.size)
+    others = [pool.publish] if isinstance(pool, Publishes) else []
+    workers = WorkerPool(pool, Ledger(store), progress, watch=watch)
+    workers.mixed_cpus, workers.instead = engine.mixed_cpus, instead
     try:
-        workers = WorkerPool(pool, Ledger(store), progress, mixed_cpus=engine.mixed_cpus)
-        workers.instead = instead
-        yield workers
+        with metrics_served(engine.metrics_port, watch.snapshot), progress_file(watch, out, others):
+            yield workers
     finally:
         pool.close()
     check_unchanged()

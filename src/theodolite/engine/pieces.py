@@ -3,11 +3,12 @@
 import errno
 import hashlib
 import socket
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,6 +18,7 @@ from theodolite.engine.ledger import Ledger, LedgerEntry, PieceName
 from theodolite.errors import EvidenceError, VerificationFailed, printable
 from theodolite.evidence.workers import Arrays, Merge, Tree
 from theodolite.io.packed import digest_of
+from theodolite.io.traffic import Traffic, traffic_so_far
 from theodolite.threads import one_thread
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -59,6 +61,8 @@ class Task:
     """If given, all pieces must be in the ledger; these are computed again, and must come out the
     same."""
     given_up: frozenset[str] = frozenset()
+    rehearsed: bool = False
+    """Whether it is done to be timed: pieces are computed twice, for the first time compiles."""
 
 
 @dataclass
@@ -79,6 +83,13 @@ class Done:
     """The process that was given it and would not have computed the same: nothing was done."""
     lost: Literal["", "node", "memory"] = ""
     """Whether it was lost with its machine, or for want of memory: nothing came of it."""
+    piece_seconds: list[float] = field(default_factory=list)
+    """Of each piece that was computed."""
+    retried: int = 0
+    """Pieces that failed and were tried again."""
+    traffic: Traffic = field(default_factory=Traffic)
+    peak_bytes: int = 0
+    """The most memory that its process ever had."""
 
 
 @runtime_checkable
@@ -115,7 +126,7 @@ _tools: dict[str, Any] = {}
 
 def perform(task: Task, *, alone: bool = False) -> Done:
     """Do a task, in whatever process this is: on one core, unless it is the only process."""
-    started, done = time.perf_counter(), Done()
+    started, done, before = time.perf_counter(), Done(), traffic_so_far()
     if task.identity is not None:
         own = identity(task.modules, network=task.network)
         if differences := task.identity.unlike(own):
@@ -131,6 +142,9 @@ def perform(task: Task, *, alone: bool = False) -> Done:
             if task.recheck is not None:
                 _check(task, item, known, piece.key, name, done)
             elif known is None:
+                if task.rehearsed:
+                    _computed(replace(task, ledger=None), item, piece, name, Done())
+                    before = traffic_so_far()
                 arrays = _computed(task, item, piece, name, done)
             parts.append(arrays)
         if task.merge is None:
@@ -141,11 +155,24 @@ def perform(task: Task, *, alone: bool = False) -> Done:
                 tree.add(part, 1)
             done.parts = [tree.whole()]
     done.seconds = time.perf_counter() - started
+    done.traffic = traffic_so_far().since(before)
+    done.peak_bytes = peak_memory()
     return done
+
+
+def peak_memory() -> int:
+    """The most memory that this process ever had, in bytes; 0 where the system does not say."""
+    try:
+        import resource  # noqa: PLC0415  not on Windows
+    except ImportError:
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _computed(task: Task, item: Any, piece: PieceName, name: str, done: Done) -> Arrays | None:
     for attempt in range(TRIES):
+        started = time.perf_counter()
         try:
             arrays = task.do(item, *_tool(task))
         except EvidenceError:
@@ -155,10 +182,13 @@ def _computed(task: Task, item: Any, piece: PieceName, name: str, done: Done) ->
                 raise
             if attempt == TRIES - 1:
                 done.failed.append(failure(name, piece.key, error))
+            else:
+                done.retried += 1
             continue
         done.computed += 1
         if task.ledger is not None:
             done.entries.append(task.ledger.write(piece, arrays, arithmetic(task.network)))
+        done.piece_seconds.append(time.perf_counter() - started)
         return arrays
     return None
 

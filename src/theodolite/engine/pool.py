@@ -20,6 +20,7 @@ from theodolite.engine.identity import (
 )
 from theodolite.engine.ledger import Ledger, LedgerEntry, PieceName, canonical, key_of
 from theodolite.engine.pieces import TRIES, Done, FailedPiece, Pool, Task, check_again
+from theodolite.engine.watch import Watch
 from theodolite.errors import VerificationFailed
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Arrays, Merge, Tree, Work
@@ -71,11 +72,14 @@ class WorkerPool:
         *,
         code: Any = None,
         check: "LedgerCheck | None" = None,
-        mixed_cpus: bool = False,
+        watch: Watch | None = None,
     ) -> None:
         """With ``code`` pieces are named as by other code, which made those that are checked."""
         self.pool, self.ledger, self.progress = pool, ledger, progress
-        self.code, self.check, self.mixed_cpus = code, check, mixed_cpus
+        self.watch = watch or Watch(pool.size)
+        self.code, self.check = code, check
+        self.mixed_cpus = False
+        """Whether machines may differ in last digits."""
         self.given_up: frozenset[str] = frozenset()
         """Pieces that are known to fail, and are not tried again."""
         self._missing: frozenset[int] = frozenset()
@@ -108,9 +112,11 @@ class WorkerPool:
         items = [(work.items[n], names[n], work.name(n)) for n in todo]
         task = self._task(work, None, names, _Block(0, 0))
         pieces: set[int] = set()
+        self.watch.begin(work.what, len(todo))
         for number, done in pool.infer(task, items) if items else ():
             self.computed += done.computed
             self.entries.update((entry.key, entry) for entry in done.entries)
+            self.watch.add(1, done)
             if not done.failed:
                 pieces.add(todo[number])
             elif not work.kept:
@@ -127,7 +133,7 @@ class WorkerPool:
         return len({failed.piece for failed in self.failed})
 
     def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
-        name = PieceName.of(canonical(description), digest, self._code(foreign_modules(do)))
+        name = self.name_of(description, digest, do)
         self.keys.add(name.key)
         known = self.ledger.read(name.key)
         if known is None and self.check is not None:
@@ -141,6 +147,12 @@ class WorkerPool:
         self.entries[name.key] = known[1]
         return known[0]
 
+    def name_of(
+        self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]
+    ) -> PieceName:
+        """The name of work that cannot be cut."""
+        return PieceName.of(canonical(description), digest, self._code(foreign_modules(do)))
+
     def _code(self, modules: Sequence[str], *, network: bool = False) -> str:
         """What of the code goes into the names of pieces."""
         code = self.code
@@ -150,6 +162,10 @@ class WorkerPool:
         if isinstance(code, dict) and modules:
             code = code | {"modules": dict(modules_code(modules))}
         return canonical(code)
+
+    def keys_of(self, work: Work) -> list[str]:
+        """The keys of its pieces."""
+        return [name.key for name in self._names(work)]
 
     def _names(self, work: Work) -> list[PieceName]:
         description = canonical(work.about)
@@ -193,6 +209,7 @@ class WorkerPool:
         ended: dict[int, tuple[_Block, Done]] = {}
         due = finished = 0
         self.progress(work.what, 0, len(keys))
+        self.watch.begin(work.what, len(keys))
         while due < len(keys):
             while len(running) < self.pool.size + 1:
                 # not far ahead of a slow piece; but what is begun again is what is waited for
@@ -207,11 +224,13 @@ class WorkerPool:
             block = running.pop(handle)
             if outcome is None or outcome.lost or outcome.stranger:
                 if self._again(queue, block, outcome):
+                    self.watch.count("retried", block.count)
                     continue
                 outcome = Done([None], [_died(work.name(block.first), keys[block.first])])
             self._count(outcome)
             queue.learn(block, outcome)
             finished += block.count
+            self.watch.add(block.count, outcome)
             self.progress(work.what, finished, len(keys))
             given_up = {failed.key for failed in outcome.failed}
             missing.update(n for n in block.rows() if keys[n] in given_up | self.given_up)
@@ -241,6 +260,21 @@ class WorkerPool:
         self.computed += done.computed
         self.nearly += done.nearly
         self.entries.update((entry.key, entry) for entry in done.entries)
+
+    def tried(self, work: Work, numbers: Sequence[int]) -> list[Done]:
+        """A few pieces at once, each computed twice and timed the second time."""
+        names = self._names(work)
+        tasks = [self._task(work, None, names, _Block(n, 1)) for n in numbers]
+        handles = [self.pool.submit(replace(task, rehearsed=True)) for task in tasks]
+        try:
+            ended = dict(self.pool.wait() for _ in handles)
+        finally:
+            self.pool.drop()
+        for done in ended.values():
+            if done is not None and done.stranger is not None:
+                self.pool.avoid(done.stranger)
+        outcomes = [ended[handle] for handle in handles]
+        return [done if done is not None and done.parts else Done([None]) for done in outcomes]
 
     def _task(
         self, work: Work, merge: Merge | None, names: Sequence[PieceName], block: _Block

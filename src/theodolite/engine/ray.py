@@ -16,6 +16,7 @@ from theodolite.engine.ledger import PieceName
 from theodolite.engine.pieces import Done, Task, perform
 from theodolite.engine.ray_data import by_ray_data
 from theodolite.engine.ray_faults import LOCALLY, no_free_cpu, not_started
+from theodolite.engine.watch import HELP, Snapshot, metric_name
 from theodolite.errors import EvidenceError
 from theodolite.io.optional import require
 
@@ -199,6 +200,7 @@ class RayTasks:
         self._tool: tuple[str, Any] = ("", None)
         self.strangers: dict[str, Stranger] = {}
         """Nodes that get nothing to do, by Ray's names of them."""
+        self._gauges: dict[str, Any] = {}
 
     def _alive(self) -> dict[str, str]:
         """Nodes that can work: Ray's names of them, and people's."""
@@ -332,6 +334,18 @@ class RayTasks:
         # actors that took every core would leave none for feeding them, and wait for ever
         actors = self.gpus or max(self.size - 1, 1)
         return by_ray_data(self._ray, task, items, actors=actors, gpus=self.gpus)
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Counts of the run where clusters collect theirs, beside their own."""
+        if not self._gauges:
+            from ray.util.metrics import Gauge  # noqa: PLC0415  only here
+
+            self._gauges = {
+                key: Gauge(metric_name(key), description=text) for key, (_, text) in HELP.items()
+            }
+        for key, gauge in self._gauges.items():
+            if snapshot[key] is not None:
+                gauge.set(snapshot[key])
 
     def close(self) -> None:
         self.drop()

@@ -24,6 +24,7 @@ from theodolite.io.paths import (
     created,
     one_writer,
 )
+from theodolite.io.traffic import count_request
 
 SCHEMES = ("file", *BUCKETS)
 MAX_BYTES = 1 << 28
@@ -84,6 +85,7 @@ class Store:
         else:
             with plainly(f"file {name!r} of {self.address!r}"):
                 content = self._bucket.read(place, limit)
+            count_request(0 if isinstance(content, int) else len(content))
             if not isinstance(content, int):
                 return bytes(content)
             size = content
@@ -121,6 +123,7 @@ class Store:
                     content = memoryview(_read_part(place, start, length))
                 else:
                     content = self._bucket.part(place, start, length)
+            count_request(len(content))
         if len(content) != length:
             needed = f"{start + length:,}; it is cut off"
             raise self._refusal(name, f"{start + len(content):,} bytes", needed)
@@ -135,6 +138,7 @@ class Store:
                     stream.write(content)
             else:
                 self._bucket.write(place, content)
+        count_request()
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file where there is none; False if there is: of many that try, only one can."""
@@ -166,6 +170,7 @@ class Store:
     def size(self, name: str) -> int | None:
         """How many bytes a file has; None if there is no such file."""
         place = self._place(name)
+        count_request()
         with plainly(f"file {name!r} of {self.address!r}"):
             try:
                 if isinstance(place, Path):

@@ -10,10 +10,12 @@ from jaxtyping import Bool, Float
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.sampling import POOLED, one_pool
 from theodolite.evidence.shards import order_of
+from theodolite.stats.groups import SampleGroups, group_sums
 
 State = TypeVar("State", bound="Additive")
-Weights = Float[np.ndarray, "resamples samples"] | None
-"""How often each sample counts, one row per resample; ``None`` counts each once."""
+Weights = Float[np.ndarray, "resamples samples"] | SampleGroups | None
+"""How often each sample counts, one row per resample; ``None`` counts each once. Of very many
+samples, the group that each belongs to, and a sum for each group."""
 
 
 def ratio(
@@ -30,6 +32,8 @@ def total(each: Float[np.ndarray, "samples *n"], weights: Weights = None) -> np.
     """Sum over samples; with weights, one sum per resample along a new first axis."""
     if weights is None:
         return np.asarray(each.sum(axis=0))
+    if isinstance(weights, SampleGroups):
+        return group_sums(each, weights)
     return np.tensordot(weights, each, axes=1)
 
 
@@ -181,6 +185,8 @@ class Pooled(Additive):
         cls: type["PooledState"], evidence: Evidence, weights: Weights = None, **options: Any
     ) -> "PooledState":
         """The state of a shard; the options are those of ``measure``."""
+        if isinstance(weights, SampleGroups):
+            weights = weights.as_weights()
         counted = np.ones((1, len(evidence))) if weights is None else weights
         return cls(((evidence, counted.astype(np.float32)),), options, weights is None)
 

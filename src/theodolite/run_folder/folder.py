@@ -9,6 +9,7 @@ from pathlib import Path
 
 from theodolite.engine.base import PIECES
 from theodolite.engine.identity import code_version
+from theodolite.engine.watch import FILE as PROGRESS
 from theodolite.errors import EvidenceError
 from theodolite.run_folder.format import (
     FINDINGS,
@@ -32,7 +33,8 @@ WRITTEN = frozenset(
     {
         RUN, MANIFEST, SEAL, "scores.json", PRODUCED, "report.html", "per_sample.parquet",
         "compared.json", "conflicts.json", FINDINGS, "model.safetensors", "failed.parquet",
-        "pieces.parquet", "evidence", "compared", "tables", *SHOWN, PIECES, *FORMER_NAMES.values(),
+        "pieces.parquet", "evidence", "compared", "tables", *SHOWN, PIECES, PROGRESS,
+        *FORMER_NAMES.values(),
     }
 )  # fmt: skip
 """All that a run writes into its folder. Nothing else there is ever removed."""

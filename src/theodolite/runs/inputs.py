@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.base import Engine
-from theodolite.engine.pool import WorkerPool
 from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.evidence.produced import Pipeline, Produced, Progress, WorkContext
 from theodolite.evidence.shards import InMemoryShards, Shards
+from theodolite.evidence.workers import Workers
 from theodolite.io.paths import confined
 from theodolite.io.stores import Store
 from theodolite.metrics.catalogue import find_metric
@@ -88,7 +88,14 @@ def check_asked(spec: RunSpec, kinds: Mapping[type[Evidence], Shards]) -> None:
         MetricRun(request, [kinds[needs]])
 
 
-def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[WorkerPool], Produced]:
+def in_pieces(spec: RunSpec, at: Places) -> bool:
+    """Whether all that makes the spec's evidence is done by workers, in pieces."""
+    if spec.pipeline is None:
+        return False
+    return bool(getattr(build("pipelines", spec.pipeline, at.data), "in_pieces", False))
+
+
+def maker(spec: RunSpec, at: Places, progress: Progress) -> Callable[[Workers], Produced]:
     """Read what evidence is made from; what comes back makes it."""
     if spec.evidence:
         bundles = [load(confined(at.data, name)) for name in spec.evidence]

@@ -1,7 +1,7 @@
 """Do a run: evidence, scores, run folder."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,14 @@ from theodolite.conflicts.matrix import FILE as CONFLICTS
 from theodolite.conflicts.matrix import conflicts_of_run
 from theodolite.conflicts.pictures import write_conflict_pictures
 from theodolite.engine.base import Engine, worker_pool
+from theodolite.engine.estimate import MINUTE, RunPrice
+from theodolite.engine.pool import WorkerPool
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import save
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, Progress, silent
 from theodolite.evidence.shards import by_class
+from theodolite.evidence.workers import Workers
 from theodolite.findings.leakage import write_findings
 from theodolite.io.arrays import write_safetensors
 from theodolite.io.tables import write_parquet
@@ -39,7 +42,16 @@ from theodolite.run_folder.scores_file import (
 )
 from theodolite.run_folder.spec import RunSpec, subject_of
 from theodolite.run_folder.written import per_sample, save_compared, write_cards, write_examples
-from theodolite.runs.inputs import Places, check_apart, check_asked, check_names, maker, settled
+from theodolite.runs.inputs import (
+    Places,
+    check_apart,
+    check_asked,
+    check_names,
+    in_pieces,
+    maker,
+    settled,
+)
+from theodolite.runs.price import is_long, made_price, price
 from theodolite.runs.stored import (
     by_kind,
     digests_of,
@@ -51,10 +63,12 @@ from theodolite.runs.stored import (
 from theodolite.scoring.evaluate import MetricRequest, Resampling
 from theodolite.verdicts.answers import AuditAnswers, answer
 
-__all__ = ["Places", "answer_made", "clustered", "compared_records", "run", "run_made"]
+__all__ = [
+    "Places", "answer_made", "clustered", "compared_records", "rehearse", "run", "run_made",
+]  # fmt: skip
 
 
-def run(
+def run(  # noqa: PLR0913  each is a choice of the caller
     spec: RunSpec,
     at: Places,
     progress: Progress = silent,
@@ -62,13 +76,81 @@ def run(
     engine: Engine | None = None,
     *,
     overwrite: bool | None = None,
+    announce: Callable[[RunPrice], None] | None = None,
 ) -> AuditAnswers:
     """Run a spec into its folder. It is complete but not sealed: a report may follow.
 
     A folder with a run that was cut off goes on with what is missing. What the run reads is looked
     at first; only then is the folder prepared, by ``prepare_folder`` with this ``overwrite``.
-    ``None``: it is as it should be.
+    ``None``: it is as it should be. ``announce`` is called first with what a run of stored evidence
+    will cost, if that is more than a minute.
     """
+    engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
+    with worker_pool(engine, at.out, progress) as workers:
+        if workers.instead:
+            _done_elsewhere(at.out / "run.json", workers.instead)
+        try:
+            if make is None:
+                if announce is not None and is_long(spec, addresses):
+                    _tell_price(price(spec, addresses, workers), workers, announce)
+                answers = run_stored(
+                    spec, addresses, at.out, workers, progress, engine.pieces or ""
+                )
+            else:
+                produced = make(workers)
+                produced = replace(produced, notes=[*notes_of(workers), *produced.notes])
+                answers = run_made(spec, produced, at.out, progress, failed=workers.n_failed)
+        finally:
+            write_failed(at.out, workers)
+        write_entries(at.out, workers.entries.values())
+        if engine.pieces is None:
+            workers.ledger.keep_only(workers.keys)
+    return answers
+
+
+def _done_elsewhere(path: Path, engine: str) -> None:
+    record = read_record(path, RunRecord)
+    write_record(path, record.model_copy(update={"engine": engine}))
+
+
+def rehearse(
+    spec: RunSpec,
+    at: Places,
+    progress: Progress = silent,
+    command: str = "",
+    engine: Engine | None = None,
+    *,
+    overwrite: bool | None = None,
+) -> RunPrice | None:
+    """What a run would cost. A few of its pieces are done, and are there when the run goes on;
+    nothing where it cannot be told, because not all of it is done in pieces."""
+    if not (stored_addresses(spec, at.data) or in_pieces(spec, at)):
+        return None
+    engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
+    with worker_pool(engine, at.out, progress) as workers:
+        if make is None:
+            return price(spec, addresses, workers)
+        return made_price(make, workers)
+
+
+def _tell_price(
+    estimate: RunPrice, workers: WorkerPool, announce: Callable[[RunPrice], None]
+) -> None:
+    workers.watch.expect([step.wall(estimate.workers) for step in estimate.passes])
+    if estimate.wall() > MINUTE:
+        announce(estimate)
+
+
+def _begun(
+    spec: RunSpec,
+    at: Places,
+    progress: Progress,
+    command: str,
+    engine: Engine | None,
+    *,
+    overwrite: bool | None,
+) -> tuple[Engine, list[str], Callable[[Workers], Produced] | None]:
+    """Look at all that the run reads, prepare its folder, and write down that it begins."""
     engine = settled(engine or Engine(workers=1))
     if overwrite is not None:
         check_folder(at.out, overwrite=overwrite)
@@ -83,26 +165,7 @@ def run(
     if overwrite is not None:
         prepare_folder(at.out, overwrite=overwrite)
     begin(at.out / "run.json", run_record(spec, command, engine.chosen()[1], inputs))
-    with worker_pool(engine, at.out, progress) as workers:
-        if workers.instead:
-            record = read_record(at.out / "run.json", RunRecord)
-            record = record.model_copy(update={"engine": workers.instead})
-            write_record(at.out / "run.json", record)
-        try:
-            if make is None:
-                answers = run_stored(
-                    spec, addresses, at.out, workers, progress, engine.pieces or ""
-                )
-            else:
-                produced = make(workers)
-                produced = replace(produced, notes=[*notes_of(workers), *produced.notes])
-                answers = run_made(spec, produced, at.out, progress, failed=workers.n_failed)
-        finally:
-            write_failed(at.out, workers)
-        write_entries(at.out, workers.entries.values())
-        if engine.pieces is None:
-            workers.ledger.keep_only(workers.keys)
-    return answers
+    return engine, addresses, make
 
 
 def run_made(

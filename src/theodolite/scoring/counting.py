@@ -9,13 +9,18 @@ import numpy as np
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.workers import Arrays
 from theodolite.io.packed import digest_of
-from theodolite.metrics.base import NullModel, arrays_of
+from theodolite.metrics.base import NullModel, Weights, arrays_of, state_from
+from theodolite.metrics.states import SUM
+from theodolite.plugins import is_ours
 from theodolite.scoring.failures import RAISED, raised, stays_local
 from theodolite.scoring.plan import Plan
 from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
+from theodolite.stats.groups import SampleGroups, resampled_sums
 
 Role = Literal["value", "null", "best"]
+ONCE = slice(0, 1)
+"""The row in which each sample counts once."""
 Slot = tuple[Role, int, str, int]
 """What a state is for: its role, the experiment's seed, the null and its draw."""
 
@@ -52,6 +57,11 @@ class StateJob:
         return self.role, self.experiment, self.null, self.draw
 
     @property
+    def grouped(self) -> bool:
+        """Whether its rows are of groups of samples, not of resamples."""
+        return bool(self.plan.groups) and self.rows.start > 0
+
+    @property
     def learns(self) -> bool:
         """Whether it is of a null that must know all samples first."""
         return self.null_model is not None and self.null_model.sums is not None
@@ -82,7 +92,9 @@ class StateJob:
         """The state of evidence that was changed."""
         counting_options = self.request.metric.counting_options()
         options = {k: v for k, v in self.request.options.items() if k in counting_options}
-        weights = self.plan.weights(evidence, self.rows)
+        weights: Weights = self.plan.weights(evidence, self.rows)
+        if isinstance(weights, SampleGroups) and not is_ours(self.request.metric.state):
+            weights = weights.as_weights()  # what other packages add up themselves is an array
         null = self.null_model
         if null is not None and null.expected is not None:
             known = (sums or {}).get(sums_name(self))
@@ -124,18 +136,19 @@ def sums_name(job: StateJob) -> str:
 def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator[StateJob]:
     """All that the scores of one request are read from."""
     for seed in range(experiments):
-        n = len(plan) if seed == 0 else 1  # how samples vary is learnt from the first
-        yield StateJob(request, plan, "value", seed, slice(0, n))
+        # how samples vary is learnt from the first
+        rows = plan.state_rows if seed == 0 else ONCE
+        yield StateJob(request, plan, "value", seed, rows)
     for null in request.metric.nulls:
         changed = MetricRequest(request.metric, request.options | null.options)
         draws = seeds_of(plan, null) if null.on == "evidence" else [0]
         for seed in range(experiments):
-            n = plan.rows_of_nulls() if seed == 0 and null.on == "evidence" else 1
+            rows = plan.state_rows if seed == 0 and null.on == "evidence" else ONCE
             for draw in draws:
-                yield StateJob(changed, plan, "null", seed, slice(0, n), null.name, draw)
+                yield StateJob(changed, plan, "null", seed, rows, null.name, draw)
     if request.metric.ideal is not None:
         ideal = MetricRequest(request.metric, request.options | request.metric.ideal_options)
-        yield StateJob(ideal, plan, "best", 0, slice(0, 1))
+        yield StateJob(ideal, plan, "best", 0, ONCE)
 
 
 def seeds_of(plan: Plan, null: NullModel) -> list[int]:
@@ -147,14 +160,14 @@ def seeds_of(plan: Plan, null: NullModel) -> list[int]:
 def in_blocks(job: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
     """Few enough resamples at a time that their states, of this size each, fit into memory."""
     step = max(most_bytes // max(size, 1), 1)
-    n = job.rows.stop
-    yield from (replace(job, rows=slice(at, min(at + step, n))) for at in range(0, n, step))
+    first, end = job.rows.start, job.rows.stop
+    yield from (replace(job, rows=slice(at, min(at + step, end))) for at in range(first, end, step))
 
 
 def state_bytes(job: StateJob, first: Evidence) -> int:
     """Bytes of a state with a single row."""
     evidence = job.changed(first, {}) if job.role == "best" else first
-    single = replace(job, rows=slice(0, 1)).state(evidence)
+    single = replace(job, rows=ONCE).state(evidence)
     return sum(np.asarray(part).nbytes for part in vars(single).values())
 
 
@@ -213,3 +226,23 @@ def read(job: StateJob, state: Any) -> Values:
         return Values.of(state, job.finish())
     draws = [null.made(state, seed).value(**job.finish()) for seed in seeds_of(job.plan, null)]
     return Values(np.concatenate(draws))
+
+
+def read_groups(
+    job: StateJob, blocks: Sequence[Mapping[str, np.ndarray]], most_bytes: int
+) -> Values:
+    """What a state of groups says, as it is and as resampled; some resamples at a time."""
+    first, weights = blocks[0], job.plan.group_weights()
+    sums = {
+        name: np.concatenate([block[name] for block in blocks])
+        for name in first
+        if name.startswith(SUM)
+    }
+    row_bytes = sum(array[:1].nbytes for array in sums.values())
+    step = max(most_bytes // max(row_bytes, 1), 1)
+    parts = []
+    for at in range(0, len(weights), step):
+        some = weights[at : at + step]
+        rows = {name: resampled_sums(some, array) for name, array in sums.items()}
+        parts.append(read(job, state_from(job.request.metric.state, {**first, **rows})))
+    return Values.joined(parts)

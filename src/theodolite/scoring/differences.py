@@ -9,7 +9,13 @@ from scipy.special import stdtr
 
 from theodolite.metrics.base import Metric, NullModel
 from theodolite.results import FaultTest, Interval, Null, Score, Source
-from theodolite.scoring.intervals import NOTHING, DrawCounts, Resampled, items_components
+from theodolite.scoring.intervals import (
+    NOTHING,
+    DrawCounts,
+    Resampled,
+    items_components,
+    with_method,
+)
 from theodolite.scoring.plan import Plan
 from theodolite.stats.intervals import (
     Estimate,
@@ -59,7 +65,7 @@ def compared_null(
     if estimate.variance <= NOTHING:
         away, p = _nothing_varied(estimate, counts, metric, level)
     else:
-        away = student_interval(estimate, level)
+        away = with_method(student_interval(estimate, level), counts)
         p = two_sided_p(estimate.value, estimate.error, estimate.df)
     return Null(null.name, value, away, seeds, p)
 
@@ -69,13 +75,13 @@ def _difference(
 ) -> Estimate | None:
     """Score minus null with its variance: over samples, and over items where the null was drawn
     item by item, which makes the items a sample of chance."""
-    block = plan.block(plan.sources[0])
+    block = plan.block
     middle = float(score.head[0] - rows.head[0])
     moved = score.head[block] - rows.head[block]
     if math.isnan(middle) or not counts.enough:
         return None
     over: Source = counts.source
-    variance, df = sample_variance(moved, counts.draws), float(counts.draws - 1)
+    variance, df = sample_variance(moved, counts.bootstrap), float(counts.bootstrap - 1)
     if math.isnan(variance):
         return None
     if null.per_item and score.items is not None and rows.items is not None:
@@ -83,7 +89,7 @@ def _difference(
         both = items_components(moved, moved_items[block], moved_items[0], counts)
         if both is not None:
             variance, df = both.variance, both.df
-    return Estimate(middle, variance + rows.between_draws, df, over, plan.resampling.resamples)
+    return Estimate(middle, variance + rows.between_draws, df, over, plan.resamples)
 
 
 def variance_of_mean(draws: Float[np.ndarray, " draws"]) -> float:

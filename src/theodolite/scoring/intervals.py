@@ -10,6 +10,7 @@ from jaxtyping import Float
 from theodolite.metrics.base import Metric, SampleMean
 from theodolite.results import Interval, Score, Source
 from theodolite.scoring.plan import Plan
+from theodolite.stats.groups import METHOD as BY_GROUPS
 from theodolite.stats.intervals import (
     FEWEST_CLUSTERS,
     Components,
@@ -51,39 +52,48 @@ class DrawCounts:
     rows: int
     enough: bool
     """Whether there are enough to know how they vary."""
+    groups: int = 0
+    """Random groups of them that the bootstrap draws; 0 where it draws them one by one."""
+
+    @property
+    def bootstrap(self) -> float:
+        """Things that the bootstrap draws: how well variances are known."""
+        return min(self.draws, self.groups) if self.groups else self.draws
 
     @classmethod
     def of(cls, plan: Plan, n: int) -> "DrawCounts":
         """From the plan and the number of samples that count."""
         if plan.sources[0] == "clusters":
             draws = max(min(plan.effective_clusters, n), 1 + 1e-9)
-            return cls("clusters", draws, n, min(plan.n_clusters, n) >= FEWEST_CLUSTERS)
-        return cls("samples", n, n, n >= FEWEST_CLUSTERS)
+            return cls(
+                "clusters", draws, n, min(plan.n_clusters, n) >= FEWEST_CLUSTERS, plan.groups
+            )
+        return cls("samples", n, n, n >= FEWEST_CLUSTERS, plan.groups)
 
 
 def score_intervals(
     score: Score, metric: Metric, plan: Plan, rows: Resampled, counts: DrawCounts
 ) -> Iterator[Interval]:
     """The one to quote first: these items and trained models, on new samples; then populations."""
-    level, block = plan.resampling.level, plan.block(plan.sources[0])
-    varied = sample_variance(rows.head[block], counts.draws)
+    level, block = plan.resampling.level, plan.block
+    varied = sample_variance(rows.head[block], counts.bootstrap)
     if counts.enough and varied >= 0:
-        df = counts.draws - 1
-        these = Estimate(score.value, varied, df, counts.source, plan.resampling.resamples)
+        df = counts.bootstrap - 1
+        these = Estimate(score.value, varied, df, counts.source, plan.resamples)
         interval = shaped(these, score, metric, counts, level)
         if interval is not None:
-            yield _cut(interval, score)
+            yield with_method(_cut(interval, score), counts)
     for population in _populations(score, plan, rows, counts):
         interval = shaped(population, score, metric, counts, level)
         if interval is not None:
-            yield _cut(interval, score)
+            yield with_method(_cut(interval, score), counts)
 
 
 def _populations(
     score: Score, plan: Plan, rows: Resampled, counts: DrawCounts
 ) -> Iterator[Estimate]:
     """Concepts, classes or units like these; and models trained again as these were."""
-    block, resamples = plan.block(plan.sources[0]), plan.resampling.resamples
+    block, resamples = plan.block, plan.resamples
     if rows.items is not None and score.detail is not None:
         both = items_components(rows.head[block], rows.items[block], rows.items[0], counts)
         if both is not None and both.variance > NOTHING:
@@ -92,10 +102,14 @@ def _populations(
     seeds = rows.per_seed[~np.isnan(rows.per_seed)]
     if len(seeds) > 1 and np.ptp(seeds) > 1e-14:
         # only the first seed is resampled, so what seeds and samples share is not taken off
-        samples = sample_variance(rows.head[block], counts.draws)
+        samples = sample_variance(rows.head[block], counts.bootstrap)
         samples = samples if samples >= 0 else 0.0
         recipe = Components(
-            samples, float(seeds.var(ddof=1)) / len(seeds), 0.0, max(counts.draws, 2), len(seeds)
+            samples,
+            float(seeds.var(ddof=1)) / len(seeds),
+            0.0,
+            max(counts.bootstrap, 2),
+            len(seeds),
         )
         yield Estimate(score.value, recipe.variance, recipe.df, "seeds", len(seeds), "population")
 
@@ -107,9 +121,9 @@ def items_components(
     defined = values[~np.isnan(values)]
     if len(defined) < 2:
         return None
-    varied = sample_variance(head, counts.draws)
+    varied = sample_variance(head, counts.bootstrap)
     if varied > NOTHING:
-        return components(head, items, values, counts.draws)
+        return components(head, items, values, counts.bootstrap)
     return Components(0.0, float(defined.var(ddof=1)) / len(defined), 0.0, 2, len(defined))
 
 
@@ -143,14 +157,14 @@ def item_ends(
     counts: DrawCounts,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Both ends of the interval of each item; none where none has any."""
-    rows = items[plan.block(plan.sources[0])]
+    rows = items[plan.block]
     single = replace(score, detail=None)
     ends = np.full((2, items.shape[1]), np.nan)
     for j in range(items.shape[1]):
-        varied = sample_variance(rows[:, j], counts.draws)
+        varied = sample_variance(rows[:, j], counts.bootstrap)
         if counts.enough and varied > NOTHING:
             estimate = Estimate(
-                float(items[0, j]), varied, counts.draws - 1, counts.source, len(rows)
+                float(items[0, j]), varied, counts.bootstrap - 1, counts.source, len(rows)
             )
             interval = shaped(
                 estimate,
@@ -170,3 +184,10 @@ def item_ends(
 def _cut(interval: Interval, score: Score) -> Interval:
     low, high = np.clip((interval.low, interval.high), *score.bounds)
     return replace(interval, low=float(low), high=float(high))
+
+
+def with_method(interval: Interval, counts: DrawCounts) -> Interval:
+    """The interval, whose method says what was drawn where that was groups."""
+    if not counts.groups:
+        return interval
+    return replace(interval, method=f"{interval.method}, {BY_GROUPS}")

@@ -21,6 +21,7 @@ from theodolite.scoring.counting import (
     fields_of,
     in_blocks,
     read,
+    read_groups,
     state_bytes,
     summed,
     sums_name,
@@ -123,6 +124,8 @@ class _Round:
         self.lost: dict[int, set[int]] = {key: set() for key in left}
         """The pieces that failed, by source."""
         self.parts: Parts = {}
+        self._groups: dict[tuple[int, Slot], list[Mapping[str, np.ndarray]]] = {}
+        """Sums of groups, block by block: read when all are there."""
         self._sums: dict[tuple[int, tuple[str, ...]], Sums] = {}
 
     def add(self, group: PassGroup, items: Sequence[PassItem]) -> None:
@@ -149,8 +152,17 @@ class _Round:
 
     def _read(self, item: PassItem, fields: Mapping[str, np.ndarray]) -> None:
         metric, key = item.job.request.metric, (item.request, item.job.slot)
+        blocks = [fields]
+        if item.job.grouped:
+            blocks = self._groups.setdefault(key, [])
+            blocks.append(fields)
+            if item.job.rows.stop < item.job.plan.state_rows.stop:
+                return
         try:
-            values = read(item.job, state_from(metric.state, fields))
+            if item.job.grouped:
+                values = read_groups(item.job, blocks, BLOCK_BYTES)
+            else:
+                values = read(item.job, state_from(metric.state, fields))
         except Exception as error:
             if not self.catches or not stays_local(metric, error):
                 raise

@@ -7,6 +7,7 @@ takes one addition a sample whatever the number of resamples.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -28,10 +29,13 @@ def group_of(keys: Int[np.ndarray, " samples"], seed: int) -> Int[np.ndarray, " 
     return np.asarray(numbers.astype(np.int64))
 
 
+@lru_cache(maxsize=1)
 def group_weights(resamples: int, seed: int) -> Float[np.ndarray, "rows groups"]:
-    """How often each group counts: once in the first row, then as drawn."""
+    """How often each group counts: once in the first row, then as drawn. Not to be written to."""
     draws = poisson_weights(np.arange(GROUPS), resamples, seed)
-    return np.concatenate([np.ones((1, GROUPS)), draws])
+    weights = np.concatenate([np.ones((1, GROUPS)), draws])
+    weights.flags.writeable = False
+    return weights
 
 
 @dataclass(frozen=True, eq=False)

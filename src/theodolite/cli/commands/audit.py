@@ -8,8 +8,10 @@ import typer
 
 from theodolite.cli.options import (
     Cache,
+    DryRun,
     EngineOption,
     Json,
+    MetricsPort,
     MixedCpus,
     Overwrite,
     Pieces,
@@ -22,7 +24,9 @@ from theodolite.cli.options import (
 from theodolite.io.atomic import default_cache
 
 if TYPE_CHECKING:
-    from theodolite.cli.audits import NetworkArguments
+    from theodolite.auditing.sources import EvidenceSource
+    from theodolite.cli.audits import AuditArguments, NetworkArguments
+    from theodolite.engine.base import Engine
     from theodolite.thresholds.judge import Thresholds
     from theodolite.verdicts.answers import AuditAnswers
 
@@ -90,26 +94,27 @@ def audit(
     ray_address: RayAddress = None,
     pieces: Pieces = None,
     mixed_cpus: MixedCpus = False,
+    dry_run: DryRun = False,
+    metrics_port: MetricsPort = None,
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
-    from theodolite.cli.audits import (
-        AuditArguments,
-        audit_files,
-        audit_network,
-        audit_pieces,
-        read_all,
-    )
+    from theodolite.cli.audits import AuditArguments, read_all, rehearse_pieces
     from theodolite.cli.interrupts import goes_on
-    from theodolite.cli.progress import show_progress
+    from theodolite.cli.progress import print_price, print_rehearsal
     from theodolite.errors import printable
     from theodolite.run_folder.folder import claimed
     from theodolite.scoring.evaluate import Resampling
     from theodolite.thresholds.judge import read_thresholds
 
-    chosen = chosen_engine(engine, workers, ray_address, pieces, "auto", mixed_cpus=mixed_cpus)
+    chosen = chosen_engine(
+        engine, workers, ray_address, pieces, "auto", metrics_port, mixed_cpus=mixed_cpus
+    )
     criteria = None if thresholds is None else read_thresholds(thresholds)
-    arguments = AuditArguments(Resampling(resamples, seed=seed), out, overwrite, command_line())
+    arguments = AuditArguments(
+        Resampling(resamples, seed=seed), out, overwrite, command_line(),
+        announce=None if quiet else print_price,
+    )  # fmt: skip
     network = _network(evidence, (model, weights, layer), (data, dataset, cache))
     options = {
         "values": values, "truth": truth, "known": known, "labels": labels,
@@ -124,15 +129,32 @@ def audit(
             typer.echo("\n".join(printable(note, 2000) for note in source.notes), err=as_json)
         if (network or (source and source.stored)) and (out is not None or pieces is not None):
             stack.enter_context(goes_on())
-        with show_progress(quiet=quiet) as progress:
-            if network:
-                answers = audit_network(network, arguments, chosen, progress)
-            elif source and source.stored:
-                answers = audit_pieces(source, arguments, chosen, progress)
-            elif source:
-                answers = audit_files(source, arguments, progress)
+        if dry_run:
+            print_rehearsal(rehearse_pieces(source, arguments, chosen))
+            return
+        answers = _answers(source, network, arguments, chosen, quiet=quiet)
         _print(answers, as_json=as_json)
         _end(answers, out, criteria, quiet=as_json)
+
+
+def _answers(
+    source: "EvidenceSource | None",
+    network: "NetworkArguments | None",
+    arguments: "AuditArguments",
+    engine: "Engine",
+    *,
+    quiet: bool,
+) -> "AuditAnswers":
+    from theodolite.cli.audits import audit_files, audit_network, audit_pieces
+    from theodolite.cli.progress import show_progress
+
+    with show_progress(quiet=quiet) as progress:
+        if network:
+            return audit_network(network, arguments, engine, progress)
+        assert source is not None  # noqa: S101  else there is a network
+        if source.stored:
+            return audit_pieces(source, arguments, engine, progress)
+        return audit_files(source, arguments, progress)
 
 
 def _network(

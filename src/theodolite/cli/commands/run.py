@@ -8,8 +8,10 @@ import typer
 
 from theodolite.cli.options import (
     Cache,
+    DryRun,
     EngineOption,
     Inference,
+    MetricsPort,
     MixedCpus,
     Overwrite,
     Pieces,
@@ -40,6 +42,8 @@ def run(
     inference: Inference = "auto",
     mixed_cpus: MixedCpus = False,
     overwrite: Overwrite = False,
+    dry_run: DryRun = False,
+    metrics_port: MetricsPort = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a spec: make evidence, score it, write a run folder with a report.
@@ -49,11 +53,13 @@ def run(
     from theodolite.run_folder.spec import read_spec
     from theodolite.runs.run import Places
 
-    chosen = chosen_engine(engine, workers, ray_address, pieces, inference, mixed_cpus=mixed_cpus)
+    chosen = chosen_engine(
+        engine, workers, ray_address, pieces, inference, metrics_port, mixed_cpus=mixed_cpus
+    )
     checked = read_spec(spec)
     check_there(data)
     at = Places(data, out, cache or default_cache())
-    _run(checked, at, chosen, overwrite=overwrite, quiet=quiet)
+    _run(checked, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 
 def dissect(
@@ -90,6 +96,8 @@ def dissect(
     inference: Inference = "auto",
     mixed_cpus: MixedCpus = False,
     overwrite: Overwrite = False,
+    dry_run: DryRun = False,
+    metrics_port: MetricsPort = None,
     quiet: Quiet = False,
 ) -> None:
     """Find out which concepts the units of a layer detect. A run that was stopped goes on."""
@@ -117,19 +125,34 @@ def dissect(
         }
     )
     at = Places(data, out, cache or default_cache())
-    chosen = chosen_engine(engine, workers, ray_address, None, inference, mixed_cpus=mixed_cpus)
-    _run(spec, at, chosen, overwrite=overwrite, quiet=quiet)
+    chosen = chosen_engine(
+        engine, workers, ray_address, None, inference, metrics_port, mixed_cpus=mixed_cpus
+    )
+    _run(spec, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 
-def _run(spec: "RunSpec", at: "Places", engine: "Engine", *, overwrite: bool, quiet: bool) -> None:
-    """Do a spec into its folder, then report and seal."""
+def _run(
+    spec: "RunSpec",
+    at: "Places",
+    engine: "Engine",
+    *,
+    overwrite: bool,
+    dry_run: bool,
+    quiet: bool,
+) -> None:
+    """Do a spec into its folder, then report and seal; or say what that would take."""
     from theodolite.cli.finish import finish
     from theodolite.cli.interrupts import goes_on
-    from theodolite.cli.progress import show_progress
+    from theodolite.cli.progress import print_price, print_rehearsal, show_progress
     from theodolite.run_folder.folder import claimed
-    from theodolite.runs.run import run
+    from theodolite.runs.run import rehearse, run
 
+    command = command_line()
     with goes_on(), claimed(at.out):
+        if dry_run:
+            print_rehearsal(rehearse(spec, at, command=command, engine=engine, overwrite=overwrite))
+            return
+        announce = None if quiet else print_price
         with show_progress(quiet=quiet) as progress:
-            run(spec, at, progress, command_line(), engine, overwrite=overwrite)
+            run(spec, at, progress, command, engine, overwrite=overwrite, announce=announce)
         finish(at.out)

@@ -68,15 +68,14 @@ class KrippendorffAlpha(Additive):
         counts = histogram(evidence.ratings, evidence.scale).astype(float)
         votes = counts.sum(axis=1)
         share = np.where(votes > 1, 1 / np.maximum(votes - 1, 1.0), 0.0)
-        rows = np.ones((1, len(counts))) if weights is None else weights
-        together = np.empty((len(rows), counts.shape[1], counts.shape[1]))
-        for table, times in zip(together, rows, strict=True):
-            weighted = counts * (times * share)[:, None]
-            table[:] = weighted.T @ counts - np.diag(weighted.sum(axis=0))
-        alone = total((votes == 1).astype(float), weights)
+        pairs = []
+        for answer, own in enumerate(counts.T):
+            others = counts.copy()  # a vote makes no pair with itself
+            others[:, answer] -= own > 0
+            pairs.append(total(others * (own * share)[:, None], weights))
         return cls(
-            together=together[0] if weights is None else together,
-            alone=alone,
+            together=np.stack(pairs, axis=-2),
+            alone=total((votes == 1).astype(float), weights),
             scale=evidence.scale,
         )
 

@@ -10,7 +10,7 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.metrics.accepted._bundle import nearest, quotient
 from theodolite.metrics.accepted._kappa import SUMS, pair_sums, quadratic_kappa
 from theodolite.metrics.accepted._nulls import DEALT_OUT
-from theodolite.metrics.base import Additive, Card, Weights, metric
+from theodolite.metrics.base import Additive, Card, Weights, metric, total
 
 
 @metric(
@@ -73,8 +73,7 @@ class PairwiseAgreement(Additive):
             own = place[rated, rater, None]
             others, there = place[rated, rater + 1 :], has_vote[rated, rater + 1 :]
             each = pair_sums(np.broadcast_to(own, others.shape), others, there)
-            weighted_sums = rows[:, rated] @ each.reshape(len(rated), others.shape[1] * SUMS)
-            sums.append(weighted_sums.reshape(len(rows), others.shape[1], SUMS))
+            sums.append(total(each, rows[:, rated]))
         joined = np.concatenate(sums, axis=1)
         return cls(joined[0] if weights is None else joined)
 

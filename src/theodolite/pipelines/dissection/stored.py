@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from theodolite.subject import Subject
 @dataclass(frozen=True, kw_only=True)
 class StoredDissectionPipeline:
     """Settings of a dissection of stored maps."""
+
+    in_pieces: ClassVar[bool] = True
+    """All that takes long is done by workers, so that a run can be rehearsed."""
 
     quantile: float = PAPER
     """A unit is active above this quantile of its own values."""

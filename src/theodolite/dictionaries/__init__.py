@@ -1,0 +1,1 @@
+"""Dictionaries of many units with sparse codes: which formula of concepts each unit detects."""

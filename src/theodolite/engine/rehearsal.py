@@ -1,0 +1,118 @@
+"""A run in small: of every pass two pieces are done, timed and kept, and none else."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from theodolite.engine.estimate import PassPrice
+from theodolite.engine.pieces import Done, peak_memory
+from theodolite.engine.pool import WorkerPool
+from theodolite.evidence.workers import Arrays, Merge, Work
+from theodolite.io.traffic import Traffic, traffic_so_far
+
+
+class Rehearsal:
+    """Workers that stand in for those of a run. What they give has the form of the real thing, but
+    is of two pieces only: good for going on to the next pass, and for nothing else."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+        self._started, self._ended, self._apart = time.perf_counter(), 0.0, 0.0
+        self._done: set[str] | None = None
+        self.passes: list[PassPrice] = []
+        self.peak_bytes = 0
+
+    @property
+    def driver_seconds(self) -> float:
+        """What the driver has done since the start beside passes."""
+        return self.seconds - self._apart
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return (self._ended or time.perf_counter()) - self._started
+
+    def stop(self) -> None:
+        """Nothing that comes later is counted."""
+        self._ended = time.perf_counter()
+
+    def each(self, work: Work) -> Iterator[Arrays | None]:
+        with self._out_of_the_driver():
+            parts = self._timed(work, None)
+        some = next((part for part in parts.values() if part is not None), None)
+        yield from (some for _ in work.items)  # all alike, so that later passes fit together
+
+    def reduced(self, work: Work, merge: Merge) -> Arrays | None:
+        with self._out_of_the_driver():
+            parts = [part for part in self._timed(work, merge).values() if part is not None]
+        return merge(*parts) if len(parts) > 1 else next(iter(parts), None)
+
+    def missing(self) -> frozenset[int]:
+        return frozenset()
+
+    def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
+        with self._out_of_the_driver():
+            known = self._pool.ledger.read(self._pool.name_of(description, digest, do).key)
+            left, started, before = int(known is None), time.perf_counter(), traffic_so_far()
+            arrays = do() if known is None else known[0]
+            seconds = (time.perf_counter() - started,) * left
+            read = traffic_so_far().since(before)
+            self.passes.append(PassPrice("at once", 1, left, seconds, read, in_driver=True))
+            return arrays
+
+    @contextmanager
+    def _out_of_the_driver(self) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._apart += time.perf_counter() - started
+
+    def _timed(self, work: Work, merge: Merge | None) -> dict[int, Arrays | None]:
+        """What two pieces give, by their numbers: the first that is left, and one drawn."""
+        keys = self._pool.keys_of(work)
+        if self._done is None:
+            self._done = self._pool.ledger.done()
+        left = [n for n, key in enumerate(keys) if key not in self._done or not work.kept]
+        chosen = _two(left or range(len(keys)), seed=len(self.passes))
+        ended: list[Done] = self._pool.tried(work, chosen)
+        parts = dict(zip(chosen, (done.parts[0] for done in ended), strict=True))
+        some = [part for part in parts.values() if part is not None]
+        merging = _seconds_of(merge, some) if merge is not None else 0.0
+        self.peak_bytes = max([self.peak_bytes, peak_memory(), *(d.peak_bytes for d in ended)])
+        n = max(len(ended), 1)
+        self.passes.append(
+            PassPrice(
+                work.what,
+                len(keys),
+                len(left),
+                tuple(second + merging for done in ended for second in done.piece_seconds),
+                Traffic(
+                    sum(done.traffic.bytes for done in ended) // n,
+                    sum(done.traffic.requests for done in ended) // n,
+                ),
+                sum(_size(part) for part in some) // max(len(some), 1) if work.kept else 0,
+            )
+        )
+        return parts
+
+
+def _two(numbers: Sequence[int], seed: int) -> list[int]:
+    """The first, and another that is drawn."""
+    others = numbers[1:]
+    drawn_too = [others[int(np.random.default_rng(seed).integers(len(others)))]] if others else []
+    return [*numbers[:1], *drawn_too]
+
+
+def _seconds_of(merge: Merge, parts: Sequence[Arrays]) -> float:
+    started = time.perf_counter()
+    if len(parts) > 1:
+        merge(*parts)
+    return time.perf_counter() - started
+
+
+def _size(arrays: Arrays) -> int:
+    return sum(np.asarray(array).nbytes for array in arrays.values())

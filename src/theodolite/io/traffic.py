@@ -1,0 +1,35 @@
+"""How much this process has asked of stores: counted where their files are read and written."""
+
+from dataclasses import dataclass
+from threading import Lock
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that were read, and requests of any sort."""
+
+    bytes: int = 0
+    requests: int = 0
+
+    def since(self, earlier: "Traffic") -> "Traffic":
+        """What was added since then."""
+        return Traffic(self.bytes - earlier.bytes, self.requests - earlier.requests)
+
+
+class _Count:
+    """Of this process, whose threads read side by side."""
+
+    lock = Lock()
+    bytes = requests = 0
+
+
+def count_request(read_bytes: int = 0, requests: int = 1) -> None:
+    """A request was answered, with so many bytes."""
+    with _Count.lock:
+        _Count.bytes += read_bytes
+        _Count.requests += requests
+
+
+def traffic_so_far() -> Traffic:
+    """All of this process."""
+    return Traffic(_Count.bytes, _Count.requests)

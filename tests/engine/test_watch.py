@@ -1,0 +1,115 @@
+"""What is said of a run before it begins and while it goes on."""
+
+import json
+import urllib.error
+import urllib.request
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from support.runs.work_pieces import counted, merge, numbers, work, wrong_at
+from theodolite.engine.base import Engine, worker_pool
+from theodolite.engine.estimate import PassPrice, RunPrice
+from theodolite.engine.ledger import Ledger
+from theodolite.engine.metrics_port import metrics_served
+from theodolite.engine.pieces import Done
+from theodolite.engine.pool import WorkerPool
+from theodolite.engine.processes import Here
+from theodolite.engine.rehearsal import Rehearsal
+from theodolite.engine.watch import FILE, Watch
+from theodolite.errors import EvidenceError
+from theodolite.io.stores import Store
+from theodolite.io.traffic import Traffic
+
+
+def pool(folder: Path) -> WorkerPool:
+    return WorkerPool(Here(), Ledger(Store.at(folder / "pieces")))
+
+
+def test_two_pieces_of_a_pass_are_timed_warm_and_left_in_the_ledger(tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    todo = work(40, partial(counted, marks, 0.02))
+    rehearsal = Rehearsal(pool(tmp_path))
+    assert rehearsal.reduced(todo, merge) is not None
+    (step,) = rehearsal.passes
+    assert (step.pieces, step.left, len(step.seconds)) == (40, 40, 2)
+    assert all(0.02 <= seconds < 0.5 for seconds in step.seconds)
+    assert step.ledger_bytes > 64 * 8 and not step.in_driver
+    assert len(pool(tmp_path).ledger.done()) == 2, "both are kept for the run"
+    after = pool(tmp_path)
+    after.reduced(todo, merge)
+    assert after.computed == 38
+    again = Rehearsal(pool(tmp_path))
+    again.reduced(todo, merge)
+    assert again.passes[0].left == 0 and again.passes[0].core_seconds() == 0
+
+
+def test_what_a_rehearsal_gives_has_the_form_of_the_real_thing(tmp_path: Path) -> None:
+    rehearsal = Rehearsal(pool(tmp_path))
+    parts = list(rehearsal.each(work(9)))
+    assert len(parts) == 9 and all(part is not None for part in parts)
+    assert rehearsal.once({"x": 1}, "d", lambda: numbers(3)).keys() == numbers(3).keys()
+    assert [step.in_driver for step in rehearsal.passes] == [False, True]
+
+
+def test_the_price_in_one_line() -> None:
+    first = PassPrice("sums", 1000, 1000, (6.0, 8.0), Traffic(10**9, 16), 3_100_000)
+    second = PassPrice("pieces", 1000, 500, (1.0, 1.0), Traffic(0, 0))
+    alone = PassPrice("at once", 1, 1, (100.0,), in_driver=True)
+    estimate = RunPrice([first, second, alone], 8, 20.0, 1_400_000_000)
+    assert estimate.wall() == pytest.approx(7000 / 8 + 500 / 8 + 100 + 20)
+    assert estimate.core_seconds() == 7000 + 500 + 100 + 20
+    assert estimate.wall_range()[0] == pytest.approx(6000 / 8 + 500 / 8 + 120)
+    assert estimate.line() == (
+        "about 18 min on 8 workers (16 min to 20 min; 2.1 core-hours; pass 1 of 3: 15 min), "
+        "1.0 TB read in 16,000 requests, at most 1.4 GB a process, 3.1 GB of pieces"
+    )
+    assert "500 of 1,000 pieces left, 1 s each" in estimate.table()[1]
+
+
+def test_counts_of_a_run(tmp_path: Path) -> None:
+    with worker_pool(Engine("local", 1), tmp_path) as workers:
+        first = json.loads((tmp_path / FILE).read_text())
+        workers.reduced(work(12, partial(wrong_at, 5)), merge)
+    last = json.loads((tmp_path / FILE).read_text())
+    assert first["state"] == "running" and first["seconds_left"] is None
+    assert last["state"] == "ended" and last["seconds_left"] == 0
+    assert (last["done"], last["total"], last["failed"], last["retried"]) == (12, 12, 1, 2)
+    assert last["computed"] == 11 and last["requests"] >= 11
+    assert last["rate"] > 0 and last["workers"] == 1 and last["strangers"] == 0
+    assert str(tmp_path) not in json.dumps(last)
+
+
+def test_time_left_counts_passes_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("theodolite.engine.watch.time.monotonic", lambda: now[0])
+    watch = Watch(2)
+    watch.expect([10.0, 30.0])
+    watch.begin("sums", 100)
+    for _ in range(5):
+        now[0] += 20.0
+        watch.add(10, Done(computed=10))
+    found = watch.snapshot()
+    assert found["rate"] == pytest.approx(0.5), "of the last minute"
+    assert found["seconds_left"] == pytest.approx(50 / 0.5 + 30)
+
+
+def test_counts_on_a_port_of_this_machine() -> None:
+    watch = Watch(3)
+    watch.begin("pieces", 7)
+    watch.add(2, Done(computed=2, traffic=Traffic(500, 4)))
+    with metrics_served(0, watch.snapshot) as port:
+        address = f"http://127.0.0.1:{port}"
+        text = urllib.request.urlopen(f"{address}/metrics").read().decode()  # noqa: S310
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{address}/")  # noqa: S310
+        with (
+            pytest.raises(EvidenceError, match="taken"),
+            metrics_served(port, watch.snapshot),
+        ):
+            pass
+    assert "theodolite_done 2\n" in text and "theodolite_bytes_total 500\n" in text
+    assert "# TYPE theodolite_bytes_total counter" in text
+    assert "theodolite_workers 3\n" in text
