@@ -63,7 +63,7 @@ def strangers_refused(strangers: Sequence[Stranger]) -> StrangersRefused:
     """Which nodes differ, in what, theirs and ours."""
     return StrangersRefused(
         "engine", "; ".join(map(str, strangers)), "nodes that compute the same",
-        "Install the same there, or pass --ship-code for other code, --mixed-cpus for arithmetic.",
+        "Install the same there; --mixed-cpus allows other arithmetic.",
     )  # fmt: skip
 
 

@@ -49,12 +49,12 @@ def ledger_of(folder: Path) -> Ledger:
 
 def check_pieces(folder: Path, *, buckets: bool = False) -> tuple[int, str]:
     """Compare the ledger with the list of the run: how many pieces were, and where others are that
-    were not, for want of consent to read them there."""
+    were not: in a bucket, for want of consent to read it, or no more there."""
     entries = read_entries(folder)
     if not entries:
         return 0, ""
     place = read_produced(folder).pieces
     local = Store.at(place).local if place else folder
-    if local is None and not buckets:
+    if not buckets if local is None else not local.is_dir():
         return 0, place
     return ledger_of(folder).compare(entries), ""

@@ -76,5 +76,5 @@ def verify(
     n = check(folder)
     pieces, elsewhere = check_pieces(folder, buckets=buckets)
     compared = f", {pieces} pieces as they were" if pieces else ""
-    left = f", pieces at {printable(elsewhere)} not read (--buckets reads them)"
+    left = f", pieces at {printable(elsewhere)} not compared (--buckets reads buckets)"
     typer.echo(f"ok: {n} files unchanged{compared}{left if elsewhere else ''}")
