@@ -23,7 +23,7 @@ from sklearn.neighbors import KDTree, NearestNeighbors
 
 import theodolite.stats.information_kernels  # noqa: F401  else few samples are done in numpy
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.leak_free._pairs import all_pairs, true_counts, true_pair_terms
+from theodolite.metrics.leak_free._pairs import true_counts, true_pair_terms
 from theodolite.metrics.leak_free._terms import ConceptTerms
 from theodolite.metrics.leak_free.predictive_task_leakage import PredictiveTaskLeakage
 from theodolite.metrics.leak_free.task_leakage_given_concept import TaskLeakageGivenConcept
@@ -77,7 +77,7 @@ def ours(
     values: np.ndarray, truth: np.ndarray, labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """All pairs, all labels, and the true concepts' own information."""
-    pairs = all_pairs(values.shape[1])
+    pairs = np.stack(np.triu_indices(values.shape[1], 1), axis=1)
     one = ConceptTerms(values, discrete=False, truth=truth, known=None)
     found, counts = np.empty(len(pairs)), true_counts(one)
     for block, terms in pair_terms(Columns(values), pairs):
@@ -103,7 +103,7 @@ def seconds(call: object, repeats: int = 1) -> float:
 def compared(n: int, k: int, n_labels: int, peers: int, *, saturated: bool) -> float:
     """The ratio on one kind of data, printed with its parts."""
     values, truth, labels = made(n, k, n_labels, saturated=saturated)
-    pairs = all_pairs(k)
+    pairs = np.stack(np.triu_indices(k, 1), axis=1)
     ours(values[:300, :4], truth[:300, :4], labels[:300] % 5)  # compiled
     some = pairs[np.random.default_rng(1).choice(len(pairs), min(peers, len(pairs)), replace=False)]
     authors, theirs = [], []

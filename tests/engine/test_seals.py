@@ -91,7 +91,7 @@ def done(folder: Path) -> WorkerPool:
 def test_entries_that_were_put_there(tmp_path: Path, change: Edit, match: str) -> None:
     """Checking names each; a run does each again, but for a forgery without any key."""
     pool = done(tmp_path)
-    entries = list(pool.entries.values())
+    entries = list(pool.used.values())
     assert len(entries) == 64 == pool.ledger.compare(entries)
     first, second, *_ = sorted(tmp_path.glob("*.safetensors"))
     change(first, second)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.runs.work_pieces import counted, merge, numbers, work, wrong_at
-from theodolite.engine.base import Engine, worker_pool
+from theodolite.engine.base import Engine, fitting_workers, worker_pool
 from theodolite.engine.estimate import PassPrice, RunPrice
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.metrics_port import metrics_served
@@ -80,6 +80,17 @@ def test_counts_of_a_run(tmp_path: Path) -> None:
     assert last["computed"] == 11 and last["requests"] >= 11
     assert last["rate"] > 0 and last["workers"] == 1 and last["strangers"] == 0
     assert str(tmp_path) not in json.dumps(last)
+
+
+def test_workers_are_not_more_than_memory_allows() -> None:
+    gigabyte = 10**9
+    asked = Engine("local", 8)
+    assert fitting_workers(asked, gigabyte, 100 * gigabyte) == (8, "")
+    assert fitting_workers(asked, 0, 1) == fitting_workers(asked, gigabyte, None) == (8, "")
+    workers, note = fitting_workers(asked, gigabyte, 10 * gigabyte)
+    assert workers == 3 and note.startswith("3 of 8 workers: pieces of 1.0 GB")
+    assert fitting_workers(asked, gigabyte, 0)[0] == 1
+    assert fitting_workers(Engine("ray", 8), gigabyte, 0) == (8, ""), "other machines have theirs"
 
 
 def test_time_left_counts_passes_to_come(monkeypatch: pytest.MonkeyPatch) -> None:

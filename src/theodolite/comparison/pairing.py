@@ -21,10 +21,10 @@ from theodolite.evidence.produced import silent
 from theodolite.evidence.shards import InMemoryShards, clusters_of
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.results import Interval, Items, Score, Source
-from theodolite.scoring.counting import StateJob, read
+from theodolite.scoring.counting import StateJob
 from theodolite.scoring.passes import PassItem, passes
 from theodolite.scoring.plan import Plan
-from theodolite.scoring.pooled import Subsample
+from theodolite.scoring.pooled import Pooling
 from theodolite.scoring.request import MetricRequest, Resampling
 from theodolite.scoring.values import mean_of_defined
 from theodolite.stats.intervals import Estimate, components
@@ -133,10 +133,8 @@ def rows_of(request: MetricRequest, evidence: Sequence[Evidence], resampling: Re
             values = passes(items, SerialWorkers(), silent).values[0]
             seeds = [values[job.slot].rows for job in jobs]
         else:
-            subsample = Subsample({})
-            seeds = [
-                read(job, job.state(subsample(shards[job.experiment], plan))).rows for job in jobs
-            ]
+            pooling = Pooling({}, SerialWorkers())
+            seeds = [pooling.values(job, shards[job.experiment]).rows for job in jobs]
     every = np.stack(seeds)
     return Rows(_over_seeds(every), every, plan)
 

@@ -3,10 +3,11 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from theodolite.engine.estimate import in_bytes
 from theodolite.engine.identity import StrangersRefused, check_unchanged, identity
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.metrics_port import metrics_served
@@ -22,6 +23,8 @@ from theodolite.io.stores import Store
 
 EngineName = Literal["auto", "local", "ray"]
 PIECES = "pieces"
+PROCESS_BYTES = 200_000_000
+"""What a process takes before it has read a piece."""
 
 
 @dataclass(frozen=True)
@@ -63,21 +66,64 @@ class Engine:
 
 
 @contextmanager
-def worker_pool(engine: Engine, out: Path, progress: Progress = silent) -> Iterator[WorkerPool]:
-    """Workers for the time of a run; however it ends, its processes end too."""
+def worker_pool(
+    engine: Engine, out: Path, progress: Progress = silent, piece_bytes: int = 0
+) -> Iterator[WorkerPool]:
+    """Workers for the time of a run; however it ends, its processes end too.
+
+    On this machine they are not more than memory allows, if it is known how large a piece is.
+    """
     store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
     seal_key()  # one that cannot be used is said before anything is started
-    pool, instead = _pool(engine, out.name)
+    fitting, note = fitting_workers(engine, piece_bytes, available_memory())
+    pool, instead = _pool(replace(engine, workers=fitting), out.name)
     watch = Watch(pool.size)
     others = [pool.publish] if isinstance(pool, Publishes) else []
     workers = WorkerPool(pool, Ledger(store), progress, watch=watch)
     workers.mixed_cpus, workers.instead = engine.mixed_cpus, instead
+    workers.notes += [note] * bool(note)
     try:
         with metrics_served(engine.metrics_port, watch.snapshot), progress_file(watch, out, others):
             yield workers
     finally:
         pool.close()
     check_unchanged()
+
+
+def fitting_workers(
+    engine: Engine, piece_bytes: int, available: int | None
+) -> tuple[int | None, str]:
+    """How many workers there is memory for, as many as asked for at most; and a note if fewer."""
+    if not piece_bytes or available is None or engine.chosen()[0] == "ray":
+        return engine.workers, ""
+    workers = engine.workers or cores()
+    # a piece is decoded, changed for a null and counted; the rest is the interpreter
+    most = max((available - PROCESS_BYTES) // (3 * piece_bytes + PROCESS_BYTES), 1)
+    if workers <= most:
+        return engine.workers, ""
+    return most, (
+        f"{most} of {workers} workers: pieces of {in_bytes(piece_bytes)} leave no memory for more "
+        f"({in_bytes(available)} are free)."
+    )
+
+
+def available_memory() -> int | None:
+    """Bytes that processes can still have on this machine; nothing where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = (
+            next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) * 1024
+        )
+    except (OSError, StopIteration, ValueError):
+        return None
+    try:  # what its container may have
+        most, current = (
+            int(Path("/sys/fs/cgroup", name).read_text(encoding="ascii"))
+            for name in ("memory.max", "memory.current")
+        )
+    except (OSError, ValueError):
+        return free
+    return min(free, most - current)
 
 
 def _pool(engine: Engine, run: str) -> tuple[Pool, str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from theodolite.engine.seal import FORMAT, seal_key, seal_of
-from theodolite.errors import RefusedInput, VerificationFailed
+from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.io.packed import Arrays, digest_of, packed_with, unpacked, unpacked_with
 from theodolite.io.stores import Store
 
@@ -66,7 +66,7 @@ class PieceName:
 
 
 @dataclass(frozen=True)
-class LedgerEntry:
+class SealedEntry:
     """What is known of an entry without its arrays."""
 
     key: str
@@ -77,7 +77,7 @@ class LedgerEntry:
     """A digest of the arithmetic that computed it."""
 
 
-def sealed(name: PieceName, arrays: Arrays, made_on: str) -> tuple[bytes, LedgerEntry]:
+def sealed(name: PieceName, arrays: Arrays, made_on: str) -> tuple[bytes, SealedEntry]:
     """The file of an entry."""
     content = digest_of(arrays)
     metadata = {
@@ -92,10 +92,10 @@ def sealed(name: PieceName, arrays: Arrays, made_on: str) -> tuple[bytes, Ledger
         "seal": seal_of(name.key, content, made_on, seal_key()),
     }
     file = packed_with(arrays, metadata)
-    return file, LedgerEntry(name.key, content, len(file), made_on)
+    return file, SealedEntry(name.key, content, len(file), made_on)
 
 
-def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any], LedgerEntry]:
+def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any], SealedEntry]:
     """The arrays of the entry with this key, or in which way it is another or was changed."""
     what = f"piece {key[:16]}…"
     try:
@@ -119,7 +119,7 @@ def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any],
         != metadata["made_by"]
     ):
         raise VerificationFailed(what, "another version", "the one that its key was made from")
-    return arrays, LedgerEntry(key, metadata["content"], len(file), metadata["made_on"])
+    return arrays, SealedEntry(key, metadata["content"], len(file), metadata["made_on"])
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,14 @@ class Ledger:
         matches = (PIECE.fullmatch(name) for name in self.store.names())
         return {match[1] for match in matches if match is not None}
 
-    def read(self, key: str) -> tuple[dict[str, Any], LedgerEntry] | None:
+    def read(self, key: str) -> tuple[dict[str, Any], SealedEntry] | None:
         """What a piece gave; nothing if it is not there, or damaged: then it is done again."""
         try:
             return self.check(key)
         except (RefusedInput, VerificationFailed):
             return None
 
-    def check(self, key: str) -> tuple[dict[str, Any], LedgerEntry] | None:
+    def check(self, key: str) -> tuple[dict[str, Any], SealedEntry] | None:
         """What a piece gave; nothing if it is not there. Damage is said."""
         name = f"{key}.safetensors"
         if self.store.size(name) is None:
@@ -152,16 +152,16 @@ class Ledger:
         file = self.store.read(name, MOST_BYTES)
         if self.before_seals:
             arrays = unpacked(file, name)
-            return arrays, LedgerEntry(key, digest_of(arrays), len(file), "")
+            return arrays, SealedEntry(key, digest_of(arrays), len(file), "")
         return opened(file, key, seal_key() if self.keyed else None)
 
-    def write(self, name: PieceName, arrays: Arrays, made_on: str) -> LedgerEntry:
+    def write(self, name: PieceName, arrays: Arrays, made_on: str) -> SealedEntry:
         """Keep what a piece gave."""
         file, entry = sealed(name, arrays, made_on)
         self.store.write(f"{name.key}.safetensors", file)
         return entry
 
-    def compare(self, entries: Iterable[LedgerEntry]) -> int:
+    def compare(self, entries: Iterable[SealedEntry]) -> int:
         """Check that these are here as they were listed; how many they are."""
         count = 0
         for entry in entries:
@@ -182,3 +182,21 @@ class Ledger:
                 path.unlink(missing_ok=True)
         for key in sorted(self.done() - keys):
             self.store.remove(f"{key}.safetensors")
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """A finished piece, for other pieces to read."""
+
+    ledger: Ledger
+    digest: str
+    """Its key."""
+
+    def read(self) -> Arrays:
+        known = self.ledger.read(self.digest)
+        if known is None:
+            raise EvidenceError(
+                f"piece {self.digest}", "no such piece, or a damaged one", "what was written",
+                "Start the same command again: what is missing is done again.",
+            )  # fmt: skip
+        return known[0]

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from theodolite.engine.identity import Identity, Stranger, arithmetic, identity
-from theodolite.engine.ledger import Ledger, LedgerEntry, PieceName
+from theodolite.engine.ledger import Ledger, PieceName, SealedEntry
 from theodolite.errors import EvidenceError, VerificationFailed, printable
 from theodolite.evidence.workers import Arrays, Merge, Tree
 from theodolite.io.packed import digest_of
@@ -54,6 +54,8 @@ class Task:
     """Modules outside our package that it uses."""
     merge: Merge | None = None
     """If given, what the pieces gave is merged before it is sent back."""
+    stays: bool = False
+    """Whether what the pieces gave stays in the ledger, and nothing of it is sent back."""
     tool: Callable[[], Any] | None = None
     tool_key: str = ""
     network: bool = False
@@ -75,7 +77,7 @@ class Done:
     computed: int = 0
     """Pieces that were not in the ledger."""
     seconds: float = 0.0
-    entries: list[LedgerEntry] = field(default_factory=list)
+    entries: list[SealedEntry] = field(default_factory=list)
     """What the ledger has of them now."""
     nearly: int = 0
     """Pieces that came out the same but for last digits, which another arithmetic had made."""
@@ -146,7 +148,7 @@ def perform(task: Task, *, alone: bool = False) -> Done:
                     _computed(replace(task, ledger=None), item, piece, name, Done())
                     before = traffic_so_far()
                 arrays = _computed(task, item, piece, name, done)
-            parts.append(arrays)
+            parts.append({} if task.stays and arrays is not None else arrays)
         if task.merge is None:
             done.parts = list(parts)
         else:
@@ -196,7 +198,7 @@ def _computed(task: Task, item: Any, piece: PieceName, name: str, done: Done) ->
 def _check(
     task: Task,
     item: Any,
-    known: tuple[Arrays, LedgerEntry] | None,
+    known: tuple[Arrays, SealedEntry] | None,
     key: str,
     name: str,
     done: Done,
@@ -209,7 +211,7 @@ def _check(
 
 
 def check_again(
-    known: tuple[Arrays, LedgerEntry], again: Arrays, name: str, *, network: bool = False
+    known: tuple[Arrays, SealedEntry], again: Arrays, name: str, *, network: bool = False
 ) -> bool:
     """Refuse what is not the same when computed again: bit for bit where the arithmetic is that of
     the entry, else but for last digits; whether these differ."""

@@ -18,12 +18,19 @@ from theodolite.engine.identity import (
     modules_code,
     packages_in_use,
 )
-from theodolite.engine.ledger import Ledger, LedgerEntry, PieceName, canonical, key_of
+from theodolite.engine.ledger import (
+    Ledger,
+    LedgerEntry,
+    PieceName,
+    SealedEntry,
+    canonical,
+    key_of,
+)
 from theodolite.engine.pieces import TRIES, Done, FailedPiece, Pool, Task, check_again
 from theodolite.engine.watch import Watch
 from theodolite.errors import VerificationFailed
 from theodolite.evidence.produced import Progress, silent
-from theodolite.evidence.workers import Arrays, Merge, Tree, Work
+from theodolite.evidence.workers import Arrays, Entry, Merge, Tree, Work
 
 LONG_ENOUGH = 1.0
 """Seconds that a task should take at least: sending it costs about a thousandth of that."""
@@ -77,6 +84,8 @@ class WorkerPool:
         """With ``code`` pieces are named as by other code, which made those that are checked."""
         self.pool, self.ledger, self.progress = pool, ledger, progress
         self.watch = watch or Watch(pool.size)
+        self.notes: list[str] = []
+        """What a reader must know of how it was done."""
         self.code, self.check = code, check
         self.mixed_cpus = False
         """Whether machines may differ in last digits."""
@@ -88,7 +97,7 @@ class WorkerPool:
         self.computed = 0
         self.keys: set[str] = set()
         """All pieces of this run."""
-        self.entries: dict[str, LedgerEntry] = {}
+        self.used: dict[str, SealedEntry] = {}
         """What the ledger has of them, by key."""
         self.instead = ""
         """Why the pool is another than the one that was chosen."""
@@ -115,7 +124,7 @@ class WorkerPool:
         self.watch.begin(work.what, len(todo))
         for number, done in pool.infer(task, items) if items else ():
             self.computed += done.computed
-            self.entries.update((entry.key, entry) for entry in done.entries)
+            self.used.update((entry.key, entry) for entry in done.entries)
             self.watch.add(1, done)
             if not done.failed:
                 pieces.add(todo[number])
@@ -144,7 +153,7 @@ class WorkerPool:
             known = (dict(arrays), self.ledger.write(name, arrays, arithmetic()))
         elif self.check is not None and self.check.share == 1:
             self.nearly += check_again(known, do(), str(description))
-        self.entries[name.key] = known[1]
+        self.used[name.key] = known[1]
         return known[0]
 
     def name_of(
@@ -179,6 +188,14 @@ class WorkerPool:
         own = identity(modules, network=network)
         return own.on_any_cpu() if self.mixed_cpus else own
 
+    def entries(self, work: Work) -> list[Entry | None]:
+        done = self._done(work, None, stays=True)
+        parts = [part for _, outcome in done for part in outcome.parts]
+        return [
+            None if part is None else LedgerEntry(self.ledger, key)
+            for part, key in zip(parts, self.keys_of(work), strict=True)
+        ]
+
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
         tree = Tree(merge)
         for block, done in self._done(work, merge):
@@ -186,19 +203,23 @@ class WorkerPool:
         arrays: Arrays | None = tree.whole()
         return arrays
 
-    def _done(self, work: Work, merge: Merge | None) -> Iterator[tuple[_Block, Done]]:
+    def _done(
+        self, work: Work, merge: Merge | None, *, stays: bool = False
+    ) -> Iterator[tuple[_Block, Done]]:
         """Blocks in order, with what came of them."""
         if self._busy:
             message = "one work at a time: the results of the last were not all taken"
             raise RuntimeError(message)
         self._busy = True
         try:
-            yield from self._in_order(work, merge)
+            yield from self._in_order(work, merge, stays=stays)
         finally:
             self._busy = False
             self.pool.drop()
 
-    def _in_order(self, work: Work, merge: Merge | None) -> Iterator[tuple[_Block, Done]]:
+    def _in_order(
+        self, work: Work, merge: Merge | None, *, stays: bool
+    ) -> Iterator[tuple[_Block, Done]]:
         names = self._names(work)
         missing: set[int] = set()
         self._missing = frozenset()
@@ -218,7 +239,8 @@ class WorkerPool:
                 block = queue.next()
                 if block is None:
                     break
-                task = replace(self._task(work, merge, names, block), recheck=recheck)
+                task = self._task(work, merge, names, block)
+                task = replace(task, recheck=recheck, stays=stays)
                 running[self.pool.submit(task)] = block
             handle, outcome = self.pool.wait()
             block = running.pop(handle)
@@ -259,7 +281,7 @@ class WorkerPool:
         self.failed += done.failed
         self.computed += done.computed
         self.nearly += done.nearly
-        self.entries.update((entry.key, entry) for entry in done.entries)
+        self.used.update((entry.key, entry) for entry in done.entries)
 
     def tried(self, work: Work, numbers: Sequence[int]) -> list[Done]:
         """A few pieces at once, each computed twice and timed the second time."""

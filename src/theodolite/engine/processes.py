@@ -184,4 +184,7 @@ def _serve(line: Connection) -> None:
             outcome: Any = perform(task)
         except BaseException as error:  # noqa: BLE001  it is raised again on the other side
             outcome = error
-        line.send(outcome)
+        try:
+            line.send(outcome)
+        except OSError:  # whoever wanted it was killed
+            return

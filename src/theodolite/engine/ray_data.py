@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from theodolite.engine.ledger import LedgerEntry, PieceName
+from theodolite.engine.ledger import PieceName, SealedEntry
 from theodolite.engine.pieces import Done, FailedPiece, Task, perform
 from theodolite.errors import EvidenceError, RefusedInput
 
@@ -75,7 +75,7 @@ def by_ray_data(
                 "Run it again without that node: what is done is kept. Or pass --inference tasks.",
             )  # fmt: skip
         failed = [FailedPiece(**fields) for fields in report["failed"]]
-        entries = [LedgerEntry(**fields) for fields in report["entries"]]
+        entries = [SealedEntry(**fields) for fields in report["entries"]]
         yield number, Done([], failed, report["computed"], report["seconds"], entries)
     if len(seen) != len(items):
         raise EvidenceError(

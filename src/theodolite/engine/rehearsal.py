@@ -10,7 +10,7 @@ import numpy as np
 from theodolite.engine.estimate import PassPrice
 from theodolite.engine.pieces import Done, peak_memory
 from theodolite.engine.pool import WorkerPool
-from theodolite.evidence.workers import Arrays, Merge, Work
+from theodolite.evidence.workers import Arrays, Entry, Merge, Work
 from theodolite.io.traffic import Traffic, traffic_so_far
 
 
@@ -49,6 +49,11 @@ class Rehearsal:
         with self._out_of_the_driver():
             parts = [part for part in self._timed(work, merge).values() if part is not None]
         return merge(*parts) if len(parts) > 1 else next(iter(parts), None)
+
+    def entries(self, work: Work) -> list[Entry | None]:
+        """All of them, and for good: the pieces of later passes read them, each its own."""
+        with self._out_of_the_driver():
+            return self._pool.entries(work)
 
     def missing(self) -> frozenset[int]:
         return frozenset()

@@ -1,13 +1,38 @@
 """Work that is cut into pieces: whoever wants it done need not know where it happens."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from theodolite.io.packed import Arrays
 
-__all__ = ["Arrays", "Merge", "SerialWorkers", "Tree", "Work", "Workers"]
+__all__ = ["Arrays", "Entry", "Merge", "SerialWorkers", "Tree", "Work", "Workers"]
 Merge = Callable[[Any, Any], Any]
+
+
+@runtime_checkable
+class Entry(Protocol):
+    """What an item gave, where it lies: small to send to whoever works on with it."""
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides what is in it."""
+
+    def read(self) -> Arrays:
+        """The arrays."""
+
+
+@dataclass(frozen=True, eq=False)
+class InMemoryEntry:
+    """What an item gave, in memory."""
+
+    arrays: Arrays
+    digest: str
+
+    def read(self) -> Arrays:
+        return self.arrays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +76,9 @@ class Workers(Protocol):
     def each(self, work: Work) -> Iterator[Arrays | None]:
         """What each item gave, in order; nothing for an item that failed three times."""
 
+    def entries(self, work: Work) -> list[Entry | None]:
+        """Where what each item gave lies, for other items to read; nothing of it comes here."""
+
     def reduced(self, work: Work, merge: Merge) -> Arrays | None:
         """What all items gave, merged two by two in one fixed order; nothing if all failed."""
 
@@ -59,6 +87,11 @@ class Workers(Protocol):
 
     def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
         """Work that cannot be cut, done here; what it gave is kept like any piece."""
+
+
+def _digest_of(description: Mapping[str, Any], digest: str) -> str:
+    text = json.dumps([description, digest], sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Tree:
@@ -100,6 +133,13 @@ class SerialWorkers:
         tools = () if work.tool is None else (work.tool(),)
         for item in work.items:
             yield work.do(item, *tools)
+
+    def entries(self, work: Work) -> list[Entry | None]:
+        digests = [_digest_of(work.about, digest) for digest in work.digests]
+        return [
+            None if arrays is None else InMemoryEntry(arrays, digest)
+            for arrays, digest in zip(self.each(work), digests, strict=True)
+        ]
 
     def missing(self) -> frozenset[int]:
         return frozenset()

@@ -83,6 +83,10 @@ class NullModel:
     sample too, and the difference to it varies over samples and items."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the metric that only make sense otherwise under this null."""
+    of_columns: Callable[..., Any] | None = None
+    """(evidence about some concepts in a row, seed, truth of all, number of the first) -> what
+    ``make`` gives of these concepts: for states that are measured some concepts at a time
+    (``metrics.blocks``)."""
 
     def __post_init__(self) -> None:
         if (self.make is None) == (self.expected is None):
@@ -244,7 +248,7 @@ class Metric:
 
     def _counts(self) -> Callable[..., Any]:
         """The function whose options change the counting."""
-        for name in ("each", "measure"):
+        for name in ("each", "part", "measure"):
             if hasattr(self.state, name):
                 counts: Callable[..., Any] = getattr(self.state, name)
                 return counts

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from theodolite.engine.base import PIECES
-from theodolite.engine.ledger import Ledger, LedgerEntry
+from theodolite.engine.ledger import Ledger, SealedEntry
 from theodolite.engine.seal import KEY_FILE, key_id
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.stores import Store
@@ -15,7 +15,7 @@ FILE = "pieces.parquet"
 COLUMNS = ("key", "content", "size", "made_on")
 
 
-def write_entries(out: Path, entries: Iterable[LedgerEntry]) -> None:
+def write_entries(out: Path, entries: Iterable[SealedEntry]) -> None:
     """List entries by key; a run without pieces has no list."""
     rows = sorted(entries, key=lambda entry: entry.key)
     if rows:
@@ -23,14 +23,14 @@ def write_entries(out: Path, entries: Iterable[LedgerEntry]) -> None:
         write_parquet(out / FILE, columns)
 
 
-def read_entries(folder: Path) -> list[LedgerEntry]:
+def read_entries(folder: Path) -> list[SealedEntry]:
     """The list of a run; empty if it has none."""
     if not (folder / FILE).is_file():
         return []
     columns = read_parquet(folder / FILE)
     if not set(COLUMNS) <= columns.keys():
         raise RefusedInput(f"table {FILE!r}", f"columns {sorted(columns)}", f"{COLUMNS}")
-    return [LedgerEntry(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
+    return [SealedEntry(*row) for row in zip(*(columns[n] for n in COLUMNS), strict=True)]
 
 
 def ledger_of(folder: Path) -> Ledger:

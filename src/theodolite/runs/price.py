@@ -18,7 +18,7 @@ from theodolite.evidence.workers import Workers
 from theodolite.io.traffic import traffic_so_far
 from theodolite.run_folder.headlines import requests_named, resampling_of
 from theodolite.run_folder.spec import RunSpec
-from theodolite.runs.stored import by_kind
+from theodolite.runs.stored import by_kind, bytes_of
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.verdicts.answers import requests_for
 from theodolite.verdicts.notes import subsample_notes
@@ -111,7 +111,7 @@ def _with_pooled(
             driver_seconds=estimate.driver_seconds
             + _reckoned([few.driver_seconds], [more.driver_seconds], shares),
             peak_bytes=max(
-                estimate.peak_bytes, peak_memory() + 2 * n * _bytes(bundle) // len(bundle)
+                estimate.peak_bytes, peak_memory() + 2 * n * bytes_of(bundle) // len(bundle)
             ),
         )
     return estimate
@@ -162,15 +162,6 @@ def _rows(shards: Shards, n: int) -> Any:
         if rows >= n:
             break
     return (parts[0] if len(parts) == 1 else type(parts[0]).joined(parts))[:n]
-
-
-def _bytes(evidence: Evidence) -> int:
-    own = sum(
-        np.asarray(getattr(evidence, name)).nbytes
-        for name, _ in evidence.layouts()
-        if getattr(evidence, name) is not None
-    )
-    return own + sum(_bytes(bundle) for _, bundle in evidence._inner())
 
 
 def _values(first: Evidence) -> int:

@@ -55,6 +55,7 @@ from theodolite.runs.price import is_long, made_price, price
 from theodolite.runs.stored import (
     by_kind,
     digests_of,
+    largest_piece,
     notes_of,
     run_stored,
     stored_addresses,
@@ -86,7 +87,8 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     will cost, if that is more than a minute.
     """
     engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
-    with worker_pool(engine, at.out, progress) as workers:
+    largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
+    with worker_pool(engine, at.out, progress, largest) as workers:
         if workers.instead:
             _done_elsewhere(at.out / "run.json", workers.instead)
         try:
@@ -102,7 +104,7 @@ def run(  # noqa: PLR0913  each is a choice of the caller
                 answers = run_made(spec, produced, at.out, progress, failed=workers.n_failed)
         finally:
             write_failed(at.out, workers)
-        write_entries(at.out, workers.entries.values())
+        write_entries(at.out, workers.used.values())
         if engine.pieces is None:
             workers.ledger.keep_only(workers.keys)
     return answers
@@ -127,7 +129,8 @@ def rehearse(
     if not (stored_addresses(spec, at.data) or in_pieces(spec, at)):
         return None
     engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
-    with worker_pool(engine, at.out, progress) as workers:
+    largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
+    with worker_pool(engine, at.out, progress, largest) as workers:
         if make is None:
             return price(spec, addresses, workers)
         return made_price(make, workers)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from theodolite.engine.pool import WorkerPool
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
@@ -116,6 +118,24 @@ def by_kind(spec: RunSpec, addresses: Sequence[str]) -> Mapping[type[Evidence], 
     return dict(kinds)
 
 
+def largest_piece(kinds: Mapping[type[Evidence], Shards]) -> int:
+    """Bytes of the largest piece once it is decoded, if all samples are as large as the first."""
+    return max(bytes_of(shards.first()) * _most_rows(shards) for shards in kinds.values())
+
+
+def _most_rows(shards: Shards) -> int:
+    if isinstance(shards, StoredShards):
+        return max(last - first for first, last, _ in shards.cuts)
+    return len(shards)
+
+
+def bytes_of(evidence: Evidence) -> int:
+    """Of all its arrays."""
+    arrays = (getattr(evidence, name) for name, _ in evidence.layouts())
+    own = sum(np.asarray(array).nbytes for array in arrays if array is not None)
+    return own + sum(bytes_of(bundle) for _, bundle in evidence._inner())
+
+
 def digests_of(addresses: Sequence[str]) -> dict[str, str]:
     """What was read: a digest of each store's header and list of pieces, which has theirs."""
     return {address: stored(address).digest() for address in addresses}
@@ -125,8 +145,8 @@ def notes_of(pool: WorkerPool) -> list[str]:
     """What a reader must know first: pieces that were given up, a cluster open to anybody,
     machines that differ."""
     notes = [f"Engine: {pool.instead}"] if pool.instead else []
-    notes += getattr(pool.pool, "notes", ())
-    kinds = Counter(entry.made_on for entry in pool.entries.values())
+    notes += [*getattr(pool.pool, "notes", ()), *pool.notes]
+    kinds = Counter(entry.made_on for entry in pool.used.values())
     if len(kinds) > 1:
         each = ", ".join(f"{count} on {kind[:16]}" for kind, count in sorted(kinds.items()))
         notes.append(f"Pieces were computed by machines that differ in last digits: {each}.")

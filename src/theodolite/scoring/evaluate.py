@@ -23,7 +23,7 @@ from theodolite.scoring.intervals import DrawCounts, Resampled, item_ends, score
 from theodolite.scoring.moments import over_seeds_of_moments, with_moments
 from theodolite.scoring.passes import PassItem, passes
 from theodolite.scoring.plan import Plan
-from theodolite.scoring.pooled import Subsample, pooled_values
+from theodolite.scoring.pooled import Pooling, pooled_values
 from theodolite.scoring.request import MetricRequest, Resampling, expand
 from theodolite.scoring.values import Values, mean_of_defined, over_seeds
 
@@ -77,7 +77,7 @@ def evaluate_all(
     """Scores of several metrics, for which each piece of the evidence is read once, not each time.
 
     What adds up is counted piece by piece by the workers. What needs all samples at once is
-    computed here, from as many samples as ``resampling.most_pooled``. A metric that raises is put
+    computed from as many samples as ``resampling.most_pooled``. A metric that raises is put
     into ``failures`` and has no scores; without such a list, its error is raised.
     """
     catches = failures is not None
@@ -97,12 +97,12 @@ def evaluate_all(
         passed = passes(items, workers, progress, catches=catches)
         by_run: dict[int, Failed] = passed.failures
         values_by_request = [*passed.values, *[{}] * (len(runs) - len(passed.values))]
-        subsample = Subsample(passed.left)
+        pooling = Pooling(passed.left, workers)
         pooled = [n for n in range(len(runs)) if n not in streams]
         for done, n in enumerate(pooled):
             progress("scores that need all samples at once", done, len(pooled))
             outcome = pooled_values(
-                runs[n].request, plans[n], runs[n].evidence, subsample, workers, catches=catches
+                runs[n].request, plans[n], runs[n].evidence, pooling, catches=catches
             )
             if isinstance(outcome, Failed):
                 by_run[n] = outcome

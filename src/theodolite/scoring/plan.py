@@ -12,6 +12,7 @@ from theodolite.evidence.shards import Clusters
 from theodolite.metrics.base import Metric, NullModel, Pooled
 from theodolite.results import Source
 from theodolite.scoring.request import Resampling
+from theodolite.stats.grouped_weights import GroupedWeights, RowWeights
 from theodolite.stats.groups import GROUPS, SampleGroups, group_of, group_weights
 from theodolite.stats.resampling import poisson_weights
 
@@ -67,6 +68,20 @@ class Plan:
     def group_weights(self) -> Float[np.ndarray, "rows groups"]:
         """How often each group counts in each row of values."""
         return group_weights(self.resamples, self.resampling.seed)
+
+    def grouped_weights(self, evidence: Evidence, rows: slice) -> RowWeights:
+        """The weights of all samples at once, for some rows of the plan: of many samples through
+        random groups of them, so that they are not drawn for each."""
+        if self.n <= GROUPS or rows.stop <= 1:
+            return np.asarray(self.weights(evidence, rows), np.float32)
+        samples, seed = evidence.samples, self.resampling.seed
+        by_sample = self.sources[0] == "samples"
+        keys = np.asarray(samples.index if by_sample else samples.clusters)
+        if by_sample or self.n_clusters > GROUPS:
+            return GroupedWeights(group_of(keys, seed), self.group_weights()[rows])
+        numbers, groups = np.unique(keys, return_inverse=True)
+        draws = poisson_weights(numbers, self.resamples, seed)
+        return GroupedWeights(groups, np.concatenate([np.ones((1, len(numbers))), draws])[rows])
 
     def __len__(self) -> int:
         return 1 + self.resamples

@@ -1,4 +1,5 @@
-"""Scores that need all samples at once: computed here, from as many as they can take."""
+"""Scores that need all samples at once: computed from as many as they can take, some concepts at a
+time by the workers where that can be, else here."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.shards import Shards, some_samples
+from theodolite.evidence.shards import Shards
 from theodolite.evidence.workers import Arrays, Workers
 from theodolite.results import Failed
 from theodolite.scoring.counting import Slot, StateJob, read, state_jobs, sums_name
+from theodolite.scoring.drawing import Drawing, Subsample
 from theodolite.scoring.failures import RAISED, errors_in, failure_of, raised, stays_local
+from theodolite.scoring.pair_blocks import ColumnBlocks, in_column_blocks, measured
 from theodolite.scoring.plan import Plan
 from theodolite.scoring.request import MetricRequest
 from theodolite.scoring.values import Values
@@ -22,20 +25,21 @@ def pooled_values(
     request: MetricRequest,
     plan: Plan,
     evidence: Sequence[Shards],
-    subsample: "Subsample",
-    workers: Workers,
+    pooling: "Pooling",
     *,
     catches: bool = False,
 ) -> dict[Slot, Values] | Failed:
     """What a score says that needs all samples at once, or as many as it can take; with
     ``catches``, what its metric raised instead."""
     jobs = list(state_jobs(request, plan, len(evidence)))
+    if in_column_blocks(request):
+        return _in_blocks(request, jobs, evidence, pooling, catches=catches)
 
     def measured() -> Arrays:
         arrays: dict[str, np.ndarray] = {}
         known = _KnownSums()
         for number, job in enumerate(jobs):
-            bundle = subsample(evidence[job.experiment], plan)
+            bundle = pooling.bundle(evidence[job.experiment], plan)
             try:
                 values = read(job, job.state(job.changed(bundle, known.of(job, bundle))))
             except Exception as error:
@@ -51,10 +55,35 @@ def pooled_values(
         "seed": plan.resampling.seed,
         "shuffles": plan.resampling.shuffles,
     }
-    arrays = workers.once(description, subsample.digest(evidence), measured)
+    digest = " ".join(pooling.subsample(shards, plan).digest for shards in evidence)
+    arrays = pooling.workers.once(description, digest, measured)
     for number, content in errors_in(arrays).items():
         return failure_of(request, jobs[int(number)].stage, content)
     return {job.slot: _values(arrays, f"{number}.") for number, job in enumerate(jobs)}
+
+
+def _in_blocks(
+    request: MetricRequest,
+    jobs: Sequence[StateJob],
+    evidence: Sequence[Shards],
+    pooling: "Pooling",
+    *,
+    catches: bool,
+) -> dict[Slot, Values] | Failed:
+    """The same some concepts at a time, by the workers."""
+    by_slot: dict[Slot, Values] = {}
+    for job in jobs:
+        subsample = pooling.subsample(evidence[job.experiment], job.plan)
+        try:
+            parts = pooling.columns.parts(job, subsample, catches=catches)
+            if RAISED in parts:
+                return failure_of(request, job.stage, parts[RAISED])
+            by_slot[job.slot] = measured(request.metric.state, parts, job.plan.n)
+        except Exception as error:
+            if not catches or not stays_local(request.metric, error):
+                raise
+            return failure_of(request, job.stage, raised(error))
+    return by_slot
 
 
 class _KnownSums:
@@ -85,28 +114,24 @@ def _values(arrays: Mapping[str, np.ndarray], prefix: str) -> Values:
     return Values(own["rows"], own.get("defined"), own.get("undefined"), moments)
 
 
-class Subsample:
-    """The samples that scores are computed from which need all at once: read once for all."""
+class Pooling:
+    """The samples that scores are computed from which need all at once: drawn once for all."""
 
-    def __init__(self, left: Mapping[int, Sequence[int]]) -> None:
-        self._left = left
-        """Of some sources, the pieces that did not fail."""
-        self._bundles: dict[tuple[int, int], Evidence] = {}
-        self._digests: dict[int, str] = {}
+    def __init__(self, left: Mapping[int, Sequence[int]], workers: Workers) -> None:
+        self.workers, self.columns = workers, ColumnBlocks(workers)
+        self._drawing = Drawing(left, workers)
 
-    def __call__(self, shards: Shards, plan: Plan) -> Evidence:
-        key = (id(shards), plan.n)
-        if key not in self._bundles:
-            self._bundles[key] = some_samples(
-                shards, plan.n, plan.resampling.seed, self._left.get(id(shards))
-            )
-        return self._bundles[key]
+    def subsample(self, shards: Shards, plan: Plan) -> Subsample:
+        """Where they lie."""
+        return self._drawing(shards, plan.n, plan.resampling.seed)
 
-    def digest(self, evidence: Sequence[Shards]) -> str:
-        """Of all pieces of all seeds."""
-        for shards in evidence:
-            if id(shards) not in self._digests:
-                digests = shards.digests()
-                left = self._left.get(id(shards), range(len(digests)))
-                self._digests[id(shards)] = " ".join(digests[n] for n in left)
-        return " ".join(self._digests[id(shards)] for shards in evidence)
+    def values(self, job: StateJob, shards: Shards) -> Values:
+        """What the score of a job says about the evidence as it is."""
+        if not in_column_blocks(job.request):
+            return read(job, job.state(self.bundle(shards, job.plan)))
+        parts = self.columns.parts(job, self.subsample(shards, job.plan))
+        return measured(job.request.metric.state, parts, job.plan.n)
+
+    def bundle(self, shards: Shards, plan: Plan) -> Evidence:
+        """All of them here, for scores that cannot be cut."""
+        return self._drawing.bundle(shards, plan.n, plan.resampling.seed)

@@ -10,13 +10,39 @@ import sys
 import threading
 from collections import Counter
 from email.utils import formatdate
+from pathlib import Path
 from xml.sax.saxutils import escape
 
 from aiohttp import web
 
 
-def serve(*, late: float, failing: float, drops_conditions: bool) -> None:
-    objects: dict[str, bytes] = {}
+class Objects(dict[str, bytes]):
+    """Objects in memory and, if there is a folder, in files that outlive the server."""
+
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__()
+        self._folder = folder
+        for path in folder.iterdir() if folder else ():
+            if path.suffix != ".partial":
+                super().__setitem__(bytes.fromhex(path.name).decode(), path.read_bytes())
+
+    def __setitem__(self, key: str, content: bytes) -> None:
+        if self._folder:
+            path = self._folder / key.encode().hex()
+            path.with_suffix(".partial").write_bytes(content)
+            path.with_suffix(".partial").rename(path)
+        super().__setitem__(key, content)
+
+    def pop(self, key: str, *_: object) -> bytes | None:
+        if self._folder:
+            (self._folder / key.encode().hex()).unlink(missing_ok=True)
+        return super().pop(key, None)
+
+
+def serve(
+    *, late: float, failing: float, drops_conditions: bool, folder: str = "", port: int = 0
+) -> None:
+    objects = Objects(Path(folder) if folder else None)
     counts: Counter[str] = Counter()
     luck = random.Random(0)  # noqa: S311  the same faults each time
     under_way = 0
@@ -28,7 +54,7 @@ def serve(*, late: float, failing: float, drops_conditions: bool) -> None:
         text = f"<Error><Code>{code}</Code><Message>{code}</Message></Error>"
         return web.Response(status=status, text=text, content_type="application/xml")
 
-    tags: dict[str, str] = {}
+    tags = {key: tag(content) for key, content in objects.items()}
 
     def put(key: str, content: bytes, headers: dict[str, str]) -> web.Response:
         if not drops_conditions:
@@ -103,7 +129,7 @@ def serve(*, late: float, failing: float, drops_conditions: bool) -> None:
         app.router.add_route("*", "/{tail:.*}", answer)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
+        site = web.TCPSite(runner, "127.0.0.1", port, backlog=512)
         await site.start()
         print(runner.addresses[0][1], flush=True)  # noqa: T201
         await asyncio.Event().wait()
@@ -112,9 +138,7 @@ def serve(*, late: float, failing: float, drops_conditions: bool) -> None:
         sys.stdin.read()
         os._exit(0)
 
-    threading.Thread(
-        target=lambda: (sys.stdin.read(), __import__("os")._exit(0)), daemon=True
-    ).start()
+    threading.Thread(target=end, daemon=True).start()
     asyncio.run(main())
 
 

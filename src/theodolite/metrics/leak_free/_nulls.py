@@ -1,16 +1,19 @@
 """Null baselines of the leakage scores."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from theodolite.evidence.axes import Samples
+from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.sampling import POOLED, another, pool_of
 from theodolite.metrics.base import NullModel
+from theodolite.metrics.blocks import Truths
 from theodolite.stats.shuffles import deal_rows
 
 
@@ -21,42 +24,71 @@ def _other_rows(rows: np.ndarray, samples: Samples, random: np.random.Generator)
     return np.asarray(rows[deal_rows(np.asarray(samples.clusters)[rows], random)])
 
 
+def _alike(make: Callable[[Any, int], Any]) -> Callable[[Any, int, Truths, int], Any]:
+    """Of a null that deals out samples, the same for every concept."""
+
+    def of_columns(evidence: Any, seed: int, truths: Truths, first: int) -> Any:
+        del truths, first
+        return make(evidence, seed)
+
+    return of_columns
+
+
 def _dealt(
-    values: np.ndarray, explained: ConceptEvidence, random: np.random.Generator
+    values: np.ndarray, samples: Samples, seed: int, truths: Truths, first: int
 ) -> np.ndarray:
-    """Each concept's values dealt out anew among the samples that agree on the concept."""
-    dealt, truth, known = values.copy(), np.asarray(explained.truth), explained.known
-    for j in range(truth.shape[1]):
-        sure = np.ones(len(truth), bool) if known is None else known[:, j]
+    """Each concept's values dealt out anew among the samples that agree on the concept.
+
+    Of the concepts from ``first`` on; what is drawn for those before is drawn and left.
+    """
+    random, dealt = np.random.default_rng(seed), values.copy()
+    for j in range(first + values.shape[1]):
+        truth, sure = truths.flags(j)
         for there in (False, True):
-            rows = np.flatnonzero(sure & (truth[:, j] == there))
-            dealt[rows, j] = values[_other_rows(rows, explained.samples, random), j]
+            rows = np.flatnonzero(sure & (truth == there))
+            others = _other_rows(rows, samples, random)
+            if j >= first:
+                dealt[rows, j - first] = values[others, j - first]
     return np.asarray(dealt)
 
 
 def _nothing_but_the_concept(evidence: ConceptEvidence, seed: int) -> ConceptEvidence:
-    random = np.random.default_rng(seed)
-    return replace(evidence, values=_dealt(np.asarray(evidence.values), evidence, random))
+    return _nothing_but_some_concepts(evidence, seed, Truths.of(evidence), 0)
+
+
+def _nothing_but_some_concepts(
+    evidence: ConceptEvidence, seed: int, truths: Truths, first: int
+) -> ConceptEvidence:
+    values = np.asarray(evidence.values)
+    return with_arrays(evidence, values=_dealt(values, evidence.samples, seed, truths, first))
 
 
 CLEAN = NullModel(
     "nothing but the concept",
     "each concept's values dealt out among samples that agree on it: it then tells nothing else",
     _nothing_but_the_concept,
+    of_columns=_nothing_but_some_concepts,
     clean=True,
 )
 
 
 def _vectors_of_the_concept(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
-    random = np.random.default_rng(seed)
-    vectors = _dealt(np.asarray(evidence.vectors), evidence.explained, random)
-    return replace(evidence, vectors=vectors)
+    return _vectors_of_some_concepts(evidence, seed, Truths.of(evidence), 0)
+
+
+def _vectors_of_some_concepts(
+    evidence: EmbeddingEvidence, seed: int, truths: Truths, first: int
+) -> EmbeddingEvidence:
+    vectors = np.asarray(evidence.vectors)
+    samples = evidence.explained.samples
+    return with_arrays(evidence, vectors=_dealt(vectors, samples, seed, truths, first))
 
 
 CLEAN_VECTORS = NullModel(
     "nothing but the concept",
     "each concept's vectors dealt out among samples that agree on it: they then tell nothing else",
     _vectors_of_the_concept,
+    of_columns=_vectors_of_some_concepts,
     clean=True,
 )
 
@@ -64,33 +96,40 @@ CLEAN_VECTORS = NullModel(
 def _other_samples_vectors(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
     random = np.random.default_rng(seed)
     order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
-    return replace(evidence, vectors=np.asarray(evidence.vectors)[order])
+    return with_arrays(evidence, vectors=np.asarray(evidence.vectors)[order])
 
 
 SHUFFLED_VECTORS = NullModel(
-    "shuffled samples", "each sample with the vectors of another", _other_samples_vectors
+    "shuffled samples",
+    "each sample with the vectors of another",
+    _other_samples_vectors,
+    of_columns=_alike(_other_samples_vectors),
 )
 
 
 def _aligned_at_random(evidence: EmbeddingEvidence, seed: int) -> EmbeddingEvidence:
     """Whose vector is the aligned one is dealt out: both kinds then tell equally much."""
-    random = np.random.default_rng(seed)
-    explained = evidence.explained
+    return _some_aligned_at_random(evidence, seed, Truths.of(evidence), 0)
+
+
+def _some_aligned_at_random(
+    evidence: EmbeddingEvidence, seed: int, truths: Truths, first: int
+) -> EmbeddingEvidence:
+    random, explained = np.random.default_rng(seed), evidence.explained
     truth = np.array(explained.truth)
-    for j in range(truth.shape[1]):
-        rows = (
-            np.arange(len(truth))
-            if explained.known is None
-            else np.flatnonzero(explained.known[:, j])
-        )
-        truth[rows, j] = truth[_other_rows(rows, explained.samples, random), j]
-    return replace(evidence, explained=replace(explained, truth=truth))
+    for j in range(first + truth.shape[1]):
+        rows = np.flatnonzero(truths.flags(j)[1])
+        others = _other_rows(rows, explained.samples, random)
+        if j >= first:
+            truth[rows, j - first] = truth[others, j - first]
+    return with_arrays(evidence, explained=with_arrays(explained, truth=truth))
 
 
 ALIGNED_AT_RANDOM = NullModel(
     "concepts dealt out",
     "which samples have the concept is drawn anew, so that aligned vectors are like the others",
     _aligned_at_random,
+    of_columns=_some_aligned_at_random,
     clean=True,
 )
 
@@ -99,11 +138,14 @@ def _other_samples_truth(evidence: ConceptEvidence, seed: int) -> ConceptEvidenc
     random = np.random.default_rng(seed)
     order = _other_rows(np.arange(len(evidence)), evidence.samples, random)
     known = None if evidence.known is None else evidence.known[order]
-    return replace(evidence, truth=np.asarray(evidence.truth)[order], known=known)
+    return with_arrays(evidence, truth=np.asarray(evidence.truth)[order], known=known)
 
 
 SHUFFLED_TRUTH = NullModel(
-    "shuffled samples", "each sample with the concepts of another", _other_samples_truth
+    "shuffled samples",
+    "each sample with the concepts of another",
+    _other_samples_truth,
+    of_columns=_alike(_other_samples_truth),
 )
 
 

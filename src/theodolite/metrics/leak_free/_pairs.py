@@ -1,11 +1,10 @@
 """Information between all pairs of concepts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from jaxtyping import Float, Int, UInt
 
-from theodolite.metrics.base import ratio
 from theodolite.metrics.leak_free._terms import ConceptTerms, rows_known
 from theodolite.stats.information import (
     BLOCK_BYTES,
@@ -20,24 +19,6 @@ from theodolite.stats.neighbours import one_of_each_cluster, stratified_pair_ter
 from theodolite.threads import in_slices
 
 Pairs = Int[np.ndarray, "pairs 2"]
-
-
-def all_pairs(n: int) -> Pairs:
-    """(0, 1), (0, 2), …, (1, 2), …: the order of ``itertools.combinations``."""
-    return np.stack(np.triu_indices(n, 1), axis=1)
-
-
-def per_concept(
-    pair_scores: Float[np.ndarray, "rows pairs"], pairs: Pairs, n: int
-) -> Float[np.ndarray, "rows concepts"]:
-    """For each concept the mean over the others; NaN where there is no other."""
-    square = np.full((len(pair_scores), n, n), np.nan)
-    square[:, pairs[:, 0], pairs[:, 1]] = pair_scores
-    square[:, pairs[:, 1], pairs[:, 0]] = pair_scores
-    defined = ~np.isnan(square)
-    count = defined.sum(axis=2)
-    total = np.where(defined, square, 0.0).sum(axis=2)
-    return ratio(total, count.astype(float))
 
 
 def value_pair_terms(
@@ -74,6 +55,11 @@ def pair_terms_given_truth(
             some = pairs[block].tolist()
             yield block, np.stack([_counted_pair(inputs, strata, i, j) for i, j in some])
         return
+    if clusters is None:  # columns are sorted once for all pairs
+        yield from _known_terms(
+            inputs, pairs, stratified_pair_terms(inputs.values, pairs, strata, k=k)
+        )
+        return
     for block in _blocks(inputs, pairs):
         some = pairs[block]
 
@@ -82,8 +68,16 @@ def pair_terms_given_truth(
             return np.concatenate([part for _, part in parts])
 
         terms = one_of_each_cluster(clusters, len(inputs.values), terms_of)
+        yield from _known_terms(inputs, pairs, [(block, terms)])
+
+
+def _known_terms(
+    inputs: ConceptTerms, pairs: Pairs, parts: Iterable[tuple[slice, np.ndarray]]
+) -> Iterator[tuple[slice, Float[np.ndarray, "some samples"]]]:
+    """Terms of blocks of pairs, NaN where the truth of either is not known."""
+    for block, terms in parts:
         if inputs.known is not None:
-            i, j = some.T
+            i, j = pairs[block].T
             terms[~(inputs.known[:, i] & inputs.known[:, j]).T] = np.nan
         yield block, terms
 

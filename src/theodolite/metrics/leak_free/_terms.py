@@ -7,14 +7,14 @@ from jaxtyping import Bool, Float, Int
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.metrics.base import ratio
-from theodolite.stats.information import is_discrete, tie_broken
+from theodolite.metrics.blocks import Common
+from theodolite.stats.grouped_weights import GroupedWeights, RowWeights
+from theodolite.stats.information import tie_broken
 
 WIDER = 1.3
 """Terms of neighbouring samples rise and fall together, which drawing samples one by one does not
 see: measured on normal pairs from 200 to 4,000 samples, intervals came out 0.75 to 0.97 as wide as
 they must be (tests/stats/test_information.py). Resampled means are moved out by this factor."""
-MOST_KINDS = 20
-"""Distinct whole numbers up to which a column is counted as categories."""
 AS_CATEGORIES = (
     "Whole numbers are counted as categories, as published; codes of a number (percent, int8, "
     "uint16) are not: with more than 20 distinct values the score is near its limit whatever the "
@@ -26,7 +26,7 @@ EXACT = 1 << 27
 
 def weighted_means(
     terms: Float[np.ndarray, "*terms samples"],
-    weights: Float[np.ndarray, "rows samples"],
+    weights: RowWeights,
     *,
     wider: float = 1.0,
     counts: Float[np.ndarray, " samples"] | None = None,
@@ -42,39 +42,54 @@ def weighted_means(
             len(weights), *terms.shape[:-1]
         )
     n = defined.sum(axis=1)
-    plain = np.where(defined, flat, 0.0).sum(axis=1) / np.maximum(n, 1)
-    kind = np.float64 if weights.shape[0] * flat.size <= EXACT else np.float32
-    cast_weights = weights.astype(kind, copy=False)
-    away = np.where(defined, flat - plain[:, None], 0.0).astype(kind)
-    counted = (
-        cast_weights.sum(axis=1)[:, None]
-        if defined.all()
-        else cast_weights @ defined.T.astype(kind)
-    )
-    moved = np.divide(
-        cast_weights @ away.T,
-        counted,
-        out=np.zeros((len(cast_weights), len(flat))),
-        where=counted > 0,
-    )
-    moved[(weights == 1).all(axis=1)] = 0.0  # as they are: to the last digit
+    everywhere = bool((n == flat.shape[1]).all())
+    there = flat if everywhere else np.where(defined, flat, 0.0)
+    plain = there.sum(axis=1) / np.maximum(n, 1)
+    away = flat - plain[:, None]
+    if not everywhere:
+        away[~defined] = 0.0
+    products, counted = _products(away, None if everywhere else defined, weights)
+    moved = np.divide(products, counted, out=np.zeros((len(weights), len(flat))), where=counted > 0)
+    moved[_as_they_are(weights)] = 0.0  # to the last digit
     means = np.where((n > 0) & (counted > 0), plain + wider * moved, np.nan)
     return np.asarray(means.reshape(len(weights), *terms.shape[:-1]))
+
+
+def _products(
+    away: Float[np.ndarray, "terms samples"],
+    counts: np.ndarray | None,
+    weights: RowWeights,
+) -> tuple[Float[np.ndarray, "rows terms"], Float[np.ndarray, "rows #terms"]]:
+    """Sums of the terms, and of what counts (all samples if ``None``), in each row of weights."""
+    if isinstance(weights, GroupedWeights):
+        alike = np.ones((1, away.shape[1])) if counts is None else counts
+        return weights.times(weights.sums(away)), weights.times(weights.sums(alike))
+    kind = np.float64 if weights.shape[0] * away.size <= EXACT else np.float32
+    cast_weights = weights.astype(kind, copy=False)
+    if counts is None:
+        counted = cast_weights.sum(axis=1)[:, None]
+    else:
+        counted = cast_weights @ counts.T.astype(kind)
+    return cast_weights @ away.T.astype(kind), counted
+
+
+def _as_they_are(weights: RowWeights) -> Bool[np.ndarray, " rows"]:
+    """Rows in which each sample counts once."""
+    rows = weights.rows if isinstance(weights, GroupedWeights) else weights
+    return np.asarray((rows == 1).all(axis=1))
 
 
 def _counted_means(
     terms: Float[np.ndarray, "terms samples"],
     counts: Float[np.ndarray, "terms samples"],
-    weights: Float[np.ndarray, "rows samples"],
+    weights: RowWeights,
     wider: float,
 ) -> Float[np.ndarray, "rows terms"]:
     defined = np.where(counts > 0, terms, 0.0)
     plain = ratio((counts * defined).sum(axis=1), counts.sum(axis=1))
-    kind = np.float64 if weights.shape[0] * terms.size <= EXACT else np.float32
-    cast_weights = weights.astype(kind, copy=False)
-    away = np.where(counts > 0, counts * (defined - plain[:, None]), 0.0).astype(kind)
-    moved = ratio(cast_weights @ away.T, cast_weights @ counts.T.astype(kind))
-    moved[(weights == 1).all(axis=1)] = 0.0  # as they are: to the last digit
+    away = np.where(counts > 0, counts * (defined - plain[:, None]), 0.0)
+    moved = ratio(*_products(away, counts, weights))
+    moved[_as_they_are(weights)] = 0.0  # to the last digit
     return np.asarray(plain + wider * moved)
 
 
@@ -102,10 +117,9 @@ class ConceptTerms:
     known: Bool[np.ndarray, "samples concepts"] | None
 
 
-def estimator_inputs(evidence: ConceptEvidence, tie_seed: int) -> ConceptTerms:
+def estimator_inputs(evidence: ConceptEvidence, common: Common, tie_seed: int) -> ConceptTerms:
     """Values with ties broken, or rounded if they are whole numbers."""
-    values = np.asarray(evidence.values, np.float64)
-    discrete = is_discrete(values)
+    values, discrete = np.asarray(evidence.values, np.float64), common.discrete
     if not discrete:
         keys = np.asarray(evidence.samples.index)
         values = tie_broken(values, keys, evidence.concepts.names, seed=tie_seed)
@@ -115,20 +129,13 @@ def estimator_inputs(evidence: ConceptEvidence, tie_seed: int) -> ConceptTerms:
     )
 
 
-def neighbour_inputs(evidence: ConceptEvidence) -> ConceptTerms:
+def neighbour_inputs(evidence: ConceptEvidence, common: Common) -> ConceptTerms:
     """Values as they are, or rounded if they are whole numbers of which there are few."""
     values = np.asarray(evidence.values, np.float64)
-    discrete = is_discrete(values) and not many_whole_numbers(values)
+    discrete = common.discrete and not common.many_kinds
     known = evidence.known if evidence.known is None or not evidence.known.all() else None
     return ConceptTerms(
         np.round(values) if discrete else values, discrete, np.asarray(evidence.truth), known
-    )
-
-
-def many_whole_numbers(values: Float[np.ndarray, "samples concepts"]) -> bool:
-    """Whether some column holds codes of a number: whole ones, and more than a list of kinds."""
-    return any(
-        is_discrete(column) and len(np.unique(np.round(column))) > MOST_KINDS for column in values.T
     )
 
 

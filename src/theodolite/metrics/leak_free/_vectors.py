@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
+from theodolite.stats.grouped_weights import RowWeights
 from theodolite.stats.information import noisy, plug_in_terms, ross_terms
 
 Which = Literal["vectors", "positive", "negative"]
@@ -17,7 +18,7 @@ MOST = 2.0
 def task_information(
     vectors: Float[np.ndarray, "samples concepts dimensions"],
     labels: np.ndarray,
-    weights: Float[np.ndarray, "rows samples"],
+    weights: RowWeights,
     *,
     k: int,
 ) -> Float[np.ndarray, "rows concepts"]:

@@ -1,6 +1,6 @@
 """How well are the concepts themselves predicted?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -8,9 +8,11 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import SHUFFLED_TRUTH
 from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
+from theodolite.stats.grouped_weights import RowWeights
 
 By = Literal["accuracy", "f1", "auc"]
 
@@ -47,7 +49,7 @@ Threshold = Annotated[
         cost="one sort per concept",
     ),
 )
-class ConceptPrediction(Pooled):
+class ConceptPrediction(Blockwise):
     r"""Accuracy, F1 score and area under the ROC curve of each concept.
 
     .. math:: \frac{TP + TN}{N} \qquad F_1 = \frac{2\,TP}{2\,TP + FP + FN} \qquad
@@ -70,19 +72,20 @@ class ConceptPrediction(Pooled):
     """
 
     @staticmethod
-    def measure(
+    def part(
         evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         by: Scores = ("accuracy", "f1", "auc"),
         threshold: Threshold = None,
         over: Literal["concepts"] = "concepts",
-    ) -> Float[np.ndarray, "rows by concepts"]:
+    ) -> Mapping[str, np.ndarray]:
         del over
         values, truth = np.asarray(evidence.values, np.float64).T, np.asarray(evidence.truth).T
         known = np.ones(truth.shape, bool) if evidence.known is None else evidence.known.T
         if threshold is None:
-            threshold = 0.5 if values.min(initial=0) >= 0 and values.max(initial=1) <= 1 else 0.0
+            threshold = 0.5 if block.common.lowest >= 0 and block.common.highest <= 1 else 0.0
         predicted = values > threshold
 
         def mean(terms: np.ndarray) -> np.ndarray:
@@ -100,7 +103,7 @@ class ConceptPrediction(Pooled):
             f1 = np.full(both.shape, np.nan)
             return np.asarray(np.divide(2 * both, either, out=f1, where=either > 0))
 
-        return np.stack([of(score) for score in by], axis=1)
+        return block.of_concepts(np.stack([of(score) for score in by], axis=1))
 
 
 def _areas(

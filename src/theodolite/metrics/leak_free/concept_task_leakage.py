@@ -1,12 +1,13 @@
 """Does a concept tell more about the label than the true concept does?"""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._terms import (
     AS_CATEGORIES,
@@ -18,6 +19,7 @@ from theodolite.metrics.leak_free._terms import (
 )
 from theodolite.metrics.leak_free.warnings import leakage_warnings
 from theodolite.metrics.option_types import Neighbours, TieSeed
+from theodolite.stats.grouped_weights import RowWeights
 from theodolite.stats.information import plug_in_terms, ross_columns
 
 
@@ -50,7 +52,7 @@ from theodolite.stats.information import plug_in_terms, ross_columns
         cost="one sort per concept: 0.1 s for 112 concepts, 200 labels and 5,794 samples",
     ),
 )
-class ConceptTaskLeakage(Pooled):
+class ConceptTaskLeakage(Blockwise):
     r"""How much more a concept's value tells about the label than the true concept (CTL).
 
     .. math:: \mathrm{CTL}_i = \max\left(0, \frac{I(\hat c_i; y) - I(c_i; y)}{H(y)}\right)
@@ -71,16 +73,18 @@ class ConceptTaskLeakage(Pooled):
     """
 
     @staticmethod
-    def measure(
+    def part(
         evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,
         tie_seed: TieSeed = 0,
-    ) -> Float[np.ndarray, "rows concepts"]:
+    ) -> Mapping[str, np.ndarray]:
         del over
-        inputs, labels = estimator_inputs(evidence, tie_seed), np.asarray(evidence.labels)
+        inputs = estimator_inputs(evidence, block.common, tie_seed)
+        labels = np.asarray(evidence.labels)
         shape = (inputs.values.shape[1], len(labels))
         learnt, true, entropy = (
             np.full(shape, np.nan),
@@ -99,4 +103,5 @@ class ConceptTaskLeakage(Pooled):
             entropy[j, rows] = plug_in_terms(labels[rows], labels[rows])
         wider = 1.0 if inputs.discrete else WIDER
         learnt_mean = np.maximum(weighted_means(learnt, weights, wider=wider), 0.0)
-        return share(learnt_mean - weighted_means(true, weights), weighted_means(entropy, weights))
+        more = learnt_mean - weighted_means(true, weights)
+        return block.of_concepts(share(more, weighted_means(entropy, weights)))

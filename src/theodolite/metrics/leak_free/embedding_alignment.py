@@ -1,16 +1,18 @@
 """Do a concept's vectors tell more about the label where they agree with the concept?"""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import ALIGNED_AT_RANDOM
 from theodolite.metrics.leak_free._vectors import task_information, told_apart, truth_of
 from theodolite.metrics.option_types import Neighbours
+from theodolite.stats.grouped_weights import RowWeights
 
 Form = Annotated[
     Literal["paper", "reference"],
@@ -42,7 +44,7 @@ Form = Annotated[
         cost="all distances between samples, four times per concept",
     ),
 )
-class EmbeddingAlignment(Pooled):
+class EmbeddingAlignment(Blockwise):
     r"""How much more aligned vectors tell about the label than unaligned ones.
 
     .. math:: I^{(align)} = I^{(CT)}(c^+_{al}) - I^{(CT)}(c^+_{un})
@@ -66,15 +68,18 @@ class EmbeddingAlignment(Pooled):
         array([2.])
     """
 
+    block = VECTORS
+
     @staticmethod
-    def measure(
+    def part(
         evidence: EmbeddingEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         form: Form = "paper",
         k: Neighbours = 3,
-    ) -> Float[np.ndarray, "rows concepts"]:
+    ) -> Mapping[str, np.ndarray]:
         del over
         labels = np.asarray(evidence.explained.labels)
         truth, known = truth_of(evidence)
@@ -95,4 +100,4 @@ class EmbeddingAlignment(Pooled):
                     part = vectors[rows, j : j + 1]
                     terms.append(task_information(part, labels[rows], weights[:, rows], k=k)[:, 0])
             scores.append(terms[0] - terms[1] + terms[2] - terms[3])
-        return np.asarray(np.clip(np.stack(scores, axis=1), -2.0, 2.0))
+        return block.of_concepts(np.clip(np.stack(scores, axis=1), -2.0, 2.0))

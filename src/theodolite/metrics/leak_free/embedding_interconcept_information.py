@@ -1,5 +1,6 @@
 """How much does a concept's vector tell about the other concepts?"""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
@@ -7,12 +8,14 @@ from jaxtyping import Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.base import Card, Pooled, metric, ratio
+from theodolite.metrics.base import Card, metric, ratio
+from theodolite.metrics.blocks import AT, COUNT, SUM, VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
-from theodolite.metrics.leak_free._terms import WIDER, rows_all_known, share, weighted_means
+from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import MOST, told_apart
 from theodolite.metrics.option_types import Neighbours
-from theodolite.stats.information import plug_in_terms, ross_many
+from theodolite.stats.grouped_weights import RowWeights
+from theodolite.stats.information import BLOCK_BYTES, plug_in_terms, ross_many
 
 Form = Annotated[
     Literal["reference", "paper"],
@@ -42,7 +45,7 @@ Form = Annotated[
         cost="all distances between samples, per concept",
     ),
 )
-class EmbeddingInterconceptInformation(Pooled):
+class EmbeddingInterconceptInformation(Blockwise):
     r"""Information of a concept's vectors about another true concept, mean over pairs.
 
     .. math:: I^{(IC)} = \frac{2}{k(k-1)} \sum_i \sum_{j<i} \frac{I(w_i; c_j)}{H(c_j)}
@@ -61,35 +64,37 @@ class EmbeddingInterconceptInformation(Pooled):
         1.02
     """
 
+    block = VECTORS
+    needs_truths = True
+
     @staticmethod
-    def measure(
+    def part(
         evidence: EmbeddingEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         form: Form = "reference",
         k: Neighbours = 3,
-    ) -> Float[np.ndarray, " rows"]:
-        rows = rows_all_known(evidence.explained)
-        truth, vectors = (
-            np.asarray(evidence.explained.truth)[rows],
-            told_apart(evidence)[rows],
-        )
-        weights = weights[:, rows]
-        n = truth.shape[1]
-        entropy = np.stack([plug_in_terms(truth[:, j], truth[:, j]) for j in range(n)])
-        whole = weighted_means(entropy, weights)
-        shares = []
-        for i in range(n):
-            others = [j for j in range(n) if (j < i if form == "paper" else j != i)]
-            if not others:
-                continue
-            terms = ross_many(vectors[:, i], truth[:, others], k=k)
-            shares.append(
-                share(weighted_means(terms, weights, wider=WIDER), whole[:, others], MOST)
-            )
-        if not shares:
-            return np.full(len(weights), np.nan)
+    ) -> Mapping[str, np.ndarray]:
+        assert block.truths is not None  # noqa: S101  they are asked for
+        rows = np.flatnonzero(block.common.known)
+        vectors, weights = told_apart(evidence)[rows], weights[:, rows]
+        shares = [np.zeros((len(weights), 0))]
+        step = max(BLOCK_BYTES // (8 * max(len(rows), 1)), 1)
+        for place, i in enumerate(block.item.concepts):
+            others = [j for j in range(block.n) if (j < i if form == "paper" else j != i)]
+            for at in range(0, len(others), step):
+                truth = block.truths.table(others[at : at + step])[rows]
+                terms = ross_many(vectors[:, place], truth, k=k)
+                entropy = np.stack([plug_in_terms(flags, flags) for flags in truth.T])
+                whole = weighted_means(entropy, weights)
+                shares.append(share(weighted_means(terms, weights, wider=WIDER), whole, MOST))
         each = np.concatenate(shares, axis=1)
         defined = ~np.isnan(each)
-        total = np.where(defined, each, 0.0).sum(axis=1)
-        return ratio(total, defined.sum(axis=1).astype(float))
+        sums = np.where(defined, each, 0.0).sum(axis=1, keepdims=True)
+        counts = defined.sum(axis=1, keepdims=True).astype(float)
+        return {AT: np.zeros(1, np.int64), SUM: sums, COUNT: counts}
+
+    @classmethod
+    def whole(cls, parts: Mapping[str, np.ndarray]) -> Float[np.ndarray, " rows"]:
+        return ratio(parts[SUM], parts[COUNT])[:, 0]

@@ -1,16 +1,18 @@
 """How much does a concept's vector tell about its own concept?"""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import SHUFFLED_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import MOST, told_apart, truth_of
 from theodolite.metrics.option_types import Neighbours
+from theodolite.stats.grouped_weights import RowWeights
 from theodolite.stats.information import plug_in_terms, ross_terms
 
 
@@ -34,7 +36,7 @@ from theodolite.stats.information import plug_in_terms, ross_terms
         cost="all distances between samples, per concept",
     ),
 )
-class EmbeddingSelfInformation(Pooled):
+class EmbeddingSelfInformation(Blockwise):
     r"""Information of each concept's vectors about the concept, as a share of its entropy.
 
     .. math:: I^{(self)} = \frac1k \sum_i \frac{I(w_i; c_i)}{H(c_i)}
@@ -51,14 +53,17 @@ class EmbeddingSelfInformation(Pooled):
         array([1.02])
     """
 
+    block = VECTORS
+
     @staticmethod
-    def measure(
+    def part(
         evidence: EmbeddingEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,
-    ) -> Float[np.ndarray, "rows concepts"]:
+    ) -> Mapping[str, np.ndarray]:
         del over
         truth, known = truth_of(evidence)
         vectors = told_apart(evidence)
@@ -69,6 +74,5 @@ class EmbeddingSelfInformation(Pooled):
             own = truth[rows, j].astype(np.int64)
             learnt[j, rows] = ross_terms(vectors[rows, j], own, k=k)
             entropy[j, rows] = plug_in_terms(own, own)
-        return share(
-            weighted_means(learnt, weights, wider=WIDER), weighted_means(entropy, weights), MOST
-        )
+        learnt_mean = weighted_means(learnt, weights, wider=WIDER)
+        return block.of_concepts(share(learnt_mean, weighted_means(entropy, weights), MOST))

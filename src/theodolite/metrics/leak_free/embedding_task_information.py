@@ -1,15 +1,17 @@
 """How much does a concept's vector tell about the label?"""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._vectors import MOST, task_information, told_apart
 from theodolite.metrics.option_types import Neighbours
+from theodolite.stats.grouped_weights import RowWeights
 
 
 @metric(
@@ -36,7 +38,7 @@ from theodolite.metrics.option_types import Neighbours
         cost="all distances between samples, per concept",
     ),
 )
-class EmbeddingTaskInformation(Pooled):
+class EmbeddingTaskInformation(Blockwise):
     r"""Information of each concept's vectors about the label, as a share of its entropy.
 
     .. math:: I^{(CT)} = \frac1k \sum_i \frac{I(w_i; y)}{H(y)}
@@ -53,14 +55,17 @@ class EmbeddingTaskInformation(Pooled):
         array([1.02])
     """
 
+    block = VECTORS
+
     @staticmethod
-    def measure(
+    def part(
         evidence: EmbeddingEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,
-    ) -> Float[np.ndarray, "rows concepts"]:
+    ) -> Mapping[str, np.ndarray]:
         del over
         labels = np.asarray(evidence.explained.labels)
-        return task_information(told_apart(evidence), labels, weights, k=k)
+        return block.of_concepts(task_information(told_apart(evidence), labels, weights, k=k))

@@ -1,17 +1,19 @@
 """Does a concept's vector tell about the label what the true concept leaves open?"""
 
 import itertools
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import VECTORS, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN_VECTORS
 from theodolite.metrics.leak_free._terms import WIDER, share, weighted_means
 from theodolite.metrics.leak_free._vectors import truth_of
 from theodolite.metrics.option_types import Neighbours
+from theodolite.stats.grouped_weights import RowWeights
 from theodolite.stats.information import plug_in_terms
 from theodolite.stats.neighbours import label_vector_terms, one_of_each_cluster
 
@@ -42,7 +44,7 @@ from theodolite.stats.neighbours import label_vector_terms, one_of_each_cluster
         cost="all distances between samples, per concept",
     ),
 )
-class EmbeddingTaskLeakageGivenConcept(Pooled):
+class EmbeddingTaskLeakageGivenConcept(Blockwise):
     r"""What a concept's vectors tell about the label beyond the true concept.
 
     .. math:: T_i = \frac{I(w_i; y \mid c_i)}{H(y \mid c_i)}
@@ -60,14 +62,17 @@ class EmbeddingTaskLeakageGivenConcept(Pooled):
         array([1.])
     """
 
+    block = VECTORS
+
     @staticmethod
-    def measure(
+    def part(
         evidence: EmbeddingEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,
-    ) -> Float[np.ndarray, "rows concepts"]:
+    ) -> Mapping[str, np.ndarray]:
         del over
         labels, vectors = np.asarray(evidence.explained.labels), np.asarray(evidence.vectors)
         truth, known = truth_of(evidence)
@@ -82,8 +87,5 @@ class EmbeddingTaskLeakageGivenConcept(Pooled):
             return both
 
         learnt, left_open = one_of_each_cluster(evidence.samples.clusters, len(labels), terms)
-        return share(
-            weighted_means(learnt, weights, wider=WIDER),
-            weighted_means(left_open, weights),
-            least=-1.0,
-        )
+        learnt_mean = weighted_means(learnt, weights, wider=WIDER)
+        return block.of_concepts(share(learnt_mean, weighted_means(left_open, weights), least=-1.0))

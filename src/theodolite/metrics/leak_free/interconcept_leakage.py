@@ -1,5 +1,6 @@
 """Do concepts tell more about each other than the true concepts do?"""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
@@ -7,11 +8,10 @@ from jaxtyping import Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._pairs import (
-    all_pairs,
-    per_concept,
     true_counts,
     true_pair_terms,
     value_pair_terms,
@@ -25,6 +25,7 @@ from theodolite.metrics.leak_free._terms import (
     weighted_means,
 )
 from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours, TieSeed
+from theodolite.stats.grouped_weights import RowWeights
 from theodolite.stats.information import plug_in_entropy, self_information
 
 Normaliser = Annotated[
@@ -61,7 +62,7 @@ Normaliser = Annotated[
         cost="all pairs of concepts: about 5 s for 112 concepts and 5,794 samples on two cores",
     ),
 )
-class InterconceptLeakage(Pooled):
+class InterconceptLeakage(Blockwise):
     r"""How much more two concepts' values tell about each other than the true concepts (ICL).
 
     .. math:: \mathrm{ICL}_{ij} = \max\left(0,
@@ -86,18 +87,21 @@ class InterconceptLeakage(Pooled):
         array([0., 0.])
     """
 
+    pairs = True
+
     @staticmethod
-    def measure(
+    def part(  # noqa: PLR0913  options are keywords
         evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
         normaliser: Normaliser = "reference",
         k: Neighbours = 3,
         tie_seed: TieSeed = 0,
-    ) -> Float[np.ndarray, "rows items"]:
-        inputs = estimator_inputs(evidence, tie_seed)
-        pairs = all_pairs(inputs.values.shape[1])
+    ) -> Mapping[str, np.ndarray]:
+        inputs = estimator_inputs(evidence, block.common, tie_seed)
+        pairs = block.pairs
         of_truth = np.array(
             [
                 plug_in_entropy(inputs.truth[rows_known(inputs, j), j])
@@ -110,19 +114,14 @@ class InterconceptLeakage(Pooled):
         wider = 1.0 if inputs.discrete else WIDER
         counts = true_counts(inputs)
         pair_scores = np.full((len(weights), len(pairs)), np.nan)
-        for block, learnt in value_pair_terms(inputs, pairs, k=k):
-            true = true_pair_terms(inputs, counts, pairs[block])
-            whole = _together(of_values, pairs[block])
+        for some, learnt in value_pair_terms(inputs, pairs, k=k):
+            true = true_pair_terms(inputs, counts, pairs[some])
+            whole = _together(of_values, pairs[some])
             # a column and itself would tell a little more than what is called its entropy
             learnt_share = np.clip(weighted_means(learnt, weights, wider=wider) / whole, 0.0, 1.0)
-            true_share = weighted_means(true, weights) / _together(of_truth, pairs[block])
-            pair_scores[:, block] = learnt_share - true_share
-        pair_scores = np.clip(pair_scores, 0.0, 1.0)
-        return (
-            pair_scores
-            if over == "pairs"
-            else per_concept(pair_scores, pairs, inputs.values.shape[1])
-        )
+            true_share = weighted_means(true, weights) / _together(of_truth, pairs[some])
+            pair_scores[:, some] = learnt_share - true_share
+        return block.of_pairs(np.clip(pair_scores, 0.0, 1.0), over)
 
 
 def _together(entropies: Float[np.ndarray, " concepts"], pairs: np.ndarray) -> np.ndarray:

@@ -1,14 +1,17 @@
 """Do concepts tell about each other what the true concepts leave open?"""
 
+from collections.abc import Mapping
+
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._pairs import all_pairs, pair_terms_given_truth, per_concept
+from theodolite.metrics.leak_free._pairs import pair_terms_given_truth
 from theodolite.metrics.leak_free._terms import WIDER, neighbour_inputs, weighted_means
 from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
+from theodolite.stats.grouped_weights import RowWeights
 
 
 @metric(
@@ -40,7 +43,7 @@ from theodolite.metrics.option_types import ConceptsOrPairs, Neighbours
         cost="all pairs of concepts, about 1.5 times interconcept_leakage",
     ),
 )
-class InterconceptLeakageGivenConcepts(Pooled):
+class InterconceptLeakageGivenConcepts(Blockwise):
     r"""What two concepts' values tell about each other beyond the true concepts.
 
     .. math:: G_{ij} = 1 - \exp\left(-2\, I(\hat c_i; \hat c_j \mid c_i, c_j)\right)
@@ -62,20 +65,21 @@ class InterconceptLeakageGivenConcepts(Pooled):
         array([1.])
     """
 
+    pairs = True
+
     @staticmethod
-    def measure(
+    def part(
         evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
         k: Neighbours = 3,
-    ) -> Float[np.ndarray, "rows items"]:
-        inputs, clusters = neighbour_inputs(evidence), evidence.samples.clusters
-        n = inputs.values.shape[1]
-        pairs = all_pairs(n)
+    ) -> Mapping[str, np.ndarray]:
+        inputs, clusters = neighbour_inputs(evidence, block.common), evidence.samples.clusters
+        pairs = block.pairs
         wider = 1.0 if inputs.discrete else WIDER
         pair_scores = np.full((len(weights), len(pairs)), np.nan)
-        for block, terms in pair_terms_given_truth(inputs, clusters, pairs, k=k):
-            pair_scores[:, block] = weighted_means(terms, weights, wider=wider)
-        pair_scores = np.maximum(1 - np.exp(-2 * pair_scores), -1.0)
-        return pair_scores if over == "pairs" else per_concept(pair_scores, pairs, n)
+        for some, terms in pair_terms_given_truth(inputs, clusters, pairs, k=k):
+            pair_scores[:, some] = weighted_means(terms, weights, wider=wider)
+        return block.of_pairs(np.maximum(1 - np.exp(-2 * pair_scores), -1.0), over)

@@ -1,6 +1,6 @@
 """Can one concept's value predict the others better than the true concept could?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 import numpy as np
@@ -8,18 +8,20 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import AT, COUNT, SUM, BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._predictors import Size, fitted, split
-from theodolite.metrics.leak_free._terms import auc_terms, rows_all_known, weighted_means
+from theodolite.metrics.leak_free._terms import auc_terms, weighted_means
 from theodolite.metrics.option_types import Seed
+from theodolite.stats.grouped_weights import RowWeights
 
 Form = Annotated[
     Literal["joint", "pairwise"],
     Field(description="One network per source for all concepts, or one per pair, as defined."),
 ]
 JOINT, PAIRWISE = Size((32,), 50, 2048), Size((32,), 25, 512)
-Matrix = Float[np.ndarray, "*rows concepts concepts"]
+Matrix = Float[np.ndarray, "*rows sources concepts"]
 
 
 def impurity(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
@@ -29,8 +31,12 @@ def impurity(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
     >>> round(float(impurity(learnt, oracle)), 6)
     0.223607
     """
-    away = np.asarray(learnt - oracle)
-    return np.asarray(2 / away.shape[-1] * np.sqrt((away**2).sum(axis=(-1, -2))))
+    return np.asarray(2 / learnt.shape[-1] * np.sqrt(squared_distance(learnt, oracle)))
+
+
+def squared_distance(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
+    """Of two matrices, or of some of their rows."""
+    return np.asarray(((learnt - oracle) ** 2).sum(axis=(-1, -2)))
 
 
 @metric(
@@ -58,7 +64,7 @@ def impurity(learnt: Matrix, oracle: Matrix) -> Float[np.ndarray, "*rows"]:
         cost="two small networks per concept: about 0.1 s each for a thousand samples",
     ),
 )
-class OracleImpurity(Pooled):
+class OracleImpurity(Blockwise):
     r"""How differently values and true concepts predict the other concepts (OIS).
 
     .. math:: \mathrm{OIS} = \frac2k \left\|\pi(\hat c, c) - \pi(c, c)\right\|_F
@@ -79,38 +85,49 @@ class OracleImpurity(Pooled):
         0.0
     """
 
+    needs_truths = True
+
     @staticmethod
-    def measure(
+    def part(
         evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         form: Form = "joint",
         seed: Seed = 0,
-    ) -> Float[np.ndarray, " rows"]:
-        truth = np.asarray(evidence.truth)
-        rows = rows_all_known(evidence)
+    ) -> Mapping[str, np.ndarray]:
+        assert block.truths is not None  # noqa: S101  they are asked for
+        rows = np.flatnonzero(block.common.known)
+        at, n = np.zeros(1, np.int64), np.full((len(weights), 1), float(len(evidence.concepts)))
         if len(rows) < 10:
-            return np.full(len(weights), np.nan)
-        train, test = split(len(rows), seed)
-        counted = weights[:, rows[test]]
+            return {AT: at, SUM: np.full(n.shape, np.nan), COUNT: n}
+        parts = split(len(rows), seed)
+        truth = block.truths.table(range(block.n))[rows]
+        counted = weights[:, rows[parts[1]]]
         learnt, oracle = (
             np.stack(
                 [
                     weighted_means(terms, counted)
-                    for terms in _areas(source[rows], truth[rows], (train, test), form, seed)
+                    for terms in _areas(source[rows], truth, parts, form, seed)
                 ],
                 axis=1,
             )
-            for source in (np.asarray(evidence.values, np.float64), truth.astype(float))
+            for source in (
+                np.asarray(evidence.values, np.float64),
+                np.asarray(evidence.truth, np.float64),
+            )
         )
         if form == "pairwise":
-            own = np.arange(truth.shape[1])
-            oracle[:, own, own] = 1.0
-        return impurity(learnt, oracle)
+            oracle[:, np.arange(len(evidence.concepts)), block.item.concepts] = 1.0
+        return {AT: at, SUM: squared_distance(learnt, oracle)[:, None], COUNT: n}
+
+    @classmethod
+    def whole(cls, parts: Mapping[str, np.ndarray]) -> Float[np.ndarray, " rows"]:
+        return np.asarray(2 / parts[COUNT] * np.sqrt(parts[SUM]))[:, 0]
 
 
 def _areas(
-    sources: Float[np.ndarray, "samples concepts"],
+    sources: Float[np.ndarray, "samples sources"],
     truth: Bool[np.ndarray, "samples concepts"],
     parts: tuple[np.ndarray, np.ndarray],
     form: Form,
@@ -119,7 +136,7 @@ def _areas(
     """For each source the terms on the test part whose means are the areas of all targets."""
     train, test = parts
     k = truth.shape[1]
-    for i in range(k):
+    for i in range(sources.shape[1]):
         inputs = sources[:, i : i + 1]
         if form == "joint":
             predicted = fitted(inputs[train], truth[train], size=JOINT, seed=seed)(inputs[test])

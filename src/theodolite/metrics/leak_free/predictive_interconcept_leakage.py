@@ -1,15 +1,17 @@
 """Do the values of two concepts help to predict each other in samples that were never seen?"""
 
+from collections.abc import Mapping
+
 import numpy as np
-from jaxtyping import Float
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
-from theodolite.metrics.leak_free._pairs import all_pairs, per_concept
 from theodolite.metrics.leak_free._predictive import concept_strata
 from theodolite.metrics.leak_free._terms import weighted_means
 from theodolite.metrics.option_types import ConceptsOrPairs
+from theodolite.stats.grouped_weights import RowWeights
 from theodolite.stats.predictive_interval import wider_by
 from theodolite.stats.predictive_pairs import predictive_pair_terms
 
@@ -42,7 +44,7 @@ from theodolite.stats.predictive_pairs import predictive_pair_terms
         cost="all pairs of concepts, about as much as interconcept_leakage_given_concepts",
     ),
 )
-class PredictiveInterconceptLeakage(Pooled):
+class PredictiveInterconceptLeakage(Blockwise):
     r"""What two concepts' values gain on each other beyond the true concepts.
 
     .. math:: G_{ij} = 1 - \exp\left(-2\, I_{ij}\right), \quad I_{ij} = \frac1N \sum_n \log
@@ -64,24 +66,26 @@ class PredictiveInterconceptLeakage(Pooled):
         array([1.])
     """
 
+    pairs = True
+
     @staticmethod
-    def measure(
+    def part(
         evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: ConceptsOrPairs = "concepts",
-    ) -> Float[np.ndarray, "rows items"]:
+    ) -> Mapping[str, np.ndarray]:
         values, clusters = np.asarray(evidence.values), evidence.samples.clusters
-        pairs = all_pairs(values.shape[1])
+        pairs = block.pairs
         counts, n_clusters = None, len(evidence)
         if clusters is not None:
             _, own, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
             counts, n_clusters = 1 / sizes[own], len(sizes)
         gained = np.full((len(weights), len(pairs)), np.nan)
         blocks = predictive_pair_terms(values, pairs, clusters, concept_strata(evidence))
-        for block, (out, _) in blocks:
-            gained[:, block] = weighted_means(
+        for some, (out, _) in blocks:
+            gained[:, some] = weighted_means(
                 out, weights, wider=wider_by(n_clusters), counts=counts
             )
-        scores = np.maximum(1 - np.exp(-2 * gained), -1.0)
-        return scores if over == "pairs" else per_concept(scores, pairs, values.shape[1])
+        return block.of_pairs(np.maximum(1 - np.exp(-2 * gained), -1.0), over)

@@ -1,12 +1,14 @@
 """Does a concept tell about the label what the true concept leaves open?"""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.base import Card, metric
+from theodolite.metrics.blocks import BlockContext, Blockwise
 from theodolite.metrics.leak_free._nulls import CLEAN
 from theodolite.metrics.leak_free._terms import (
     WIDER,
@@ -16,6 +18,7 @@ from theodolite.metrics.leak_free._terms import (
     weighted_means,
 )
 from theodolite.metrics.option_types import Neighbours
+from theodolite.stats.grouped_weights import RowWeights
 from theodolite.stats.information import plug_in_terms
 from theodolite.stats.neighbours import label_terms, one_of_each_cluster
 
@@ -49,7 +52,7 @@ from theodolite.stats.neighbours import label_terms, one_of_each_cluster
         cost="two sorts per concept",
     ),
 )
-class TaskLeakageGivenConcept(Pooled):
+class TaskLeakageGivenConcept(Blockwise):
     r"""What a concept's value tells about the label beyond the true concept.
 
     .. math:: T_i = \frac{I(\hat c_i; y \mid c_i)}{H(y \mid c_i)}
@@ -72,15 +75,17 @@ class TaskLeakageGivenConcept(Pooled):
     """
 
     @staticmethod
-    def measure(
+    def part(
         evidence: ConceptEvidence,
-        weights: Float[np.ndarray, "rows samples"],
+        weights: RowWeights,
+        block: BlockContext,
         *,
         over: Literal["concepts"] = "concepts",
         k: Neighbours = 3,
-    ) -> Float[np.ndarray, "rows concepts"]:
+    ) -> Mapping[str, np.ndarray]:
         del over
-        inputs, labels = neighbour_inputs(evidence), np.asarray(evidence.labels)
+        inputs = neighbour_inputs(evidence, block.common)
+        labels = np.asarray(evidence.labels)
 
         def terms(rows: np.ndarray) -> np.ndarray:
             return _terms(inputs, labels, rows, k)
@@ -88,11 +93,8 @@ class TaskLeakageGivenConcept(Pooled):
         clusters = None if inputs.discrete else evidence.samples.clusters
         learnt, left_open = one_of_each_cluster(clusters, len(labels), terms)
         wider = 1.0 if inputs.discrete else WIDER
-        return share(
-            weighted_means(learnt, weights, wider=wider),
-            weighted_means(left_open, weights),
-            least=-1.0,
-        )
+        learnt_mean = weighted_means(learnt, weights, wider=wider)
+        return block.of_concepts(share(learnt_mean, weighted_means(left_open, weights), least=-1.0))
 
 
 def _terms(

@@ -3,7 +3,8 @@
 import numpy as np
 
 from theodolite.evidence.kinds.concept import ConceptEvidence
-from theodolite.metrics.leak_free._terms import AS_CATEGORIES, many_whole_numbers
+from theodolite.metrics.blocks import many_whole_numbers
+from theodolite.metrics.leak_free._terms import AS_CATEGORIES
 from theodolite.stats.information import is_discrete
 
 

@@ -1,0 +1,387 @@
+"""Runs of stored evidence that are killed at random, or whose store fails: whether bytes are equal.
+
+    python benchmarks/kills.py [--kills 40] [--seed 0] [--only processes,s3,ray,faults]
+
+SIGKILL goes to drivers and workers on this machine, to an S3 server, and to drivers, workers,
+raylets and the GCS of a Ray cluster of three nodes on this machine. A run that ended is begun again
+by the same command until it is complete; its scores, and every piece that it kept, must then be
+those of an undisturbed run. Then a disk that is full, a slow store, and stores that answer 5 % and
+30 % of all requests with 503. One line of JSON each, and the sum of all last.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen  # noqa: TID251  our own server
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite.engine.ray import own_settings
+from theodolite.evidence.store_writer import EvidenceWriter
+
+PROGRAM = Path(sys.executable).with_name("theodolite")
+SERVER = Path(__file__).parents[1] / "tests" / "support" / "servers" / "atomic_s3_program.py"
+METRICS = """
+metrics:
+  - name: concept_existence
+    options: {rank_by: [contribution, value]}
+  - name: concept_global_importance
+resampling: {resamples: 100}
+"""
+SAMPLES, ROWS, CONCEPTS = 640, 16, 16
+MOST_STARTS = 40
+Kill = Callable[[subprocess.Popen[str]], str | None]
+"""Kills something, and says what; nothing if there was nothing to kill."""
+
+
+class Experiment:
+    """Evidence, what an undisturbed run makes of it, and a count of kills."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.root, self.chance = root, random.Random(seed)
+        self.kills: Counter[str] = Counter()
+        self.evidence = planted_concepts(SAMPLES, n_concepts=CONCEPTS, n_classes=8, alignment=0.6)
+        self.store(root / "evidence")
+        self.spec("evidence")
+        started = time.monotonic()
+        code, errors = self.ended(self.begin("undisturbed", "2"))
+        assert code == 0, errors
+        self.seconds = time.monotonic() - started
+        self.expected = self.result("undisturbed")
+
+    def store(self, place: Path | str) -> None:
+        with EvidenceWriter(place, rows=ROWS) as writer:
+            writer.add(self.evidence)
+
+    def spec(self, place: str) -> None:
+        (self.root / "spec.yaml").write_text(f"name: killed\nevidence: ['{place}']{METRICS}")
+
+    def begin(self, out: str, workers: str, *more: str) -> "subprocess.Popen[str]":
+        command = [str(PROGRAM), "run", "spec.yaml", "--out", out, "--quiet", "--workers", workers]
+        return subprocess.Popen(
+            [*command, *more], cwd=self.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+
+    def ended(self, process: "subprocess.Popen[str]", seconds: float = 900) -> tuple[int, str]:
+        _, errors = process.communicate(timeout=seconds)
+        return process.returncode, errors
+
+    def result(self, out: str, pieces: str = "") -> tuple[str, dict[str, str]]:
+        """Digests of the scores, without where the evidence lay, and of the pieces."""
+        scores = json.loads((self.root / out / "scores.json").read_text())
+        folder = self.root / (pieces or f"{out}/pieces")
+        digests = {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in (folder.glob("*.safetensors") if folder.is_dir() else ())
+        }
+        return hashlib.sha256(json.dumps(scores["scores"]).encode()).hexdigest(), digests
+
+    def equal(self, out: str, pieces: str = "") -> bool:
+        scores, digests = self.result(out, pieces)
+        same = all(self.expected[1].get(name, digest) == digest for name, digest in digests.items())
+        return scores == self.expected[0] and same
+
+    def killed_run(
+        self, out: str, kill: Kill, kills: int, *more: str, pieces: str = "", files: str = ""
+    ) -> None:
+        """One run with so many kills at random moments, begun again until it is complete.
+
+        Each kill comes some time after a new piece appeared (in ``files``): a run that was only
+        ever killed while it starts would prove little.
+        """
+        folder = self.root / (files or pieces or f"{out}/pieces")
+        before, starts, codes = sum(self.kills.values()), 0, Counter[int]()
+        started = time.monotonic()
+        while starts < MOST_STARTS:
+            process, starts = self.begin(out, "2", *more), starts + 1
+            while process.poll() is None and sum(self.kills.values()) - before < kills:
+                there = files_in(folder)
+                while process.poll() is None and files_in(folder) <= there:
+                    time.sleep(0.05)
+                time.sleep(self.chance.uniform(0.0, 1.0))
+                if process.poll() is None and (what := kill(process)):
+                    self.kills[what] += 1
+            code, errors = self.ended(process)
+            codes[code] += 1
+            if code == 0 or (code == 2 and "finished run" in errors):
+                break
+            if "Traceback" in errors:
+                print(errors[-1500:], file=sys.stderr)
+        self.tell(
+            "killed", out=out, kills=sum(self.kills.values()) - before, starts=starts,
+            codes=dict(codes), seconds=round(time.monotonic() - started, 1),
+            equal=self.equal(out, pieces),
+        )  # fmt: skip
+
+    def tell(self, what: str, **figures: Any) -> None:
+        self.lines = [*getattr(self, "lines", []), figures]
+        print(json.dumps({"what": what, **figures}), flush=True)
+
+
+def files_in(folder: Path) -> int:
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+
+def children(pid: int, mark: bytes) -> list[int]:
+    """Child processes whose command has a mark in it."""
+    try:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [
+            int(child) for child in listed if mark in Path(f"/proc/{child}/cmdline").read_bytes()
+        ]
+    except OSError:
+        return []
+
+
+def killed(name: str, pids: list[int], chance: random.Random) -> str | None:
+    if not pids:
+        return None
+    os.kill(chance.choice(pids), signal.SIGKILL)
+    return name
+
+
+def on_processes(experiment: Experiment, kills: int) -> None:
+    chance = experiment.chance
+    half = max(kills // 2, 1)
+    experiment.killed_run(
+        "drivers", lambda run: killed("driver", [run.pid], chance), kills - half
+    )  # fmt: skip
+    experiment.killed_run(
+        "workers", lambda run: killed("worker", children(run.pid, b"spawn_main"), chance), half
+    )
+
+
+class Server:
+    """An S3 server whose objects outlive it; always at the same port."""
+
+    def __init__(self, folder: Path, late: float = 0.0, failing: float = 0.0) -> None:
+        folder.mkdir()
+        self._options: dict[str, Any] = {
+            "late": late, "failing": failing, "drops_conditions": False, "folder": str(folder),
+            "port": 0,
+        }  # fmt: skip
+        self.start()
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, SERVER, json.dumps(self._options)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        self._options["port"] = int(self._process.stdout.readline())
+
+    def kill(self, seconds: float) -> str:
+        self._process.kill()
+        self._process.communicate()
+        time.sleep(seconds)
+        self.start()
+        return "S3 server"
+
+    def counted(self) -> dict[str, int]:
+        """Requests by method since the last time."""
+        address = f"{self.environment['AWS_ENDPOINT_URL']}/-/counts"
+        with urlopen(address) as answer:  # noqa: S310  our own server
+            counts: dict[str, int] = json.load(answer)
+        return counts
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._options['port']}",
+            "AWS_ACCESS_KEY_ID": "someone",
+            "AWS_SECRET_ACCESS_KEY": "something", "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }  # fmt: skip
+
+
+@contextmanager
+def environment(settings: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _away(server: Server, seconds: float, _: object) -> str:
+    return server.kill(seconds)
+
+
+def on_a_bucket(experiment: Experiment, kills: int) -> None:
+    """Half of the kills hit the server for a moment, half for longer than it is asked again."""
+    server = Server(experiment.root / "objects")
+    with environment(server.environment):
+        experiment.store("s3://bucket/evidence")
+        experiment.spec("s3://bucket/evidence")
+        for name, away, count in (("short", 0.3, kills - kills // 2), ("long", 8.0, kills // 2)):
+            experiment.killed_run(
+                f"server-{name}", partial(_away, server, away), count,
+                "--pieces", f"s3://bucket/pieces-{name}", files="objects",
+            )  # fmt: skip
+    server.close()
+    experiment.spec("evidence")
+
+
+def on_ray(experiment: Experiment, kills: int) -> None:
+    from ray.cluster_utils import Cluster  # noqa: PLC0415  after its settings
+
+    chance = experiment.chance
+
+    def started() -> Any:
+        cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+        )
+        for _ in range(2):
+            cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        return cluster
+
+    def pid(node: Any, name: str) -> int:
+        return int(node.all_processes[name][0].process.pid)
+
+    def worker(_: Any) -> str | None:
+        raylets = [pid(node, "raylet") for node in cluster.list_all_nodes()]
+        return killed(
+            "Ray worker", [w for raylet in raylets for w in children(raylet, b"ray::")], chance
+        )
+
+    def raylet(_: Any) -> str | None:
+        node = chance.choice(sorted(cluster.worker_nodes, key=lambda node: node.unique_id))
+        os.kill(pid(node, "raylet"), signal.SIGKILL)
+        cluster.remove_node(node, allow_graceful=False)
+        cluster.add_node(num_cpus=1)
+        return "raylet"
+
+    cluster = started()
+    third = max((kills - 2) // 3, 1)
+    try:
+        for name, kill, count in (
+            ("ray-workers", worker, third), ("ray-raylets", raylet, third),
+            ("ray-drivers", lambda run: killed("Ray driver", [run.pid], chance), third),
+        ):  # fmt: skip
+            experiment.killed_run(
+                name, kill, count, "--ray-address", cluster.address, "--pieces", f"{name}-pieces",
+                pieces=f"{name}-pieces",
+            )  # fmt: skip
+        for number in range(max(kills - 3 * third, 1)):
+            out = f"gcs-{number}"
+            run = experiment.begin(
+                out, "2", "--ray-address", cluster.address, "--pieces", f"{out}-pieces"
+            )
+            pieces = experiment.root / f"{out}-pieces"
+            while run.poll() is None and not any(pieces.glob("*.safetensors")):
+                time.sleep(0.1)
+            time.sleep(chance.uniform(0.0, 1.0))
+            os.kill(pid(cluster.head_node, "gcs_server"), signal.SIGKILL)
+            experiment.kills["GCS"] += 1
+            try:
+                code, _ = experiment.ended(run, 120)
+            except subprocess.TimeoutExpired:
+                run.kill()
+                code, _ = experiment.ended(run)
+            cluster.shutdown()
+            cluster = started()
+            experiment.tell("GCS killed", code=code)
+            experiment.killed_run(
+                out, lambda _: None, 0, "--ray-address", cluster.address, "--pieces",
+                f"{out}-pieces", pieces=f"{out}-pieces",
+            )  # fmt: skip
+    finally:
+        cluster.shutdown()
+
+
+def with_faults(experiment: Experiment) -> None:
+    for name, late, failing in (("slow", 0.1, 0.0), ("5 %", 0.0, 0.05), ("30 %", 0.0, 0.3)):
+        out = f"store-{late}-{failing}"
+        server = Server(experiment.root / f"objects-{out}", late, failing)
+        with environment(server.environment):
+            experiment.store("s3://bucket/evidence")
+            experiment.spec("s3://bucket/evidence")
+            server.counted()
+            starts, codes, code, started = 0, Counter[int](), 1, time.monotonic()
+            while code and starts < MOST_STARTS:
+                code, errors = experiment.ended(
+                    experiment.begin(out, "2", "--pieces", f"s3://bucket/{out}")
+                )
+                starts, codes[code] = starts + 1, codes[code] + 1
+                assert "Traceback" not in errors, errors
+            experiment.tell(
+                "store", fault=name, starts=starts, codes=dict(codes), requests=server.counted(),
+                seconds=round(time.monotonic() - started, 1), equal=experiment.equal(out),
+            )  # fmt: skip
+        server.close()
+    experiment.spec("evidence")
+    full_disk(experiment)
+
+
+def full_disk(experiment: Experiment) -> None:
+    """A small file system in memory, which is made larger once it was full."""
+    small = experiment.root / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        experiment.tell("full disk", skipped="a small file system cannot be mounted here")
+        return
+    try:
+        code, errors = experiment.ended(experiment.begin("full", "2", "--pieces", str(small)))
+        kept = len(list(small.glob("*.safetensors")))
+        larger = ["mount", "-o", "remount,size=512m", str(small)]
+        subprocess.run(larger, check=True)
+        again, _ = experiment.ended(experiment.begin("full", "2", "--pieces", str(small)))
+        experiment.tell(
+            "full disk", codes=[code, again], lines=errors.count("\n"), kept=kept,
+            equal=experiment.equal("full", str(small)),
+        )  # fmt: skip
+    finally:
+        subprocess.run(["umount", str(small)], check=True)  # noqa: S607
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--kills", type=int, default=40)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--only", default="processes,s3,ray,faults")
+    chosen = options.parse_args()
+    parts = chosen.only.split(",")
+    os.environ.update(own_settings())  # before ray is loaded, which reads them
+    with tempfile.TemporaryDirectory() as folder:
+        experiment = Experiment(Path(folder), chosen.seed)
+        print(json.dumps({"undisturbed_seconds": round(experiment.seconds, 1)}), flush=True)
+        share = {"processes": 0.4, "s3": 0.2, "ray": 0.4}
+        for part, do in (("processes", on_processes), ("s3", on_a_bucket), ("ray", on_ray)):
+            if part in parts:
+                do(experiment, max(round(share[part] * chosen.kills), 3))
+        if "faults" in parts:
+            with_faults(experiment)
+        outcomes = [line["equal"] for line in experiment.lines if "equal" in line]
+        share_equal = sum(outcomes) / max(len(outcomes), 1)
+        figures = {"kills": sum(experiment.kills.values()), "of": dict(experiment.kills)}
+        print(json.dumps({**figures, "runs": len(outcomes), "equal": share_equal}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Evidence about some of its concepts, and evidence as plain arrays that can be kept and sent."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from theodolite.evidence.axes import Concepts, Samples
+from theodolite.evidence.base import Bundle, Evidence
+from theodolite.io.packed import Arrays
+
+INDEX, CLUSTERS = "of index", "of clusters"
+"""Which samples they are, among the arrays."""
+
+
+def some_concepts(evidence: Bundle, numbers: Sequence[int]) -> Bundle:
+    """The same bundle about some of its concepts, in this order; nothing is checked again."""
+    cut = object.__new__(type(evidence))
+    rows = np.asarray(numbers, np.int64)
+    layouts = dict(evidence.layouts())
+    for f in fields(evidence):
+        value = getattr(evidence, f.name)
+        if isinstance(value, Evidence):
+            value = some_concepts(value, numbers)
+        elif isinstance(value, Concepts):
+            value = _some_names(value, rows.tolist())
+        elif f.name in layouts and value is not None and "concepts" in layouts[f.name].axes:
+            value = np.take(np.asarray(value), rows, axis=layouts[f.name].axes.index("concepts"))
+        object.__setattr__(cut, f.name, value)
+    return cut
+
+
+def _some_names(axis: Concepts, numbers: list[int]) -> Concepts:
+    return Concepts(
+        tuple(axis.names[i] for i in numbers),
+        tuple(axis.kinds[i] for i in numbers),
+        tuple(axis.cardinalities[i] for i in numbers),
+    )
+
+
+def with_arrays(evidence: Bundle, **arrays: Any) -> Bundle:
+    """The same bundle with some other arrays, or other bundles inside; nothing is checked again."""
+    other = object.__new__(type(evidence))
+    for f in fields(evidence):
+        object.__setattr__(other, f.name, arrays.get(f.name, getattr(evidence, f.name)))
+    return other
+
+
+def sample_arrays(evidence: Evidence) -> dict[str, np.ndarray]:
+    """All arrays with a row a sample, those of bundles inside too, and which samples they are."""
+    arrays = {name: np.ascontiguousarray(values) for name, values in _on_samples(evidence, "")}
+    arrays[INDEX] = np.asarray(evidence.samples.index).astype(np.int64)
+    if evidence.samples.clusters is not None:
+        arrays[CLUSTERS] = np.asarray(evidence.samples.clusters).astype(np.int64)
+    return arrays
+
+
+def _on_samples(evidence: Evidence, place: str) -> Iterator[tuple[str, np.ndarray]]:
+    for name, layout in evidence.layouts():
+        if layout.axes[0] == "samples" and evidence.has(name):
+            yield place + name, getattr(evidence, name)
+    for name, bundle in evidence._inner():
+        yield from _on_samples(bundle, f"{place}{name}.")
+
+
+def with_samples(template: Bundle, arrays: Arrays, place: str = "") -> Bundle:
+    """Evidence again: all but the samples from the template, which may be of any of them."""
+    whole = object.__new__(type(template))
+    layouts = dict(template.layouts())
+    for f in fields(template):
+        value: Any = getattr(template, f.name)
+        if isinstance(value, Samples):
+            value = Samples(arrays[INDEX], None, arrays.get(CLUSTERS))
+        elif isinstance(value, Evidence):
+            value = with_samples(value, arrays, f"{place}{f.name}.")
+        elif f.name in layouts and layouts[f.name].axes[0] == "samples":
+            value = arrays.get(place + f.name)
+        object.__setattr__(whole, f.name, value)
+    return whole
+
+
+def columns_beside(template: Bundle, blocks: Sequence[Arrays]) -> Bundle:
+    """Evidence from the arrays of several blocks of concepts, which the template has in order."""
+    along = dict(_concept_axes(template, ""))
+    arrays = {
+        name: np.concatenate([block[name] for block in blocks], axis=along[name])
+        if name in along and len(blocks) > 1
+        else array
+        for name, array in blocks[0].items()
+    }
+    return with_samples(template, arrays)
+
+
+def _concept_axes(evidence: Evidence, place: str) -> Iterator[tuple[str, int]]:
+    for name, layout in evidence.layouts():
+        if layout.axes[0] == "samples" and "concepts" in layout.axes:
+            yield place + name, layout.axes.index("concepts")
+    for name, bundle in evidence._inner():
+        yield from _concept_axes(bundle, f"{place}{name}.")
