@@ -1,4 +1,4 @@
-"""Where nothing but the wheel is: nothing heavy came along, and the first score comes in seconds.
+"""Where nothing but the wheel is: nothing heavy came along, and the first report comes in seconds.
 
     python base_install.py RUN
 
@@ -25,8 +25,7 @@ with tempfile.TemporaryDirectory() as folder:
     random = np.random.default_rng(0)
     np.savez(arrays, values=random.normal(size=(200, 12)), truth=random.random((200, 12)) < 0.3)
     start = time.monotonic()
-    subprocess.run([program, "audit", arrays, "--quiet"], check=True)
-    print(f"arrays to scores, the first time: {time.monotonic() - start:.1f} s, start-up included")
     audit = [program, "audit", arrays, "--out", run, "--overwrite", "--quiet"]
-    subprocess.run(audit, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(audit, check=True)
+    print(f"arrays to a report, the first time: {time.monotonic() - start:.1f} s with start-up")
     subprocess.run([program, "verify", run], check=True)

@@ -12,6 +12,7 @@ those of an undisturbed run. Then a disk that is full, a slow store, and stores 
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -29,11 +30,15 @@ from urllib.request import urlopen  # noqa: TID251  our own server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from theodolite.cli import finish, program
+from theodolite.cli import main as theodolite_main
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.engine.ray import own_settings
+from theodolite.evidence.base import Evidence
 from theodolite.evidence.store_writer import EvidenceWriter
+from theodolite.runs import run as run_module
 
-PROGRAM = Path(sys.executable).with_name("theodolite")
+FORK = multiprocessing.get_context("fork")
 SERVER = Path(__file__).parents[1] / "tests" / "support" / "servers" / "atomic_s3_program.py"
 METRICS = """
 metrics:
@@ -44,7 +49,9 @@ resampling: {resamples: 100}
 """
 SAMPLES, ROWS, CONCEPTS = 640, 16, 16
 MOST_STARTS = 40
-Kill = Callable[[subprocess.Popen[str]], str | None]
+LOADED = (finish, program, run_module)
+"""What commands load when they run, loaded before they are forked."""
+Kill = Callable[["Run"], str | None]
 """Kills something, and says what; nothing if there was nothing to kill."""
 
 
@@ -55,31 +62,28 @@ class Experiment:
         self.root, self.chance = root, random.Random(seed)
         self.kills: Counter[str] = Counter()
         self.evidence = planted_concepts(SAMPLES, n_concepts=CONCEPTS, n_classes=8, alignment=0.6)
-        self.store(root / "evidence")
+        self.store(str(root / "evidence"))
         self.spec("evidence")
         started = time.monotonic()
-        code, errors = self.ended(self.begin("undisturbed", "2"))
+        code, errors = self.begin("undisturbed", 2).ended()
         assert code == 0, errors
         self.seconds = time.monotonic() - started
         self.expected = self.result("undisturbed")
 
-    def store(self, place: Path | str) -> None:
-        with EvidenceWriter(place, rows=ROWS) as writer:
-            writer.add(self.evidence)
+    def store(self, place: str) -> None:
+        """Done by another process: clients of buckets do not outlive a fork."""
+        writing = FORK.Process(target=_write, args=(self.evidence, place))
+        writing.start()
+        writing.join()
+        assert writing.exitcode == 0, place
 
     def spec(self, place: str) -> None:
         (self.root / "spec.yaml").write_text(f"name: killed\nevidence: ['{place}']{METRICS}")
 
-    def begin(self, out: str, workers: str, *more: str) -> "subprocess.Popen[str]":
-        command = [str(PROGRAM), "run", "spec.yaml", "--out", out, "--quiet", "--workers", workers]
-        return subprocess.Popen(
-            [*command, *more], cwd=self.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
-
-    def ended(self, process: "subprocess.Popen[str]", seconds: float = 900) -> tuple[int, str]:
-        _, errors = process.communicate(timeout=seconds)
-        return process.returncode, errors
+    def begin(self, out: str, workers: int, *more: str) -> "Run":
+        options = ["--out", out, "--quiet", "--workers", f"{workers}", *more]
+        kind = StartedRun if "--ray-address" in more else Run
+        return kind(["theodolite", "run", "spec.yaml", *options], self.root)
 
     def result(self, out: str, pieces: str = "") -> tuple[str, dict[str, str]]:
         """Digests of the scores, without where the evidence lay, and of the pieces."""
@@ -97,7 +101,14 @@ class Experiment:
         return scores == self.expected[0] and same
 
     def killed_run(
-        self, out: str, kill: Kill, kills: int, *more: str, pieces: str = "", files: str = ""
+        self,
+        out: str,
+        kill: Kill,
+        kills: int,
+        *more: str,
+        pieces: str = "",
+        files: str = "",
+        workers: int = 2,
     ) -> None:
         """One run with so many kills at random moments, begun again until it is complete.
 
@@ -108,15 +119,15 @@ class Experiment:
         before, starts, codes = sum(self.kills.values()), 0, Counter[int]()
         started = time.monotonic()
         while starts < MOST_STARTS:
-            process, starts = self.begin(out, "2", *more), starts + 1
-            while process.poll() is None and sum(self.kills.values()) - before < kills:
+            process, starts = self.begin(out, workers, *more), starts + 1
+            while process.alive() and sum(self.kills.values()) - before < kills:
                 there = files_in(folder)
-                while process.poll() is None and files_in(folder) <= there:
+                while process.alive() and files_in(folder) <= there:
                     time.sleep(0.05)
                 time.sleep(self.chance.uniform(0.0, 1.0))
-                if process.poll() is None and (what := kill(process)):
+                if process.alive() and (what := kill(process)):
                     self.kills[what] += 1
-            code, errors = self.ended(process)
+            code, errors = process.ended()
             codes[code] += 1
             if code == 0 or (code == 2 and "finished run" in errors):
                 break
@@ -131,6 +142,64 @@ class Experiment:
     def tell(self, what: str, **figures: Any) -> None:
         self.lines = [*getattr(self, "lines", []), figures]
         print(json.dumps({"what": what, **figures}), flush=True)
+
+
+class Run:
+    """A command in a process of its own: forked, because starting Python takes longer than it."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._errors = tempfile.NamedTemporaryFile()  # noqa: SIM115  as long as the run
+        self._process = FORK.Process(target=_carry_out, args=(command, folder, self._errors.name))
+        self._process.start()
+        self.pid = int(self._process.pid or 0)
+
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def ended(self, seconds: float = 900) -> tuple[int, str]:
+        """The exit code and the errors; killed if it does not end by itself."""
+        self._process.join(seconds)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        return int(self._process.exitcode or 0), Path(self._errors.name).read_text()
+
+
+class StartedRun(Run):
+    """The same as a new program: Ray's threads do not outlive a fork."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._errors = tempfile.NamedTemporaryFile()  # noqa: SIM115  as long as the run
+        program_file = Path(sys.executable).with_name(command[0])
+        self._started = subprocess.Popen(
+            [program_file, *command[1:]], cwd=folder, stdout=self._errors, stderr=self._errors
+        )
+        self.pid = self._started.pid
+
+    def alive(self) -> bool:
+        return self._started.poll() is None
+
+    def ended(self, seconds: float = 900) -> tuple[int, str]:
+        try:
+            self._started.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._started.kill()
+        return self._started.wait(), Path(self._errors.name).read_text()
+
+
+def _carry_out(command: list[str], folder: Path, errors: str) -> None:
+    vars(sys.modules["__main__"]).pop("__file__")  # workers need not read this file again
+    os.chdir(folder)
+    out = os.open(errors, os.O_WRONLY | os.O_APPEND)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    sys.argv = command
+    theodolite_main()
+
+
+def _write(evidence: Evidence, place: str) -> None:
+    with EvidenceWriter(place, rows=ROWS) as writer:
+        writer.add(evidence)
 
 
 def files_in(folder: Path) -> int:
@@ -159,7 +228,7 @@ def on_processes(experiment: Experiment, kills: int) -> None:
     chance = experiment.chance
     half = max(kills // 2, 1)
     experiment.killed_run(
-        "drivers", lambda run: killed("driver", [run.pid], chance), kills - half
+        "drivers", lambda run: killed("driver", [run.pid], chance), kills - half, workers=1
     )  # fmt: skip
     experiment.killed_run(
         "workers", lambda run: killed("worker", children(run.pid, b"spawn_main"), chance), half
@@ -290,19 +359,15 @@ def on_ray(experiment: Experiment, kills: int) -> None:
         for number in range(max(kills - 3 * third, 1)):
             out = f"gcs-{number}"
             run = experiment.begin(
-                out, "2", "--ray-address", cluster.address, "--pieces", f"{out}-pieces"
+                out, 2, "--ray-address", cluster.address, "--pieces", f"{out}-pieces"
             )
             pieces = experiment.root / f"{out}-pieces"
-            while run.poll() is None and not any(pieces.glob("*.safetensors")):
+            while run.alive() and not any(pieces.glob("*.safetensors")):
                 time.sleep(0.1)
             time.sleep(chance.uniform(0.0, 1.0))
             os.kill(pid(cluster.head_node, "gcs_server"), signal.SIGKILL)
             experiment.kills["GCS"] += 1
-            try:
-                code, _ = experiment.ended(run, 120)
-            except subprocess.TimeoutExpired:
-                run.kill()
-                code, _ = experiment.ended(run)
+            code, _ = run.ended(60)
             cluster.shutdown()
             cluster = started()
             experiment.tell("GCS killed", code=code)
@@ -324,9 +389,7 @@ def with_faults(experiment: Experiment) -> None:
             server.counted()
             starts, codes, code, started = 0, Counter[int](), 1, time.monotonic()
             while code and starts < MOST_STARTS:
-                code, errors = experiment.ended(
-                    experiment.begin(out, "2", "--pieces", f"s3://bucket/{out}")
-                )
+                code, errors = experiment.begin(out, 2, "--pieces", f"s3://bucket/{out}").ended()
                 starts, codes[code] = starts + 1, codes[code] + 1
                 assert "Traceback" not in errors, errors
             experiment.tell(
@@ -347,11 +410,11 @@ def full_disk(experiment: Experiment) -> None:
         experiment.tell("full disk", skipped="a small file system cannot be mounted here")
         return
     try:
-        code, errors = experiment.ended(experiment.begin("full", "2", "--pieces", str(small)))
+        code, errors = experiment.begin("full", 2, "--pieces", str(small)).ended()
         kept = len(list(small.glob("*.safetensors")))
         larger = ["mount", "-o", "remount,size=512m", str(small)]
         subprocess.run(larger, check=True)
-        again, _ = experiment.ended(experiment.begin("full", "2", "--pieces", str(small)))
+        again, _ = experiment.begin("full", 2, "--pieces", str(small)).ended()
         experiment.tell(
             "full disk", codes=[code, again], lines=errors.count("\n"), kept=kept,
             equal=experiment.equal("full", str(small)),

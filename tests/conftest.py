@@ -19,6 +19,7 @@ settings.register_profile(
 )
 settings.load_profile("theodolite")
 
+FULL = bool(os.environ.get("THEODOLITE_FULL"))
 SHAPES_CHECKED = {
     "bridges", "datasets", "dictionaries", "dissection", "evidence", "explainers", "io", "metrics", "models", "stats",
     "study_material",
@@ -27,6 +28,8 @@ SHAPES_CHECKED = {
 the same calls there again takes a quarter of their time."""
 UNCHECKED = {"cli", "ext", "study", "testing"}
 """They have no arrays, or only hand on those of others, and mypy checks their types."""
+EXAMPLES = "_hypothesis_internal_use_settings"
+"""Where Hypothesis keeps what `@settings` said: another `@settings` on the same test is refused."""
 collect_ignore = ["support/outside"]
 """Importing these declares a metric, which only those who installed it should have."""
 CONVERTING = (
@@ -66,11 +69,16 @@ def _checked_modules() -> list[str]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long forms are asked for: `.ci/run full`."""
-    if not os.environ.get("THEODOLITE_FULL"):
-        long = pytest.mark.skip(reason="long: set THEODOLITE_FULL, or .ci/run full")
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(long)
+    if FULL:
+        return
+    long = pytest.mark.skip(reason="long: set THEODOLITE_FULL, or .ci/run full")
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(long)
+    for test in {item.function for item in items if isinstance(item, pytest.Function)}:
+        if asked := getattr(test, EXAMPLES, None):  # they are the same every time anyway
+            few = max(1, asked.max_examples * 2 // 5)
+            setattr(test, EXAMPLES, settings(asked, max_examples=few))
 
 
 def _cpu() -> float:

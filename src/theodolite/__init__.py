@@ -44,6 +44,7 @@ __all__ = [
     "load",
     "metrics",
     "score",
+    "store",
     "testing",
 ]
 
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from theodolite.results import Score, Verdict
     from theodolite.runs.finished import Run
     from theodolite.scoring.request import Resampling
+    from theodolite.sources.store import store
     from theodolite.subject import Subject
     from theodolite.thresholds.outcome import GateResult
 else:  # a type checker that saw this would take every misspelt name for one of ours
@@ -105,6 +107,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "results": "Score Verdict",
             "runs.finished": "Run",
             "scoring.request": "Resampling",
+            "sources.store": "store",
             "subject": "Subject",
             "testing": "testing",
             "thresholds.outcome": "GateResult",

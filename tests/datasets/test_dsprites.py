@@ -11,7 +11,7 @@ from theodolite.datasets.dsprites import _labels, _latents, dsprites
 from theodolite.datasets.dsprites_pictures import dsprites_pictures
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_npz
-from theodolite.io.npz_rows import read_npz_rows
+from theodolite.io.row_files.npz_rows import read_npz_rows
 
 SIZES = (3, 6, 40, 32, 32)
 BELOW = (2, 3, 20, 16, 16)
@@ -235,7 +235,7 @@ def test_rows_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path, content = tmp_path / "a.npz", np.arange(5000).reshape(1000, 5)
     objects = np.array([{}], object)
     np.savez(path, good=content, columns=np.asfortranarray(content), one=np.float64(3), bad=objects)
-    monkeypatch.setattr("theodolite.io.npz_rows.BLOCK_BYTES", 400)
+    monkeypatch.setattr("theodolite.io.row_files.npz_rows.BLOCK_BYTES", 400)
     assert (read_npz_rows(path, "good") == content).all()
     for rows in ([], [0], [999], [3, 4, 500, 998]):
         assert (read_npz_rows(path, "good", np.array(rows, int)) == content[rows]).all()
@@ -246,8 +246,8 @@ def test_rows_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
                        ("absent", "one array 'absent'")):  # fmt: skip
         with pytest.raises(RefusedInput, match=says):
             read_npz_rows(path, name)
-    monkeypatch.setattr("theodolite.io.npz_rows.MAX_UNPACKED_BYTES", 1000)
-    with pytest.raises(RefusedInput, match="at most 1,000 bytes"):
+    monkeypatch.setenv("THEODOLITE_MOST_MEMORY", "1000")
+    with pytest.raises(RefusedInput, match="at most 1,000 "):
         read_npz_rows(path, "good")
 
 
@@ -256,7 +256,7 @@ def test_an_archive_that_lies_about_its_length(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(100))
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", (tmp_path / "a.npy").read_bytes()[:-80])
-    with pytest.raises(RefusedInput, match="fewer bytes"):
+    with pytest.raises(RefusedInput, match="it is cut off"):
         read_npz_rows(path, "a")
     path.write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(RefusedInput, match="broken archive"):

@@ -99,12 +99,12 @@ def test_time_left_counts_passes_to_come(monkeypatch: pytest.MonkeyPatch) -> Non
     watch = Watch(2)
     watch.expect([10.0, 30.0])
     watch.begin("sums", 100)
-    for _ in range(5):
+    for pieces in (2, 2, 10, 10, 10):
         now[0] += 20.0
-        watch.add(10, Done(computed=10))
+        watch.add(pieces, Done(computed=pieces))
     found = watch.snapshot()
     assert found["rate"] == pytest.approx(0.5), "of the last minute"
-    assert found["seconds_left"] == pytest.approx(50 / 0.5 + 30)
+    assert found["seconds_left"] == pytest.approx(66 / 0.5 + 30)
 
 
 def test_counts_on_a_port_of_this_machine() -> None:

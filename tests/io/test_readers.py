@@ -123,7 +123,7 @@ def test_arrays_come_through(tmp_path: Path, mapped: bool, array: np.ndarray) ->
 
 
 def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("theodolite.io.arrays.MAX_UNPACKED_BYTES", 1000)
+    monkeypatch.setenv("THEODOLITE_MOST_MEMORY", "1KB")
     np.savez_compressed(tmp_path / "x.npz", a=np.zeros(10_000))
     with pytest.raises(RefusedInput, match="bytes unpacked"):
         read_npz(tmp_path / "x.npz")

@@ -185,7 +185,7 @@ def test_a_rehearsal_leaves_its_pieces_to_the_run(
     assert estimate is not None and estimate.wall() > 0
     pieces = next(step for step in estimate.passes if step.what == "pieces")
     assert pieces.left == pieces.pieces == 10 and pieces.traffic.bytes > 0
-    assert any(step.in_driver for step in estimate.passes)
+    assert any(step.what == "drawing" for step in estimate.passes)
     assert any("estimated from 400 of 600" in note for note in estimate.notes)
     assert len(list((out / "pieces").iterdir())) >= 2 and not (out / "scores.json").exists()
     monkeypatch.setattr(price, "MANY_PIECES", 1)

@@ -65,9 +65,13 @@ CPUS = {
 SUMS = """
 import hashlib, numpy as np
 from theodolite.stats.groups import SampleGroups, group_of, group_sums, group_weights, resampled_sums
+from theodolite.stats.resampling import poisson_weights
+from theodolite.stats.weighted_sums import weighted_sums
 each = np.random.default_rng(0).normal(size=(20_000, 7))
 sums = group_sums(each, SampleGroups.of(group_of(np.arange(20_000), 0), slice(0, 1_000)))
 resampled = resampled_sums(group_weights(200, 0), sums)
+weighted = weighted_sums(poisson_weights(np.arange(2_000), 100, 0), each[:2_000])
+print(hashlib.sha256(weighted.tobytes()).hexdigest())
 print(hashlib.sha256(sums.tobytes()).hexdigest(), hashlib.sha256(resampled.tobytes()).hexdigest())
 """
 

@@ -1,14 +1,15 @@
 """Arrays from the columns of a table, chosen by name or pattern: ``pred_*`` is one a concept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from theodolite.errors import EvidenceError, did_you_mean
+from theodolite.errors import EvidenceError
 from theodolite.evidence.foreign_arrays import NUMBERS, LabelledArray, labelled
 from theodolite.io.tables import column_names, read_columns
+from theodolite.sources.columns import matching_columns
 
 TABLES = (".csv", ".parquet")
 _SHOWN = 12
@@ -33,7 +34,7 @@ def table_arrays(path: Path, patterns: Mapping[str, Any]) -> tuple[dict[str, Any
             "Pass values='pred_*', truth='true_*' (--values 'pred_*' --truth 'true_*').",
         )  # fmt: skip
     header = column_names(path)
-    matches = {name: _matches(header, name, pattern) for name, pattern in texts.items()}
+    matches = {name: matching_columns(header, name, pattern) for name, pattern in texts.items()}
     needed = list(dict.fromkeys(column for labels in matches.values() for column in labels))
     columns = read_columns(path, needed)
     arrays = dict(patterns)
@@ -44,28 +45,6 @@ def table_arrays(path: Path, patterns: Mapping[str, Any]) -> tuple[dict[str, Any
         else:
             arrays[name] = _several(name, chosen)
     return arrays, f"{path.name}: {_pairing(matches, texts)}."
-
-
-def _matches(header: Sequence[str], name: str, pattern: str) -> dict[str, str]:
-    """The columns that a pattern names, each with what it is called by the others."""
-    if pattern in header:
-        return {pattern: pattern}
-    if pattern.count("*") == 1:
-        start, _, end = pattern.partition("*")
-        length = len(start) + len(end)
-        columns = [c for c in header if c.startswith(start) and c.endswith(end) and len(c) > length]
-        labels = {column: column[len(start) : len(column) - len(end)] for column in columns}
-    else:
-        labels = {column.strip(): column.strip() for column in pattern.split(",")}
-    unknown = [column for column in labels if column not in header]
-    if unknown or not labels:
-        wrong = (unknown or [pattern])[0]
-        raise EvidenceError(
-            f"columns of {name}", f"{wrong!r}",
-            f"some of {', '.join(header[:_SHOWN])}{', …' if len(header) > _SHOWN else ''}",
-            did_you_mean(wrong, header),
-        )  # fmt: skip
-    return labels
 
 
 def _single(name: str, chosen: Mapping[str, Any]) -> Any:

@@ -61,6 +61,25 @@ OverwriteFile = Annotated[
 ]
 
 
+def _choose_most_memory(text: str | None) -> str | None:
+    from theodolite.io.memory import choose_most_memory, parse_bytes
+
+    choose_most_memory(None if text is None else parse_bytes(text, "--most-memory"))
+    return text
+
+
+MostMemory = Annotated[
+    str | None,
+    typer.Option(
+        callback=_choose_most_memory,
+        metavar="SIZE",
+        help="The most that packed data may take once unpacked, such as 2GB; else a quarter of the "
+        "machine, at most 4 GiB.",
+        show_default=False,
+    ),
+]
+
+
 def chosen_engine(
     name: str,
     workers: int | None,

@@ -11,8 +11,8 @@ from theodolite.datasets.dsprites_pictures import SIDE, SIZES, dsprites_pictures
 from theodolite.datasets.latent_grid import Link, checked_gamma, grid, linked_mask, some_rows
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Classes, Concepts
-from theodolite.io.npz_rows import read_npz_rows
 from theodolite.io.paths import sha256_of
+from theodolite.io.row_files.npz_rows import read_npz_rows
 
 Form = Literal["mended", "reference"]
 

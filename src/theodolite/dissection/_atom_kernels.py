@@ -64,7 +64,7 @@ def group_pictures(layers, scene_start, scene, numbers):
     n_labels = np.empty(64 * n, np.int32)
     labels = np.empty(256 * n, np.int32)
     atoms = 0
-    used = 0
+    used = np.int64(0)  # a bare 0 is a type of its own at first: what gets it compiles twice
     for i in range(n):
         n_sets = group_picture(layers[i], table, numbers[i], first, weight)
         per_picture[i] = n_sets
@@ -81,7 +81,7 @@ def group_pictures(layers, scene_start, scene, numbers):
                 if label > 0:
                     used = _insert(labels, start, used, label - 1)
             for label in scenes:
-                used = _insert(labels, start, used, label)
+                used = _insert(labels, start, used, np.int64(label))
             weights[atoms] = weight[a]
             n_labels[atoms] = used - start
             atoms += 1

@@ -100,7 +100,7 @@ class Watch:
     def _rate(self) -> float:
         """Pieces a second, over the last minute."""
         now = time.monotonic()
-        while len(self._times) > 2 and self._times[1][0] < now - RATE_SECONDS:
+        while len(self._times) > 2 and self._times[1][0] <= now - RATE_SECONDS:
             self._times.popleft()
         if len(self._times) < 2:
             return 0.0

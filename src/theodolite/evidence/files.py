@@ -23,7 +23,15 @@ from theodolite.evidence.registry import (
     markers,
     package_entry,
 )
-from theodolite.io.arrays import read_npy, read_npz, read_safetensors, write_npy
+from theodolite.io.arrays import (
+    npz_members,
+    read_npy,
+    read_npz,
+    read_safetensors,
+    streamed_instead,
+    write_npy,
+)
+from theodolite.io.memory import check_memory
 from theodolite.io.tables import read_parquet, write_parquet
 from theodolite.io.text import read_json, write_json
 
@@ -224,6 +232,10 @@ def load_arrays(path: Path | str) -> Evidence:
     read = {".npz": read_npz, ".safetensors": read_safetensors}.get(path.suffix)
     if read is None and path.exists():
         raise EvidenceError(f"{path.name!r}", f"a file {path.suffix!r}", ".npz or .safetensors")
+    if path.suffix == ".npz" and path.is_file():
+        with path.open("rb") as file, npz_members(file, path.name) as members:
+            size = sum(member.as_evidence for member in members.values())
+            check_memory(size, f"arrays {path.name!r}", streamed_instead(path.name))
     return from_arrays((read or read_npz)(path), repr(path.name))
 
 

@@ -12,6 +12,7 @@ import struct
 from typing import Any
 
 from theodolite.errors import RefusedInput
+from theodolite.io.memory import check_memory
 
 MAX_FILE_BYTES = 1 << 34
 MAX_FOOTER = 1 << 24
@@ -19,6 +20,8 @@ MAX_COLUMNS = 10_000
 MAX_VALUES = 100_000_000
 MAX_GROUP_BYTES = 1 << 31
 MAX_UNPACKED_BYTES = 1 << 33
+WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+"""Bytes of a value that is not packed."""
 MARK = b"ARROW:extension"
 _END = 8
 _PACKED_TEXT = re.compile(rb"[A-Za-z0-9+/]{16,}")
@@ -71,8 +74,13 @@ def check_sizes(metadata: Any, what: str) -> None:
         raise RefusedInput(what, got, f"at most {MAX_VALUES:,} values")
     if max(largest, *(group.total_byte_size for group in groups), 0) > MAX_GROUP_BYTES:
         raise RefusedInput(what, "a group of rows that is too large", f"{MAX_GROUP_BYTES:,} bytes")
-    if max(fixed, sum(group.total_byte_size for group in groups)) > MAX_UNPACKED_BYTES:
-        raise RefusedInput(what, "more when unpacked", f"at most {MAX_UNPACKED_BYTES:,} bytes")
+    widths = [
+        WIDTHS.get(metadata.schema.column(i).physical_type, 0) for i in range(metadata.num_columns)
+    ]
+    plain = sum(
+        widths[i] * group.column(i).num_values for group in groups for i in range(group.num_columns)
+    )
+    check_memory(max(fixed, plain, sum(group.total_byte_size for group in groups)), what)
 
 
 def unpacked_bytes(array: Any) -> int:

@@ -20,7 +20,9 @@ from theodolite.io._parquet_checks import (
     own_types,
     unpacked_bytes,
 )
+from theodolite.io.memory import check_memory, most_memory
 from theodolite.io.paths import all_or_nothing, existing, size_within
+from theodolite.io.row_files.parquet_pages import page_sizes
 
 Columns = Mapping[str, Sequence[Any] | np.ndarray]
 # an empty cell is one byte of a CSV file and eight of a column of numbers
@@ -115,6 +117,9 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
     leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
     # words stay stored once until it is known how much they unpack to
     words = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for number in range(group.num_columns):  # a page may say more than the footer does
+            check_memory(page_sizes(stream, group.column(number), what).unpacked, what)
     stream.seek(0)
     file = pq.ParquetFile(stream, read_dictionary=words)
     extended = [field.name for field in file.schema_arrow if not own_types(pa.struct([field]))]
@@ -124,12 +129,12 @@ def _groups(stream: io.BufferedIOBase, what: str) -> Iterator[Any]:
     if len(set(names)) < len(names):
         raise RefusedInput(what, f"columns {names}", "distinct names")
     yield file.schema_arrow.empty_table()
-    room = MAX_UNPACKED_BYTES
+    room = limit = min(MAX_UNPACKED_BYTES, most_memory())
     for group in range(file.num_row_groups):
         table = file.read_row_group(group)
         room -= sum(unpacked_bytes(part) for column in table.columns for part in column.chunks)
         if room < 0:
-            raise RefusedInput(what, "more when unpacked", f"at most {MAX_UNPACKED_BYTES:,} bytes")
+            raise RefusedInput(what, "more when unpacked", f"at most {limit:,} bytes")
         yield table
 
 
@@ -155,7 +160,7 @@ def read_columns(path: Path, names: Sequence[str], what: str = "table") -> dict[
 
 
 def _csv_header(path: Path, what: str) -> list[str]:
-    size_within(path, MAX_CSV_BYTES, what)
+    size_within(path, min(MAX_CSV_BYTES, most_memory() // 8), what)
     with path.open("rb") as stream:
         start = stream.read(MAX_HEADER).decode("utf-8-sig", errors="replace")
     try:

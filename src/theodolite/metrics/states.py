@@ -11,6 +11,7 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.sampling import POOLED, one_pool
 from theodolite.evidence.shards import order_of
 from theodolite.stats.groups import SampleGroups, group_sums
+from theodolite.stats.weighted_sums import weighted_sums
 
 State = TypeVar("State", bound="Additive")
 Weights = Float[np.ndarray, "resamples samples"] | SampleGroups | None
@@ -34,7 +35,7 @@ def total(each: Float[np.ndarray, "samples *n"], weights: Weights = None) -> np.
         return np.asarray(each.sum(axis=0))
     if isinstance(weights, SampleGroups):
         return group_sums(each, weights)
-    return np.tensordot(weights, each, axes=1)
+    return weighted_sums(weights, each)
 
 
 def constant() -> Any:

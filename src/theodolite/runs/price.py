@@ -93,7 +93,7 @@ def _with_pooled(
         ]
         bundle = _rows(shards, sizes[-1])
         requests = [run.request for run in runs if id(run.evidence[0]) == key]
-        few = _pooled(requests, bundle[: sizes[0]], resampling, pool)
+        few = first = _pooled(requests, bundle[: sizes[0]], resampling, pool)
         if few.seconds <= LONG:  # the first time compiles
             few = _pooled(requests, bundle[: sizes[0]], resampling, pool)
         more = _pooled(requests, bundle, resampling, pool)
@@ -104,8 +104,8 @@ def _with_pooled(
                 *estimate.passes,
                 _reading(shards),
                 *(
-                    replace(last, seconds=(_reckoned(first.seconds, last.seconds, shares),))
-                    for first, last in zip(few.passes, more.passes, strict=True)
+                    replace(last, seconds=(_reckoned(seconds, last.seconds, shares),))
+                    for seconds, last in zip(_timed(first, few, more), more.passes, strict=True)
                 ),
             ],
             driver_seconds=estimate.driver_seconds
@@ -115,6 +115,15 @@ def _with_pooled(
             ),
         )
     return estimate
+
+
+def _timed(first: Rehearsal, again: Rehearsal, more: Rehearsal) -> list[tuple[float, ...]]:
+    """Times of the smaller part, pass by pass: of the second time, or of the first where pieces
+    were there already; none if the larger part has other passes."""
+    if not len(first.passes) == len(again.passes) == len(more.passes):
+        return [()] * len(more.passes)
+    pairs = zip(first.passes, again.passes, strict=True)
+    return [warm.seconds or cold.seconds for cold, warm in pairs]
 
 
 def _pooled(
@@ -150,7 +159,7 @@ def _reading(shards: Shards) -> PassPrice:
         pieces[0].evidence()
     seconds = time.perf_counter() - started
     read = traffic_so_far().since(before)
-    return PassPrice("drawing", len(pieces), len(pieces), (seconds,), read, in_driver=True)
+    return PassPrice("drawing", len(pieces), len(pieces), (seconds,), read)
 
 
 def _rows(shards: Shards, n: int) -> Any:

@@ -93,8 +93,8 @@ def run(  # noqa: PLR0913  each is a choice of the caller
             _done_elsewhere(at.out / "run.json", workers.instead)
         try:
             if make is None:
-                if announce is not None and is_long(spec, addresses):
-                    _tell_price(price(spec, addresses, workers), workers, announce)
+                if announce is not None:
+                    _tell_price(spec, addresses, workers, announce)
                 answers = run_stored(
                     spec, addresses, at.out, workers, progress, engine.pieces or ""
                 )
@@ -137,8 +137,18 @@ def rehearse(
 
 
 def _tell_price(
-    estimate: RunPrice, workers: WorkerPool, announce: Callable[[RunPrice], None]
+    spec: RunSpec,
+    addresses: Sequence[str],
+    workers: WorkerPool,
+    announce: Callable[[RunPrice], None],
 ) -> None:
+    """Before a long run. What cannot be rehearsed is run all the same."""
+    try:
+        if not is_long(spec, addresses):
+            return
+        estimate = price(spec, addresses, workers)
+    except Exception:  # noqa: BLE001  the run itself says what is wrong, if anything is
+        return
     workers.watch.expect([step.wall(estimate.workers) for step in estimate.passes])
     if estimate.wall() > MINUTE:
         announce(estimate)

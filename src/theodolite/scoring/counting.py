@@ -1,5 +1,6 @@
 """Which sums a score is read from: of the evidence, of its nulls, of an ideal explanation."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -238,11 +239,15 @@ def read_groups(
         for name in first
         if name.startswith(SUM)
     }
-    row_bytes = sum(array[:1].nbytes for array in sums.values())
-    step = max(most_bytes // max(row_bytes, 1), 1)
+    columns = np.concatenate([a.reshape(len(a), -1) for a in sums.values()], axis=1)
+    ends = np.cumsum([math.prod(array.shape[1:]) for array in sums.values()])[:-1]
+    step = max(most_bytes // max(columns[:1].nbytes, 1), 1)
     parts = []
     for at in range(0, len(weights), step):
-        some = weights[at : at + step]
-        rows = {name: resampled_sums(some, array) for name, array in sums.items()}
+        cut = np.split(resampled_sums(weights[at : at + step], columns), ends, axis=1)
+        rows = {
+            name: part.reshape(-1, *array.shape[1:])
+            for (name, array), part in zip(sums.items(), cut, strict=True)
+        }
         parts.append(read(job, state_from(job.request.metric.state, {**first, **rows})))
     return Values.joined(parts)

@@ -156,7 +156,7 @@ def _cluster_terms(u, z, y, starts, n_labels, terms):
     ratio_out, ratio_in = np.ones((n, MODELS)), np.ones((n, MODELS))
     m, groups = 1, 1
     bins = np.empty(n, np.int64)
-    level = 2
+    level = np.int64(2)  # a bare 2 is a type of its own at first: what gets it compiles twice
     for _ in range(LEVELS):
         if level > 2 and level > n_clusters / 4:
             break
@@ -518,7 +518,7 @@ def pair_terms(columns, order, strata, n_strata, pairs, clusters, single, out, i
             first, last, groups = begin[g], begin[g + 1], n_clusters[g]
             if groups < FEWEST_CLUSTERS:
                 continue
-            own, smooth = starts[first + g : first + g + groups + 1], True
+            own, smooth = starts[first + g : first + g + groups + 1], np.bool_(True)
             own[groups] = last - first
             for side in range(2):
                 u = ranks[side, first:last]
@@ -587,7 +587,7 @@ def _cluster_pair(ranks, normal, starts, smooth, terms):
         weight[starts[c] : starts[c + 1]] = 1.0 / (starts[c + 1] - starts[c])
     n_models = 1 + 3 * PAIR_LEVELS + len(SHRUNK)
     ratio_out, ratio_in = np.ones((n, n_models)), np.ones((n, n_models))
-    m, level, bins, groups = 1, 2, np.empty(n, np.int64), np.ones(2, np.int64)
+    m, level, bins, groups = 1, np.int64(2), np.empty(n, np.int64), np.ones(2, np.int64)
     for _ in range(PAIR_LEVELS):
         if level > 2 and level * level > n_clusters / 2:
             break
@@ -643,7 +643,7 @@ def _pair_table(bins, level, starts, weight, ratio_out, ratio_in):
 def _single_pair(ranks, normal, smooth, terms):
     """The same where every row is a cluster of its own: tables are worked out cell by cell."""
     n = ranks.shape[1]
-    level, groups = 2, np.ones(2, np.int64)
+    level, groups = np.int64(2), np.ones(2, np.int64)
     bins, tables = np.empty((PAIR_LEVELS, n), np.int64), np.zeros(PAIR_LEVELS, np.bool_)
     below, above = np.ones((PAIR_LEVELS, 64, 3)), np.ones((PAIR_LEVELS, 64, 3))
     gains = np.zeros((PAIR_LEVELS, 3))

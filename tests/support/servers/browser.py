@@ -38,7 +38,7 @@ HEADINGS = """() => [...document.querySelectorAll("h1,h2,h3,h4,h5,h6")].map(h =>
 def chromium() -> Iterator[Any]:
     """A browser; the test is skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api")
-    browser_path = shutil.which("chromium")
+    browser_path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if browser_path is None:
         pytest.skip("no chromium here")
     with playwright.sync_playwright() as p:

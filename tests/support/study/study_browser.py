@@ -71,7 +71,7 @@ def served(database_url: str, folder: Path) -> Iterator[str]:
 def chromium() -> Iterator[Any]:
     """One browser for all people."""
     playwright = pytest.importorskip("playwright.sync_api")
-    path = shutil.which("chromium")
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if path is None:
         pytest.skip("no chromium here")
     with playwright.sync_playwright() as running:

@@ -13,6 +13,7 @@ from theodolite.cli.options import (
     Json,
     MetricsPort,
     MixedCpus,
+    MostMemory,
     Overwrite,
     Pieces,
     Quiet,
@@ -96,6 +97,7 @@ def audit(
     mixed_cpus: MixedCpus = False,
     dry_run: DryRun = False,
     metrics_port: MetricsPort = None,
+    most_memory: MostMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Ask everything that the evidence allows, and say what would be needed for the rest."""
@@ -107,6 +109,7 @@ def audit(
     from theodolite.scoring.evaluate import Resampling
     from theodolite.thresholds.judge import read_thresholds
 
+    del most_memory  # set as it was read
     chosen = chosen_engine(
         engine, workers, ray_address, pieces, "auto", metrics_port, mixed_cpus=mixed_cpus
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from theodolite.cli.options import check_there
+from theodolite.cli.options import MostMemory, check_there
 
 
 def data_list() -> None:
@@ -61,20 +61,63 @@ def data_example(
 
 
 def data_store(
-    evidence: Annotated[
-        Path, typer.Argument(help="Stored evidence, .npz or .safetensors.", show_default=False)
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A .npz, .safetensors, .parquet, .arrow, .feather or .tar file, a folder of such, "
+            "a saved Hugging Face data set, or stored evidence.",
+            show_default=False,
+        ),
     ],
     address: Annotated[
         str, typer.Argument(help="A new folder, or an address such as s3://bucket/evidence.")
     ],
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ARRAY=COLUMN",
+            help="Which columns hold what: values=logits, values='logit_*', ids=path. Several with "
+            "commas, or the option again.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="The kind of evidence, if names do not say it.")
+    ] = None,
+    concepts: Annotated[str | None, typer.Option(help="Their names, or how many.")] = None,
+    classes: Annotated[str | None, typer.Option(help="Their names, or how many.")] = None,
     rows: Annotated[int | None, typer.Option(help="Samples of a piece.", min=16)] = None,
+    most_memory: MostMemory = None,
 ) -> None:
     """Write evidence in pieces, to be audited by many processes in constant memory."""
-    from theodolite.evidence.files import load, load_arrays
-    from theodolite.evidence.store import stored
-    from theodolite.evidence.store_writer import EvidenceWriter
+    from theodolite.sources.store import store
 
-    with EvidenceWriter(address, rows) as writer:
-        writer.add(load(evidence) if evidence.is_dir() else load_arrays(evidence))
-    shards = stored(address)
-    typer.echo(f"wrote {len(shards):,} samples in {len(shards.cuts)} pieces: {address}")
+    del most_memory  # set as it was read
+    axes = {"concepts": concepts, "classes": classes}
+    named = {name: _names(text) for name, text in axes.items() if text is not None}
+    bundle = store(source, address, kind=kind, fields=_fields(fields), rows=rows, **named)
+    typer.echo(f"wrote {bundle.samples:,} samples in {bundle.pieces} pieces: {address}")
+
+
+def _names(text: str) -> object:
+    return int(text) if text.isdecimal() else text.split(",")
+
+
+def _fields(options: list[str] | None) -> dict[str, str] | None:
+    """Arrays and their columns; what has no '=' is one more column of the array before."""
+    from theodolite.errors import EvidenceError
+
+    if not options:
+        return None
+    fields: dict[str, str] = {}
+    name = ""
+    for part in ",".join(options).split(","):
+        before, mark, after = part.partition("=")
+        if mark:
+            name = before.strip()
+            if name in fields:
+                raise EvidenceError("--fields", f"{name!r} twice", "each array once")
+        if not name or not (after if mark else part).strip():
+            raise EvidenceError("--fields", repr(part), "ARRAY=COLUMN, such as values=logits")
+        fields[name] = after.strip() if mark else f"{fields[name]},{part.strip()}"
+    return fields

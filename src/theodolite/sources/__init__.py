@@ -1,0 +1,1 @@
+"""Other people's data as evidence, a block of rows at a time."""

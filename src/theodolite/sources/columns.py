@@ -1,0 +1,84 @@
+"""Columns of a block of rows, and which of them an array is made from."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import EvidenceError, did_you_mean
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Some rows of a column."""
+
+    values: np.ndarray
+    """A row each; of words, their numbers."""
+    nulls: np.ndarray | None = None
+    """Where nothing is, in the shape of the values."""
+    words: tuple[str, ...] | None = None
+    """What the numbers stand for, in no order that means anything."""
+    names: tuple[str, ...] | None = None
+    """Names of the positions along the second axis, or of the classes that the numbers count."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+Block = Mapping[str, Column]
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """Something that gives blocks of rows."""
+
+    name: str
+    header: Callable[[], tuple[str, ...]]
+    """The names of its columns."""
+    blocks: Callable[[Sequence[str] | None], Iterator[Block]]
+    """Blocks of some columns, or of all."""
+    again: bool = True
+    """Whether it can be read a second time."""
+    whole: Callable[[str], Any] | None = None
+    """An array that has no row per sample, where the source may hold such."""
+
+
+def matching_columns(header: Sequence[str], name: str, pattern: str) -> dict[str, str]:
+    """The columns that a pattern names, each with what it is called by the others.
+
+    >>> matching_columns(["pred_horn", "pred_hoof", "y"], "values", "pred_*")
+    {'pred_horn': 'horn', 'pred_hoof': 'hoof'}
+    """
+    if pattern in header:
+        return {pattern: pattern}
+    if pattern.count("*") == 1:
+        start, _, end = pattern.partition("*")
+        length = len(start) + len(end)
+        columns = [c for c in header if c.startswith(start) and c.endswith(end) and len(c) > length]
+        labels = {column: column[len(start) : len(column) - len(end)] for column in columns}
+    else:
+        labels = {column.strip(): column.strip() for column in pattern.split(",")}
+    unknown = [column for column in labels if column not in header]
+    if unknown or not labels:
+        wrong = (unknown or [pattern])[0]
+        raise EvidenceError(
+            f"columns of {name}", f"{wrong!r}",
+            f"some of {', '.join(header[:_SHOWN])}{', …' if len(header) > _SHOWN else ''}",
+            did_you_mean(wrong, header),
+        )  # fmt: skip
+    return labels
+
+
+def stacked_columns(columns: Sequence[Column], labels: tuple[str, ...], name: str) -> Column:
+    """Columns of numbers side by side."""
+    for label, column in zip(labels, columns, strict=True):
+        if column.values.ndim != 1 or column.words is not None:
+            raise EvidenceError(f"{name} of {label!r}", "no column of numbers", "a number a row")
+    nulls = None
+    if any(column.nulls is not None for column in columns):
+        empty = [np.zeros(len(c), bool) if c.nulls is None else c.nulls for c in columns]
+        nulls = np.column_stack(empty)
+    return Column(np.column_stack([c.values for c in columns]), nulls, names=labels)
