@@ -1,6 +1,7 @@
 """Score evidence that lies in a store, piece by piece, into a run folder."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -147,8 +148,14 @@ def absent_chunks(addresses: Sequence[str]) -> list[str]:
 
 
 def notes_of(pool: WorkerPool) -> list[str]:
-    """What a reader must know first: pieces that were given up, a cluster open to anybody."""
-    notes = [*getattr(pool.pool, "notes", ()), *pool.notes]
+    """What a reader must know first: pieces that were given up, a cluster open to anybody,
+    machines that differ."""
+    notes = [f"Engine: {pool.instead}"] if pool.instead else []
+    notes += [*getattr(pool.pool, "notes", ()), *pool.notes]
+    kinds = Counter(entry.made_on for entry in pool.used.values())
+    if len(kinds) > 1:
+        each = ", ".join(f"{count} on {kind[:16]}" for kind, count in sorted(kinds.items()))
+        notes.append(f"Pieces were computed by machines that differ in last digits: {each}.")
     if not pool.failed:
         return notes
     return [
