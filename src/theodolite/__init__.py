@@ -19,6 +19,7 @@ __all__ = [
     "CodeWriter",
     "Comparison",
     "ConceptEvidence",
+    "EditEvidence",
     "EmbeddingEvidence",
     "EvidenceError",
     "GateResult",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from theodolite.errors import EvidenceError
     from theodolite.evidence.axes import Samples
     from theodolite.evidence.kinds.concept import ConceptEvidence
+    from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
     from theodolite.evidence.kinds.intervention import InterventionEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
@@ -95,6 +97,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "errors": "EvidenceError",
             "evidence.axes": "Samples",
             "evidence.kinds.concept": "ConceptEvidence",
+            "evidence.kinds.edit": "EditEvidence",
             "evidence.kinds.embedding": "EmbeddingEvidence",
             "evidence.kinds.intervention": "InterventionEvidence",
             "evidence.kinds.location": "LocationEvidence",

@@ -63,6 +63,10 @@ class VerificationFailed(EvidenceError):
     exit_code = 5
 
 
+class EngineFallback(UserWarning):
+    """Work is done elsewhere than was hoped for; why."""
+
+
 class NoSuchResult(KeyError):
     """A result is looked up that is not there; what is there, in plain words."""
 

@@ -5,6 +5,7 @@ A package that cannot be loaded must not stop somebody else's audit: it is left 
 
 import hashlib
 import importlib.metadata
+import importlib.util
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -95,6 +96,16 @@ def load_each(
         yield package, point.name, loaded
 
 
+@cache
+def registered() -> dict[str, Package]:
+    """All packages that join us by an entry point, by the name of their top module."""
+    every = importlib.metadata.entry_points()  # looking for all groups at once: a third of the time
+    points = [point for group in GROUPS for point in every.select(group=f"{OURS}.{group}")]
+    points = [point for point in points if not _of_ours(point.dist)]
+    tops = sorted({point.module.partition(".")[0] for point in points})
+    return {top: _package(top) for top in tops}
+
+
 def is_ours(thing: Any) -> bool:
     """Whether a class or a function comes with theodolite itself.
 
@@ -144,14 +155,18 @@ def _distribution(top: str) -> Distribution | None:
 
 def _code_files(top: str, dist: Distribution | None) -> dict[str, Path]:
     """The code of a package by name: what its distribution lists, else the folder it lies in."""
-    listed = [] if dist is None else [file for file in dist.files or () if file.suffix in CODE]
+    every = [] if dist is None else dist.files or ()
+    # what an editable installation lists is not the code, only where that lies on this machine
+    listed = [f for f in every if f.suffix in CODE and not f.name.startswith("__editable__")]
     files = {file.as_posix(): Path(str(file.locate())) for file in listed}
     files = {name: path for name, path in files.items() if path.is_file()}
     if files:
         return files
     module = sys.modules.get(top)
-    roots = [Path(place) for place in getattr(module, "__path__", ())]
-    alone = getattr(module, "__file__", None)
+    spec = None if module else importlib.util.find_spec(top)
+    folders = getattr(module, "__path__", None) or getattr(spec, "submodule_search_locations", None)
+    roots = [Path(place) for place in folders or ()]
+    alone = getattr(module, "__file__", None) or getattr(spec, "origin", None)
     files = {
         p.relative_to(r).as_posix(): p for r in roots for p in r.rglob("*") if p.suffix in CODE
     }

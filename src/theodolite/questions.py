@@ -14,10 +14,10 @@ QUESTIONS: dict[Question, str] = {
     "accepted": "Would people agree?",
 }
 USUAL_KINDS: dict[Question, tuple[str, ...]] = {
-    "exists": ("concept",),
+    "exists": ("concept", "edit"),
     "located": ("location", "saliency"),
-    "leak_free": ("concept", "embedding", "intervention"),
-    "faithful": ("surrogate", "saliency"),
+    "leak_free": ("concept", "embedding", "intervention", "edit"),
+    "faithful": ("surrogate", "saliency", "edit"),
     "detects": ("unit",),
     "accepted": ("rating",),
 }

@@ -28,7 +28,8 @@ from support.runs.work_pieces import (
 )
 from theodolite.engine import pool as crew_module
 from theodolite.engine.base import Engine
-from theodolite.engine.ledger import ROOT, Ledger, code_version, key_of
+from theodolite.engine.identity import ROOT, arithmetic, code_version
+from theodolite.engine.ledger import Ledger, key_of
 from theodolite.engine.pieces import Done
 from theodolite.engine.pool import LedgerCheck, WorkerPool, _Queue
 from theodolite.engine.processes import Here, Processes
@@ -165,8 +166,9 @@ def test_checking_computes_a_share_again(tmp_path: Path) -> None:
     made = WorkerPool(Here(), ledger(tmp_path))
     made.reduced(work(8), merge)
     WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(0.01)).reduced(work(8), merge)
-    key = key_of(work(8).about, "5", code_version())
-    made.ledger.write(key, numbers(6))
+    name = made._names(work(8))[5]
+    key = name.key
+    made.ledger.write(name, numbers(6), arithmetic())
     with pytest.raises(VerificationFailed, match="computed again"):
         WorkerPool(Here(), ledger(tmp_path), check=LedgerCheck(1.0)).reduced(work(8), merge)
     made.ledger.keep_only(made.keys - {key})

@@ -221,3 +221,21 @@ def test_a_cluster_of_three_nodes_one_of_which_is_killed(tmp_path: Path) -> None
 
 def _slow_digest() -> str:
     return digest_of(SerialWorkers().reduced(work(60), merge) or {})
+
+
+@pytest.mark.skipif("THEODOLITE_THREE_NODES" not in os.environ, reason="a minute of every core")
+def test_strangers_are_refused_or_given_no_work(tmp_path: Path) -> None:
+    """In a process of its own, on a cluster of its own: a node that has other code, another numpy
+    and another CPU joins while others work, then is there from the start."""
+    script = Path(__file__).parents[1] / "support" / "servers" / "stranger_node.py"
+    ran = subprocess.run(
+        [sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    said = dict(line.split(" ", 1) for line in ran.stdout.splitlines() if line.startswith("="))
+    assert said["=late"] == digest_of(SerialWorkers().reduced(work(40), merge) or {})
+    assert said["=kinds"] == "1"
+    for text in (said["=notes"], said["=start"]):
+        assert "node " in text and "code: theodolite" in text
+        assert "packages: numpy 9.9.9 (ours" in text and "arithmetic" in text
+    assert said["=start"].startswith("2 ")

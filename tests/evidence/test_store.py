@@ -148,10 +148,12 @@ def test_a_changed_byte_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"format_version": 9}, "format version"),
+        ({"format_version": 9}, "format version 9"),
+        ({"format_version": [3, 0]}, "got format version .3, 0., written by theodolite .*Update"),
+        ({"needs": ["quanta"]}, "a bundle that needs .'quanta'., written by"),
         ({"format": "other"}, "another format"),
-        ({"bundle": {"kind": "nope"}}, "unknown kind"),
-        ({"bundle": 3}, "unknown kind"),
+        ({"sha256": "../x"}, "no digest of a manifest"),
+        ({"sha256": "0" * 64}, "nothing there"),
     ],
 )
 def test_odd_headers_are_refused(tmp_path: Path, change: dict[str, Any], match: str) -> None:
@@ -160,6 +162,14 @@ def test_odd_headers_are_refused(tmp_path: Path, change: dict[str, Any], match: 
     (tmp_path / "e" / "header.json").write_text(json.dumps(header | change))
     with pytest.raises(RefusedInput, match=match):
         stored(tmp_path / "e")
+
+
+def test_later_minor_versions_are_read(tmp_path: Path) -> None:
+    write(planted_concepts(40), tmp_path / "e")
+    header = json.loads((tmp_path / "e" / "header.json").read_text())
+    later = header | {"format_version": [2, 7], "a field of later": {"x": 1}}
+    (tmp_path / "e" / "header.json").write_text(json.dumps(later))
+    assert len(some_samples(stored(tmp_path / "e"), 100, 0)) == 40
 
 
 def test_half_a_store_is_none(tmp_path: Path) -> None:

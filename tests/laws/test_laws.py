@@ -10,6 +10,7 @@ from theodolite.datasets.planted.concepts import (
     planted_locations,
     planted_units,
 )
+from theodolite.datasets.planted.edits import planted_edits
 from theodolite.datasets.planted.leakage import (
     planted_embeddings,
     planted_interventions,
@@ -20,6 +21,7 @@ from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
@@ -42,6 +44,7 @@ PERFECT = {
     SurrogateEvidence: planted_surrogates(),
     RatingEvidence: planted_ratings(),
     SaliencyEvidence: planted_saliency(),
+    EditEvidence: planted_edits(),
 }
 FAULTY = {
     ConceptEvidence: planted_leakage(leakage=0.9),

@@ -1,6 +1,7 @@
 """The folder of a run: what is removed, what never is, and that it is one run's at a time."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.runs.command_line import theodolite
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.engine.base import Engine
-from theodolite.engine.ledger import Ledger
+from theodolite.engine.ledger import Ledger, PieceName
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.files import save
 from theodolite.evidence.store_writer import EvidenceWriter
@@ -21,7 +23,7 @@ from theodolite.report.html import write_report
 from theodolite.run_folder import folder as run_folder
 from theodolite.run_folder.folder import WRITTEN, claimed, new_folder, prepare_folder
 from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.seal import seal
+from theodolite.run_folder.seal import no_links, seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
@@ -220,7 +222,7 @@ def test_only_pieces_are_pieces(tmp_path: Path) -> None:
     ledger = Ledger(Store.at(tmp_path))
     keys = {letter * 64 for letter in "abc"}
     for key in keys:
-        ledger.write(key, {"x": np.arange(3)})
+        ledger.write(PieceName(key, "{}", "0", "{}"), {"x": np.arange(3)}, "")
     others = ("model.safetensors", "notes.txt", "A" * 64 + ".safetensors", "b" * 64,
               "deep/" + "d" * 64 + ".safetensors")  # fmt: skip
     (tmp_path / "deep").mkdir()
@@ -296,3 +298,30 @@ def test_a_run_that_another_version_began_is_not_gone_on_with(tmp_path: Path) ->
     assert json.loads((out / "run.json").read_text())["code"] == "0.0.9+abc"
     prepare_folder(out, overwrite=True)
     assert not list(out.iterdir())
+
+
+def test_links_in_a_run_folder_are_refused(finished: Path, tmp_path: Path) -> None:
+    """Each file and each folder in turn, by every command that reads runs: nothing is followed."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    names = [path.relative_to(finished) for path in sorted(finished.rglob("*"))]
+    some = [name for name in names if name.parent.name != "pieces"] + names[-1:]
+    assert {"run.json", "manifest.json", "pieces", "pieces.parquet"} <= {str(n) for n in some}
+    commands = ("verify", "report", "compare", "export", "leaderboard")
+    for number, name in enumerate(some):
+        path = finished / name
+        path.rename(outside / "there")
+        path.symlink_to(outside / "there")
+        with pytest.raises(RefusedInput, match=f"{re.escape(name.as_posix())}, a link"):
+            no_links(finished)
+        command = commands[number % len(commands)]
+        more = {"compare": [finished], "export": ["--latex", tmp_path / "x.tex"]}.get(command, [])
+        board = ["--out", tmp_path / "board"] if command == "leaderboard" else more
+        place = finished.parent if command == "leaderboard" else finished
+        ran = theodolite(command, place, *board)
+        text = ran.stdout + ran.stderr
+        assert "a link" in text and "Traceback" not in text, (command, name, text)
+        assert ran.returncode == (3 if command != "leaderboard" else ran.returncode), text
+        path.unlink()
+        (outside / "there").rename(path)
+    assert theodolite("verify", finished).returncode == 0

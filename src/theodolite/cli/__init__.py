@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from theodolite.cli.interrupts import Interrupted
-from theodolite.errors import EvidenceError, printable
+from theodolite.errors import EngineFallback, EvidenceError, printable
 from theodolite.questions import FormerName
 
 
@@ -51,8 +51,8 @@ _usual_warning = warnings.showwarning
 def _show_warning(
     message: Warning | str, category: type[Warning], *where: Any, **named: Any
 ) -> None:
-    """What is wrong with somebody's file, without the place in our code where it was seen."""
-    if issubclass(category, FormerName):
+    """What is wrong with a file or a cluster, without the place in our code where it was seen."""
+    if issubclass(category, (FormerName, EngineFallback)):
         sys.stderr.write(f"theodolite: {printable(message, 1000)}\n")
     else:
         _usual_warning(message, category, *where, **named)

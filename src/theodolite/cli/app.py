@@ -16,6 +16,10 @@ data_app = typer.Typer(
     help="Data sets: which there are, and whether a folder can be read.", no_args_is_help=True
 )
 app.add_typer(data_app, name="data")
+seal_app = typer.Typer(
+    help="Seals of pieces of work, for buckets that others can write to.", no_args_is_help=True
+)
+app.add_typer(seal_app, name="seal")
 accept_app = typer.Typer(
     help="A score that is learnt from people's ratings: make it, use it, tune by it.",
     no_args_is_help=True,

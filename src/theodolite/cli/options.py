@@ -36,6 +36,12 @@ Inference = Annotated[
     str,
     typer.Option(metavar="auto|tasks|data", help="How networks are run on Ray: tasks or Ray Data."),
 ]
+MixedCpus = Annotated[
+    bool,
+    typer.Option(
+        "--mixed-cpus", help="Machines of a cluster may differ in last digits; the notes say so."
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -81,6 +87,8 @@ def chosen_engine(
     pieces: str | None,
     inference: str,
     metrics_port: int | None = None,
+    *,
+    mixed_cpus: bool = False,
 ) -> "Engine":
     """Where work is done, as asked for."""
     from theodolite.engine.base import Engine, EngineName
@@ -93,7 +101,7 @@ def chosen_engine(
     ):
         if value not in known:
             raise EvidenceError(f"--{option}", repr(value), f"one of {', '.join(known)}")
-    how = (name, workers, ray_address, pieces, inference, metrics_port)
+    how = (name, workers, ray_address, pieces, inference, metrics_port, mixed_cpus)
     return Engine(*how)  # type: ignore[arg-type]
 
 

@@ -5,13 +5,21 @@ from functools import cache
 
 import typer
 
-from theodolite.cli.app import accept_app, app, data_app, study_app
+from theodolite.cli.app import accept_app, app, data_app, seal_app, study_app
 from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
 from theodolite.cli.commands.audit import audit
 from theodolite.cli.commands.certify import certify
 from theodolite.cli.commands.codes import codes
 from theodolite.cli.commands.compare import compare, leaderboard
-from theodolite.cli.commands.data import data_check, data_example, data_list, data_store
+from theodolite.cli.commands.data import (
+    data_adopt,
+    data_check,
+    data_clean,
+    data_commit,
+    data_example,
+    data_list,
+    data_store,
+)
 from theodolite.cli.commands.evidence import evidence
 from theodolite.cli.commands.explain import explain
 from theodolite.cli.commands.export import export
@@ -20,6 +28,7 @@ from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.metrics import metrics
 from theodolite.cli.commands.plan import plan
 from theodolite.cli.commands.run import dissect, run
+from theodolite.cli.commands.seal import seal_new
 from theodolite.cli.study.commands import (
     study_demo,
     study_init,
@@ -54,6 +63,10 @@ data_app.command("list")(data_list)
 data_app.command("check")(data_check)
 data_app.command("example")(data_example)
 data_app.command("store")(data_store)
+data_app.command("commit")(data_commit)
+data_app.command("clean")(data_clean)
+data_app.command("adopt")(data_adopt)
+seal_app.command("new")(seal_new)
 accept_app.command("train")(accept_train)
 accept_app.command("score")(accept_score)
 accept_app.command("tune")(accept_tune)

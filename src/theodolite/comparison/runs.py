@@ -14,7 +14,7 @@ from theodolite.questions import Question
 from theodolite.results import Score
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_produced, read_record
 from theodolite.run_folder.scores_file import ScoresFile, VerdictRecord, read_subject, score_of
-from theodolite.run_folder.seal import MANIFEST, verify
+from theodolite.run_folder.seal import MANIFEST, no_links, verify
 from theodolite.runs.stored import BUCKETS, digests_of
 from theodolite.runs.stored import by_kind as stored_by_kind
 from theodolite.subject import Subject, unstated
@@ -101,6 +101,7 @@ def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:
     """Read a finished run; one whose bytes were changed since is refused."""
     if not (folder / "run.json").is_file():
         raise RefusedInput(f"run {folder.name!r}", "no run.json", "a run folder")
+    no_links(folder)
     sealed = (folder / MANIFEST).is_file()
     if sealed or must_be_sealed:
         verify(folder)

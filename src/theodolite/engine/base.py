@@ -1,5 +1,6 @@
 """Where work happens: chosen once, and said why."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -7,14 +8,16 @@ from pathlib import Path
 from typing import Literal
 
 from theodolite.engine.estimate import in_bytes
+from theodolite.engine.identity import StrangersRefused, check_unchanged, identity
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.metrics_port import metrics_served
 from theodolite.engine.pieces import Pool
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes, cores
 from theodolite.engine.ray import Inference, RayTasks
+from theodolite.engine.seal import seal_key
 from theodolite.engine.watch import Publishes, Watch, progress_file
-from theodolite.errors import EvidenceError
+from theodolite.errors import EngineFallback, EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.io.stores import Store
 
@@ -40,6 +43,8 @@ class Engine:
     """How networks are run on Ray."""
     metrics_port: int | None = None
     """Where counts of the run can be read, on this machine alone."""
+    mixed_cpus: bool = False
+    """Whether machines may differ in last digits; the notes say which did how much."""
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
@@ -69,17 +74,20 @@ def worker_pool(
     On this machine they are not more than memory allows, if it is known how large a piece is.
     """
     store = Store.at(engine.pieces) if engine.pieces else Store.at(out.resolve() / PIECES)
+    seal_key()  # one that cannot be used is said before anything is started
     fitting, note = fitting_workers(engine, piece_bytes, available_memory())
-    pool = _pool(replace(engine, workers=fitting), out.name)
+    pool, instead = _pool(replace(engine, workers=fitting), out.name)
     watch = Watch(pool.size)
     others = [pool.publish] if isinstance(pool, Publishes) else []
+    workers = WorkerPool(pool, Ledger(store), progress, watch=watch)
+    workers.mixed_cpus, workers.instead = engine.mixed_cpus, instead
+    workers.notes += [note] * bool(note)
     try:
         with metrics_served(engine.metrics_port, watch.snapshot), progress_file(watch, out, others):
-            workers = WorkerPool(pool, Ledger(store), progress, watch=watch)
-            workers.notes += [note] * bool(note)
             yield workers
     finally:
         pool.close()
+    check_unchanged()
 
 
 def fitting_workers(
@@ -118,14 +126,35 @@ def available_memory() -> int | None:
     return min(free, most - current)
 
 
-def _pool(engine: Engine, run: str) -> Pool:
+def _pool(engine: Engine, run: str) -> tuple[Pool, str]:
+    """The pool; and why it is another than the one that was chosen, if it is."""
     name, _ = engine.chosen()
-    if name == "ray":
-        return RayTasks(
-            address=engine.ray_address,
-            workers=engine.workers,
-            run=run or "theodolite",
-            inference=engine.inference,
-        )
     workers = engine.workers or cores()
-    return Here() if workers == 1 else Processes(workers)
+    instead = ""
+    if name == "ray":
+        try:
+            return _ray_pool(engine, run), ""
+        except StrangersRefused:
+            raise
+        except EvidenceError as error:
+            if engine.name != "auto":
+                raise
+            instead = f"local, {workers} processes, because Ray did not start: {error}"
+            warnings.warn(instead, EngineFallback, stacklevel=4)
+    return Here() if workers == 1 else Processes(workers), instead
+
+
+def _ray_pool(engine: Engine, run: str) -> RayTasks:
+    pool = RayTasks(
+        address=engine.ray_address,
+        workers=engine.workers,
+        run=run or "theodolite",
+        inference=engine.inference,
+    )
+    own = identity()
+    try:
+        pool.greet(own.on_any_cpu() if engine.mixed_cpus else own)
+    except BaseException:
+        pool.close()
+        raise
+    return pool

@@ -2,16 +2,21 @@
 
 import errno
 import hashlib
+import socket
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from theodolite.engine.ledger import Ledger
+import numpy as np
+
+from theodolite.engine.identity import Identity, Stranger, arithmetic, identity
+from theodolite.engine.ledger import Ledger, PieceName, SealedEntry
 from theodolite.errors import EvidenceError, VerificationFailed, printable
+from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.workers import Arrays, Merge, Tree
 from theodolite.io.packed import digest_of
 from theodolite.io.traffic import Traffic, traffic_so_far
@@ -40,9 +45,14 @@ class Task:
 
     do: Callable[..., Arrays]
     items: Sequence[Any]
-    keys: Sequence[str]
+    pieces: Sequence[PieceName]
     names: Sequence[str]
+    """What people call them."""
     ledger: Ledger | None
+    identity: Identity | None = None
+    """Of whoever gave it: a process that differs does not do it."""
+    modules: tuple[str, ...] = ()
+    """Modules outside our package that it uses."""
     merge: Merge | None = None
     """If given, what the pieces gave is merged before it is sent back."""
     stays: bool = False
@@ -68,6 +78,14 @@ class Done:
     computed: int = 0
     """Pieces that were not in the ledger."""
     seconds: float = 0.0
+    entries: list[SealedEntry] = field(default_factory=list)
+    """What the ledger has of them now."""
+    nearly: int = 0
+    """Pieces that came out the same but for last digits, which another arithmetic had made."""
+    stranger: Stranger | None = None
+    """The process that was given it and would not have computed the same: nothing was done."""
+    lost: Literal["", "node", "memory"] = ""
+    """Whether it was lost with its machine, or for want of memory: nothing came of it."""
     piece_seconds: list[float] = field(default_factory=list)
     """Of each piece that was computed."""
     retried: int = 0
@@ -84,6 +102,8 @@ class Pool(Protocol):
     size: int
     """How many at once."""
     name: str
+    elsewhere: bool
+    """Whether tasks leave this process."""
 
     def submit(self, task: Task) -> Any:
         """Begin a task; what comes back stands for it."""
@@ -93,6 +113,9 @@ class Pool(Protocol):
 
         Faults that we understand (evidence refused, a full disk) are raised.
         """
+
+    def avoid(self, stranger: Stranger) -> None:
+        """Give that node nothing more to do; where that cannot be, it is raised."""
 
     def drop(self) -> None:
         """Forget all tasks, also those that are going on."""
@@ -107,17 +130,28 @@ _tools: dict[str, Any] = {}
 def perform(task: Task, *, alone: bool = False) -> Done:
     """Do a task, in whatever process this is: on one core, unless it is the only process."""
     started, done, before = time.perf_counter(), Done(), traffic_so_far()
+    if task.identity is not None:
+        own = identity(task.modules, network=task.network)
+        if differences := task.identity.unlike(own):
+            return Done(stranger=Stranger(socket.gethostname(), differences))
     parts: list[Arrays | None] = []
     with nullcontext() if alone else one_thread():
-        for item, key, name in zip(task.items, task.keys, task.names, strict=True):
-            arrays: Arrays | None = None if task.ledger is None else task.ledger.read(key)
+        for at, (item, piece, name) in enumerate(
+            zip(task.items, task.pieces, task.names, strict=True)
+        ):
+            known = None if task.ledger is None else task.ledger.read(piece.key)
+            arrays: Arrays | None = None
+            if known is not None:
+                arrays = known[0]
+                done.entries.append(known[1])
             if task.recheck is not None:
-                _check(task, item, key, arrays, name)
-            elif arrays is None:
+                _check(task, item, known, piece.key, name, done)
+            elif known is None:
                 if task.rehearsed:
-                    _computed(replace(task, ledger=None), item, key, name, Done())
+                    _computed(replace(task, ledger=None), item, piece, name, Done())
                     before = traffic_so_far()
-                arrays = _computed(task, item, key, name, done)
+                read_ahead(task.items[at:])
+                arrays = _computed(task, item, piece, name, done)
             parts.append({} if task.stays and arrays is not None else arrays)
         if task.merge is None:
             done.parts = list(parts)
@@ -142,7 +176,7 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _computed(task: Task, item: Any, key: str, name: str, done: Done) -> Arrays | None:
+def _computed(task: Task, item: Any, piece: PieceName, name: str, done: Done) -> Arrays | None:
     for attempt in range(TRIES):
         started = time.perf_counter()
         try:
@@ -153,26 +187,58 @@ def _computed(task: Task, item: Any, key: str, name: str, done: Done) -> Arrays 
             if isinstance(error, OSError) and error.errno in FULL:
                 raise
             if attempt == TRIES - 1:
-                done.failed.append(failure(name, key, error))
+                done.failed.append(failure(name, piece.key, error))
             else:
                 done.retried += 1
             continue
         done.computed += 1
         if task.ledger is not None:
-            task.ledger.write(key, arrays)
+            done.entries.append(task.ledger.write(piece, arrays, arithmetic(task.network)))
         done.piece_seconds.append(time.perf_counter() - started)
         return arrays
     return None
 
 
-def _check(task: Task, item: Any, key: str, arrays: Arrays | None, name: str) -> None:
-    if arrays is None:
+def _check(
+    task: Task,
+    item: Any,
+    known: tuple[Arrays, SealedEntry] | None,
+    key: str,
+    name: str,
+    done: Done,
+) -> None:
+    if known is None:
         if key not in task.given_up:
             raise VerificationFailed(name, "no such piece in the ledger", "all that the run did")
-    elif key in (task.recheck or ()) and digest_of(task.do(item, *_tool(task))) != digest_of(
-        arrays
-    ):
+    elif key in (task.recheck or ()):
+        done.nearly += check_again(known, task.do(item, *_tool(task)), name, network=task.network)
+
+
+def check_again(
+    known: tuple[Arrays, SealedEntry], again: Arrays, name: str, *, network: bool = False
+) -> bool:
+    """Refuse what is not the same when computed again: bit for bit where the arithmetic is that of
+    the entry, else but for last digits; whether these differ."""
+    arrays, entry = known
+    if digest_of(again) == entry.content:
+        return False
+    if entry.made_on in ("", arithmetic(network)) or not same_but_last_digits(arrays, again):
         raise VerificationFailed(name, "other numbers when computed again", "those in the ledger")
+    return True
+
+
+def same_but_last_digits(arrays: Arrays, again: Arrays) -> bool:
+    """Whether two sets of arrays are the same to 1e-9 of their numbers."""
+    if {n: (a.dtype, a.shape) for n, a in arrays.items()} != {
+        n: (a.dtype, a.shape) for n, a in again.items()
+    }:
+        return False
+    return all(
+        np.allclose(array, again[name], rtol=1e-9, atol=1e-12, equal_nan=True)
+        if array.dtype.kind == "f"
+        else np.array_equal(array, again[name])
+        for name, array in arrays.items()
+    )
 
 
 def _tool(task: Task) -> tuple[Any, ...]:

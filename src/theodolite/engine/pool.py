@@ -8,17 +8,35 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from theodolite.engine.ledger import Ledger, LedgerEntry, code_version, key_of
-from theodolite.engine.pieces import TRIES, Done, FailedPiece, Pool, Task
+from theodolite.engine.identity import (
+    Identity,
+    arithmetic,
+    check_files,
+    code_version,
+    foreign_modules,
+    identity,
+    modules_code,
+    packages_in_use,
+)
+from theodolite.engine.ledger import (
+    Ledger,
+    LedgerEntry,
+    PieceName,
+    SealedEntry,
+    canonical,
+    key_of,
+)
+from theodolite.engine.pieces import TRIES, Done, FailedPiece, Pool, Task, check_again
 from theodolite.engine.watch import Watch
 from theodolite.errors import VerificationFailed
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.workers import Arrays, Entry, Merge, Tree, Work
-from theodolite.io.packed import digest_of
 
 LONG_ENOUGH = 1.0
 """Seconds that a task should take at least: sending it costs about a thousandth of that."""
 MOST_PIECES = 64
+MOST_LOSSES = 20
+"""So often a piece may be lost with its machine before that counts as a failure of the piece."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +47,8 @@ class _Block:
     count: int
     crashes: int = 0
     """How often a process died over it."""
+    losses: int = 0
+    """How often it was lost with its machine."""
 
     def rows(self) -> range:
         return range(self.first, self.first + self.count)
@@ -41,9 +61,9 @@ class Infers(Protocol):
     uses_ray_data: bool
 
     def infer(
-        self, task: Task, items: Sequence[tuple[Any, str, str]]
+        self, task: Task, items: Sequence[tuple[Any, PieceName, str]]
     ) -> Iterator[tuple[int, Done]]:
-        """Do pieces (item, key, name), in any order; their numbers, and what came of them."""
+        """Do pieces (item, piece, name), in any order; their numbers, and what came of them."""
 
 
 class WorkerPool:
@@ -57,16 +77,18 @@ class WorkerPool:
         ledger: Ledger,
         progress: Progress = silent,
         *,
-        code: str = "",
+        code: Any = None,
         check: "LedgerCheck | None" = None,
         watch: Watch | None = None,
     ) -> None:
+        """With ``code`` pieces are named as by other code, which made those that are checked."""
         self.pool, self.ledger, self.progress = pool, ledger, progress
         self.watch = watch or Watch(pool.size)
         self.notes: list[str] = []
         """What a reader must know of how it was done."""
-        self.code = code or code_version()
-        self.check = check
+        self.code, self.check = code, check
+        self.mixed_cpus = False
+        """Whether machines may differ in last digits."""
         self.given_up: frozenset[str] = frozenset()
         """Pieces that are known to fail, and are not tried again."""
         self._missing: frozenset[int] = frozenset()
@@ -75,6 +97,12 @@ class WorkerPool:
         self.computed = 0
         self.keys: set[str] = set()
         """All pieces of this run."""
+        self.used: dict[str, SealedEntry] = {}
+        """What the ledger has of them, by key."""
+        self.instead = ""
+        """Why the pool is another than the one that was chosen."""
+        self.nearly = 0
+        """Pieces that came out the same but for last digits when they were checked."""
 
     def each(self, work: Work) -> Iterator[Arrays | None]:
         if work.network and isinstance(self.pool, Infers) and self.pool.uses_ray_data:
@@ -87,21 +115,22 @@ class WorkerPool:
 
     def _infer(self, work: Work, pool: "Infers") -> set[int]:
         """By actors that hold the network; the numbers of the pieces that they did."""
-        keys = self.keys_of(work)
+        names = self._names(work)
         there = self.ledger.done() if work.kept else set()
-        todo = [n for n, key in enumerate(keys) if key not in there]
-        items = [(work.items[n], keys[n], work.name(n)) for n in todo]
-        task = self._task(work, None, keys, _Block(0, 0))
+        todo = [n for n, name in enumerate(names) if name.key not in there]
+        items = [(work.items[n], names[n], work.name(n)) for n in todo]
+        task = self._task(work, None, names, _Block(0, 0))
         pieces: set[int] = set()
         self.watch.begin(work.what, len(todo))
         for number, done in pool.infer(task, items) if items else ():
             self.computed += done.computed
+            self.used.update((entry.key, entry) for entry in done.entries)
             self.watch.add(1, done)
             if not done.failed:
                 pieces.add(todo[number])
             elif not work.kept:
                 self.failed += done.failed
-            self.progress(work.what, len(keys) - len(todo) + len(pieces), len(keys))
+            self.progress(work.what, len(names) - len(todo) + len(pieces), len(names))
         return pieces
 
     def missing(self) -> frozenset[int]:
@@ -113,31 +142,51 @@ class WorkerPool:
         return len({failed.piece for failed in self.failed})
 
     def once(self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]) -> Arrays:
-        key = key_of(description, digest, self.code)
-        self.keys.add(key)
-        arrays: Arrays | None = self.ledger.read(key)
-        if arrays is None and self.check is not None:
+        name = self.name_of(description, digest, do)
+        self.keys.add(name.key)
+        known = self.ledger.read(name.key)
+        if known is None and self.check is not None:
             raise VerificationFailed("piece", "no such piece in the ledger", "all that the run did")
-        if arrays is None:
+        if known is None:
             arrays = do()
             self.computed += 1
-            self.ledger.write(key, arrays)
-        elif (
-            self.check is not None
-            and self.check.share == 1
-            and digest_of(do()) != digest_of(arrays)
-        ):
-            raise VerificationFailed(
-                str(description), "other numbers when computed again", "the same"
-            )
-        return arrays
+            known = (dict(arrays), self.ledger.write(name, arrays, arithmetic()))
+        elif self.check is not None and self.check.share == 1:
+            self.nearly += check_again(known, do(), str(description))
+        self.used[name.key] = known[1]
+        return known[0]
+
+    def name_of(
+        self, description: Mapping[str, Any], digest: str, do: Callable[[], Arrays]
+    ) -> PieceName:
+        """The name of work that cannot be cut."""
+        return PieceName.of(canonical(description), digest, self._code(foreign_modules(do)))
+
+    def _code(self, modules: Sequence[str], *, network: bool = False) -> str:
+        """What of the code goes into the names of pieces."""
+        code = self.code
+        if code is None:
+            packages = dict(packages_in_use(network=network))
+            code = {"theodolite": code_version(), "packages": packages}
+        if isinstance(code, dict) and modules:
+            code = code | {"modules": dict(modules_code(modules))}
+        return canonical(code)
 
     def keys_of(self, work: Work) -> list[str]:
-        """The names of its pieces."""
-        keys = [key_of(work.about, digest, self.code) for digest in work.digests]
+        """The keys of its pieces."""
+        return [name.key for name in self._names(work)]
+
+    def _names(self, work: Work) -> list[PieceName]:
+        description = canonical(work.about)
+        code = self._code(foreign_modules(work.do, work.tool), network=work.network)
+        names = [PieceName.of(description, digest, code) for digest in work.digests]
         if work.kept:
-            self.keys.update(keys)
-        return keys
+            self.keys.update(name.key for name in names)
+        return names
+
+    def _identity(self, modules: Sequence[str], *, network: bool) -> Identity:
+        own = identity(modules, network=network)
+        return own.on_any_cpu() if self.mixed_cpus else own
 
     def entries(self, work: Work) -> list[Entry | None]:
         done = self._done(work, None, stays=True)
@@ -171,9 +220,10 @@ class WorkerPool:
     def _in_order(
         self, work: Work, merge: Merge | None, *, stays: bool
     ) -> Iterator[tuple[_Block, Done]]:
-        keys = self.keys_of(work)
+        names = self._names(work)
         missing: set[int] = set()
         self._missing = frozenset()
+        keys = [name.key for name in names]
         recheck = None if self.check is None else self.check.sample(keys)
         queue = _Queue(len(work.items), self.pool.size)
         running: dict[Any, _Block] = {}
@@ -189,18 +239,17 @@ class WorkerPool:
                 block = queue.next()
                 if block is None:
                     break
-                task = replace(self._task(work, merge, keys, block), recheck=recheck, stays=stays)
+                task = self._task(work, merge, names, block)
+                task = replace(task, recheck=recheck, stays=stays)
                 running[self.pool.submit(task)] = block
             handle, outcome = self.pool.wait()
             block = running.pop(handle)
-            if outcome is None:
-                if block.count > 1 or block.crashes + 1 < TRIES:
-                    queue.again(block)
+            if outcome is None or outcome.lost or outcome.stranger:
+                if self._again(queue, block, outcome):
                     self.watch.count("retried", block.count)
                     continue
                 outcome = Done([None], [_died(work.name(block.first), keys[block.first])])
-            self.failed += outcome.failed
-            self.computed += outcome.computed
+            self._count(outcome)
             queue.learn(block, outcome)
             finished += block.count
             self.watch.add(block.count, outcome)
@@ -213,25 +262,57 @@ class WorkerPool:
                 yield ended[due]
                 due += ended.pop(due)[0].count
 
+    def _again(self, queue: "_Queue", block: _Block, outcome: Done | None) -> bool:
+        """Put a block back that nothing came of; not if it was its own fault too often."""
+        if outcome is not None and outcome.stranger is not None:
+            self.pool.avoid(outcome.stranger)
+            queue.put_back(block)
+            return True
+        lost = "" if outcome is None else outcome.lost
+        if lost == "node" and block.losses < MOST_LOSSES:
+            queue.put_back(replace(block, losses=block.losses + 1))
+            return True
+        if block.count == 1 and block.crashes + 1 >= TRIES:
+            return False
+        queue.again(block, halves=lost == "memory")
+        return True
+
+    def _count(self, done: Done) -> None:
+        self.failed += done.failed
+        self.computed += done.computed
+        self.nearly += done.nearly
+        self.used.update((entry.key, entry) for entry in done.entries)
+
     def tried(self, work: Work, numbers: Sequence[int]) -> list[Done]:
         """A few pieces at once, each computed twice and timed the second time."""
-        keys = self.keys_of(work)
-        tasks = [self._task(work, None, keys, _Block(n, 1)) for n in numbers]
+        names = self._names(work)
+        tasks = [self._task(work, None, names, _Block(n, 1)) for n in numbers]
         handles = [self.pool.submit(replace(task, rehearsed=True)) for task in tasks]
         try:
             ended = dict(self.pool.wait() for _ in handles)
         finally:
             self.pool.drop()
-        return [ended[handle] or Done([None]) for handle in handles]
+        for done in ended.values():
+            if done is not None and done.stranger is not None:
+                self.pool.avoid(done.stranger)
+        outcomes = [ended[handle] for handle in handles]
+        return [done if done is not None and done.parts else Done([None]) for done in outcomes]
 
-    def _task(self, work: Work, merge: Merge | None, keys: list[str], block: _Block) -> Task:
+    def _task(
+        self, work: Work, merge: Merge | None, names: Sequence[PieceName], block: _Block
+    ) -> Task:
         rows = block.rows()
+        modules = foreign_modules(work.do, work.tool, merge)
+        if self.pool.elsewhere:
+            check_files(modules)
         return Task(
             do=work.do,
             items=[work.items[n] for n in rows],
-            keys=[keys[n] for n in rows],
+            pieces=[names[n] for n in rows],
             names=[work.name(n) for n in rows],
             ledger=self.ledger if work.kept else None,
+            identity=self._identity(modules, network=work.network),
+            modules=modules,
             merge=merge,
             tool=work.tool,
             tool_key="" if work.tool is None else key_of(work.about, "tool", ""),
@@ -270,9 +351,17 @@ class _Queue:
         self._at += block.count
         return block
 
-    def again(self, block: _Block) -> None:
-        """A process died: piece by piece, so that the one to blame is found."""
-        self._again.extend(_Block(row, 1, block.crashes + 1) for row in block.rows())
+    def again(self, block: _Block, *, halves: bool = False) -> None:
+        """A process died: piece by piece, so that the one to blame is found; or in halves, which
+        need less memory."""
+        count = block.count // 2 if halves and block.count > 1 else 1
+        self._again.extend(
+            _Block(row, count, block.crashes + 1, block.losses) for row in block.rows()[::count]
+        )
+
+    def put_back(self, block: _Block) -> None:
+        """It was not begun, or lost by no fault of its own."""
+        self._again.append(block)
 
     @property
     def begins_again(self) -> bool:

@@ -5,10 +5,11 @@ import os
 import signal
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, NoReturn
 
+from theodolite.engine.identity import Stranger, check_unchanged
 from theodolite.engine.pieces import Done, Task, perform
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, VerificationFailed
 
 READY = "ready"
 
@@ -23,6 +24,7 @@ class Here:
 
     size = 1
     name = "local"
+    elsewhere = False
 
     def __init__(self) -> None:
         self._tasks: list[Task] = []
@@ -36,6 +38,9 @@ class Here:
         task = self._tasks.pop(0)
         self._number += 1
         return self._number - 1, perform(task, alone=True)
+
+    def avoid(self, stranger: Stranger) -> None:
+        _changed(stranger)
 
     def drop(self) -> None:
         self._number += len(self._tasks)
@@ -63,6 +68,7 @@ class Processes:
     """Several processes, each with a line of its own: if one dies, it is known over which task."""
 
     name = "local"
+    elsewhere = True
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -128,6 +134,9 @@ class Processes:
                 "In a script, start runs below `if __name__ == '__main__':`.",
             )  # fmt: skip
 
+    def avoid(self, stranger: Stranger) -> None:
+        _changed(stranger)
+
     def drop(self) -> None:
         self._waiting = []
         for lane in [lane for lane in self._lanes if lane.number is not None]:
@@ -142,6 +151,14 @@ class Processes:
             lane.process.join()
             lane.line.close()
         self._lanes, self._waiting = [], []
+
+
+def _changed(stranger: Stranger) -> NoReturn:
+    """On one machine a process differs only if something was edited since the start."""
+    check_unchanged()
+    raise VerificationFailed(
+        "a process of this machine", str(stranger), "the same from start to end", "Run it again."
+    )
 
 
 def _new_lane() -> _Lane:

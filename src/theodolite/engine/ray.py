@@ -6,17 +6,24 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from theodolite.engine.identity import Identity, Stranger, identity, strangers_refused
+from theodolite.engine.ledger import PieceName
 from theodolite.engine.pieces import Done, Task, perform
 from theodolite.engine.ray_data import by_ray_data
+from theodolite.engine.ray_faults import LOCALLY, no_free_cpu, not_started
 from theodolite.engine.watch import HELP, Snapshot, metric_name
 from theodolite.errors import EvidenceError
 from theodolite.io.optional import require
 
 OLDEST = (2, 56)
+PATIENCE = 60
+"""Seconds that nodes have to say who they are, and that a free core is waited for."""
+GROWS_EVERY = 5.0
 STOPS = (signal.SIGTERM, signal.SIGINT)
 Inference = Literal["auto", "tasks", "data"]
 
@@ -132,14 +139,23 @@ def _inference(inference: Inference, cores: int, gpus: int) -> tuple[bool, str]:
     return False, f"Networks were run by tasks of Ray: {why}."
 
 
+def _who() -> Identity:
+    return identity()
+
+
 def _perform(task: Task, tool: Any) -> Done:
-    return perform(replace(task, tool=tool))
+    done = perform(replace(task, tool=tool))
+    if done.stranger is not None:
+        node = sys.modules["ray"].get_runtime_context().get_node_id()
+        done.stranger = replace(done.stranger, place=node)
+    return done
 
 
 class RayTasks:
     """Tasks without memory: a node that dies costs what it was at, and no more."""
 
     name = "ray"
+    elsewhere = True
 
     def __init__(
         self,
@@ -156,6 +172,10 @@ class RayTasks:
             if self._own:
                 _settle()
             self._ray = start(address, workers, run)
+        except Exception as error:  # whatever it is, it is told in words
+            if self._connected and "ray" in sys.modules:
+                sys.modules["ray"].shutdown()
+            raise not_started(error, address) from error
         finally:
             for name in _ours:  # what the user starts next is the user's
                 os.environ.pop(name, None)
@@ -171,19 +191,77 @@ class RayTasks:
         self.uses_ray_data, self.why = _inference(inference, self.size, self.gpus)
         self._running: dict[Any, int] = {}
         self._submitted = 0
-        # a lost task is given out again by the pool, which counts how often
-        self._perform = self._ray.remote(_perform).options(num_cpus=1, max_retries=0)
-        self._on_gpu = self._ray.remote(_perform).options(num_gpus=1, max_retries=0)
+        self._fixed_size, self._looked = workers is not None, time.monotonic()
+        self._nodes = self._alive()
+        self._lost_before = 0
+        """Tasks with lower numbers may have been lost with a node."""
+        self._remote = self._ray.remote(_perform)
+        self._options: dict[str, Any] = {}
         self._tool: tuple[str, Any] = ("", None)
+        self.strangers: dict[str, Stranger] = {}
+        """Nodes that get nothing to do, by Ray's names of them."""
         self._gauges: dict[str, Any] = {}
 
+    def _alive(self) -> dict[str, str]:
+        """Nodes that can work: Ray's names of them, and people's."""
+        return {
+            node["NodeID"]: f"{node['NodeManagerHostname']} ({node['NodeID'][:8]})"
+            for node in self._ray.nodes()
+            if node["Alive"] and {"CPU", "GPU"} & node["Resources"].keys()
+        }
+
+    def greet(self, own: Identity) -> None:
+        """Have every node say who it is, before any work; strangers end the run."""
+        nodes = self._alive()
+        ask = self._ray.remote(_who)
+        to = sys.modules["ray"].util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        # a node that is busy can still say who it is
+        probes = {
+            node: ask.options(num_cpus=0, max_retries=2, scheduling_strategy=to(node, soft=False))
+            for node in nodes
+        }
+        answers = {node: probe.remote() for node, probe in probes.items()}
+        self._ray.wait(list(answers.values()), num_returns=len(answers), timeout=PATIENCE)
+        strangers = []
+        for node, answer in answers.items():
+            differences = own.unlike(self._answer(answer, nodes[node]))
+            if differences:
+                strangers.append(Stranger(nodes[node], differences, node))
+        if strangers:
+            raise strangers_refused(strangers)
+        self._wait_for_a_cpu()
+
+    def _answer(self, answer: Any, node: str) -> Identity:
+        try:
+            their: Identity = self._ray.get(answer, timeout=1)
+        except self._ray.exceptions.GetTimeoutError as error:
+            got, needed = f"no answer for {PATIENCE} s", "nodes that answer"
+            raise EvidenceError(f"node {node}", got, needed, LOCALLY) from error
+        except self._ray.exceptions.RayTaskError:  # it has no theodolite, or one without identities
+            return Identity((), (), "")
+        except self._ray.exceptions.RayError as error:
+            raise not_started(error, node) from error
+        return their
+
+    def _wait_for_a_cpu(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while not self._own and self._ray.available_resources().get("CPU", 0) < 1:
+            if time.monotonic() > end:
+                raise no_free_cpu(self._ray, PATIENCE)
+            time.sleep(0.5)
+
     def submit(self, task: Task) -> int:
+        if task.identity is not None:  # functions of a script travel by themselves
+            modules = tuple(name for name in task.modules if name != "__main__")
+            task = replace(task, identity=task.identity.without("__main__"), modules=modules)
         if task.tool_key and task.tool_key != self._tool[0]:
             self._tool = (task.tool_key, self._ray.put(task.tool))  # sent once, not with each task
         tool = self._tool[1] if task.tool_key else None
         if task.network:
             self._say_why()
-        remote = self._on_gpu if self.gpus and task.network else self._perform
+        kind = {"num_gpus": 1} if self.gpus and task.network else {"num_cpus": 1}
+        # a lost task is given out again by the pool, which counts how often
+        remote = self._remote.options(max_retries=0, **kind, **self._options)
         self._running[remote.remote(replace(task, tool=None), tool)] = self._submitted
         self._submitted += 1
         return self._submitted - 1
@@ -202,9 +280,28 @@ class RayTasks:
             done: Done = self._call(lambda: self._ray.get(ended[0]))
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
-        except self._ray.exceptions.RayError:  # the worker, the node or the result was lost
-            return number, None
+        except self._ray.exceptions.OutOfMemoryError:
+            return number, Done(lost="memory")
+        except self._ray.exceptions.RayError as error:  # worker, node or result were lost
+            return number, Done(lost="node") if self._with_node(error, number) else None
+        self._grow()
         return number, done
+
+    def _with_node(self, error: Exception, number: int) -> bool:
+        """Whether a task was lost by no fault of its own: its machine is gone."""
+        alive = self._alive()
+        if self._nodes.keys() - alive.keys():
+            self._lost_before = self._submitted
+        self._nodes = alive
+        died = isinstance(error, self._ray.exceptions.NodeDiedError)
+        return died or number < self._lost_before
+
+    def _grow(self) -> None:
+        """Use nodes that joined meanwhile; who they are, their first task says."""
+        if self._fixed_size or time.monotonic() < self._looked + GROWS_EVERY:
+            return
+        self._looked, self._nodes = time.monotonic(), self._alive()
+        self.size = max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
     def _call(self, ask: Callable[[], Any]) -> Any:
         """Ray wraps what a signal raises while it waits: that is what is meant."""
@@ -213,13 +310,24 @@ class RayTasks:
         except SystemError as error:
             raise error.__cause__ or error from None
 
+    def avoid(self, stranger: Stranger) -> None:
+        """A node that joined later and would not compute the same."""
+        if stranger.place not in self.strangers:
+            stranger = replace(stranger, node=self._alive().get(stranger.place, stranger.node))
+            self.strangers[stranger.place] = stranger
+            self.notes.append(f"Given no work: {stranger}.")
+        if self._alive().keys() <= self.strangers.keys():
+            raise strangers_refused(list(self.strangers.values()))
+        selector = {"ray.io/node-id": f"!in({','.join(sorted(self.strangers))})"}
+        self._options["label_selector"] = selector
+
     def drop(self) -> None:
         # they end by themselves, and what they did is kept; to cancel a task that is just ending
         # can bring Ray's own process down
         self._running = {}
 
     def infer(
-        self, task: Task, items: Sequence[tuple[Any, str, str]]
+        self, task: Task, items: Sequence[tuple[Any, PieceName, str]]
     ) -> Iterator[tuple[int, Done]]:
         """Pieces that need a network, by actors that hold one each."""
         self._say_why()

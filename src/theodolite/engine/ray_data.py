@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from theodolite.engine.ledger import PieceName, SealedEntry
 from theodolite.engine.pieces import Done, FailedPiece, Task, perform
 from theodolite.errors import EvidenceError, RefusedInput
 
@@ -26,19 +27,23 @@ class Holds:
         return {"number": [int(n) for n in batch["id"]], "said": reports}
 
     def _done(self, number: int) -> str:
-        item, key, name = self._items[number]
+        item, piece, name = self._items[number]
         try:
-            done = perform(replace(self._task, items=[item], keys=[key], names=[name]))
+            done = perform(replace(self._task, items=[item], pieces=[piece], names=[name]))
         except EvidenceError as error:
             return json.dumps({"refused": [type(error).__name__, *error.args]})
+        if done.stranger is not None:
+            return json.dumps({"stranger": str(done.stranger)})
         failed = [asdict(piece) for piece in done.failed]
-        return json.dumps({"computed": done.computed, "failed": failed, "seconds": done.seconds})
+        entries = [asdict(entry) for entry in done.entries]
+        report = {"computed": done.computed, "failed": failed, "seconds": done.seconds}
+        return json.dumps(report | {"entries": entries})
 
 
 def by_ray_data(
-    ray: Any, task: Task, items: Sequence[tuple[Any, str, str]], *, actors: int, gpus: int
+    ray: Any, task: Task, items: Sequence[tuple[Any, PieceName, str]], *, actors: int, gpus: int
 ) -> Iterator[tuple[int, Done]]:
-    """Do pieces (item, key, name): the number of each, and what came of it without its parts, for
+    """Do pieces (item, piece, name): the number of each, and what came of it without its parts, for
     these are in the ledger."""
     # slow, and only for this; no file is read by it, and ours refuse types that it would unpickle
     import ray.data as data  # noqa: PLC0415, TID251
@@ -64,8 +69,14 @@ def by_ray_data(
         seen.add(number)
         if "refused" in report:
             raise _refusal(report["refused"])
+        if "stranger" in report:
+            raise EvidenceError(
+                "Ray Data", report["stranger"], "nodes that compute the same",
+                "Run it again without that node: what is done is kept. Or pass --inference tasks.",
+            )  # fmt: skip
         failed = [FailedPiece(**fields) for fields in report["failed"]]
-        yield number, Done([], failed, report["computed"], report["seconds"])
+        entries = [SealedEntry(**fields) for fields in report["entries"]]
+        yield number, Done([], failed, report["computed"], report["seconds"], entries)
     if len(seen) != len(items):
         raise EvidenceError(
             "Ray Data", f"{len(seen)} of {len(items)} pieces", "each once",

@@ -11,6 +11,7 @@ from theodolite.evidence.checks import Layout
 if TYPE_CHECKING:
     from theodolite.evidence.base import Bundle
     from theodolite.evidence.kinds.concept import ConceptEvidence
+    from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
     from theodolite.evidence.kinds.rating import RatingEvidence
@@ -106,6 +107,31 @@ def embedding_example(seed: int) -> "EmbeddingEvidence":
         positive=positive,
         negative=negative,
     )
+
+
+def edit_example(seed: int) -> "EditEvidence":
+    """Edits that move their own concept most, and outputs that mostly follow the concepts."""
+    from theodolite.evidence.kinds.edit import EditEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    edited = random.integers(0, CONCEPTS, SAMPLES)
+    direction = random.choice([-1.0, 1.0], SAMPLES)
+    before = random.normal(size=(SAMPLES, CONCEPTS))
+    moved = 0.4 * random.normal(size=before.shape)
+    moved[np.arange(SAMPLES), edited] += direction
+    head = random.normal(size=(CONCEPTS, CLASSES))
+
+    def answers(values: np.ndarray, noise: float) -> np.ndarray:
+        logits = values @ head + noise * random.normal(size=(SAMPLES, CLASSES))
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    after = before + moved
+    return EditEvidence(
+        before=before, after=after, edited=edited, direction=direction,
+        output_before=answers(before, 0.1), output_after=answers(after, 0.1),
+        surrogate_before=answers(before, 0.0), surrogate_after=answers(after, 0.0),
+    )  # fmt: skip
 
 
 def unit_example(seed: int) -> "UnitEvidence":

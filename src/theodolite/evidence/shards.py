@@ -12,6 +12,7 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Bundle, Evidence
+from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.sampling import scattered
 from theodolite.io.packed import digest_of
 
@@ -191,7 +192,9 @@ def some_samples(shards: Shards, most: int, seed: int, pieces: Sequence[int] | N
         chosen = np.partition(luck, most - 1)[most - 1]
     parts = []
     cut = shards.pieces()
-    for piece in cut if pieces is None else [cut[n] for n in pieces]:
+    some = cut if pieces is None else [cut[n] for n in pieces]
+    read_ahead(some)
+    for piece in some:
         evidence = piece.evidence()
         if chosen is not None:
             rows = np.flatnonzero(scattered(np.asarray(evidence.samples.index), seed) <= chosen)

@@ -1,7 +1,9 @@
 """Write evidence into a store, piece by piece, as it is made."""
 
-import json
+import hashlib
+import secrets
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -11,14 +13,20 @@ import numpy as np
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.manifests.bundle_files import BundleFiles
+from theodolite.evidence.manifests.manifest import (
+    HEADER,
+    header_bytes,
+    manifest_bytes,
+    manifest_name,
+)
 from theodolite.evidence.registry import package_entry
-from theodolite.evidence.shards import SHARD, evidence_digest
-from theodolite.evidence.store import FORMAT, FORMAT_VERSION, place_of, samples_name
-from theodolite.io.packed import packed
+from theodolite.evidence.shards import SHARD
+from theodolite.evidence.store_v1 import place_of
 from theodolite.io.stores import Store
-from theodolite.io.tables import parquet_bytes
-from theodolite.io.zarr_arrays import ZarrWriter
 
+PARTS = "parts"
+WRITTEN_BY = f"theodolite {version('theodolite')}"
 MOST_BYTES = 1 << 26
 
 
@@ -28,18 +36,28 @@ class EvidenceWriter:
     Args:
         address: A new folder, or an address such as ``s3://bucket/evidence``.
         rows: Samples of a piece; by default 2,048, or fewer where these would be large.
+        part: Where many write one bundle, the place of this part in the order. The bundle is there
+            when it is committed: ``theodolite data commit ADDRESS``. A part that was not finished
+            is written again under the same number.
     """
 
-    def __init__(self, address: str | Path, rows: int | None = None) -> None:
+    def __init__(
+        self, address: str | Path, rows: int | None = None, part: int | None = None
+    ) -> None:
         self.store = Store.at(address)
-        if self.store.names():
+        if part is None and self.store.names():
             raise EvidenceError(f"store {str(self.store)!r}", "something in it", "an empty one")
+        if part is not None and (isinstance(part, bool) or not isinstance(part, int) or part < 0):
+            raise EvidenceError("part", repr(part), "a whole number from 0 on")
+        self.part = part
+        # names are never used again, so nothing is ever written over
+        self._folder = "" if part is None else f"{PARTS}/{secrets.token_hex(8)}"
         self._rows = rows
         self._waiting: list[Evidence] = []
-        self._pieces: list[dict[str, Any]] = []
+        self._pieces = 0
         self._written = 0
         self._last = -1
-        self._arrays: dict[str, ZarrWriter] = {}
+        self._files: BundleFiles | None = None
         self._shared: dict[str, np.ndarray] = {}
         self._bundle: dict[str, Any] = {}
 
@@ -74,52 +92,46 @@ class EvidenceWriter:
         whole = waiting[0] if len(waiting) == 1 else type(waiting[0]).joined(waiting)
         piece, rest = whole[:rows], whole[rows:]
         self._waiting = [rest] if len(rest) else []
-        number = len(self._pieces)
-        digests: dict[str, str] = {}
+        if self._files is None:
+            self._files = BundleFiles(self.store, self._folder, self._rows or SHARD)
         for inner, bundle in _bundles(piece):
-            digests[f"sha256 {inner}".strip()] = evidence_digest(bundle)
-            for name, values in _arrays(bundle, per_sample=True):
-                self._append(place_of(inner, name), values)
-        columns = {
-            "index": piece.samples.index, "id": piece.samples.ids, "cluster": piece.samples.clusters
-        }  # fmt: skip
-        table = {name: v.tolist() for name, v in columns.items() if v is not None}
-        self.store.write(samples_name(number), parquet_bytes(table))
-        self._pieces.append({"rows": len(piece)} | digests)
+            arrays = _arrays(bundle, per_sample=True)
+            named = [(place_of(inner, name), values) for name, values in arrays]
+            self._files.add(self._pieces, self._written, named)
+        self._files.add_samples(self._pieces, self._written, piece.samples)
+        self._pieces += 1
+        self._written += len(piece)
 
     def _check(self, evidence: Evidence) -> None:
         """All batches have the same arrays and names, and the same of what samples share."""
-        description = _description(evidence)
+        described = describe_bundle(evidence)
         if not self._bundle:
-            self._bundle = description
-        _check_same(self._bundle, description)
+            self._bundle = described
+        _check_same(self._bundle, described)
         for inner, bundle in _bundles(evidence):
             for name, values in _arrays(bundle, per_sample=False):
                 known = self._shared.setdefault(place_of(inner, name), values)
                 if not np.array_equal(known, values, equal_nan=True):
                     raise EvidenceError(name, "other values than in the first batch", "the same")
 
-    def _append(self, place: str, values: np.ndarray) -> None:
-        if place not in self._arrays:
-            self._arrays[place] = ZarrWriter(
-                self.store, place, values.dtype, values.shape[1:], self._rows or SHARD
-            )
-        self._arrays[place].append(values)
-
     def close(self) -> None:
-        """Write what waits, then the header."""
+        """Write what waits, then the manifest, then the header, or that the part is there."""
         while self._waiting:
             self._write(self._rows or SHARD)
-        if not self._pieces:
+        if self._files is None:
             raise EvidenceError("evidence", "no samples", "at least one")
-        for array in self._arrays.values():
-            array.close()
-        if self._shared:
-            self.store.write("shared.safetensors", packed(self._shared))
-        columns = {name: [piece[name] for piece in self._pieces] for name in self._pieces[0]}
-        self.store.write("shards.parquet", parquet_bytes(columns))
-        header = {"format": FORMAT, "format_version": FORMAT_VERSION, "bundle": self._bundle}
-        self.store.write("header.json", json.dumps(header, sort_keys=True, indent=1).encode())
+        self._files.add_shared(sorted(self._shared.items()))
+        self._files.close()
+        content = manifest_bytes(self._bundle, self._files.layouts, self._files.rows)
+        sha256 = hashlib.sha256(content).hexdigest()
+        if self.part is not None:
+            self.store.write(f"{self._folder}/{manifest_name(sha256)}", content)
+            header = header_bytes(sha256, WRITTEN_BY, part=self.part, samples=self._written)
+            self.store.write(f"{self._folder}.json", header)
+            return
+        self.store.write(manifest_name(sha256), content)
+        if not self.store.create(HEADER, header_bytes(sha256, WRITTEN_BY, samples=self._written)):
+            raise EvidenceError(f"store {str(self.store)!r}", "a header in it", "an empty one")
 
     def __enter__(self) -> "EvidenceWriter":
         return self
@@ -147,7 +159,7 @@ def _arrays(evidence: Evidence, *, per_sample: bool) -> Iterator[tuple[str, np.n
             yield name, np.asarray(getattr(evidence, name))
 
 
-def _description(evidence: Evidence) -> dict[str, Any]:
+def describe_bundle(evidence: Evidence) -> dict[str, Any]:
     """What the header says about a bundle."""
     return {
         "kind": evidence.kind,
@@ -158,7 +170,7 @@ def _description(evidence: Evidence) -> dict[str, Any]:
             if evidence.has(name)
         },
         "axes": {n: a.header() for n, a in evidence._axes() if isinstance(a, NamedAxis)},
-        "inner": {name: _description(bundle) for name, bundle in evidence._inner()},
+        "inner": {name: describe_bundle(bundle) for name, bundle in evidence._inner()},
     } | package_entry(type(evidence))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from theodolite.evidence.read_ahead import read_ahead
 from theodolite.io.packed import Arrays
 
 __all__ = ["Arrays", "Entry", "Merge", "SerialWorkers", "Tree", "Work", "Workers"]
@@ -131,6 +132,7 @@ class SerialWorkers:
 
     def each(self, work: Work) -> Iterator[Arrays | None]:
         tools = () if work.tool is None else (work.tool(),)
+        read_ahead(work.items)
         for item in work.items:
             yield work.do(item, *tools)
 

@@ -26,6 +26,7 @@ __all__ = [
     "ConceptEvidence",
     "Concepts",
     "Detail",
+    "EditEvidence",
     "EmbeddingEvidence",
     "Evidence",
     "EvidenceError",
@@ -130,6 +131,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.axes import Classes, Concepts, NamedAxis, Parts, Samples, Units
     from theodolite.evidence.base import Evidence, array, inner
     from theodolite.evidence.kinds.concept import ConceptEvidence
+    from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
     from theodolite.evidence.kinds.intervention import InterventionEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
@@ -204,6 +206,7 @@ else:
             "evidence.axes": "Classes Concepts NamedAxis Parts Samples Units",
             "evidence.base": "Evidence array inner",
             "evidence.kinds.concept": "ConceptEvidence",
+            "evidence.kinds.edit": "EditEvidence",
             "evidence.kinds.embedding": "EmbeddingEvidence",
             "evidence.kinds.intervention": "InterventionEvidence",
             "evidence.kinds.location": "LocationEvidence",

@@ -31,7 +31,7 @@ def read_file(
     if size is None:
         raise RefusedInput(what, "nothing there", "all files of the array; it is cut off")
     if not layout.sharded:
-        _check_packed(size, layout.chunk_bytes, what)
+        check_packed(size, layout.chunk_bytes, what)
         return {(0,) * len(layout.shape): unpacked(store.read(name, size), layout, what)}
     first, last = rows[0] // layout.chunk[0], -(-rows[1] // layout.chunk[0])
     ends = [
@@ -39,14 +39,14 @@ def read_file(
         for whole, p, n, m in zip(layout.shape, place, layout.files, layout.chunk, strict=True)
     ]
     used = (slice(first, last), *(slice(end) for end in ends[1:]))
-    index: np.ndarray = _index(store, name, size, layout, what)[used]
+    index: np.ndarray = shard_index(store, name, size, layout, what)[used]
     if (index == LEFT_OUT).any():
         do = "If it was empty: save it again with write_empty_chunks=True."
         raise RefusedInput(what, "pieces that were left out", "all of it; it is cut off", do)
     extents = {}
     for at in np.ndindex(index.shape[:-1]):
         start, length = (int(n) for n in index[at])
-        _check_packed(length, layout.chunk_bytes, what)
+        check_packed(length, layout.chunk_bytes, what)
         if start + length > size:
             raise RefusedInput(what, "a piece past its end", "all of it; it is cut off")
         inner = (first + at[0], *at[1:])
@@ -55,7 +55,7 @@ def read_file(
     return {at: unpacked(content, layout, what) for at, content in packed.items()}
 
 
-def _index(store: Store, name: str, size: int, layout: ChunkLayout, what: str) -> np.ndarray:
+def shard_index(store: Store, name: str, size: int, layout: ChunkLayout, what: str) -> np.ndarray:
     """Where each chunk of a shard begins and how long it is."""
     counts = [n // m for n, m in zip(layout.files, layout.chunk, strict=True)]
     length = math.prod(counts) * 16 + CHECKSUM
@@ -80,13 +80,13 @@ def _pieces(
     }
 
 
-def _check_packed(size: int, unpacked_size: int, what: str) -> None:
+def check_packed(size: int, unpacked_size: int, what: str) -> None:
     """Packing never makes much larger: more is not a piece, whatever it is."""
     if size > 2 * unpacked_size + 4096:
         raise RefusedInput(what, f"{size:,} bytes packed", f"{unpacked_size:,} unpacked")
 
 
-def unpacked(content: bytes, layout: ChunkLayout, what: str) -> np.ndarray:
+def unpacked(content: bytes | memoryview, layout: ChunkLayout, what: str) -> np.ndarray:
     """The values of one chunk."""
     for at in reversed(range(len(layout.packing))):
         # checksums that were added before the packing are inside
@@ -105,7 +105,7 @@ def unpacked(content: bytes, layout: ChunkLayout, what: str) -> np.ndarray:
     return np.transpose(stored, np.argsort(layout.order).tolist())
 
 
-def _unpack(packer: str, content: bytes, size: int, what: str) -> bytes:
+def _unpack(packer: str, content: bytes | memoryview, size: int, what: str) -> bytes:
     try:
         return {"zstd": _zstd, "gzip": _gzip, "blosc": _blosc}[packer](content, size)
     except (OSError, ValueError, RuntimeError, zlib.error, struct.error) as error:
@@ -113,14 +113,14 @@ def _unpack(packer: str, content: bytes, size: int, what: str) -> bytes:
         raise RefusedInput(what, f"broken {packer} data", needed) from error
 
 
-def _zstd(content: bytes, size: int) -> bytes:
+def _zstd(content: bytes | memoryview, size: int) -> bytes:
     import pyarrow as pa  # noqa: PLC0415  slow, and it never writes more than it is told
 
     data: bytes = pa.decompress(content, decompressed_size=size, codec="zstd", asbytes=True)
     return data
 
 
-def _gzip(content: bytes, size: int) -> bytes:
+def _gzip(content: bytes | memoryview, size: int) -> bytes:
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     data = unpacker.decompress(content, size + 1)
     if len(data) != size or not unpacker.eof or unpacker.unused_data:
@@ -128,7 +128,7 @@ def _gzip(content: bytes, size: int) -> bytes:
     return data
 
 
-def _blosc(content: bytes, size: int) -> bytes:
+def _blosc(content: bytes | memoryview, size: int) -> bytes:
     with plainly("packed arrays"):
         from numcodecs import blosc  # noqa: PLC0415  optional
     unpacked_size, _, packed_size = struct.unpack_from("<III", content, 4)
@@ -137,10 +137,10 @@ def _blosc(content: bytes, size: int) -> bytes:
     return bytes(blosc.decompress(content))
 
 
-def _checked(content: bytes, what: str) -> bytes:
+def _checked(content: bytes | memoryview, what: str) -> bytes | memoryview:
     with plainly("checksums of arrays"):
         import google_crc32c  # noqa: PLC0415  optional; comes with zarr
     body, last = content[:-CHECKSUM], content[-CHECKSUM:]
-    if len(last) != CHECKSUM or struct.unpack("<I", last)[0] != google_crc32c.value(body):
+    if len(last) != CHECKSUM or struct.unpack("<I", last)[0] != google_crc32c.value(bytes(body)):
         raise RefusedInput(what, "another checksum than it was written with", "unchanged bytes")
     return body

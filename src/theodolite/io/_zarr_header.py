@@ -148,6 +148,13 @@ def _chain(
     return order, np.dtype(f"{'<' if endian == 'little' else '>'}{dtype.str[1:]}"), packing
 
 
+def packing_of(
+    codecs: list[Any], axes: int, dtype: np.dtype[Any], what: str
+) -> tuple[tuple[int, ...], np.dtype[Any], tuple[str, ...]]:
+    """Order of axes, type with byte order, and packing, as decoders in a list say."""
+    return _chain(_codecs(codecs, what), axes, dtype, what)
+
+
 def _check_sizes(layout: ChunkLayout, what: str) -> None:
     item = layout.dtype.itemsize
     axes = {len(layout.shape), len(layout.files), len(layout.chunk)}

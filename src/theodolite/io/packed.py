@@ -4,6 +4,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -14,6 +15,7 @@ from theodolite.io.arrays import MAX_SAFETENSORS_HEADER
 
 Arrays = Mapping[str, np.ndarray]
 """What can be kept and sent without being pickled."""
+METADATA = "__metadata__"
 
 
 def digest_of(arrays: Arrays) -> str:
@@ -41,19 +43,63 @@ def packed(arrays: Arrays) -> bytes:
     return bytes(save(plain, metadata={"sha256": digest_of(plain)}))
 
 
+def packed_with(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
+    """Arrays in the format of safetensors with metadata of the caller's; equal content is equal
+    bytes, which the library's own order of metadata is not."""
+    plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    content = memoryview(save(plain))
+    (length,) = struct.unpack_from("<Q", content)
+    header = _header_text({**json.loads(bytes(content[8 : 8 + length])), METADATA: dict(metadata)})
+    return b"".join((struct.pack("<Q", len(header)), header, content[8 + length :]))
+
+
+def unpacked_with(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays and the metadata that ``packed_with`` wrote. Whether they are the right ones, the
+    caller must know; only a header that it would not have written is refused."""
+    header, text = _header(content, f"arrays {name!r}")
+    metadata = header.get(METADATA)
+    if _header_text(header) != text or not isinstance(metadata, dict):
+        raise RefusedInput(f"arrays {name!r}", "another header", "one that theodolite wrote")
+    return _loaded(content, f"arrays {name!r}"), metadata
+
+
 def unpacked(content: bytes, name: str) -> dict[str, np.ndarray]:
     """The arrays again; refused if a single bit has changed."""
     what = f"arrays {name!r}"
+    metadata = _header(content, what)[0].get(METADATA)
+    known = metadata.get("sha256") if isinstance(metadata, dict) else None
+    if known is None:
+        raise RefusedInput(what, "something that does not unpack", "packed arrays")
+    arrays = _loaded(content, what)
+    if digest_of(arrays) != known:
+        raise RefusedInput(what, "other content than its digest says", "what was written")
+    return arrays
+
+
+def _header_text(header: Mapping[str, Any]) -> bytes:
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    return text + b" " * (-len(text) % 8)
+
+
+def _header(content: bytes, what: str) -> tuple[dict[str, Any], bytes]:
     try:
         (length,) = struct.unpack_from("<Q", content)
         if length > min(MAX_SAFETENSORS_HEADER, len(content)):
             raise RefusedInput(what, f"a header of {length:,} bytes", "less than the file")
-        known = json.loads(content[8 : 8 + length])["__metadata__"]["sha256"]
-        arrays: dict[str, np.ndarray] = load(content)
-    except (SafetensorError, struct.error, ValueError, KeyError, TypeError) as error:
+        text = content[8 : 8 + length]
+        header = json.loads(text)
+    except (struct.error, ValueError, RecursionError) as error:
         if isinstance(error, RefusedInput):
             raise
         raise RefusedInput(what, "something that does not unpack", "packed arrays") from error
-    if digest_of(arrays) != known:
-        raise RefusedInput(what, "other content than its digest says", "what was written")
+    if not isinstance(header, dict):
+        raise RefusedInput(what, "something that does not unpack", "packed arrays")
+    return header, text
+
+
+def _loaded(content: bytes, what: str) -> dict[str, np.ndarray]:
+    try:
+        arrays: dict[str, np.ndarray] = load(content)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise RefusedInput(what, "something that does not unpack", "packed arrays") from error
     return dict(sorted(arrays.items()))

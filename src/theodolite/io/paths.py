@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from theodolite.errors import RefusedInput
 
@@ -66,11 +67,36 @@ def size_within(path: Path, limit: int, what: str) -> None:
 
 def sha256_of(path: Path) -> str:
     """The file's digest, read in pieces."""
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while piece := stream.read(1 << 20):
-            digest.update(piece)
+        return _sha256(stream)
+
+
+def _sha256(stream: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while piece := stream.read(1 << 20):
+        digest.update(piece)
     return digest.hexdigest()
+
+
+def sha256_below(root: Path, relative: str) -> str:
+    """The digest of a file below a folder, opened part by part without following a link."""
+    if not hasattr(os, "O_NOFOLLOW") or os.open not in os.supports_dir_fd:
+        return sha256_of(confined(root, relative))
+    *folders, name = PurePosixPath(relative).parts
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for folder in folders:
+            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=handle)
+    except OSError as error:
+        needed = "a file without links on the way"
+        raise RefusedInput(f"file {relative!r}", error.strerror or "no file", needed) from error
+    finally:
+        os.close(handle)
+    with os.fdopen(file, "rb") as stream:
+        return _sha256(stream)
 
 
 @contextmanager

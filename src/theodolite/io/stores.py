@@ -6,6 +6,7 @@ settings (``AWS_ENDPOINT_URL``, ``AWS_PROFILE`` and the like), never from a file
 """
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -186,6 +187,14 @@ class Store:
             names = _listed(place) if isinstance(place, Path) else self._bucket.keys(place)
         start = f"{PurePosixPath(below)}/" if below else ""
         return sorted(f"{start}{name}" for name in names if not _half_written(name))
+
+    def ages(self) -> dict[str, float]:
+        """All files, half-written ones too, and how many seconds ago each was written."""
+        place, now = self._root(), time.time()
+        with plainly(f"store {self.address!r}"):
+            if isinstance(place, Path):
+                return {n: now - (place / n).stat().st_mtime for n in _listed(place)}
+            return {key: now - at for key, at in self._bucket.written(place).items()}
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""

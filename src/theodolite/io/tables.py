@@ -49,6 +49,15 @@ def read_parquet_from(content: bytes, name: str) -> dict[str, list[Any]]:
     return _columns(io.BytesIO(content), f"table {name!r}")
 
 
+def read_arrow_from(content: bytes, name: str) -> Any:
+    """A table from bytes as pyarrow has it, with its metadata, under the same rules."""
+    stream = io.BytesIO(content)
+    with _refused_plainly(stream, f"table {name!r}"):
+        import pyarrow as pa  # noqa: PLC0415
+
+        return pa.concat_tables(list(_groups(stream, f"table {name!r}"))).unify_dictionaries()
+
+
 def read_coded(path: Path, what: str = "table") -> dict[str, Words | np.ndarray]:
     """The columns of a long table without a Python object per cell, under the same rules.
 
@@ -191,12 +200,17 @@ def _csv_columns(path: Path, names: Sequence[str], what: str) -> dict[str, Any]:
     return {name: table[name] for name in names}
 
 
-def parquet_bytes(columns: Columns) -> bytes:
-    """Columns of equal length as the bytes of a Parquet file."""
+def parquet_bytes(columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> bytes:
+    """Columns of equal length as the bytes of a Parquet file, perhaps with texts beside them."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    table = pa.table(
+        {
+            name: values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+            for name, values in columns.items()
+        }
+    ).replace_schema_metadata(metadata)
     stream = io.BytesIO()
     pq.write_table(table, stream, compression="zstd")
     return stream.getvalue()

@@ -13,10 +13,10 @@ from jaxtyping import Shaped
 from theodolite.errors import RefusedInput
 from theodolite.io._zarr_chunks import read_file
 from theodolite.io._zarr_header import MAX_HEADER, ChunkLayout, ZarrAbout, layout_of
-from theodolite.io._zarr_writer import ZarrWriter
+from theodolite.io._zarr_writer import PackedFile, ZarrWriter
 from theodolite.io.stores import Store
 
-__all__ = ["ZarrAbout", "ZarrWriter", "read_zarr_rows", "zarr_about"]
+__all__ = ["PackedFile", "ZarrAbout", "ZarrWriter", "read_zarr_rows", "zarr_about"]
 
 MAX_VALUES_BYTES = 1 << 32
 MAX_FILES = 100_000
@@ -59,11 +59,11 @@ def read_zarr_rows(store: Store, name: str, first: int, last: int) -> Shaped[np.
                 for p, n, i, m in zip(place, layout.files, inner, layout.chunk, strict=True)
             ]
             corner[0] -= first
-            _put(array, values, corner)
+            put(array, values, corner)
     return array
 
 
-def _put(array: np.ndarray, values: np.ndarray, corner: list[int]) -> None:
+def put(array: np.ndarray, values: np.ndarray, corner: list[int]) -> None:
     """Lay a piece into the array; what sticks out is padding, or rows that were not asked for."""
     inside, part = [], []
     for at, size, room in zip(corner, values.shape, array.shape, strict=True):

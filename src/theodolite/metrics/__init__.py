@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from theodolite.metrics.functions.exists import (
         concept_existence,
         concept_global_importance,
+        edit_direction,
     )
     from theodolite.metrics.functions.faithful import (
         attribute_agreement,
         completeness,
         concept_deletion,
         concept_insertion,
+        edit_effect_error,
         linearisation_error,
         max_sensitivity,
         randomisation_similarity,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from theodolite.metrics.functions.leak_free import (
         concept_prediction,
         concept_task_leakage,
+        edit_specificity,
         embedding_alignment,
         embedding_interconcept_information,
         embedding_self_information,
@@ -85,6 +88,7 @@ if TYPE_CHECKING:
     CLM = concept_location
     CTL = concept_task_leakage
     DetAcc = detection_accuracy
+    ICaCE_error = edit_effect_error
     ICL = interconcept_leakage
     S_int = intervention_score
     ICC = intraclass_correlation
@@ -106,6 +110,7 @@ __all__ = [
     "SURF_EMD",
     "SURF_MAE",
     "DetAcc",
+    "ICaCE_error",
     "IoU",
     "S_int",
     "acceptance",
@@ -120,6 +125,9 @@ __all__ = [
     "concept_task_leakage",
     "detection_accuracy",
     "detection_and_accuracy",
+    "edit_direction",
+    "edit_effect_error",
+    "edit_specificity",
     "embedding_alignment",
     "embedding_interconcept_information",
     "embedding_self_information",
@@ -179,6 +187,9 @@ _QUESTIONS = {
     "concept_task_leakage": "leak_free",
     "detection_accuracy": "detects",
     "detection_and_accuracy": "detects",
+    "edit_direction": "exists",
+    "edit_effect_error": "faithful",
+    "edit_specificity": "leak_free",
     "embedding_alignment": "leak_free",
     "embedding_interconcept_information": "leak_free",
     "embedding_self_information": "leak_free",
@@ -230,6 +241,7 @@ _PAPER_NAMES = {
     "CLM": "concept_location",
     "CTL": "concept_task_leakage",
     "DetAcc": "detection_accuracy",
+    "ICaCE_error": "edit_effect_error",
     "ICL": "interconcept_leakage",
     "S_int": "intervention_score",
     "ICC": "intraclass_correlation",

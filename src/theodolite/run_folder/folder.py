@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from theodolite.engine.base import PIECES
-from theodolite.engine.ledger import code_version
+from theodolite.engine.identity import code_version
 from theodolite.engine.watch import FILE as PROGRESS
 from theodolite.errors import EvidenceError
 from theodolite.run_folder.format import (
@@ -33,7 +33,8 @@ WRITTEN = frozenset(
     {
         RUN, MANIFEST, SEAL, "scores.json", PRODUCED, "report.html", "per_sample.parquet",
         "compared.json", "conflicts.json", FINDINGS, "model.safetensors", "failed.parquet",
-        "evidence", "compared", "tables", *SHOWN, PIECES, PROGRESS, *FORMER_NAMES.values(),
+        "pieces.parquet", "evidence", "compared", "tables", *SHOWN, PIECES, PROGRESS,
+        *FORMER_NAMES.values(),
     }
 )  # fmt: skip
 """All that a run writes into its folder. Nothing else there is ever removed."""

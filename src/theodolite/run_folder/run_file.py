@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from theodolite.engine.ledger import code_version
+from theodolite.engine.identity import arithmetic, code_version, packages_in_use
 from theodolite.engine.processes import cores
+from theodolite.engine.seal import key_id
 from theodolite.errors import RefusedInput
 from theodolite.io.text import json_text, read_json, write_json
 from theodolite.run_folder.format import PRODUCED, current, file_in
@@ -38,6 +39,15 @@ class Record(Strict, BaseModel):
     model_config = ConfigDict(json_schema_extra=_open)
 
 
+class IdentityRecord(Record):
+    """What decides numbers besides the code: packages, and bits of arithmetic."""
+
+    packages: dict[str, str]
+    arithmetic: str
+    seal: str = ""
+    """The id of the key that pieces were sealed with."""
+
+
 class RunRecord(Record):
     """The file ``run.json``: what is known before the start."""
 
@@ -51,6 +61,7 @@ class RunRecord(Record):
     packages: dict[str, str]
     code: str = ""
     """The version, with a digest of the code."""
+    identity: IdentityRecord | None = None
     cores: int = 0
     engine: str = ""
     """Where work was to be done, and why there."""
@@ -158,6 +169,9 @@ def run_record(
         machine=f"{platform.system()} {platform.machine()}",
         packages=_packages(),
         code=code_version(),
+        identity=IdentityRecord(
+            packages=dict(packages_in_use()), arithmetic=arithmetic(), seal=key_id()
+        ),
         cores=cores(),
         engine=engine,
         inputs=dict(inputs or {}),

@@ -1,13 +1,31 @@
 """The seal of a run folder: a digest of every file, so that a changed byte is seen."""
 
+import os
+import stat
 from pathlib import Path
 
 from theodolite.errors import RefusedInput, VerificationFailed
-from theodolite.io.paths import all_or_nothing, sha256_of
+from theodolite.io.paths import all_or_nothing, sha256_below, sha256_of
 from theodolite.io.text import read_text
 from theodolite.run_folder.run_file import ManifestRecord, read_record, write_record
 
 MANIFEST, SEAL = "manifest.json", "manifest.json.sha256"
+
+
+def no_links(folder: Path) -> None:
+    """Refuse a run folder in which anything is a link, a device or a pipe: a folder from somebody
+    else would have other files read, and written to where it leads."""
+    for inside, folders, files in os.walk(folder, followlinks=False):
+        for name in [*folders, *files]:
+            path = Path(inside) / name
+            mode = path.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                got = "a link" if stat.S_ISLNK(mode) else "a device or a pipe"
+                where = path.relative_to(folder).as_posix()
+                raise RefusedInput(
+                    f"run {folder.name!r}", f"{where}, {got}", "files and folders of its own",
+                    "Copy the file into the folder.",
+                )  # fmt: skip
 
 
 def seal(folder: Path) -> None:
@@ -24,6 +42,7 @@ def verify(folder: Path, *, but: str = "") -> int:
     ``but`` names a file that may be missing or changed, because it is about to be made again.
     """
     what = f"run {folder.name!r}"
+    no_links(folder)
     if not (folder / MANIFEST).is_file():
         raise RefusedInput(what, f"no {MANIFEST}", "a finished run folder")
     if read_text(folder / SEAL, "seal") != _seal_line(folder):
@@ -35,7 +54,7 @@ def verify(folder: Path, *, but: str = "") -> int:
         got = f"no {name}" if name in listed else f"{name}, which the run did not write"
         raise VerificationFailed(what, got, "just the files of the manifest")
     for name, digest in listed.items():
-        if sha256_of(folder / name) != digest:
+        if sha256_below(folder, name) != digest:
             raise VerificationFailed(what, f"{name} changed since the run", "its bytes of then")
     return len(listed)
 

@@ -1,14 +1,15 @@
 """Compute a finished run again, all of it or a sample: it must come out the same."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from theodolite.conflicts.matrix import FILE as CONFLICTS
 from theodolite.conflicts.matrix import conflicts_of_run
-from theodolite.engine.base import PIECES
-from theodolite.engine.ledger import Ledger
+from theodolite.engine.identity import arithmetic
 from theodolite.engine.pool import LedgerCheck, WorkerPool
 from theodolite.engine.processes import Here
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
@@ -16,11 +17,11 @@ from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load
 from theodolite.evidence.produced import ComparedModel, Progress, silent
 from theodolite.io.paths import confined
-from theodolite.io.stores import Store
 from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
 from theodolite.run_folder.format import FORMAT_VERSION, format_of
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite.run_folder.piece_list import check_pieces, ledger_of
 from theodolite.run_folder.run_file import (
     MadeRecord,
     Record,
@@ -82,6 +83,7 @@ def recompute(
             f"run {folder.name!r}", f"the address {named[0]}", "your consent to ask it",
             "Pass --buckets if you trust this folder.",
         )  # fmt: skip
+    check_pieces(folder, buckets=buckets)
     if made_record.stored:
         same = _stored_again(folder, spec, made_record, progress, share)
     elif share < 1:
@@ -126,9 +128,12 @@ def _stored_again(
     for address, digest in digests_of(made_record.stored).items():
         if made_record.inputs.get(address) != digest:
             raise VerificationFailed(f"evidence {address!r}", "other content", "that of the run")
-    store = Store.at(made_record.pieces or folder.resolve() / PIECES)
-    known = read_record(folder / "run.json", RunRecord).code
-    checking = WorkerPool(Here(), Ledger(store), progress, code=known, check=LedgerCheck(share))
+    record = read_record(folder / "run.json", RunRecord)
+    code: Any = record.code
+    if record.identity is not None:
+        code = {"theodolite": record.code, "packages": record.identity.packages}
+    ledger = ledger_of(folder)
+    checking = WorkerPool(Here(), ledger, progress, code=code, check=LedgerCheck(share))
     checking.given_up = frozenset(_given_up(folder))
     try:
         answers = answer_stored(spec, made_record.stored, checking, progress)
@@ -184,18 +189,41 @@ def _some_again(folder: Path, spec: RunSpec, progress: Progress, share: float) -
     return all(score_record(score) in known for score in answers.scores)
 
 
+def other_arithmetic(folder: Path) -> bool:
+    """Whether the run was computed by another kind of machine: then last digits may differ."""
+    known = read_record(folder / "run.json", RunRecord).identity
+    return known is not None and known.arithmetic != arithmetic()
+
+
 def _same_bytes(path: Path, record: Record) -> bool:
     """Whether writing the record would give the file as it is; an older one, as it would be now."""
     again = path.with_name(f".{path.name}.again")
     try:
         write_record(again, record)
         computed = again.read_bytes()
-        if format_of(path) == FORMAT_VERSION:
-            return computed == path.read_bytes()
-        write_record(again, read_record(path, type(record)))
-        return computed == again.read_bytes()
+        if format_of(path) != FORMAT_VERSION:
+            write_record(again, read_record(path, type(record)))
+            stored = again.read_bytes()
+        else:
+            stored = path.read_bytes()
     finally:
         again.unlink(missing_ok=True)
+    if computed == stored or not other_arithmetic(path.parent):
+        return computed == stored
+    return _nearly(json.loads(computed), json.loads(stored))
+
+
+def _nearly(computed: Any, stored: Any) -> bool:
+    """Whether two records are the same but for last digits of numbers."""
+    if isinstance(computed, float) and isinstance(stored, float):
+        return bool(np.isclose(computed, stored, rtol=1e-9, atol=1e-12, equal_nan=True))
+    if isinstance(computed, dict) and isinstance(stored, dict):
+        return computed.keys() == stored.keys() and all(
+            _nearly(value, stored[name]) for name, value in computed.items()
+        )
+    if isinstance(computed, list) and isinstance(stored, list):
+        return len(computed) == len(stored) and all(map(_nearly, computed, stored))
+    return bool(computed == stored)
 
 
 def _load_compared(folder: Path, record: ComparedRecord, spec: RunSpec) -> ComparedModel:

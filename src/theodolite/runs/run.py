@@ -24,10 +24,13 @@ from theodolite.io.tables import write_parquet
 from theodolite.run_folder.folder import check_folder, no_linked_pieces, prepare_folder
 from theodolite.run_folder.format import FINDINGS, PRODUCED
 from theodolite.run_folder.headlines import requests_named, resampling_of, scores_file_of
+from theodolite.run_folder.piece_list import write_entries
 from theodolite.run_folder.run_file import (
     ConceptCardRecord,
     MadeRecord,
+    RunRecord,
     begin,
+    read_record,
     run_record,
     write_record,
 )
@@ -86,6 +89,8 @@ def run(  # noqa: PLR0913  each is a choice of the caller
     engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
     largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
     with worker_pool(engine, at.out, progress, largest) as workers:
+        if workers.instead:
+            _done_elsewhere(at.out / "run.json", workers.instead)
         try:
             if make is None:
                 if announce is not None:
@@ -99,9 +104,15 @@ def run(  # noqa: PLR0913  each is a choice of the caller
                 answers = run_made(spec, produced, at.out, progress, failed=workers.n_failed)
         finally:
             write_failed(at.out, workers)
+        write_entries(at.out, workers.used.values())
         if engine.pieces is None:
             workers.ledger.keep_only(workers.keys)
     return answers
+
+
+def _done_elsewhere(path: Path, engine: str) -> None:
+    record = read_record(path, RunRecord)
+    write_record(path, record.model_copy(update={"engine": engine}))
 
 
 def rehearse(

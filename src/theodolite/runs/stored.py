@@ -1,6 +1,7 @@
 """Score evidence that lies in a store, piece by piece, into a run folder."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +72,7 @@ def run_stored(
         raise EvidenceError(error.what, got, error.needed, error.do) from error
     write_scores(out / "scores.json", scores_file_of(spec, answers))
     left_out = write_samples(out, spec, answers, by_kind(spec, addresses), pool)
-    notes = [*notes_of(pool), *answers.notes, *left_out]
+    notes = [*notes_of(pool), *absent_chunks(addresses), *answers.notes, *left_out]
     write_record(
         out / PRODUCED,
         MadeRecord(
@@ -142,9 +143,21 @@ def digests_of(addresses: Sequence[str]) -> dict[str, str]:
     return {address: stored(address).digest() for address in addresses}
 
 
+def absent_chunks(addresses: Sequence[str]) -> list[str]:
+    """Of adopted arrays, how many chunks were not there."""
+    bundles = [stored(address) for address in addresses]
+    return [note for bundle in bundles for note in bundle.notes()]
+
+
 def notes_of(pool: WorkerPool) -> list[str]:
-    """What a reader must know first: pieces that were given up, a cluster open to anybody."""
-    notes = [*getattr(pool.pool, "notes", ()), *pool.notes]
+    """What a reader must know first: pieces that were given up, a cluster open to anybody,
+    machines that differ."""
+    notes = [f"Engine: {pool.instead}"] if pool.instead else []
+    notes += [*getattr(pool.pool, "notes", ()), *pool.notes]
+    kinds = Counter(entry.made_on for entry in pool.used.values())
+    if len(kinds) > 1:
+        each = ", ".join(f"{count} on {kind[:16]}" for kind, count in sorted(kinds.items()))
+        notes.append(f"Pieces were computed by machines that differ in last digits: {each}.")
     if not pool.failed:
         return notes
     return [

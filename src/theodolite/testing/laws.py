@@ -241,6 +241,8 @@ def relabelled(whole: Any, order: np.ndarray) -> Any:
         values = getattr(whole, name)
         if values is not None and "concepts" in layout.axes:
             changed[name] = np.take(values, order, axis=layout.axes.index("concepts"))
+        elif values is not None and layout.points_to == "concepts":
+            changed[name] = np.argsort(order)[values]
     inside = {name: relabelled(getattr(whole, name), order) for name, _ in whole.inner_kinds()}
     if inside:
         return replace(whole, **inside, concepts=Concepts(), **changed)

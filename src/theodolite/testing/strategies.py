@@ -8,9 +8,10 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Chances, Noises, Removals
+from theodolite.evidence.axes import Chances, Concepts, Noises, Removals
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
@@ -223,6 +224,22 @@ def rating_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> RatingEvidence:
     return RatingEvidence(ratings=ratings, scale=scale, predicted=predicted)
 
 
+@st.composite
+def edit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> EditEvidence:
+    """Concepts and answers before and after edits, some of which move nothing."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, k, classes = (draw(st.integers(1, most)) for most in (max_samples, 4, 3))
+    before, after = random.integers(0, 3, (2, n, k)) / 2  # ties, and values that do not move
+    answers = random.integers(0, 3, (4, n, classes)) + 0.25
+    answers /= answers.sum(axis=2, keepdims=True)
+    return EditEvidence(
+        before=before, after=after, edited=random.integers(0, k, n),
+        direction=random.choice([-1.0, 1.0], n), output_before=answers[0],
+        output_after=answers[1], surrogate_before=answers[2], surrogate_after=answers[3],
+        concepts=Concepts.numbered(k),
+    )  # fmt: skip
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
@@ -232,6 +249,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
     SurrogateEvidence: surrogate_evidence(),
     RatingEvidence: rating_evidence(),
     SaliencyEvidence: saliency_evidence(),
+    EditEvidence: edit_evidence(),
 }
 
 

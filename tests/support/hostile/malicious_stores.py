@@ -1,5 +1,6 @@
 """Evidence in pieces and stored maps made to harm, read by the commands. See ``malicious``."""
 
+import hashlib
 import io
 import json
 import shutil
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from support.evidence.format_1 import write_format_1
 from support.hostile.malicious import PARQUET, SAFETENSORS, case, cases
 from support.hostile.malicious_zarr import VALUES, ZARR, array
 from theodolite.datasets.masks.stored_maps_writer import write_maps
@@ -38,7 +40,8 @@ def written_pieces(n: int, rows: int) -> "tempfile.TemporaryDirectory[str]":
         weights=np.eye(2), concepts=["horn", "hoof"],
         samples=Samples(ids=np.array([f"p{i}" for i in range(n)])),
     )  # fmt: skip
-    with EvidenceWriter(f"{folder.name}/given", rows) as writer:
+    write_format_1(given, f"{folder.name}/given", rows)
+    with EvidenceWriter(f"{folder.name}/second", rows) as writer:
         writer.add(given)
     return folder
 
@@ -326,6 +329,61 @@ def _giant_shared(folder: Path, canary: Path) -> list[str]:
     with (given / "shared.safetensors").open("r+b") as stream:
         stream.truncate(1 << 40)
     return audited(given)
+
+
+def of_manifest(name: str, **changes: Any) -> None:
+    """A manifest with changed cells in the row of ``values``, and a header that fits it."""
+
+    @case(f"manifest: {name}")
+    def make(folder: Path, canary: Path) -> list[str]:
+        given = folder / "given"
+        shutil.copytree(f"{written_pieces(4, 4).name}/second", given)
+        (path,) = given.glob("manifest-*.parquet")
+        rows = pq.read_table(path)
+        columns, at = rows.to_pydict(), rows["array"].to_pylist().index("values")
+        metadata = dict(rows.schema.metadata)
+        for column, value in changes.items():
+            if column in columns:
+                columns[column][at] = value
+            else:
+                old = json.loads(metadata[f"theodolite.{column}".encode()])
+                metadata[f"theodolite.{column}".encode()] = json.dumps(value(old)).encode()
+        stream = io.BytesIO()
+        schema = rows.schema.with_metadata(metadata)
+        pq.write_table(pa.table(columns, schema=schema), stream)
+        digest = hashlib.sha256(stream.getvalue()).hexdigest()
+        (given / f"manifest-{digest[:16]}.parquet").write_bytes(stream.getvalue())
+        header = json.loads((given / "header.json").read_text())
+        (given / "header.json").write_text(json.dumps(header | {"sha256": digest}))
+        return audited(given)
+
+
+def with_values(**changes: Any) -> Callable[[Any], Any]:
+    return lambda layouts: layouts | {"values": layouts["values"] | changes}
+
+
+of_manifest("a file that leaves", file="../../secret")
+of_manifest("an absolute file", file="/etc/passwd")
+of_manifest("a file that is not there", file="values/c/9")
+of_manifest("an address", file="s3://bucket/x")
+of_manifest("bytes before the file", offset=-1)
+of_manifest("bytes past the end", offset=1 << 40)
+of_manifest("more bytes than there are", length=1 << 33)
+of_manifest("all fill value, said of something", length=0)
+of_manifest("an absurd piece", size=1 << 50, length=0)
+of_manifest("fewer entries", size=2)
+of_manifest("a corner far away", corner=[1 << 40, 0])
+of_manifest("a corner of many axes", corner=[0] * 50)
+of_manifest("pieces out of order", piece=7)
+of_manifest("other rows", rows=3)
+of_manifest("another digest", content=b"0" * 32)
+of_manifest("an unknown array", array="nope")
+of_manifest("a decoder that runs code", layouts=with_values(codecs=[{"name": "pickle"}]))
+of_manifest("objects", layouts=with_values(dtype="|O"))
+of_manifest("chunks without end", layouts=with_values(chunk=[1 << 39, 1 << 39]))
+of_manifest("layouts that are a list", layouts=lambda layouts: [1])
+of_manifest("an unknown kind", bundle=lambda bundle: bundle | {"kind": "evil"})
+of_manifest("an array that leaves", bundle=lambda b: b | {"arrays": {"../../secret": True}})
 
 
 def maps_header(**changes: Any) -> bytes:

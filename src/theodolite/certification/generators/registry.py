@@ -1,6 +1,7 @@
 """Which generator is for which score."""
 
 from theodolite.certification.generators import (
+    edits,
     existence,
     maps,
     pairs,
@@ -24,6 +25,7 @@ GENERATORS: tuple[Generator, ...] = (
     surrogates.EXPLAINED_LAYER, removal.REMOVED_PIXELS, removal.MOVED_MAPS, removal.BLIND_MAPS,
     units.MARKING_UNITS, units.ACCURATE_UNITS,
     votes.ACCEPTING_VOTES, votes.AGREEING_VOTES, votes.PREDICTED_VOTES,
+    edits.EDITS, edits.EXPLAINED_EDITS,
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from theodolite.cli.options import (
     EngineOption,
     Json,
     MetricsPort,
+    MixedCpus,
     MostMemory,
     Overwrite,
     Pieces,
@@ -93,6 +94,7 @@ def audit(
     workers: WorkersOption = None,
     ray_address: RayAddress = None,
     pieces: Pieces = None,
+    mixed_cpus: MixedCpus = False,
     dry_run: DryRun = False,
     metrics_port: MetricsPort = None,
     most_memory: MostMemory = None,
@@ -108,7 +110,9 @@ def audit(
     from theodolite.thresholds.judge import read_thresholds
 
     del most_memory  # set as it was read
-    chosen = chosen_engine(engine, workers, ray_address, pieces, "auto", metrics_port)
+    chosen = chosen_engine(
+        engine, workers, ray_address, pieces, "auto", metrics_port, mixed_cpus=mixed_cpus
+    )
     criteria = None if thresholds is None else read_thresholds(thresholds)
     arguments = AuditArguments(
         Resampling(resamples, seed=seed), out, overwrite, command_line(),

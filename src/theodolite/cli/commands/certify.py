@@ -10,6 +10,7 @@ import typer
 from theodolite.cli.options import (
     EngineOption,
     Json,
+    MixedCpus,
     Pieces,
     Quiet,
     RayAddress,
@@ -61,6 +62,7 @@ def certify(
     workers: WorkersOption = None,
     ray_address: RayAddress = None,
     pieces: Pieces = None,
+    mixed_cpus: MixedCpus = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -79,7 +81,7 @@ def certify(
     contents = []
     for number, subject in enumerate(subjects):
         home = out / _folder(subject.name) if every else out
-        chosen = chosen_engine(engine, workers, ray_address, pieces, "auto")
+        chosen = chosen_engine(engine, workers, ray_address, pieces, "auto", mixed_cpus=mixed_cpus)
         content, certified = _certificate(subject, home, chosen, (size, draws, seed, day), quiet)
         contents.append(content)
         if keep is not None:

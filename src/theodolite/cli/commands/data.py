@@ -121,3 +121,53 @@ def _fields(options: list[str] | None) -> dict[str, str] | None:
             raise EvidenceError("--fields", repr(part), "ARRAY=COLUMN, such as values=logits")
         fields[name] = after.strip() if mark else f"{fields[name]},{part.strip()}"
     return fields
+
+
+def data_commit(
+    address: Annotated[str, typer.Argument(help="Where parts were written.", show_default=False)],
+    expects: Annotated[
+        str | None, typer.Option(help="Add parts to the bundle with this manifest (its digest).")
+    ] = None,
+    single_committer: Annotated[
+        bool, typer.Option(help="Nobody else commits: for servers that ignore conditions.")
+    ] = False,
+) -> None:
+    """Make one bundle of all finished parts: all of it is there, or nothing."""
+    from theodolite.evidence.manifests.commit import commit
+
+    result = commit(address, expects, single_committer=single_committer)
+    how = "committed" if result.created else "was committed already:"
+    size = f"{result.samples:,} samples, {result.parts} parts"
+    typer.echo(f"{how} {size}, manifest {result.sha256}: {address}")
+
+
+def data_clean(
+    address: Annotated[str, typer.Argument(help="A committed bundle.", show_default=False)],
+    older_than: Annotated[str, typer.Option(help="Age: 12h, 1d.")] = "1d",
+    yes: Annotated[bool, typer.Option(help="Remove what is listed.")] = False,
+) -> None:
+    """List what no manifest names, such as parts of writers that died; --yes removes it."""
+    from theodolite.evidence.manifests.clean import seconds_of, unused_files
+    from theodolite.io.stores import Store
+
+    names = unused_files(address, seconds_of(older_than))
+    for name in names:
+        typer.echo(name)
+        if yes:
+            Store.at(address).remove(name)
+    typer.echo(f"{len(names)} files {'removed' if yes else 'could be removed: pass --yes'}")
+
+
+def data_adopt(
+    address: Annotated[
+        str, typer.Argument(help="A folder of Zarr arrays named like fields.", show_default=False)
+    ],
+    kind: Annotated[str, typer.Option("--as", help="The kind of evidence.", show_default=False)],
+) -> None:
+    """Take Zarr arrays of others as evidence where they lie: a manifest is written, no array."""
+    from theodolite.evidence.manifests.adopt import adopt
+
+    result = adopt(address, kind)
+    typer.echo(f"adopted {result.samples:,} samples, manifest {result.sha256}: {address}")
+    for note in result.notes:
+        typer.echo(note)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from theodolite.cli.options import Quiet
+from theodolite.errors import printable
 
 
 def report(
@@ -58,15 +59,22 @@ def verify(
 ) -> None:
     """Check that a run folder is what it was; exit code 5 if a byte was changed."""
     from theodolite.cli.progress import show_progress
+    from theodolite.run_folder.piece_list import check_pieces
     from theodolite.run_folder.seal import verify as check
+    from theodolite.runs.recompute import other_arithmetic, share_of
     from theodolite.runs.recompute import recompute as again
-    from theodolite.runs.recompute import share_of
 
     if recompute is not None:
         share = share_of(recompute)
         with show_progress(quiet=quiet) as progress:
             n = again(folder, progress, share, buckets=buckets)
         much = "all" if share == 1 else f"{100 * share:g} % of the"
-        typer.echo(f"ok: {n} files unchanged, {much} scores or pieces the same when computed again")
-    else:
-        typer.echo(f"ok: {check(folder)} files unchanged")
+        digits = " but for last digits: another kind of machine" if other_arithmetic(folder) else ""
+        same = f"{much} scores or pieces the same when computed again{digits}"
+        typer.echo(f"ok: {n} files unchanged, {same}")
+        return
+    n = check(folder)
+    pieces, elsewhere = check_pieces(folder, buckets=buckets)
+    compared = f", {pieces} pieces as they were" if pieces else ""
+    left = f", pieces at {printable(elsewhere)} not compared (--buckets reads buckets)"
+    typer.echo(f"ok: {n} files unchanged{compared}{left if elsewhere else ''}")

@@ -12,6 +12,7 @@ from theodolite.cli.options import (
     EngineOption,
     Inference,
     MetricsPort,
+    MixedCpus,
     Overwrite,
     Pieces,
     Quiet,
@@ -39,6 +40,7 @@ def run(
     ray_address: RayAddress = None,
     pieces: Pieces = None,
     inference: Inference = "auto",
+    mixed_cpus: MixedCpus = False,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
     metrics_port: MetricsPort = None,
@@ -51,7 +53,9 @@ def run(
     from theodolite.run_folder.spec import read_spec
     from theodolite.runs.run import Places
 
-    chosen = chosen_engine(engine, workers, ray_address, pieces, inference, metrics_port)
+    chosen = chosen_engine(
+        engine, workers, ray_address, pieces, inference, metrics_port, mixed_cpus=mixed_cpus
+    )
     checked = read_spec(spec)
     check_there(data)
     at = Places(data, out, cache or default_cache())
@@ -90,6 +94,7 @@ def dissect(
     workers: WorkersOption = None,
     ray_address: RayAddress = None,
     inference: Inference = "auto",
+    mixed_cpus: MixedCpus = False,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
     metrics_port: MetricsPort = None,
@@ -120,7 +125,9 @@ def dissect(
         }
     )
     at = Places(data, out, cache or default_cache())
-    chosen = chosen_engine(engine, workers, ray_address, None, inference, metrics_port)
+    chosen = chosen_engine(
+        engine, workers, ray_address, None, inference, metrics_port, mixed_cpus=mixed_cpus
+    )
     _run(spec, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 

@@ -4,6 +4,7 @@ import importlib
 
 LISTED = (
     "concept", "location", "unit", "embedding", "intervention", "surrogate", "saliency", "rating",
+    "edit",
 )  # fmt: skip
 
 for _kind in LISTED:

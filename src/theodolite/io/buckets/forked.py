@@ -52,6 +52,9 @@ class ForkedBucket:
     def keeps_conditions(self, key: str) -> bool:
         raise self._refusal()
 
+    def written(self, below: str) -> dict[str, float]:
+        raise self._refusal()
+
     def size(self, key: str) -> int | None:
         try:
             info = self._files.info(self._place(key))

@@ -94,17 +94,20 @@ class Bucket:
 
     def keys(self, below: str) -> list[str]:
         """All objects below a key, without that."""
+        return list(self.written(below))
+
+    def written(self, below: str) -> dict[str, float]:
+        """The same, with the time at which each was written."""
         import obstore  # noqa: PLC0415
 
         start = f"{below}/" if below else ""
-        listed = tried(
-            lambda: [
-                entry["path"]
-                for page in obstore.list(self._client, below or None)
-                for entry in page
-            ]
-        )
-        return [path.removeprefix(start) for path in listed if path.startswith(start)]
+        pages = tried(lambda: list(obstore.list(self._client, below or None)))
+        return {
+            entry["path"].removeprefix(start): entry["last_modified"].timestamp()
+            for page in pages
+            for entry in page
+            if entry["path"].startswith(start)
+        }
 
     def remove(self, key: str) -> None:
         """Delete an object, if it is there."""

@@ -11,13 +11,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theodolite.metrics.compute import table
+from theodolite.metrics.compute import number, table
 from theodolite.metrics.exists.concept_existence import ConceptExistence
 from theodolite.metrics.exists.concept_global_importance import ConceptGlobalImportance
+from theodolite.metrics.language.edit_direction import EditDirection
 
 __all__ = [
     "concept_existence",
     "concept_global_importance",
+    "edit_direction",
 ]
 
 
@@ -146,3 +148,41 @@ def concept_global_importance(
     }
     options = {"form": form, "over": over}
     return table(ConceptGlobalImportance, arrays, options)
+
+
+def edit_direction(
+    edited: ArrayLike,
+    direction: ArrayLike,
+    before: ArrayLike,
+    after: ArrayLike,
+) -> float:
+    r"""Share of edits after which the edited concept's value moved to the side that was meant.
+
+    .. math:: \frac1N \sum_i 1[\operatorname{sign}(c'_{i e_i} - c_{i e_i}) = d_i]
+
+    with the values :math:`c` before and :math:`c'` after edit :math:`i` of concept :math:`e_i` in
+    direction :math:`d_i`. A value that did not move is a miss. No edit: NaN. Edits of reviews with
+    this purpose are those of :cite:t:`abraham2022cebab`.
+
+    Args:
+        edited: samples. Which concept was edited.
+        direction: samples. Where the edit was meant to move its value: -1 or 1.
+        before: samples × concepts. The concepts' values for the original.
+        after: samples × concepts. The concepts' values for the edited input.
+
+    Returns:
+        A number, 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import edit_direction
+        >>> before = [[0.2, 0.5], [0.6, 0.5], [0.5, 0.5]]
+        >>> after = [[0.7, 0.5], [0.6, 0.5], [0.4, 0.5]]
+        >>> round(edit_direction([0, 0, 0], [1, 1, -1], before, after), 6)
+        0.666667
+    """
+    arrays = {"edited": edited, "direction": direction, "before": before, "after": after}
+    options: dict[str, object] = {}
+    return number(EditDirection, arrays, options)

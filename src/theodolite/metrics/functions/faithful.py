@@ -31,12 +31,14 @@ from theodolite.metrics.faithful.surrogate_relative_error import SurrogateRelati
 from theodolite.metrics.faithful.surrogate_relative_error_by_class import (
     SurrogateRelativeErrorByClass,
 )
+from theodolite.metrics.language.edit_effect_error import EditEffectError
 
 __all__ = [
     "attribute_agreement",
     "completeness",
     "concept_deletion",
     "concept_insertion",
+    "edit_effect_error",
     "linearisation_error",
     "max_sensitivity",
     "randomisation_similarity",
@@ -368,6 +370,64 @@ def concept_insertion(
     }
     options = {"of": of, "most_steps": most_steps}
     return number(ConceptInsertion, arrays, options)
+
+
+def edit_effect_error(
+    edited: ArrayLike,
+    direction: ArrayLike,
+    output_before: ArrayLike,
+    output_after: ArrayLike,
+    surrogate_before: ArrayLike,
+    surrogate_after: ArrayLike,
+    *,
+    distance: Literal["cosine", "l2", "norm"] = "cosine",
+) -> float:
+    r"""Mean distance between the change of the output under an edit and the predicted one.
+
+    .. math:: \frac1N \sum_i \operatorname{dist}(p'_i - p_i,\; q'_i - q_i)
+
+    with the explained model's probabilities :math:`p` and those that the explanation makes of the
+    concepts :math:`q`, before and after edit :math:`i`. ``distance``: one minus the cosine, the
+    length of the difference, or the difference of the lengths. For the cosine an edit after which
+    either does not change is undefined. After :cite:t:`abraham2022cebab`.
+
+    Args:
+        edited: samples. Which concept was edited.
+        direction: samples. Where the edit was meant to move its value: -1 or 1.
+        output_before: samples × classes. The explained model's probabilities for the original.
+        output_after: samples × classes. The explained model's probabilities for the edited input.
+        surrogate_before: samples × classes. What the explanation makes of the concepts of the
+            original.
+        surrogate_after: samples × classes. What the explanation makes of the concepts of the edited
+            input.
+        distance: Of two changes: 1 - cosine, length of the difference, or of lengths.
+
+    Returns:
+        A number, 0 to 2, lower is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import edit_effect_error
+        >>> output = {"output_before": [[0.5, 0.5]], "output_after": [[0.9, 0.1]]}
+        >>> concepts = {"surrogate_before": [[0.5, 0.5]], "surrogate_after": [[0.7, 0.3]]}
+        >>> round(edit_effect_error(**output, **concepts, edited=[0], direction=[1]), 6)
+        0.0
+        >>> edits = {"edited": [0], "direction": [1], "distance": "norm"}
+        >>> round(edit_effect_error(**output, **concepts, **edits), 6)
+        0.282843
+    """
+    arrays = {
+        "edited": edited,
+        "direction": direction,
+        "output_before": output_before,
+        "output_after": output_after,
+        "surrogate_before": surrogate_before,
+        "surrogate_after": surrogate_after,
+    }
+    options = {"distance": distance}
+    return number(EditEffectError, arrays, options)
 
 
 def linearisation_error(

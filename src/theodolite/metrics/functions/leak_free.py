@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theodolite.metrics.compute import number, table
+from theodolite.metrics.language.edit_specificity import EditSpecificity
 from theodolite.metrics.leak_free.concept_prediction import ConceptPrediction
 from theodolite.metrics.leak_free.concept_task_leakage import ConceptTaskLeakage
 from theodolite.metrics.leak_free.embedding_alignment import EmbeddingAlignment
@@ -42,6 +43,7 @@ from theodolite.metrics.leak_free.task_leakage_given_concept import TaskLeakageG
 __all__ = [
     "concept_prediction",
     "concept_task_leakage",
+    "edit_specificity",
     "embedding_alignment",
     "embedding_interconcept_information",
     "embedding_self_information",
@@ -153,6 +155,44 @@ def concept_task_leakage(
     arrays = {"values": values, "truth": truth, "labels": labels, "known": known}
     options = {"k": k, "tie_seed": tie_seed}
     return table(ConceptTaskLeakage, arrays, options)
+
+
+def edit_specificity(
+    edited: ArrayLike,
+    direction: ArrayLike,
+    before: ArrayLike,
+    after: ArrayLike,
+) -> float:
+    r"""Share of edits after which the edited concept's value moved more than any other.
+
+    .. math:: \frac1N \sum_i 1[|\delta_{i e_i}| > \max_{j \ne e_i} |\delta_{ij}|]
+
+    with :math:`\delta` the values after minus those before edit :math:`i` of concept :math:`e_i`.
+    A tie, or no movement at all, is a miss. Fewer than two concepts: NaN. The edits are meant to be
+    of one concept each, as those of :cite:t:`abraham2022cebab`.
+
+    Args:
+        edited: samples. Which concept was edited.
+        direction: samples. Where the edit was meant to move its value: -1 or 1.
+        before: samples × concepts. The concepts' values for the original.
+        after: samples × concepts. The concepts' values for the edited input.
+
+    Returns:
+        A number, 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import edit_specificity
+        >>> before = [[0.2, 0.5], [0.6, 0.5], [0.5, 0.5]]
+        >>> after = [[0.7, 0.4], [0.6, 0.5], [0.4, 0.9]]
+        >>> round(edit_specificity([0, 0, 0], [1, 1, -1], before, after), 6)
+        0.333333
+    """
+    arrays = {"edited": edited, "direction": direction, "before": before, "after": after}
+    options: dict[str, object] = {}
+    return number(EditSpecificity, arrays, options)
 
 
 def embedding_alignment(

@@ -1,0 +1,91 @@
+# mypy: disable-error-code="arg-type,import-not-found"
+"""What reading stored evidence from a bucket costs, against the bare client on the same ranges.
+
+    python benchmarks/store_reading.py [--pieces 60] [--late 0.02]
+
+The server is that of the tests (``tests/support/servers/atomic_s3.py``: aiohttp, one thread, here),
+which answers each request so many seconds late. Ours unpacks and checks every array; the
+bare client, obstore with 32 requests at once, only fetches the packed bytes. The ratio, ours over
+the bare client's bytes a second, is printed last.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import obstore  # noqa: TID251  the bare client
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.servers.atomic_s3 import atomic_s3, counted
+from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.manifests.manifest import manifest_at
+from theodolite.evidence.read_ahead import read_ahead
+from theodolite.evidence.store import stored
+from theodolite.evidence.store_writer import EvidenceWriter
+from theodolite.io.buckets.client import client_of
+
+ROWS, WIDE = 2048, 256
+
+
+def write(address: str, pieces: int) -> None:
+    rng = np.random.default_rng(0)
+    with EvidenceWriter(address) as writer:
+        for _ in range(pieces):
+            values = rng.normal(size=(ROWS, WIDE)).astype(np.float32)
+            labels = rng.integers(0, 10, ROWS)
+            names = [f"c{i}" for i in range(WIDE)]
+            arrays = {"values": values, "truth": values > 0, "labels": labels, "predicted": labels}
+            classes = [f"k{i}" for i in range(10)]
+            writer.add(ConceptEvidence(**arrays, concepts=names, classes=classes))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pieces", type=int, default=60)
+    parser.add_argument("--late", type=float, default=0.02)
+    options = parser.parse_args()
+    with atomic_s3(options.late) as environment:
+        os.environ.update(environment)
+        address = "s3://bucket/evidence"
+        write(address, options.pieces)
+        shards = stored(address)
+        pieces = list(shards.pieces())
+        manifest = manifest_at(shards.store, shards.version)
+        ranges = [
+            (f"evidence/{row.file}", row.offset, row.length)
+            for row in manifest.all_rows()
+            if row.length
+        ]
+        client = client_of("s3", "bucket")
+        bare, ours = [], []
+        for _ in range(3):
+            started = time.perf_counter()
+            with ThreadPoolExecutor(32) as pool:
+                fetch = lambda r: len(obstore.get_range(client, r[0], start=r[1], length=r[2]))  # noqa: E731
+                size = sum(pool.map(fetch, ranges))
+            bare.append(time.perf_counter() - started)
+            counted(environment)
+            started = time.perf_counter()
+            read_ahead(pieces)
+            for piece in pieces:
+                piece.evidence()
+            ours.append(time.perf_counter() - started)
+            requests = counted(environment)
+    result = {
+        "server": "tests/support/servers/atomic_s3.py", "late": options.late,
+        "pieces": len(pieces), "arrays": 4, "packed MB": round(size / 1e6, 1),
+        "GET a piece": requests["GET"] / len(pieces), "HEAD": requests.get("HEAD", 0),
+        "at once": requests["at_once"], "bare MB/s": round(size / 1e6 / min(bare), 1),
+        "ours MB/s": round(size / 1e6 / min(ours), 1), "ratio": round(min(bare) / min(ours), 3),
+    }  # fmt: skip
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

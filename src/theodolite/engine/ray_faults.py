@@ -1,0 +1,69 @@
+"""Ray that does not start, in words: what is wrong, and what to do."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import EvidenceError, printable
+
+LOCALLY = "Or pass --engine local: the same bytes, by processes of this machine."
+LOGS = Path("/tmp/ray/session_latest/logs")  # noqa: S108  where Ray writes them
+CAUSES = (
+    ("Version mismatch", "another Python or Ray than this process", "the cluster's versions"),
+    ("uthenticat", "a token that the cluster refuses", "its token, in RAY_AUTH_TOKEN"),
+    ("UNAUTHENTICATED", "a token that the cluster refuses", "its token, in RAY_AUTH_TOKEN"),
+    ("timed out during startup", "servers that did not start in time", "a machine less busy"),
+    ("already in use", "a port that something else has", "a free port"),
+    ("/dev/shm", "too little room in /dev/shm", "some hundred MB there"),  # noqa: S108
+    ("object store", "too little room in /dev/shm", "some hundred MB there"),
+    ("No space left", "a full disk", "room in /tmp and /dev/shm"),
+    ("Could not find any running Ray", "nobody who answers", "the address of a Ray cluster"),
+    ("ailed to connect", "nobody who answers", "the address of a Ray cluster"),
+)
+"""A part of what Ray says, what it means, and what is needed."""
+
+
+def offering_local(error: EvidenceError) -> EvidenceError:
+    """The same, with the way that needs no Ray."""
+    do = error.do if LOCALLY in error.do else f"{error.do} {LOCALLY}".strip()
+    return type(error)(error.what, error.came, error.needed, do)
+
+
+def not_started(error: BaseException, address: str | None) -> EvidenceError:
+    """Why Ray did not start, or did not let us in."""
+    if isinstance(error, EvidenceError):
+        return offering_local(error)
+    text = f"{type(error).__name__}: {error}"
+    causes = [(cause, needed) for sign, cause, needed in CAUSES if sign in text]
+    cause, needed = (causes or [(printable(text), "Ray to start")])[0]
+    where = "engine ray" if address is None else f"ray address {address}"
+    tail = "" if address else last_lines(LOGS)
+    do = f"Ray's log ends: {tail}. {LOCALLY}" if tail else LOCALLY
+    return EvidenceError(where, cause, needed, do)
+
+
+def last_lines(logs: Path, count: int = 5) -> str:
+    """The end of what Ray's own servers wrote."""
+    lines: list[str] = []
+    for name in ("gcs_server.err", "raylet.err", "gcs_server.out", "raylet.out"):
+        with suppress(OSError):
+            content = (logs / name).read_bytes()[-4096:].decode(errors="replace")
+            lines += [line for line in content.splitlines() if line.strip()]
+        if lines:
+            break
+    return printable(" | ".join(lines[-count:]), 500)
+
+
+def no_free_cpu(ray: Any, seconds: float) -> EvidenceError:
+    """Somebody else has every core of the cluster."""
+    total = int(ray.cluster_resources().get("CPU", 0))
+    holders = []
+    with suppress(Exception):  # not promised by Ray
+        own = ray.get_runtime_context().get_job_id()
+        jobs = ray._private.state.jobs()
+        holders = [job["JobID"] for job in jobs if not job["IsDead"] and job["JobID"] != own]
+    who = f", held by the jobs {', '.join(holders[:5])}" if holders else ""
+    return EvidenceError(
+        "engine ray", f"none of {total} CPUs free for {seconds:.0f} s{who}", "at least one",
+        f"Wait for the others, or stop them. {LOCALLY}",
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"""Seals of ledger entries: a digest that binds a piece's name to its content, keyed if wished.
+
+Without a key a seal shows damage and mix-ups. With one it also shows what somebody else wrote into
+a bucket that others can write to. The key is read from a file on every machine and never sent.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from functools import lru_cache
+from pathlib import Path
+
+from theodolite.errors import EvidenceError
+
+FORMAT = "theodolite-piece 2"
+KEY_FILE = "THEODOLITE_SEAL_KEY_FILE"
+SHORTEST, LONGEST = 32, 4096
+
+
+def seal_of(key: str, content: str, made_on: str, secret: bytes | None = None) -> str:
+    """The seal of an entry. Each part comes after its length, so that none can lend to the next.
+
+    >>> seal_of("0" * 64, "1" * 64, "2" * 64)[:16]
+    '1e92d309647d66c0'
+    """
+    parts = (part.encode() for part in (FORMAT, key, content, made_on))
+    text = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    if secret is None:
+        return hashlib.sha256(text).hexdigest()
+    return hmac.new(secret, text, hashlib.sha256).hexdigest()
+
+
+def seal_key() -> bytes | None:
+    """The user's key, if the environment names a file with one."""
+    path = os.environ.get(KEY_FILE)
+    return _read(path) if path else None
+
+
+def key_id() -> str:
+    """What may be known of the key: enough to tell two apart."""
+    secret = seal_key()
+    if secret is None:
+        return ""
+    return hashlib.sha256(b"theodolite seal id" + secret).hexdigest()[:16]
+
+
+def new_key(path: Path) -> None:
+    """Write a new key, for nobody else to read; an earlier one is never replaced."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        needed = "a new file: what was sealed with an earlier key needs that"
+        raise EvidenceError(f"seal key {str(path)!r}", "something there", needed) from error
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(secrets.token_bytes(SHORTEST))
+
+
+@lru_cache(maxsize=4)
+def _read(path: str) -> bytes:
+    what = f"seal key {path!r}"
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        needed = f"a file, as {KEY_FILE} says"
+        do = "Make one with `theodolite seal new`."
+        raise EvidenceError(what, error.strerror or "no file", needed, do) from error
+    with os.fdopen(handle, "rb") as stream:
+        mode = os.fstat(stream.fileno()).st_mode
+        if not stat.S_ISREG(mode) or mode & 0o077:
+            got = f"mode {stat.S_IMODE(mode):04o}" if stat.S_ISREG(mode) else "no plain file"
+            raise EvidenceError(what, got, "a file that nobody else can read", "chmod 600 it.")
+        secret = stream.read(LONGEST + 1)
+    if not SHORTEST <= len(secret) <= LONGEST:
+        got = f"{len(secret)} bytes"
+        raise EvidenceError(what, got, f"{SHORTEST} to {LONGEST} random bytes")
+    return secret

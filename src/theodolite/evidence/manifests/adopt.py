@@ -1,0 +1,139 @@
+"""Zarr arrays that others wrote, taken as evidence where they lie: a manifest is put beside them.
+
+What is absent when they are adopted is fill value (zarr leaves such chunks out), and counted. What
+is absent later is cut off.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.manifests.bundle_files import BundleFiles
+from theodolite.evidence.manifests.manifest import (
+    HEADER,
+    SHARED,
+    ChunkRow,
+    header_bytes,
+    manifest_bytes,
+    manifest_from,
+    manifest_name,
+)
+from theodolite.evidence.manifests.recipe import content_digest
+from theodolite.evidence.registry import kinds
+from theodolite.evidence.shards import SHARD
+from theodolite.evidence.store_writer import WRITTEN_BY, describe_bundle
+from theodolite.io.chunks.packed_pieces import layout_from, piece_from
+from theodolite.io.chunks.places import ForeignArray
+from theodolite.io.stores import Store
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """What was taken in."""
+
+    sha256: str
+    samples: int
+    notes: tuple[str, ...]
+
+
+def adopt(address: str, kind_name: str) -> Adopted:
+    """Write a manifest and a header beside Zarr arrays that are named like the fields of a kind.
+
+    Every value is read once, for its digest; no array is changed.
+    """
+    store, kind = Store.at(address), _kind(kind_name)
+    names = frozenset(store.names())
+    if HEADER in names:
+        raise EvidenceError(f"store {str(store)!r}", f"a {HEADER}", "arrays without one")
+    fields = {name: layout.axes[0] == "samples" for name, layout in kind.layouts()}
+    arrays = {n: ForeignArray(store, n, names) for n in fields if f"{n}/zarr.json" in names}
+    heights = {array.layout.shape[0] for name, array in arrays.items() if fields[name]}
+    if len(heights) != 1:
+        got = f"arrays {sorted(arrays)} of {sorted(heights)} rows"
+        raise EvidenceError(f"store {str(store)!r}", got, f"those of {kind_name}, of equal length")
+    (n,) = heights
+    rows = max(SHARD, *(a.layout.chunk[0] for name, a in arrays.items() if fields[name]))
+    reading = _Reading(store, arrays, {}, [])
+    for name in (name for name in arrays if not fields[name]):
+        reading.add(name, SHARED, 0, arrays[name].layout.shape[0], 0)
+    first = None
+    samples = BundleFiles(store, "", rows)
+    for piece, at in enumerate(range(0, n, rows)):
+        last = min(at + rows, n)
+        for name in (name for name in arrays if fields[name]):
+            reading.add(name, piece, at, last, last - at)
+        samples.add_samples(piece, at, Samples(index=np.arange(at, last)))
+        if first is None:
+            first = dict(reading.values)
+    bundle = _described(kind, first or {}, reading.highest, min(rows, n))
+    layouts = {name: array.entry for name, array in arrays.items()} | samples.layouts
+    content = manifest_bytes(bundle, layouts, [*reading.rows, *samples.rows])
+    sha256 = hashlib.sha256(content).hexdigest()
+    notes = manifest_from(content, "manifest").absent_notes()
+    store.write(manifest_name(sha256), content)
+    if not store.create(HEADER, header_bytes(sha256, WRITTEN_BY, samples=n)):
+        raise EvidenceError(f"store {str(store)!r}", f"a {HEADER}", "arrays without one")
+    return Adopted(sha256, n, tuple(notes))
+
+
+def _kind(name: str) -> type[Evidence]:
+    kind = kinds().get(name)
+    if kind is None or any(kind.inner_kinds()):
+        plain = sorted(n for n, k in kinds().items() if not any(k.inner_kinds()))
+        raise EvidenceError("as", repr(name), f"one of {plain}")
+    return kind
+
+
+@dataclass(eq=False)
+class _Reading:
+    """All values, read piece by piece; what a manifest says of them is left."""
+
+    store: Store
+    arrays: Mapping[str, ForeignArray]
+    values: dict[str, np.ndarray]
+    """Of the piece that was read last."""
+    rows: list[ChunkRow]
+
+    def __post_init__(self) -> None:
+        self.highest: dict[str, int] = {}
+
+    def add(self, name: str, piece: int, first: int, last: int, rows: int) -> None:
+        what = f"array {name!r} of {str(self.store)!r}"
+        layout = layout_from(self.arrays[name].entry, what)
+        places = self.arrays[name].chunks(first, last)
+        present = [(p.file, p.offset, p.length) for p in places if p.length]
+        parts = iter(self.store.read_ranges(present))
+        contents = [next(parts) if p.length else memoryview(b"") for p in places]
+        chunks = [(p.corner, content) for p, content in zip(places, contents, strict=True)]
+        values = piece_from(chunks, last - first, layout, what)
+        digest = content_digest(values)
+        for p, content in zip(places, contents, strict=True):
+            stored = hashlib.sha256(content).digest()
+            row = ChunkRow(
+                piece, rows, first if rows else 0, name, last - first, p.file, p.offset, p.length,
+                p.corner, stored, digest,
+            )  # fmt: skip
+            self.rows.append(row)
+        self.values[name] = values
+        if values.dtype.kind in "iu":
+            self.highest[name] = max(self.highest.get(name, 0), int(values.max(initial=0)))
+
+
+def _described(
+    kind: type[Evidence], arrays: Mapping[str, Any], highest: Mapping[str, int], rows: int
+) -> dict[str, Any]:
+    """What a header says of the bundle. Labels of later pieces may name more classes."""
+    members: dict[str, Any] = dict(arrays) | {"samples": Samples.numbered(rows)}
+    bundle = kind(**members)
+    axes: dict[str, Any] = {}
+    for name, layout in kind.layouts():
+        axis = layout.points_to
+        if axis in kind.axes() and highest.get(name, 0) >= len(getattr(bundle, axis)):
+            axes[axis] = kind.axes()[axis].numbered(highest[name] + 1)
+    return describe_bundle(kind(**(members | axes)) if axes else bundle)

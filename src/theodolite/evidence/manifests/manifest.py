@@ -1,0 +1,253 @@
+"""The manifest of a stored bundle: where every chunk of every array of every piece lies."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from theodolite.errors import RefusedInput
+from theodolite.evidence.manifests.recipe import (
+    OF_SAMPLES,
+    axes_digest,
+    axes_of,
+    piece_digest,
+)
+from theodolite.io.chunks.packed_pieces import PieceLayout, layout_from
+from theodolite.io.stores import Store
+from theodolite.io.tables import parquet_bytes, read_arrow_from
+from theodolite.io.text import json_from
+
+FORMAT, MAJOR, MINOR = "theodolite-shards", 2, 0
+HEADER = "header.json"
+MOST_HEADER = 64 << 20
+MOST_MANIFEST = 1 << 30
+MOST_ROWS = 1 << 24
+DIGEST = re.compile("[0-9a-f]{64}")
+SHARED = -1
+"""The number of the piece of arrays that all samples share."""
+
+
+class ChunkRow(NamedTuple):
+    """A row of a manifest: a packed chunk of an array of a piece."""
+
+    piece: int
+    rows: int
+    first: int
+    array: str
+    size: int
+    """Entries along the first axis of the array in this piece."""
+    file: str
+    offset: int
+    length: int
+    """0: nothing is stored, all is fill value."""
+    corner: list[int] | None
+    """Where the chunk begins in the piece's array, if not at its beginning."""
+    stored: bytes
+    """Digest of the packed bytes."""
+    content: bytes
+    """Digest of the whole unpacked array of the piece."""
+    index_first: int | None = None
+    index_step: int | None = None
+    """Numbers of samples that are evenly spaced need no bytes."""
+
+
+def _types() -> dict[str, Any]:
+    import pyarrow as pa  # noqa: PLC0415  slow
+
+    number, digest = pa.int64(), pa.binary(32)
+    return {
+        "piece": pa.int32(), "rows": pa.int32(), "first": number, "array": pa.string(),
+        "size": number, "file": pa.string(), "offset": number, "length": number,
+        "corner": pa.list_(number), "stored": digest, "content": digest, "index_first": number,
+        "index_step": number,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Manifest:
+    """What a bundle is, and where its chunks lie. Make one with ``manifest_from``."""
+
+    bundle: Mapping[str, Any]
+    layouts: Mapping[str, PieceLayout]
+    parts: Mapping[str, str]
+    """Where it was written in parts: which folder holds which part."""
+    table: Any
+    starts: np.ndarray
+    """The first row of each piece in the table, after those of shared arrays; then the end."""
+
+    @property
+    def pieces(self) -> int:
+        return len(self.starts) - 1
+
+    def rows_of(self, piece: int) -> list[ChunkRow]:
+        """The chunks of a piece, or of the arrays that all share."""
+        first, last = (
+            (0, self.starts[0]) if piece == SHARED else (self.starts[piece], self.starts[piece + 1])
+        )
+        part = self.table.slice(first, last - first)
+        return [ChunkRow(**row) for row in part.to_pylist()]
+
+    def all_rows(self) -> Iterator[ChunkRow]:
+        return (ChunkRow(**row) for batch in self.table.to_batches() for row in batch.to_pylist())
+
+    @cached_property
+    def cuts(self) -> list[tuple[int, int]]:
+        """The first sample of each piece, and the one after its last."""
+        chosen = self.table.take(self.starts[:-1]).select(["first", "rows"]).to_pydict()
+        pairs = zip(chosen["first"], chosen["rows"], strict=True)
+        return [(first, first + rows) for first, rows in pairs]
+
+    def digests(self, inner: str = "") -> list[str]:
+        """Of each piece, or of the bundle inside it as if it stood alone."""
+        axes = axes_digest(axes_of(self.bundle["inner"][inner] if inner else self.bundle))
+        columns = self.table.select(["piece", "array", "content"]).to_pydict()
+        contents: dict[int, dict[str, bytes]] = {n: {} for n in range(SHARED, self.pieces)}
+        for piece, array, content in zip(*columns.values(), strict=True):
+            name = array if array in OF_SAMPLES or not inner else _within(inner, array)
+            if name:
+                contents[piece][name] = content
+        shared = contents[SHARED]
+        return [piece_digest((shared | contents[n]).items(), axes) for n in range(self.pieces)]
+
+    def absent_notes(self) -> list[str]:
+        """What a reader must know of chunks that were not there when arrays were adopted."""
+        columns = self.table.select(["array", "length", "size", "index_step"]).to_pydict()
+        chunks: dict[str, list[bool]] = {}
+        for array, length, size, step in zip(*columns.values(), strict=True):
+            if size and step is None:
+                chunks.setdefault(array, []).append(not length)
+        return [
+            f"{sum(absent):,} of {len(absent):,} chunks of `{name}` are not stored and taken as "
+            "its fill value."
+            + " More than half: an upload that was cut off looks the same."
+            * (2 * sum(absent) > len(absent))
+            for name, absent in sorted(chunks.items())
+            if any(absent)
+        ]
+
+    def unpacked_bytes(self, piece: int) -> int:
+        """What a piece takes in memory."""
+        sizes = {row.array: row.size for row in self.rows_of(piece)}
+        return sum(self.layouts[name].bytes_of(size) for name, size in sizes.items())
+
+
+def _within(inner: str, array: str) -> str:
+    prefix = f"{inner}/"
+    return array.removeprefix(prefix) if array.startswith(prefix) else ""
+
+
+def manifest_bytes(
+    bundle: Mapping[str, Any],
+    layouts: Mapping[str, Mapping[str, Any]],
+    rows: Sequence[ChunkRow],
+    parts: Mapping[str, str] | None = None,
+) -> bytes:
+    """A manifest as it is written."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    order = sorted(rows, key=lambda row: (row.piece, row.array, row.corner or []))
+    columns = {
+        name: pa.array([getattr(row, name) for row in order], kind)
+        for name, kind in _types().items()
+    }
+    texts = {"bundle": bundle, "layouts": layouts, "parts": parts or {}}
+    return parquet_bytes(
+        columns, {f"theodolite.{k}": json.dumps(v, sort_keys=True) for k, v in texts.items()}
+    )
+
+
+def manifest_name(sha256: str) -> str:
+    return f"manifest-{sha256[:16]}.parquet"
+
+
+def header_bytes(sha256: str, written_by: str, **more: Any) -> bytes:
+    """The header that names a manifest: with it, a bundle is there."""
+    header = {
+        "format": FORMAT, "format_version": [MAJOR, MINOR], "written_by": written_by, "needs": [],
+        "manifest": manifest_name(sha256), "sha256": sha256,
+    }  # fmt: skip
+    return json.dumps(header | more, sort_keys=True, indent=1).encode()
+
+
+def checked_header(content: bytes, what: str) -> dict[str, Any]:
+    """A header of this format, of any minor version."""
+    header = json_from(content, HEADER)
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise RefusedInput(what, "another format", f"format {FORMAT!r}")
+    version, needs = header.get("format_version"), header.get("needs")
+    if not isinstance(version, list) or version[:1] != [MAJOR] or needs != []:
+        by = header.get("written_by")
+        writer = f", written by {by}" if isinstance(by, str) else ""
+        got = f"format version {version}{writer}"[:200]
+        if version and isinstance(version, list) and version[0] == MAJOR:
+            got = f"a bundle that needs {needs}{writer}"[:200]
+        raise RefusedInput(what, got, f"up to {MAJOR}", "Update theodolite.")
+    sha256 = header.get("sha256")
+    if (
+        not isinstance(sha256, str)
+        or len(sha256) != 64
+        or not set(sha256) <= set("0123456789abcdef")
+    ):
+        raise RefusedInput(what, "no digest of a manifest", "sha256")
+    return header
+
+
+@lru_cache(maxsize=8)
+def manifest_at(store: Store, sha256: str) -> Manifest:
+    """A manifest by its digest: read once in a process."""
+    name = manifest_name(sha256)
+    content = store.read(name, MOST_MANIFEST)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise RefusedInput(f"file {name!r} of {str(store)!r}", "other content", "as in the header")
+    return manifest_from(content, f"{name} of {str(store)!r}")
+
+
+def manifest_from(content: bytes, what: str) -> Manifest:
+    """A manifest from its bytes; whatever does not fit is refused."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    table = read_arrow_from(content, what)
+    texts = {k.decode(): v for k, v in (table.schema.metadata or {}).items()}
+    metadata = [json_from(texts.get(f"theodolite.{n}", b""), n) for n in ("bundle", "layouts")]
+    parts = json_from(texts.get("theodolite.parts", b"{}"), "parts")
+    if not all(isinstance(value, dict) for value in (*metadata, parts)) or not all(
+        isinstance(text, str) for text in parts.values()
+    ):
+        raise RefusedInput(what, "no bundle and layouts", "both, in the metadata of the table")
+    types = _types()
+    try:
+        table = pa.table({n: table[n].cast(kind) for n, kind in types.items()})
+    except (KeyError, pa.ArrowException) as error:
+        raise RefusedInput(what, f"columns {table.column_names}"[:200], f"{[*types]}") from error
+    layouts = {name: layout_from(entry, what) for name, entry in metadata[1].items()}
+    starts = _checked_starts(table, layouts, what)
+    return Manifest(metadata[0], layouts, parts, table, starts)
+
+
+def _checked_starts(table: Any, layouts: Mapping[str, PieceLayout], what: str) -> np.ndarray:
+    """Where pieces begin; they come in order, without a gap, and each has its rows."""
+    empty = [n for n in _types() if n not in ("corner", "index_first", "index_step")]
+    if any(table[name].null_count for name in empty):
+        raise RefusedInput(what, "cells without values", "all of them")
+    column = {
+        name: np.asarray(table[name])
+        for name in ("piece", "rows", "first", "size", "offset", "length")
+    }
+    unknown = set(table["array"].unique().to_pylist()) - set(layouts)
+    if unknown or any((column[name] < 0).any() for name in ("size", "offset", "length")):
+        raise RefusedInput(what, "arrays without layouts, or sizes below 0", "all of them")
+    piece = column["piece"]
+    starts = np.flatnonzero(np.diff(piece, prepend=SHARED) > 0)
+    numbers, rows, first = piece[starts], column["rows"][starts], column["first"][starts]
+    if not len(starts) or (np.diff(piece) < 0).any() or (numbers != np.arange(len(numbers))).any():
+        raise RefusedInput(what, "pieces out of order", "pieces 0, 1, 2, …")
+    same = (column["rows"] == np.append(0, rows)[piece + 1]) | (piece == SHARED)
+    expected = np.append(0, np.cumsum(rows, dtype=np.int64))[:-1]
+    if not same.all() or (rows < 1).any() or (rows > MOST_ROWS).any() or (first != expected).any():
+        raise RefusedInput(what, "rows that do not follow each other", "the rows of each piece")
+    return np.append(starts, len(piece))

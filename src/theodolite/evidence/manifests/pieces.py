@@ -1,0 +1,169 @@
+"""Pieces of a bundle that has a manifest: one ranged request an array, all at once."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import RefusedInput
+from theodolite.evidence.axes import Samples
+from theodolite.evidence.base import Evidence
+from theodolite.evidence.files import axes_from
+from theodolite.evidence.manifests.manifest import SHARED, ChunkRow, Manifest, manifest_at
+from theodolite.evidence.manifests.recipe import (
+    CLUSTERS,
+    ENDS,
+    IDS,
+    INDEX,
+    OF_SAMPLES,
+    content_digest,
+    unpacked_ids,
+)
+from theodolite.evidence.read_ahead import taken
+from theodolite.evidence.registry import kinds
+from theodolite.evidence.shards import by_class
+from theodolite.evidence.store_v1 import StoredPiece, StoredShards, checked_bundle, place_of
+from theodolite.io.chunks.packed_pieces import piece_from
+from theodolite.io.stores import Store
+
+TOGETHER = 64
+"""Pieces whose samples are asked for at once."""
+
+
+@dataclass(frozen=True)
+class ManifestPiece(StoredPiece):
+    """Where one piece is: the manifest, by its digest, says the rest."""
+
+    def evidence(self) -> Evidence:
+        """Read it, and check that it is what was written."""
+        evidence: Evidence = taken(self)
+        return by_class(evidence) if self.clusters_are_classes else evidence
+
+    def read(self) -> Evidence:
+        """All of it, in whatever thread this is."""
+        manifest = manifest_at(self.store, self.version)
+        names = _arrays_of(manifest, self.inner)
+        arrays = arrays_of(self.store, manifest, [self.number], names)[0]
+        shared = _shared(self.store, self.version)
+        try:
+            return _built(manifest, self.inner, shared | arrays, str(self.store))
+        except (TypeError, KeyError, ValueError) as error:
+            if isinstance(error, RefusedInput):
+                raise
+            raise RefusedInput(
+                f"store {str(self.store)!r}", str(error), "all its arrays"
+            ) from error
+
+    def unpacked_bytes(self) -> int:
+        """What it takes in memory."""
+        return manifest_at(self.store, self.version).unpacked_bytes(self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class ManifestShards(StoredShards):
+    """All pieces of a stored bundle with a manifest, or of the bundle inside it."""
+
+    def pieces(self) -> Sequence[ManifestPiece]:
+        return [
+            ManifestPiece(
+                self.store, self.inner, number, *cut, self.version, self.clusters_are_classes
+            )
+            for number, cut in enumerate(self.cuts)
+        ]
+
+    def notes(self) -> list[str]:
+        return manifest_at(self.store, self.version).absent_notes()
+
+    def samples(self) -> Iterator[tuple[Samples, np.ndarray | None]]:
+        manifest = manifest_at(self.store, self.version)
+        inner = self.inner or next(iter(manifest.bundle["inner"]), "")
+        place = place_of(inner, "labels")
+        for at in range(0, len(self.cuts), TOGETHER):
+            numbers = range(at, min(at + TOGETHER, len(self.cuts)))
+            for arrays in arrays_of(self.store, manifest, numbers, {*OF_SAMPLES, place}):
+                labels = arrays.get(place)
+                samples = _samples(arrays, str(self.store))
+                if self.clusters_are_classes and labels is not None:
+                    samples = Samples(samples.index, samples.ids, labels)
+                yield samples, labels
+
+
+def manifest_shards(store: Store, sha256: str, inner: str) -> ManifestShards:
+    """The pieces that a manifest lists."""
+    manifest = manifest_at(store, sha256)
+    bundle = checked_bundle(manifest.bundle, inner, f"manifest of {str(store)!r}")
+    pairs = zip(manifest.cuts, manifest.digests(inner), strict=True)
+    cuts = tuple((first, last, digest) for (first, last), digest in pairs)
+    return ManifestShards(store, inner, kinds()[bundle["kind"]], cuts, sha256)
+
+
+def _arrays_of(manifest: Manifest, inner: str) -> set[str]:
+    prefix = f"{inner}/" if inner else ""
+    return {n for n in manifest.layouts if n.startswith(prefix) or n in OF_SAMPLES}
+
+
+@lru_cache(maxsize=4)
+def _shared(store: Store, sha256: str) -> dict[str, np.ndarray]:
+    """Arrays that are the same for all samples."""
+    manifest = manifest_at(store, sha256)
+    return arrays_of(store, manifest, [SHARED], set(manifest.layouts))[0]
+
+
+def arrays_of(
+    store: Store, manifest: Manifest, pieces: Iterable[int], names: set[str]
+) -> list[dict[str, np.ndarray]]:
+    """Some arrays of some pieces, each checked against its digest."""
+    rows = [[row for row in manifest.rows_of(n) if row.array in names] for n in pieces]
+    stored = [row for part in rows for row in part if row.length]
+    contents = iter(store.read_ranges([(row.file, row.offset, row.length) for row in stored]))
+    return [_arrays(store, manifest, part, contents) for part in rows]
+
+
+def _arrays(
+    store: Store, manifest: Manifest, rows: Sequence[ChunkRow], contents: Iterator[memoryview]
+) -> dict[str, np.ndarray]:
+    chunks: dict[str, list[Any]] = {}
+    heads: dict[str, ChunkRow] = {}
+    for row in rows:
+        content = next(contents) if row.length else memoryview(b"")
+        chunks.setdefault(row.array, []).append((row.corner, content))
+        heads[row.array] = row
+    arrays = {}
+    for name, head in heads.items():
+        what = f"array {name!r} of piece {head.piece} of {str(store)!r}"
+        if name == INDEX and head.index_first is not None and head.index_step is not None:
+            array = head.index_first + head.index_step * np.arange(head.rows, dtype=np.int64)
+        else:
+            array = piece_from(chunks[name], head.size, manifest.layouts[name], what)
+        if content_digest(array) != head.content:
+            do = "Copy it again, or write the evidence anew."
+            raise RefusedInput(what, "other content than was written", "what its digest says", do)
+        array.flags.writeable = False
+        arrays[name] = array
+    return arrays
+
+
+def _built(
+    manifest: Manifest, inner: str, arrays: Mapping[str, np.ndarray], where: str
+) -> Evidence:
+    bundle = checked_bundle(manifest.bundle, inner, f"manifest of {where!r}")
+    kind = kinds()[bundle["kind"]]
+    members: dict[str, Any] = {name: arrays[place_of(inner, name)] for name in bundle["arrays"]}
+    members |= axes_from(kind, bundle, where)
+    for name in bundle["inner"]:
+        members[name] = _built(manifest, name, arrays, where)
+    if not bundle["inner"]:
+        members["samples"] = _samples(arrays, where)
+    return kind(**members)
+
+
+def _samples(arrays: Mapping[str, np.ndarray], where: str) -> Samples:
+    ids = None
+    if IDS in arrays:
+        try:
+            ids = unpacked_ids(arrays[IDS], arrays[ENDS])
+        except (ValueError, KeyError) as error:
+            raise RefusedInput(f"ids of {where!r}", str(error)[:100], "UTF-8 and ends") from error
+    return Samples(arrays[INDEX], ids, arrays.get(CLUSTERS))

@@ -1,0 +1,1 @@
+"""Packed chunks of arrays by their places, ours and those of others."""
