@@ -92,9 +92,8 @@ class PageSizes:
 
 def page_sizes(stream: io.BufferedIOBase, chunk: Any, what: str) -> PageSizes:
     """Walk the headers of the pages of a column chunk; ``chunk`` is what pyarrow says of it."""
-    start = chunk.data_page_offset
-    if chunk.dictionary_page_offset:
-        start = min(start, chunk.dictionary_page_offset)
+    # a table without rows has no page of data: its place is 0
+    start = min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset)), default=0)
     end = start + chunk.total_compressed_size
     values = unpacked = largest = pages = 0
     goes_on = False
