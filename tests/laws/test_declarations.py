@@ -244,6 +244,7 @@ def _read(evidence: Any, path: str) -> Any:
 
 
 PAPER_NAMES = {
+    "ICaCE_error": "edit_effect_error",
     "CEM": "concept_existence", "CLM": "concept_location", "CGIM": "concept_global_importance",
     "CTL": "concept_task_leakage", "ICL": "interconcept_leakage", "OIS": "oracle_impurity",
     "NIS": "niche_impurity", "S_int": "intervention_score", "SURF_MAE": "surrogate_error",
