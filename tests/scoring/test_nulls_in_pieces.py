@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 from theodolite.auditing.front import audit
 from theodolite.datasets.planted.concepts import planted_locations, planted_units
+from theodolite.datasets.planted.edits import planted_edits
 from theodolite.datasets.planted.leakage import planted_interventions
 from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.datasets.planted.saliency import planted_saliency
@@ -22,6 +23,7 @@ from theodolite.evidence import sampling, shards
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -96,6 +98,7 @@ def evidence_for(kind: type[Evidence]) -> Any:
         SurrogateEvidence: surrogates,
         RatingEvidence: lambda: planted_ratings(N, agreement=0.5),
         SaliencyEvidence: lambda: planted_saliency(N, alignment=0.6),
+        EditEvidence: lambda: planted_edits(N, carried=0.5),
     }[kind]()
     return renumbered(made, np.arange(len(made)) * 7 + 3)
 

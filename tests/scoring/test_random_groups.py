@@ -8,12 +8,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from theodolite.datasets.planted.concepts import planted_concepts, planted_locations, planted_units
+from theodolite.datasets.planted.edits import planted_edits
 from theodolite.datasets.planted.leakage import planted_interventions
 from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.datasets.planted.surrogates import planted_surrogates
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
+from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -41,6 +43,7 @@ PLANTED = {
     UnitEvidence: planted_units, InterventionEvidence: planted_interventions,
     SurrogateEvidence: planted_surrogates, RatingEvidence: planted_ratings,
     SaliencyEvidence: planted_saliency,
+    EditEvidence: planted_edits,
 }  # fmt: skip
 ADDITIVE = [entry for entry in catalogue().values() if entry.streams]
 FEW = Resampling(resamples=20)
