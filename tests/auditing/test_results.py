@@ -221,7 +221,7 @@ def sources(kind: str, tmp_path: Path) -> Any:
     return concepts
 
 
-@pytest.mark.parametrize("kind", ["one", "located", "pieces", "run"])
+@pytest.mark.parametrize("kind", ["one", "located", "run"])
 def test_the_page_alone_is_that_of_the_folder(kind: str, tmp_path: Path) -> None:
     result = audit(sources(kind, tmp_path), FEW)
     alone = result.report(tmp_path / "new" / "mine.html").read_text()
@@ -229,6 +229,15 @@ def test_the_page_alone_is_that_of_the_folder(kind: str, tmp_path: Path) -> None
     assert without_the_folder(alone) == without_the_folder(folder)
     assert "This page was written alone" in alone and "theodolite verify ." not in alone
     assert "theodolite verify ." in folder
+
+
+def test_the_page_alone_of_pieces_has_no_table_per_sample(tmp_path: Path) -> None:
+    """Workers write that table, below a folder."""
+    result = audit(sources("pieces", tmp_path), FEW)
+    alone = result.report(tmp_path / "mine.html").read_text()
+    folder = result.save(tmp_path / "run").read_text()
+    assert "the others are in scores.json and per_sample.parquet." in folder
+    assert "the others are in scores.json." in alone
 
 
 def test_a_report_is_one_file_and_no_folder(
