@@ -26,7 +26,7 @@ from theodolite.runs.stored_samples import write_samples
 from theodolite.scoring.passes import NOTHING_COUNTED
 from theodolite.verdicts.answers import AuditAnswers, OnError, answer_shards
 
-BUCKETS = ("s3://", "gs://")
+BUCKETS = ("s3://", "gs://", "az://")
 """How addresses in a spec begin. Everything else is a path below the data folder."""
 
 
