@@ -2,7 +2,7 @@
 
     python benchmarks/seals.py [ENTRIES]
 
-Entries of 54 kB, packed and unpacked in memory: with files beside it the share would be smaller. The
+Entries of 54 kB, packed and unpacked in memory: beside files the share would be smaller. The
 ratio comes last.
 """
 
