@@ -54,7 +54,11 @@ class PieceName:
     @classmethod
     def of(cls, description: str, digest: str, code: str) -> "PieceName":
         """The name of the piece for the data of this digest."""
-        data = canonical(digest)
+        return cls.of_texts(description, canonical(digest), code)
+
+    @classmethod
+    def of_texts(cls, description: str, data: str, code: str) -> "PieceName":
+        """The name that canonical texts give."""
         text = f"[{description}, {data}, {code}]"
         return cls(hashlib.sha256(text.encode()).hexdigest(), description, data, code)
 
@@ -106,18 +110,15 @@ def opened(file: bytes, key: str, secret: bytes | None) -> tuple[dict[str, Any],
         raise VerificationFailed(what, "no seal, or another format", FORMAT)
     if metadata["key"] != key:
         raise VerificationFailed(f"{what} holds the piece {metadata['key'][:16]}…, not {key[:16]}…")
-    text = f"[{metadata['about']}, {metadata['data']}, {metadata['code']}]"
-    if hashlib.sha256(text.encode()).hexdigest() != key:
+    name = PieceName.of_texts(metadata["about"], metadata["data"], metadata["code"])
+    if name.key != key:
         raise VerificationFailed(what, "another description", "the one that its key was made from")
     if digest_of(arrays) != metadata["content"]:
         raise VerificationFailed(what, "other content than its digest says", "what was written")
     seal = seal_of(key, metadata["content"], metadata["made_on"], secret)
     if not hmac.compare_digest(seal, metadata["seal"]) or metadata["format"] != FORMAT:
         raise VerificationFailed(what, "another seal", "that of its key and content")
-    if (
-        PieceName(key, metadata["about"], metadata["data"], metadata["code"]).made_by()
-        != metadata["made_by"]
-    ):
+    if name.made_by() != metadata["made_by"]:
         raise VerificationFailed(what, "another version", "the one that its key was made from")
     return arrays, SealedEntry(key, metadata["content"], len(file), metadata["made_on"])
 

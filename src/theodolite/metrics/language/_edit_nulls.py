@@ -5,47 +5,39 @@ from dataclasses import replace
 
 import numpy as np
 
-from theodolite.evidence.kinds.edit import PROBABILITIES, EditEvidence
+from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.sampling import POOLED, another, pool_of
-from theodolite.metrics.base import NullModel
-
-DEALT = ("before", "after", *PROBABILITIES)
-"""What belongs to the pair of inputs, and not to what the edit was meant to do."""
+from theodolite.metrics.base import NullModel, PerSample
 
 
-def _some_edits(evidence: EditEvidence) -> dict[str, np.ndarray]:
-    arrays = {name: np.asarray(getattr(evidence, name)) for name in DEALT if evidence.has(name)}
-    samples = evidence.samples
-    return pool_of(np.asarray(samples.index), arrays, samples.clusters)
+def _dealt_out(names: tuple[str, ...], says: str) -> NullModel:
+    """Some arrays of each edit from the edit of another input."""
+
+    def some_edits(evidence: EditEvidence) -> dict[str, np.ndarray]:
+        arrays = {name: np.asarray(getattr(evidence, name)) for name in names}
+        samples = evidence.samples
+        return pool_of(np.asarray(samples.index), arrays, samples.clusters)
+
+    def of_another(
+        evidence: EditEvidence, seed: int, pool: Mapping[str, np.ndarray]
+    ) -> EditEvidence:
+        samples = evidence.samples
+        other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
+        return replace(evidence, **{name: pool[POOLED + name][other] for name in names})
+
+    return NullModel("edits dealt out", says, of_another, sums=some_edits)
 
 
-def _dealt_out(evidence: EditEvidence, seed: int, pool: Mapping[str, np.ndarray]) -> EditEvidence:
-    samples = evidence.samples
-    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-    names = [name for name in DEALT if evidence.has(name)]
-    return replace(evidence, **{name: pool[POOLED + name][other] for name in names})
-
-
-DEALT_OUT = NullModel(
-    "edits dealt out",
-    "what the values did under the edit of another input",
-    _dealt_out,
-    sums=_some_edits,
-)
-
-
-def _explained_by_others(
-    evidence: EditEvidence, seed: int, pool: Mapping[str, np.ndarray]
-) -> EditEvidence:
-    samples = evidence.samples
-    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
-    names = ("surrogate_before", "surrogate_after")
-    return replace(evidence, **{name: pool[POOLED + name][other] for name in names})
-
-
-EXPLAINED_BY_OTHERS = NullModel(
-    "edits dealt out",
+DEALT_OUT = _dealt_out(("before", "after"), "what the values did under the edit of another input")
+EXPLAINED_BY_OTHERS = _dealt_out(
+    ("surrogate_before", "surrogate_after"),
     "the change that the concepts predict for the edit of another input",
-    _explained_by_others,
-    sums=_some_edits,
 )
+
+
+def mean_of_others(evidence: EditEvidence, each: np.ndarray) -> PerSample:
+    """What is true of the concepts that were not edited, on average over them."""
+    n_others = each.shape[1] - 1
+    part = each.sum(axis=1) - each[np.arange(len(each)), evidence.edited]
+    defined = np.full(len(each), float(n_others > 0))
+    return PerSample(part / max(n_others, 1), defined, np.ones(len(each), bool))

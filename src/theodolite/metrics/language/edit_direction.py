@@ -4,7 +4,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
-from theodolite.metrics.language._edit_nulls import DEALT_OUT
+from theodolite.metrics.language._edit_nulls import DEALT_OUT, mean_of_others
 
 
 def _followed(evidence: EditEvidence) -> np.ndarray:
@@ -13,11 +13,7 @@ def _followed(evidence: EditEvidence) -> np.ndarray:
 
 
 def _others_followed(evidence: EditEvidence) -> PerSample:
-    followed = _followed(evidence)
-    rows, n_others = np.arange(len(followed)), followed.shape[1] - 1
-    part = followed.sum(axis=1) - followed[rows, evidence.edited]
-    whole = np.full(len(followed), float(n_others))
-    return PerSample(part / max(n_others, 1), np.minimum(whole, 1.0), np.ones(len(part), bool))
+    return mean_of_others(evidence, _followed(evidence))
 
 
 ANOTHER_NAME = NullModel(

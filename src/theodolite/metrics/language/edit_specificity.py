@@ -4,7 +4,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
-from theodolite.metrics.language._edit_nulls import DEALT_OUT
+from theodolite.metrics.language._edit_nulls import DEALT_OUT, mean_of_others
 
 
 def _moved_most(evidence: EditEvidence) -> np.ndarray:
@@ -14,15 +14,8 @@ def _moved_most(evidence: EditEvidence) -> np.ndarray:
     return np.asarray(most & (most.sum(axis=1) == 1)[:, None] & (far > 0))
 
 
-def _others(evidence: EditEvidence, each: np.ndarray) -> PerSample:
-    compared = np.full(len(evidence), float(len(evidence.concepts) > 1))
-    return PerSample(each, compared, np.ones(len(evidence), bool))
-
-
 def _other_moved_most(evidence: EditEvidence) -> PerSample:
-    most = _moved_most(evidence)
-    part = most.sum(axis=1) - most[np.arange(len(most)), evidence.edited]
-    return _others(evidence, part / max(most.shape[1] - 1, 1))
+    return mean_of_others(evidence, _moved_most(evidence))
 
 
 ANOTHER_NAME = NullModel(
@@ -76,4 +69,5 @@ class EditSpecificity(SampleMean):
     def each(evidence: EditEvidence) -> PerSample:
         """Whether each edit moved its own concept most."""
         own = _moved_most(evidence)[np.arange(len(evidence)), evidence.edited]
-        return _others(evidence, own.astype(float))
+        compared = np.full(len(own), float(len(evidence.concepts) > 1))
+        return PerSample(own.astype(float), compared, np.ones(len(own), bool))
