@@ -2,12 +2,14 @@
 
     python benchmarks/pair_blocks.py share    # one item of 32 x 32 pairs at 50,000 samples
     python benchmarks/pair_blocks.py small    # 1,000 concepts x 2,000 samples, some items of it
-    python benchmarks/pair_blocks.py workers  # 1 and 2 workers, wall: on an idle machine only
+    python benchmarks/pair_blocks.py workers  # 1 and 2 workers, wall: on an idle machine only;
+                                              # beside it what two bare processes gain here
 
 Each prints one line of JSON, the ratio last. What is extrapolated says so in its name.
 """
 
 import json
+import multiprocessing
 import os
 import resource
 import subprocess
@@ -15,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +108,31 @@ def on_workers(n: int, k: int, workers: int) -> dict[str, float]:
     return {"wall": wall, "peak_gb": peak.ru_maxrss / 1e6}
 
 
+def bare_loop(n: int, k: int, ready: Any) -> float:
+    """Seconds of the estimator alone, begun when all processes are ready."""
+    columns = Columns(np.asarray(made(n, k).values))
+    pairs = np.stack(np.triu_indices(k, 1), axis=1)
+    for _ in pair_terms(columns, pairs[:4], k=3):  # compiled before it is timed
+        pass
+    ready.wait()
+    started = time.perf_counter()
+    for _ in pair_terms(columns, pairs, k=3):
+        pass
+    return time.perf_counter() - started
+
+
+def bare_speed_up(n: int, k: int) -> float:
+    """What this machine's second core is worth to the estimator: cores may share their parts."""
+    seconds = []
+    with multiprocessing.Manager() as manager:
+        for processes in (1, 2, 1, 2):
+            with ProcessPoolExecutor(processes) as pool:
+                ready = manager.Barrier(processes)
+                jobs = [pool.submit(bare_loop, n, k, ready) for _ in range(processes)]
+                seconds.append(max(job.result() for job in jobs))
+    return 2 * min(seconds[0], seconds[2]) / min(seconds[1], seconds[3])
+
+
 def speed_up(n: int, k: int) -> dict[str, float]:
     """Each in a process of its own, so that nothing is warm for the second."""
     outcomes = []
@@ -119,6 +147,7 @@ def speed_up(n: int, k: int) -> dict[str, float]:
         "wall_1": outcomes[0]["wall"],
         "wall_2": outcomes[1]["wall"],
         "load": os.getloadavg()[0],
+        "bare_speed_up": bare_speed_up(n, min(k, BLOCK)),
         "ratio": outcomes[0]["wall"] / outcomes[1]["wall"],
     }
 

@@ -29,7 +29,7 @@ def seal_of(key: str, content: str, made_on: str, secret: bytes | None = None) -
     text = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
     if secret is None:
         return hashlib.sha256(text).hexdigest()
-    return hmac.new(secret, text, hashlib.sha256).hexdigest()
+    return hmac.digest(secret, text, "sha256").hex()
 
 
 def seal_key() -> bytes | None:

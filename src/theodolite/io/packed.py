@@ -16,6 +16,7 @@ from theodolite.io.arrays import MAX_SAFETENSORS_HEADER
 Arrays = Mapping[str, np.ndarray]
 """What can be kept and sent without being pickled."""
 METADATA = "__metadata__"
+_TEXT = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def digest_of(arrays: Arrays) -> str:
@@ -49,7 +50,7 @@ def packed_with(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = memoryview(save(plain))
     (length,) = struct.unpack_from("<Q", content)
-    header = _header_text({**json.loads(bytes(content[8 : 8 + length])), METADATA: dict(metadata)})
+    header = _header_text(json.loads(bytes(content[8 : 8 + length])) | {METADATA: dict(metadata)})
     return b"".join((struct.pack("<Q", len(header)), header, content[8 + length :]))
 
 
@@ -77,7 +78,7 @@ def unpacked(content: bytes, name: str) -> dict[str, np.ndarray]:
 
 
 def _header_text(header: Mapping[str, Any]) -> bytes:
-    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    text = _TEXT(header).encode()
     return text + b" " * (-len(text) % 8)
 
 

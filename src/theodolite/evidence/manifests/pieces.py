@@ -48,7 +48,7 @@ class ManifestPiece(StoredPiece):
         arrays = arrays_of(self.store, manifest, [self.number], names)[0]
         shared = _shared(self.store, self.version)
         try:
-            return _built(manifest, self.inner, shared | arrays, str(self.store))
+            return _built(self.store, self.version, self.inner, shared | arrays)
         except (TypeError, KeyError, ValueError) as error:
             if isinstance(error, RefusedInput):
                 raise
@@ -145,18 +145,22 @@ def _arrays(
     return arrays
 
 
-def _built(
-    manifest: Manifest, inner: str, arrays: Mapping[str, np.ndarray], where: str
-) -> Evidence:
-    bundle = checked_bundle(manifest.bundle, inner, f"manifest of {where!r}")
-    kind = kinds()[bundle["kind"]]
+def _built(store: Store, sha256: str, inner: str, arrays: Mapping[str, np.ndarray]) -> Evidence:
+    bundle, axes = _described(store, sha256, inner)
     members: dict[str, Any] = {name: arrays[place_of(inner, name)] for name in bundle["arrays"]}
-    members |= axes_from(kind, bundle, where)
+    members |= axes
     for name in bundle["inner"]:
-        members[name] = _built(manifest, name, arrays, where)
+        members[name] = _built(store, sha256, name, arrays)
     if not bundle["inner"]:
-        members["samples"] = _samples(arrays, where)
-    return kind(**members)
+        members["samples"] = _samples(arrays, str(store))
+    return kinds()[bundle["kind"]](**members)
+
+
+@lru_cache(maxsize=8)  # the same for every piece: thousands of names are checked once
+def _described(store: Store, sha256: str, inner: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    where = str(store)
+    bundle = checked_bundle(manifest_at(store, sha256).bundle, inner, f"manifest of {where!r}")
+    return bundle, axes_from(kinds()[bundle["kind"]], bundle, where)
 
 
 def _samples(arrays: Mapping[str, np.ndarray], where: str) -> Samples:
