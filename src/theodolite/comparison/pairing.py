@@ -18,7 +18,7 @@ from theodolite.comparison.intervals import (
 from theodolite.comparison.recipe import SeedVariances, recipe_test, seed_variances
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.produced import silent
-from theodolite.evidence.shards import InMemoryShards, clusters_of
+from theodolite.evidence.shards import InMemoryShards, Shards, clusters_of
 from theodolite.evidence.workers import SerialWorkers
 from theodolite.results import Interval, Items, Score, Source
 from theodolite.scoring.counting import StateJob
@@ -115,15 +115,20 @@ class Rows:
     plan: Plan
 
 
-def rows_of(request: MetricRequest, evidence: Sequence[Evidence], resampling: Resampling) -> Rows:
-    """Values of a request, one bundle per seed; the mean over seeds as scores have it.
+def rows_of(
+    request: MetricRequest, evidence: Sequence[Evidence | Shards], resampling: Resampling
+) -> Rows:
+    """Values of a request, one bundle per seed, in memory or in pieces; the mean over seeds as
+    scores have it.
 
     All seeds are resampled alike, so that the spread is that of their mean.
 
     Weights depend on the samples' numbers and the resampling's seed alone, so that two runs about
     the same samples are resampled alike.
     """
-    shards = [InMemoryShards(bundle) for bundle in evidence]
+    shards: list[Shards] = [
+        InMemoryShards(bundle) if isinstance(bundle, Evidence) else bundle for bundle in evidence
+    ]
     n = len(shards[0]) if request.metric.streams else min(len(shards[0]), resampling.most_pooled)
     plan = Plan(request.metric, n, clusters_of(shards[0]), resampling)
     jobs = [StateJob(request, plan, "value", seed, plan.state_rows) for seed in range(len(shards))]

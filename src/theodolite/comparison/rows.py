@@ -9,7 +9,12 @@ import numpy as np
 from theodolite.comparison.intervals import NOTHING_VARIED, SAME, DifferenceTest
 from theodolite.comparison.pairing import Difference, Side, difference, rows_of
 from theodolite.comparison.runs import Key, RunRead, key_of
-from theodolite.comparison.samples import AlignedSamples, NotComparable, aligned
+from theodolite.comparison.samples import (
+    AlignedSamples,
+    NotComparable,
+    aligned,
+    aligned_pieces,
+)
 from theodolite.comparison.table import table_difference
 from theodolite.errors import EvidenceError, RefusedInput, printable
 from theodolite.evidence.base import Evidence
@@ -180,15 +185,26 @@ class BothSamples:
     def of(self, kind: type[Evidence]) -> AlignedSamples:
         """Both runs' bundles of a kind."""
         if kind not in self._known:
-            bundles = [
-                [kinds[kind] for kinds in run.evidence if kind in kinds] for run in self.runs
-            ]
-            if not all(bundles):
-                raise NotComparable(f"no {kind.kind} evidence in one of the runs")
-            self._known[kind] = samples = aligned(bundles, same_data=same_data(*self.runs))
+            large = any(run.is_large for run in self.runs)
+            samples = self._in_pieces(kind) if large else self._in_memory(kind)
+            self._known[kind] = samples
             if samples.n >= self.n:
                 self.n, self.dropped = samples.n, (samples.dropped[0], samples.dropped[1])
         return self._known[kind]
+
+    def _in_memory(self, kind: type[Evidence]) -> AlignedSamples:
+        bundles = [[kinds[kind] for kinds in run.evidence if kind in kinds] for run in self.runs]
+        if not all(bundles):
+            raise NotComparable(f"no {kind.kind} evidence in one of the runs")
+        return aligned(bundles, same_data=same_data(*self.runs))
+
+    def _in_pieces(self, kind: type[Evidence]) -> AlignedSamples:
+        if not all(run.made_record.stored for run in self.runs):
+            raise NotComparable("evidence in pieces, too large for memory, in one of the runs only")
+        if not all(kind in run.pieces for run in self.runs):
+            raise NotComparable(f"no {kind.kind} evidence in one of the runs")
+        first, second = (run.pieces[kind] for run in self.runs)
+        return aligned_pieces(first, second, same_data=same_data(*self.runs))
 
 
 def same_data(first: RunRead, second: RunRead) -> bool:

@@ -1,6 +1,6 @@
 """Run folders that are to be compared: what they say, and the evidence behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.files import load_all
-from theodolite.evidence.shards import some_samples
+from theodolite.evidence.shards import Shards, some_samples
 from theodolite.questions import Question
 from theodolite.results import Score
 from theodolite.run_folder.run_file import MadeRecord, RunRecord, read_produced, read_record
@@ -65,7 +65,8 @@ class RunRead:
     def evidence(self) -> list[Kinds]:
         """Of each seed the bundles by kind; refused where they cannot be had."""
         if self.made_record.stored:
-            return [self._stored()]
+            stored = self.pieces.items()
+            return [{kind: some_samples(shards, MOST_STORED, 0) for kind, shards in stored}]
         root = self.folder / "evidence"
         seeds = [root / f"seed-{seed}" for seed in self.record.spec.seeds]
         there = [path for path in seeds if path.is_dir()]
@@ -77,8 +78,9 @@ class RunRead:
         """Free the evidence; it is read anew if it is asked for again."""
         self.__dict__.pop("evidence", None)
 
-    def _stored(self) -> Kinds:
-        """Evidence in pieces, if it is on this machine, unchanged, and fits into memory."""
+    @cached_property
+    def pieces(self) -> Mapping[type[Evidence], Shards]:
+        """Evidence in pieces by kind, if it is on this machine and unchanged."""
         what, addresses = f"run {self.name!r}", self.made_record.stored
         if any(address.startswith(BUCKETS) for address in addresses):
             raise RefusedInput(what, "evidence in a bucket", "evidence on this machine")
@@ -90,11 +92,12 @@ class RunRead:
             self.made_record.inputs.get(address) != digest for address, digest in digests.items()
         ):
             raise RefusedInput(what, "evidence that was changed since", "evidence as it was")
-        kinds = stored_by_kind(self.record.spec, addresses)
-        most = max(len(shards) for shards in kinds.values())
-        if most > MOST_STORED:
-            raise RefusedInput(what, f"evidence of {most:,} samples", f"at most {MOST_STORED:,}")
-        return {kind: some_samples(shards, MOST_STORED, 0) for kind, shards in kinds.items()}
+        return stored_by_kind(self.record.spec, addresses)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its evidence is compared piece by piece, because memory may not hold it."""
+        return bool(self.made_record.stored) and max(map(len, self.pieces.values())) > MOST_STORED
 
 
 def read_run(folder: Path, *, must_be_sealed: bool = True) -> RunRead:

@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.shards import evidence_digest
+from theodolite.evidence.shards import Shards, evidence_digest
 
 FEWEST = 2
 OTHER_ROWS = (
@@ -25,7 +25,7 @@ class NotComparable(Exception):
 class AlignedSamples:
     """Bundles of one kind, by run and seed, cut to the samples that all have, in one order."""
 
-    bundles: tuple[tuple[Evidence, ...], ...]
+    bundles: tuple[tuple[Evidence | Shards, ...], ...]
     n: int
     dropped: tuple[int, ...]
     """Of each run, how many samples the others do not have."""
@@ -63,6 +63,38 @@ def aligned(runs: Sequence[Sequence[Evidence]], *, same_data: bool) -> AlignedSa
     digests = {tuple(evidence_digest(bundle) for bundle in seeds) for seeds in placed}
     dropped = tuple(len(first) - len(common) for first in firsts)
     return AlignedSamples(placed, len(common), dropped, len(digests) == 1)
+
+
+def aligned_pieces(first: Shards, second: Shards, *, same_data: bool) -> AlignedSamples:
+    """Two bundles that are too large for memory: they stay in their pieces, which must hold the
+    same samples in the same order.
+
+    Ids must be the same, or else numbers and labels, or ``same_data``; clusters too.
+    """
+    if len(first) != len(second):
+        raise NotComparable(f"{len(first):,} samples and {len(second):,}, too many to pair by id")
+    proof = True
+    both = zip(first.samples(), second.samples(), strict=False)  # other cuts have other samples
+    for (mine, labels), (yours, others) in both:
+        if not _same(mine.ids, yours.ids) or not _same(mine.index, yours.index):
+            raise NotComparable("other samples, or another order of too many to pair by id")
+        if not _same(mine.clusters, yours.clusters):
+            raise NotComparable("other clusters of the same samples")
+        if labels is not None and others is not None and not _same(labels, others):
+            raise NotComparable(
+                OTHER_ROWS % "labels" if mine.ids is None else "other labels of the same samples"
+            )
+        proof = proof and (mine.ids is not None or (labels is not None and others is not None))
+    if not proof and not same_data:
+        raise NotComparable("samples have numbers only, and no labels that show they are the same")
+    identical = list(first.digests()) == list(second.digests())
+    return AlignedSamples(((first,), (second,)), len(first), (0, 0), identical)
+
+
+def _same(mine: Any, yours: Any) -> bool:
+    if mine is None or yours is None:
+        return mine is yours
+    return np.array_equal(np.asarray(mine), np.asarray(yours))
 
 
 def _keys(samples: Samples, *, by_ids: bool) -> np.ndarray:
