@@ -25,6 +25,7 @@ __all__ = [
     "GateResult",
     "InterventionEvidence",
     "LocationEvidence",
+    "Ragged",
     "RatingEvidence",
     "Resampling",
     "Run",
@@ -33,6 +34,7 @@ __all__ = [
     "Score",
     "Subject",
     "SurrogateEvidence",
+    "TokenEvidence",
     "UnitEvidence",
     "Verdict",
     "__version__",
@@ -72,7 +74,9 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
     from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+    from theodolite.evidence.kinds.token import TokenEvidence
     from theodolite.evidence.kinds.unit import UnitEvidence
+    from theodolite.evidence.ragged import Ragged
     from theodolite.results import Score, Verdict
     from theodolite.runs.finished import Run
     from theodolite.scoring.request import Resampling
@@ -98,6 +102,8 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "evidence.axes": "Samples",
             "evidence.kinds.concept": "ConceptEvidence",
             "evidence.kinds.edit": "EditEvidence",
+            "evidence.kinds.token": "TokenEvidence",
+            "evidence.ragged": "Ragged",
             "evidence.kinds.embedding": "EmbeddingEvidence",
             "evidence.kinds.intervention": "InterventionEvidence",
             "evidence.kinds.location": "LocationEvidence",

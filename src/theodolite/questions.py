@@ -14,11 +14,11 @@ QUESTIONS: dict[Question, str] = {
     "accepted": "Would people agree?",
 }
 USUAL_KINDS: dict[Question, tuple[str, ...]] = {
-    "exists": ("concept", "edit"),
-    "located": ("location", "saliency"),
-    "leak_free": ("concept", "embedding", "intervention", "edit"),
-    "faithful": ("surrogate", "saliency", "edit"),
-    "detects": ("unit",),
+    "exists": ("concept", "edit", "token"),
+    "located": ("location", "saliency", "token"),
+    "leak_free": ("concept", "embedding", "intervention", "edit", "token"),
+    "faithful": ("surrogate", "saliency", "edit", "token"),
+    "detects": ("unit", "token"),
     "accepted": ("rating",),
 }
 """By kind, the usual one first: what a question that was not asked is said to need. The order is

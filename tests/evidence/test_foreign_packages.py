@@ -20,14 +20,17 @@ def said(script: str, *arguments: Path | str, package: Path | None = None) -> An
 
 @pytest.fixture(scope="module")
 def token_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    points = {"evidence": {"token": "tokens.all:TokenEvidence"}, "metrics": {"token": "tokens.all"}}
+    points = {
+        "evidence": {"passage": "tokens.all:PassageEvidence"},
+        "metrics": {"token": "tokens.all"},
+    }
     return installed(tmp_path_factory.mktemp("tokens"), "tokens", {"all": TOKENS}, points)
 
 
 def test_a_foreign_kind_leaves_others_unchanged(token_package: Path, tmp_path: Path) -> None:
     with_it = said(OURS, tmp_path / "with", package=token_package)
     without = said(OURS, tmp_path / "without")
-    assert len(without) == 9
+    assert len(without) == 10
     assert with_it == without
 
 
@@ -37,14 +40,14 @@ def test_a_foreign_kind_does_all_that_ours_do(token_package: Path, tmp_path: Pat
     assert got["text"].startswith("located: ")
     assert got["header"]["package"] == {"name": "tokens", "version": "1.2"}
     assert got["again"]
-    assert got["planted"].startswith("<TokenEvidence: 30 samples, 5 tokens")
+    assert got["planted"].startswith("<PassageEvidence: 30 samples, 5 tokens")
     assert "What people marked." in got["evidence"]
-    assert got["listed"].splitlines()[-1].startswith("token ")
+    assert got["listed"].splitlines()[-1].startswith("passage ")
     assert (got["gate"], got["missed"], got["verify"], got["report"]) == (0, 6, 0, True)
     opened = said(SCRIPT + "f.without_tokens(Path(sys.argv[1]))", tmp_path)
-    assert "token evidence: needs tokens 1.2. It is left out." in opened["notes"]
+    assert "passage evidence: needs tokens 1.2. It is left out." in opened["notes"]
     assert opened["kinds"] == ["intervention"]
-    assert "token evidence: needs tokens 1.2" in opened["alone"]
+    assert "passage evidence: needs tokens 1.2" in opened["alone"]
     assert (opened["code"], opened["report"], opened["page"]) == (3, 0, True)
     # other code of the same version: other names of its pieces, and of no others
     changed = tmp_path / "changed"

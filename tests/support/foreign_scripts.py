@@ -64,10 +64,10 @@ def tokens(out: Path) -> None:
     (out / "missed.yaml").write_text("scores:\n  - {metric: a_token_location, at_least: 1.0}\n")
     said = {
         "text": str(result),
-        "header": json.loads((out / "tokens/evidence/seed-0/token/header.json").read_text()),
+        "header": json.loads((out / "tokens/evidence/seed-0/passage/header.json").read_text()),
         "again": repr(theodolite.audit(out / "tokens", resamples=20).scores) == repr(result.scores),
-        "planted": repr(kinds()["token"].planted(0)),
-        "evidence": command("evidence", "token").stdout,
+        "planted": repr(kinds()["passage"].planted(0)),
+        "evidence": command("evidence", "passage").stdout,
         "listed": command("evidence").stdout,
         "gate": command("gate", out / "tokens", out / "met.yaml").returncode,
         "missed": command("gate", out / "tokens", out / "missed.yaml").returncode,
@@ -81,7 +81,7 @@ def tokens(out: Path) -> None:
 def pieces(out: Path) -> list[list[str]]:
     """Names of the pieces of a run over stored evidence: of our kind alone, and of both."""
     own = kinds()["intervention"].planted(0)
-    bundles = {"own": own, "token": kinds()["token"](**token_arrays())}
+    bundles = {"own": own, "token": kinds()["passage"](**token_arrays())}
     for name, bundle in bundles.items():
         with EvidenceWriter(out / name) as writer:
             writer.add(bundle)

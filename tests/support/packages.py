@@ -34,10 +34,10 @@ class Tokens(NamedAxis):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class TokenEvidence(Evidence):
+class PassageEvidence(Evidence):
     """What a method marks in a text, and what people marked in it."""
 
-    kind = "token"
+    kind = "passage"
     version = 1
     marker = "relevance"
     ways = {"located": "what a method and people mark in texts (`relevance`, `rationale`)"}
@@ -48,7 +48,7 @@ class TokenEvidence(Evidence):
     tokens: Tokens = Tokens()
 
 
-def _by_chance(evidence: TokenEvidence) -> PerSample:
+def _by_chance(evidence: PassageEvidence) -> PerSample:
     marked = np.asarray(evidence.rationale, float).mean(axis=1)
     return PerSample(marked, np.ones(len(evidence)), np.ones(len(evidence), bool))
 
@@ -64,14 +64,14 @@ class TokenLocation(SampleMean):
     """Samples whose most relevant token people marked."""
 
     @staticmethod
-    def each(evidence: TokenEvidence) -> PerSample:
+    def each(evidence: PassageEvidence) -> PerSample:
         """Whether it is."""
         top = evidence.relevance.argmax(axis=1)
         hit = evidence.rationale[np.arange(len(evidence)), top].astype(float)
         return PerSample(hit, np.ones(len(evidence)), np.ones(len(evidence), bool))
 
 
-def _half(evidence: TokenEvidence, *, over: str) -> PerSample:
+def _half(evidence: PassageEvidence, *, over: str) -> PerSample:
     each = TokenMarked.each(evidence)
     return PerSample(np.full_like(each.part, 0.5), each.whole, each.asked)
 
@@ -86,7 +86,7 @@ class TokenMarked(SampleMean):
     """How often people mark each place."""
 
     @staticmethod
-    def each(evidence: TokenEvidence, *, over: Literal["tokens"] = "tokens") -> PerSample:
+    def each(evidence: PassageEvidence, *, over: Literal["tokens"] = "tokens") -> PerSample:
         """Whether they do."""
         marked = np.asarray(evidence.rationale, float)
         return PerSample(marked, np.ones_like(marked), np.ones(len(evidence), bool))

@@ -120,6 +120,53 @@ class Units(NamedAxis):
 
 
 @dataclass(frozen=True)
+class Latents(NamedAxis):
+    """Numbered units with a value at every token: so many that only names that were given are kept.
+
+    >>> len(Latents(count=100_000)), Latents.numbered(3).name(1), Latents(("cat", "dog")).name(1)
+    (100000, 'latent 1', 'dog')
+    """
+
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        count = self.count
+        whole = isinstance(count, int) and not isinstance(count, bool) and count >= 0
+        if not whole or (self.names and count not in (0, len(self.names))):
+            raise EvidenceError("latents", f"{len(self.names)} names, count {count!r}", "as many")
+        object.__setattr__(self, "count", count or len(self.names))
+
+    def __len__(self) -> int:
+        return self.count
+
+    @classmethod
+    def numbered(cls, n: int) -> "Latents":
+        """So many without names."""
+        return cls(count=n)
+
+    def name(self, number: int) -> str:
+        """The name of one, or its number in words."""
+        return self.names[number] if self.names else f"{self.singular} {number}"
+
+    def header(self) -> dict[str, Any]:
+        return {"names": list(self.names), "count": self.count}
+
+
+@dataclass(frozen=True)
+class Predicates(NamedAxis):
+    """What may hold of a token: that it is a certain word, begins a sentence, is capitalised."""
+
+
+@dataclass(frozen=True)
+class LatentExplanations(NamedAxis):
+    """Latents that are explained, each by what it is said to stand for."""
+
+    singular = "explanation"
+    plural = "explanations"
+
+
+@dataclass(frozen=True)
 class Concepts(NamedAxis):
     """The words of the explanation, each binary, categorical or continuous.
 

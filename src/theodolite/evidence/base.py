@@ -15,8 +15,16 @@ import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Rows, Samples
-from theodolite.evidence.checks import Content, Layout, Lengths, check_pointers, checked_array
+from theodolite.evidence.checks import (
+    RAGGED,
+    Content,
+    Layout,
+    Lengths,
+    check_pointers,
+    checked_field,
+)
 from theodolite.evidence.inputs import normalise
+from theodolite.evidence.ragged import Joining, Ragged, Taking, share_starts
 from theodolite.evidence.registry import register
 from theodolite.questions import Question
 
@@ -42,9 +50,23 @@ def array(
     return field(metadata={"layout": layout})
 
 
+def ragged(*axes: str, depth: int = 1, **more: Any) -> Any:
+    """A field of a bundle whose rows have unequal lengths along the axis after ``samples``.
+
+    ``depth=2``: and the rows inside these too, along the axis after that. Values are ``Ragged``.
+    """
+    marked = [RAGGED + axis if 1 <= i <= depth else axis for i, axis in enumerate(axes)]
+    return array(*marked, **more)
+
+
 def inner(kind: type["Evidence"]) -> Any:
     """A field of a bundle that holds another bundle of the same samples."""
     return field(metadata={"inner": kind})
+
+
+def entries(values: Any) -> np.ndarray:
+    """All values of a field, those of rows of unequal length one after the other."""
+    return values.flat if isinstance(values, Ragged) else np.asarray(values)
 
 
 def of_kind(kind: type[Bundle], bundles: Iterable["Evidence"]) -> Bundle | None:
@@ -67,6 +89,7 @@ class Evidence:
     # read from the declaration once: bundles are made by the thousand while scoring
     _declared: ClassVar[tuple[Field[Any], ...]]
     _layouts: ClassVar[tuple[tuple[str, Layout], ...]]
+    _is_piece: ClassVar[bool] = False
 
     conversions: ClassVar[tuple[str, ...]] = ()
     """What was done to arrays that were no plain arrays, a sentence each; set for each bundle."""
@@ -88,15 +111,16 @@ class Evidence:
                 lengths[name] = (len(axis), f"`{name}`")
         for name, layout in self.layouts():
             if getattr(self, name) is not None:
-                checked = checked_array(name, getattr(self, name), layout, lengths)
+                checked = checked_field(name, getattr(self, name), layout, lengths)
                 object.__setattr__(self, name, checked)
+        self._share_starts()
         self._count_what_is_only_pointed_to(lengths)
         for name, axis in self._axes():
             if not len(axis) and name in lengths:
                 object.__setattr__(self, name, type(axis).numbered(lengths[name][0]))
         for name, layout in self.layouts():
             if layout.points_to and getattr(self, name) is not None:
-                check_pointers(name, getattr(self, name), layout, lengths)
+                check_pointers(name, entries(getattr(self, name)), layout, lengths)
         self.check()
 
     def _name_axes(self) -> None:
@@ -104,8 +128,12 @@ class Evidence:
         for f in self._fields():
             value = getattr(self, f.name)
             if isinstance(f.default, NamedAxis) and not isinstance(value, type(f.default)):
-                names = (value,) if isinstance(value, str) else tuple(value)
-                object.__setattr__(self, f.name, type(f.default)(names))
+                names = (value,) if isinstance(value, str) else value
+                axis = type(f.default)
+                if isinstance(value, int):  # so many, whatever they are called
+                    object.__setattr__(self, f.name, axis.numbered(value))
+                else:
+                    object.__setattr__(self, f.name, axis(tuple(names)))
             if f.name == "samples" and not isinstance(value, Samples):
                 raise EvidenceError(f.name, type(value).__name__, "Samples(ids=..., clusters=...)")
 
@@ -131,11 +159,38 @@ class Evidence:
         axes = {n: a for n, a in members.items() if isinstance(a, NamedAxis | Samples)}
         if any(self.inner_kinds()):  # the samples are those of the bundle inside
             del axes["samples"]
-        normalised = normalise(members, self.layouts(), axes)
+        rectangular = [(name, layout) for name, layout in self.layouts() if not layout.ragged]
+        normalised = normalise(members, rectangular, axes)
         if normalised is not None:
             for name, value in (*normalised.arrays.items(), *normalised.axes.items()):
                 object.__setattr__(self, name, value)
             object.__setattr__(self, "conversions", normalised.conversions)
+
+    def _share_starts(self) -> None:
+        """Fields on one ragged axis have the same starts; a bundle without any entry is none."""
+        fields = self.ragged_fields()
+        for name, shared in share_starts(fields).items():
+            object.__setattr__(self, name, shared)
+        outer = {axes[0]: int(values.starts[-1]) for _, axes, values in fields}
+        empty = [axis for axis, n in outer.items() if not n]
+        if empty and not self._is_piece:
+            raise EvidenceError(empty[0], f"no {empty[0]} in any row", "at least one")
+
+    def ragged_fields(self) -> list[tuple[str, tuple[str, ...], Ragged]]:
+        """Arrays whose rows have unequal lengths, each with the axes along which they have."""
+        return [
+            (name, layout.ragged, getattr(self, name))
+            for name, layout in self.layouts()
+            if layout.ragged and getattr(self, name) is not None
+        ]
+
+    @classmethod
+    def piece(cls: type[Bundle], members: Mapping[str, Any]) -> Bundle:
+        """Some rows of a larger bundle, checked as any; all of them may happen to be empty."""
+        bundle = object.__new__(cls)
+        object.__setattr__(bundle, "_is_piece", True)
+        bundle.__init__(**members)  # type: ignore[misc]
+        return bundle
 
     def _count_what_is_only_pointed_to(self, lengths: Lengths) -> None:
         """Labels alone, without names or weights, still say how many classes there are."""
@@ -143,7 +198,7 @@ class Evidence:
         for name, layout in self.layouts():
             values, axis = getattr(self, name), layout.points_to
             if axis and axis not in lengths and values is not None:
-                top = int(values.max(initial=0))
+                top = int(entries(values).max(initial=0))
                 if top >= MAX_UNNAMED:
                     raise EvidenceError(name, f"{top}", f"numbers of {axis}, counted from 0")
                 highest[axis] = max(highest.get(axis, 0), top)
@@ -187,10 +242,13 @@ class Evidence:
         """The same bundle for some of its samples; nothing is checked again."""
         cut = object.__new__(type(self))
         layouts = dict(self.layouts())
+        taking = Taking(rows)
         for f in self._fields():
             value = getattr(self, f.name)
             on_samples = f.name in layouts and layouts[f.name].axes[0] == "samples"
-            if isinstance(value, Evidence | Samples) or (on_samples and value is not None):
+            if isinstance(value, Ragged):
+                value = taking(value)
+            elif isinstance(value, Evidence | Samples) or (on_samples and value is not None):
                 value = value[rows]
             object.__setattr__(cut, f.name, value)
         return cut
@@ -200,11 +258,14 @@ class Evidence:
         """Shards of one bundle put together again; nothing is checked again."""
         whole = object.__new__(type(parts[0]))
         layouts = dict(parts[0].layouts())
+        joining = Joining()
         for f in parts[0]._fields():
             values = [getattr(part, f.name) for part in parts]
             value = values[0]
             if isinstance(value, Evidence | Samples):
                 value = type(value).joined(values)
+            elif isinstance(value, Ragged):
+                value = joining(values)
             elif value is not None and f.name in layouts and layouts[f.name].axes[0] == "samples":
                 value = np.concatenate(values)
                 value.flags.writeable = False

@@ -1,12 +1,15 @@
 """The checks that arrays of evidence pass, once, when a bundle is made."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from theodolite.errors import EvidenceError
+from theodolite.evidence.ragged import Ragged
 
+RAGGED = "~"
+"""What the name of an axis begins with along which rows have unequal lengths."""
 Content = Literal["real", "index", "flag"]
 Lengths = dict[str, tuple[int, str]]
 """Length of each axis, and where that was learnt."""
@@ -22,15 +25,80 @@ class Layout:
     none_is: int | None = None  # an index: the value that means "none"
     may_be_nan: bool = False  # real: NaN means "not there"
 
+    @property
+    def ragged(self) -> tuple[str, ...]:
+        """The axes along which rows have unequal lengths."""
+        return tuple(axis.removeprefix(RAGGED) for axis in self.axes if axis.startswith(RAGGED))
 
-def checked_array(name: str, array: Any, layout: Layout, lengths: Lengths) -> np.ndarray:
+    @property
+    def flat(self) -> "Layout":
+        """How the entries of all rows lie, one after the other."""
+        rest = self.axes[1 + len(self.ragged) :]
+        return replace(self, axes=(self.ragged[-1], *rest))
+
+
+def checked_field(name: str, array: Any, layout: Layout, lengths: Lengths) -> Any:
+    """An array as its layout says, or rows of unequal length."""
+    if layout.ragged:
+        return _checked_ragged(name, array, layout, lengths)
+    return checked_array(name, array, layout, lengths)
+
+
+def _checked_ragged(name: str, value: Any, layout: Layout, lengths: Lengths) -> Ragged:
+    depth = len(layout.ragged)
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        raise EvidenceError(
+            name, f"an array of shape {value.shape}", "rows of unequal length",
+            "Pass Ragged.from_rows(list(array)) if all rows are as long; padding is left out.",
+        )  # fmt: skip
+    ragged = value
+    if not isinstance(value, Ragged):
+        try:
+            ragged = Ragged.from_rows(value, depth)
+        except (TypeError, ValueError) as error:
+            needed = f"a Ragged, or lists{' of lists' * depth}"
+            raise EvidenceError(name, type(value).__name__, needed) from error
+    levels = (
+        [ragged.starts] if ragged.inner_starts is None else [ragged.starts, ragged.inner_starts]
+    )
+    if len(levels) != depth:
+        got = f"{len(levels)} levels of rows"
+        raise EvidenceError(name, got, f"{depth}, for {', '.join(layout.axes)}")
+    inside = [len(starts) - 1 for starts in levels[1:]] + [len(np.asarray(ragged.flat))]
+    checked = [_checked_starts(name, starts, n) for starts, n in zip(levels, inside, strict=True)]
+    n_rows, source = lengths.setdefault("samples", (len(ragged), f"`{name}`"))
+    if len(ragged) != n_rows:
+        raise EvidenceError(name, f"{len(ragged)} rows", f"samples = {n_rows}, as in {source}")
+    flat = ragged.flat
+    if depth == 2 and not len(flat) and layout.content == "real":
+        flat = np.asarray(flat, flat.dtype if flat.dtype.kind == "f" else float)
+    return Ragged(checked_array(name, flat, layout.flat, lengths, rows=False), *checked)
+
+
+def _checked_starts(name: str, starts: Any, n: int) -> np.ndarray:
+    values = np.asarray(starts)
+    if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu":
+        raise EvidenceError(f"starts of {name}", f"{values.dtype} {values.shape}", "whole numbers")
+    checked = np.asarray(values, np.int64)
+    if checked[0] != 0 or checked[-1] != n or (np.diff(checked) < 0).any():
+        got = f"numbers from {checked[0]} to {checked[-1]}"
+        raise EvidenceError(f"starts of {name}", got, f"numbers that rise from 0 to {n}")
+    frozen: np.ndarray = checked.view()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def checked_array(
+    name: str, array: Any, layout: Layout, lengths: Lengths, *, rows: bool = True
+) -> np.ndarray:
+    """An array as its layout says; without ``rows``, the entries of rows that may all be empty."""
     try:
         values = np.asarray(array)
     except ValueError as error:
         raise EvidenceError(name, "rows of unequal length", "a rectangular array") from error
     if layout.content == "index":  # of logits the shape is what is wrong, not that they are floats
         _check_axes(name, values, layout)
-    values = _of_content(name, values, layout)
+    values = _of_content(name, values, layout, narrow=not rows)
     _check_axes(name, values, layout)
     for axis, n in zip(layout.axes, values.shape, strict=True):
         expected, source = (
@@ -48,7 +116,7 @@ def checked_array(name: str, array: Any, layout: Layout, lengths: Lengths) -> np
     if 0 not in values.strides:  # one layout for all, or sums would differ in the last digit
         values = np.ascontiguousarray(values)
     for axis, n in zip(layout.axes, values.shape, strict=True):
-        if n == 0:
+        if n == 0 and (rows or axis != layout.axes[0]):
             raise EvidenceError(name, f"no {axis}", "at least one")
     if layout.content == "real":
         _check_finite(name, values, layout)
@@ -85,7 +153,9 @@ def _how_to_fit(name: str, shape: tuple[int, ...], layout: Layout, lengths: Leng
     return "Check the order of rows and columns, and the number of names."
 
 
-def _of_content(name: str, values: np.ndarray, layout: Layout) -> np.ndarray:
+def _of_content(
+    name: str, values: np.ndarray, layout: Layout, *, narrow: bool = False
+) -> np.ndarray:
     kind = values.dtype.kind
     if kind == "O":
         raise EvidenceError(
@@ -94,7 +164,9 @@ def _of_content(name: str, values: np.ndarray, layout: Layout) -> np.ndarray:
     if layout.content == "real" and kind in "fiub":
         return np.asarray(values, dtype=values.dtype if kind == "f" else np.float64)
     if layout.content == "index" and kind in "iu":
-        return np.asarray(values, np.int64)
+        # of latents that are active there are so many that twice the bytes would matter
+        fits = narrow and np.can_cast(values.dtype, np.int32)
+        return np.asarray(values, np.int32 if fits else np.int64)
     if layout.content == "flag" and kind == "b":
         return values
     if layout.content == "flag" and kind == "f" and np.isnan(values).any():

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from theodolite.evidence.axes import Concepts, Samples
-from theodolite.evidence.base import Bundle, Evidence
+from theodolite.evidence.base import Bundle, Evidence, entries
+from theodolite.evidence.ragged import starts_by_axis, with_starts
 from theodolite.io.packed import Arrays
 
 INDEX, CLUSTERS = "of index", "of clusters"
@@ -59,7 +60,10 @@ def sample_arrays(evidence: Evidence) -> dict[str, np.ndarray]:
 def _on_samples(evidence: Evidence, place: str) -> Iterator[tuple[str, np.ndarray]]:
     for name, layout in evidence.layouts():
         if layout.axes[0] == "samples" and evidence.has(name):
-            yield place + name, getattr(evidence, name)
+            yield place + name, entries(getattr(evidence, name))
+    uneven = [(axes, values) for _, axes, values in evidence.ragged_fields()]
+    for name, starts in starts_by_axis(uneven).items():
+        yield place + name, starts
     for name, bundle in evidence._inner():
         yield from _on_samples(bundle, f"{place}{name}.")
 
@@ -75,7 +79,10 @@ def with_samples(template: Bundle, arrays: Arrays, place: str = "") -> Bundle:
         elif isinstance(value, Evidence):
             value = with_samples(value, arrays, f"{place}{f.name}.")
         elif f.name in layouts and layouts[f.name].axes[0] == "samples":
-            value = arrays.get(place + f.name)
+            value, uneven = arrays.get(place + f.name), layouts[f.name].ragged
+            if uneven and value is not None:
+                own = {n.removeprefix(place): array for n, array in arrays.items()}
+                value = with_starts(value, uneven, own)
         object.__setattr__(whole, f.name, value)
     return whole
 

@@ -16,6 +16,7 @@ import numpy as np
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.ragged import STARTS, with_starts
 from theodolite.evidence.registry import (
     MissingPackage,
     check_installed,
@@ -23,6 +24,7 @@ from theodolite.evidence.registry import (
     markers,
     package_entry,
 )
+from theodolite.evidence.shards import plain_fields
 from theodolite.io.arrays import (
     npz_members,
     read_npy,
@@ -43,11 +45,8 @@ def save(evidence: Evidence, folder: Path | str) -> None:
     """Write a bundle into a folder of its own; the header comes last, so half a bundle has none."""
     folder = Path(folder)
     arrays: dict[str, Any] = {}
-    for name, layout in evidence.layouts():
-        values = getattr(evidence, name)
-        if values is None:
-            continue
-        packed = layout.content == "flag"
+    for name, values in plain_fields(evidence):
+        packed = values.dtype == np.bool_
         stored = np.packbits(values, axis=-1) if packed else values
         write_npy(folder / f"{name}.npy", stored)
         arrays[name] = {
@@ -87,10 +86,18 @@ def load(folder: Path | str) -> Evidence:
     kind = kinds()[header["kind"]]
     members: dict[str, Any] = {}
     layouts = dict(kind.layouts())
+    starts = [axis + STARTS for _, layout in kind.layouts() for axis in layout.ragged]
+    arrays = {}
     for name, entry in header["arrays"].items():
-        if name not in layouts:
+        if name not in layouts and name not in starts:
             raise RefusedInput(f"header of {folder.name!r}", f"array {name!r}", f"{list(layouts)}")
-        members[name] = _stored(folder, name, entry)
+        arrays[name] = _stored(folder, name, entry)
+    for name in (name for name in layouts if name in arrays):
+        uneven = layouts[name].ragged
+        lacking = next((a for a in uneven if a + STARTS not in arrays), None)
+        if lacking:
+            raise RefusedInput(f"header of {folder.name!r}", f"no {lacking + STARTS!r}", "it")
+        members[name] = with_starts(arrays[name], uneven, arrays) if uneven else arrays[name]
     members |= axes_from(kind, header, folder.name)
     for name in header["inner"]:
         members[name] = load(folder / name)
@@ -187,7 +194,10 @@ def axes_from(kind: type[Evidence], header: Mapping[str, Any], where: str) -> di
 def axis_from(kind: type[NamedAxis], entry: dict[str, Any], where: str) -> NamedAxis:
     """An axis as a header describes it."""
     try:
-        return kind(**{key: tuple(value) for key, value in entry.items()})
+        members: dict[str, Any] = {
+            k: v if isinstance(v, int) else tuple(v) for k, v in entry.items()
+        }
+        return kind(**members)
     except TypeError as error:
         raise RefusedInput(f"header of {where!r}", f"{error}", "a plain axis") from error
 

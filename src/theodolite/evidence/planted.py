@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.evidence.axes import Chances, Noises, Removals
+from theodolite.evidence.axes import Chances, Latents, Noises, Predicates, Removals
 from theodolite.evidence.checks import Layout
+from theodolite.evidence.ragged import Ragged, starts_of
 
 if TYPE_CHECKING:
     from theodolite.evidence.base import Bundle
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
     from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+    from theodolite.evidence.kinds.token import TokenEvidence
     from theodolite.evidence.kinds.unit import UnitEvidence
 
 SAMPLES, CONCEPTS, CLASSES = 30, 3, 3
@@ -39,7 +41,9 @@ def from_declaration(kind: "type[Bundle]", seed: int) -> "Bundle":
         shape = tuple(
             int(axis) if axis.isdigit() else LENGTHS.get(axis, OTHER_AXES) for axis in layout.axes
         )
-        members[name] = _random_array(random, layout, shape)
+        values = _random_array(random, layout, shape)
+        depth = len(layout.ragged)
+        members[name] = Ragged.from_rows(list(values), depth) if depth else values
     return kind(**members)
 
 
@@ -132,6 +136,80 @@ def edit_example(seed: int) -> "EditEvidence":
         output_before=answers(before, 0.1), output_after=answers(after, 0.1),
         surrogate_before=answers(before, 0.0), surrogate_after=answers(after, 0.0),
     )  # fmt: skip
+
+
+def token_example(seed: int) -> "TokenEvidence":
+    """Latents that mostly fire at their word, sequences of no to six words, and a dictionary that
+    keeps most of the loss."""
+    from theodolite.evidence.kinds.token import TokenEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    starts = starts_of([3, *random.integers(0, 7, SAMPLES - 1)])
+    tokens = Ragged(random.integers(0, OTHER_AXES, starts[-1]), starts)
+    return TokenEvidence(
+        tokens=tokens, **_planted_codes(random, tokens), **_planted_losses(random, tokens),
+        **_planted_rationales(random, tokens), labels=random.integers(0, CLASSES, SAMPLES),
+        explained=np.arange(CONCEPTS), predicate_of=np.arange(CONCEPTS),
+        concept_of=np.arange(CONCEPTS), chances=Chances(("random dictionary",)),
+        predicates=Predicates(tuple(f"token {k}" for k in range(OTHER_AXES))),
+    )  # fmt: skip
+
+
+def _planted_codes(random: np.random.Generator, tokens: Ragged) -> dict[str, Any]:
+    n, words, ids = len(tokens.flat), np.arange(OTHER_AXES), tokens.flat
+    fires = random.random((n, OTHER_AXES)) < np.where(ids[:, None] == words, 0.9, 0.2)
+    active, latent = starts_of(fires.sum(axis=1)), np.nonzero(fires)[1].astype(np.int32)
+    importance = random.normal(size=len(latent))
+    counts = np.zeros((SAMPLES, OTHER_AXES))
+    np.add.at(counts, (tokens.row, ids), 1)
+    decoder = random.normal(size=(OTHER_AXES, 4))
+    there = ids[:, None] == words[:CONCEPTS]
+    chance = random.random((2, SAMPLES, 1, CONCEPTS))
+
+    def codes(values: np.ndarray) -> Ragged:
+        return Ragged(values, tokens.starts, active)
+
+    return {
+        "latent": codes(latent), "holds": Ragged(ids, tokens.starts, np.arange(n + 1)),
+        "value": codes((0.1 + random.random(len(latent))).astype(np.float32)),
+        "importance": codes(importance),
+        "effect": codes(importance + random.normal(size=len(latent))),
+        "truth": counts[:, :CONCEPTS] > random.random((SAMPLES, CONCEPTS)),
+        "decoder": decoder, "encoder": decoder,
+        "probes": decoder[:CONCEPTS] + 0.5 * random.normal(size=(CONCEPTS, 4)),
+        "projections": Ragged(
+            np.where(there, 0.2 + random.random(there.shape), np.nan), tokens.starts
+        ),
+        "chance_pooled": random.random((SAMPLES, 1, OTHER_AXES)),
+        "chance_activation": chance.sum(axis=0), "chance_on_formula": chance[0],
+        "latents": Latents.numbered(OTHER_AXES),
+    }  # fmt: skip
+
+
+def _planted_losses(random: np.random.Generator, tokens: Ragged) -> dict[str, Any]:
+    n = len(tokens.flat)
+    loss, more = random.uniform(2, 4, n), np.exp(-random.random((n, 3)))
+    arrays = {
+        "loss": loss, "loss_spliced": loss + 0.2 * more[:, 0], "loss_ablated": loss + more[:, 1],
+        "loss_zeroed": loss + 2 * more[:, 1], "divergence_spliced": 0.2 * more[:, 0],
+        "chance_loss_spliced": (loss + 0.8 * more[:, 2])[:, None],
+        "divergence_ablated": more[:, 1], "divergence_zeroed": 2 * more[:, 1],
+        "chance_divergence_spliced": 0.8 * more[:, 2:],
+    }  # fmt: skip
+    return {name: Ragged(values, tokens.starts) for name, values in arrays.items()}
+
+
+def _planted_rationales(random: np.random.Generator, tokens: Ragged) -> dict[str, Any]:
+    marked = tokens.flat < 2
+    answers = np.sort(random.random((4, SAMPLES, 2, 2)), axis=0)
+    relevance = marked + random.normal(size=len(marked))
+    return {
+        "rationale": Ragged(marked, tokens.starts),
+        "relevance": Ragged(relevance, tokens.starts),
+        "clean": answers[3, :, 0, 0], "removed": answers[0], "only": answers[2],
+        "chance_removed": answers[1][:, None], "chance_only": answers[1][:, None],
+        "percents": np.array([20.0, 50.0]), "removals": Removals(("delete", "mask")),
+    }  # fmt: skip
 
 
 def unit_example(seed: int) -> "UnitEvidence":

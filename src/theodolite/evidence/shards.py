@@ -1,23 +1,29 @@
 """Evidence in pieces that can be had one by one: cut from memory, or far larger than that."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
-from theodolite.evidence.base import Bundle, Evidence
+from theodolite.evidence.base import Bundle, Evidence, entries
+from theodolite.evidence.columns import with_arrays
+from theodolite.evidence.ragged import starts_by_axis
 from theodolite.evidence.read_ahead import read_ahead
 from theodolite.evidence.sampling import scattered
 from theodolite.io.packed import digest_of
 
 SHARD = 2048
 """Samples of a piece. Sums are made piece by piece, so it is the same wherever evidence lies."""
+MOST_ENTRIES = 1 << 22
+"""Values of a piece, of rows of unequal length: 2,048 long sequences would be a gigabyte."""
 
 
 @runtime_checkable
@@ -54,7 +60,7 @@ class Shards(Protocol):
 
 def evidence_digest(evidence: Evidence) -> str:
     """A digest of all arrays and names, and of which samples they are about."""
-    arrays = {name: getattr(evidence, name) for name, _ in evidence.layouts()}
+    arrays: dict[str, np.ndarray | None] = dict(plain_fields(evidence))
     arrays |= {
         f"in {name}": np.frombuffer(evidence_digest(bundle).encode(), np.uint8)
         for name, bundle in evidence._inner()
@@ -68,6 +74,39 @@ def evidence_digest(evidence: Evidence) -> str:
     return digest_of({name: np.asarray(a) for name, a in arrays.items() if a is not None})
 
 
+def plain_fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
+    """All arrays by name; of rows of unequal length the entries, and where rows start by axis."""
+    for name, _ in evidence.layouts():
+        if evidence.has(name):
+            yield name, entries(getattr(evidence, name))
+    fields = [(axes, values) for _, axes, values in evidence.ragged_fields()]
+    yield from starts_by_axis(fields).items()
+
+
+def piece_end(evidence: Evidence, first: int, rows: int = SHARD) -> int:
+    """Where a piece that begins at a row ends: after so many rows, or before rows of unequal
+    length have more entries than fit. Known from the rows of the piece and the next alone, so the
+    cut is the same in memory and in a store, however the rows came."""
+    end = min(first + rows, len(evidence))
+    for _, axes, values in evidence.ragged_fields():
+        levels = [values.starts]
+        if values.inner_starts is not None:
+            levels.append(values.inner_starts[values.starts])
+        width = math.prod(values.flat.shape[1:])
+        for starts, n in zip(levels, [1] * (len(axes) - 1) + [width], strict=True):
+            limit = starts[first] + MOST_ENTRIES // max(n, 1)
+            end = min(end, int(np.searchsorted(starts, limit, side="right")) - 1)
+    return max(end, first + 1)
+
+
+def piece_starts(evidence: Evidence) -> list[int]:
+    """Where the pieces of evidence in memory begin, and where the last ends."""
+    starts = [0]
+    while starts[-1] < len(evidence):
+        starts.append(piece_end(evidence, starts[-1]))
+    return starts if len(starts) > 1 else [0, 0]
+
+
 def by_class(evidence: Any) -> Any:
     """The evidence with its classes as clusters of samples."""
     for name, bundle in evidence._inner():
@@ -78,7 +117,7 @@ def by_class(evidence: Any) -> Any:
     if labels is None:
         raise EvidenceError("clusters: classes", "evidence without labels", "labels")
     samples = Samples(evidence.samples.index, evidence.samples.ids, np.asarray(labels))
-    return replace(evidence, samples=samples)
+    return with_arrays(evidence, samples=samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +166,8 @@ class InMemoryShards:
 
     @cached_property
     def _cut(self) -> list[InMemoryPiece]:
-        starts = range(0, max(len(self.whole), 1), SHARD)
-        return [InMemoryPiece(self.whole[at : at + SHARD]) for at in starts]
+        cuts = pairwise(piece_starts(self.whole))
+        return [InMemoryPiece(self.whole[first:last]) for first, last in cuts]
 
     def pieces(self) -> Sequence[InMemoryPiece]:
         return self._cut

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +22,7 @@ from theodolite.evidence.manifests.manifest import (
     manifest_name,
 )
 from theodolite.evidence.registry import package_entry
-from theodolite.evidence.shards import SHARD
+from theodolite.evidence.shards import MOST_ENTRIES, SHARD, piece_end, plain_fields
 from theodolite.evidence.store_v1 import place_of
 from theodolite.io.stores import Store
 
@@ -60,6 +61,7 @@ class EvidenceWriter:
         self._files: BundleFiles | None = None
         self._shared: dict[str, np.ndarray] = {}
         self._bundle: dict[str, Any] = {}
+        self._needs: set[str] = set()
 
     def add(self, evidence: Evidence) -> None:
         """Some more samples. Numbers go on where the last ones ended."""
@@ -71,8 +73,8 @@ class EvidenceWriter:
         self._waiting.append(self._numbered(evidence))
         if self._rows is None:
             self._rows = _fitting_rows(evidence)
-        while sum(map(len, self._waiting)) >= self._rows:
-            self._write(self._rows)
+        while self._is_full():
+            self._write()
 
     def _numbered(self, evidence: Evidence) -> Any:
         index = np.asarray(evidence.samples.index)
@@ -86,18 +88,34 @@ class EvidenceWriter:
         self._last = int(np.asarray(evidence.samples.index)[-1])
         return evidence
 
-    def _write(self, rows: int) -> None:
+    def _is_full(self) -> bool:
+        """Whether what waits is more than fits into a piece, or just that."""
+        sizes: Counter[str] = Counter()
+        for evidence in self._waiting:
+            sizes.update({n: values.flat.size for n, _, values in evidence.ragged_fields()})
+            sizes.update(
+                {axes[0]: int(v.starts[-1]) for _, axes, v in evidence.ragged_fields()[:1]}
+            )
+        many = max(sizes.values(), default=0) > MOST_ENTRIES
+        return many or sum(map(len, self._waiting)) >= (self._rows or SHARD)
+
+    def _write(self) -> None:
         """One piece of what waits."""
-        waiting = self._waiting
+        waiting, most = self._waiting, self._rows or SHARD
         whole = waiting[0] if len(waiting) == 1 else type(waiting[0]).joined(waiting)
-        piece, rest = whole[:rows], whole[rows:]
+        end = piece_end(whole, 0, most)
+        piece, rest = whole[:end], whole[end:]
         self._waiting = [rest] if len(rest) else []
         if self._files is None:
-            self._files = BundleFiles(self.store, self._folder, self._rows or SHARD)
+            uneven = bool(whole.ragged_fields())
+            self._files = BundleFiles(self.store, self._folder, most, uneven=uneven)
         for inner, bundle in _bundles(piece):
             arrays = _arrays(bundle, per_sample=True)
             named = [(place_of(inner, name), values) for name, values in arrays]
             self._files.add(self._pieces, self._written, named)
+            rows_inside = [(place_of(inner, name), values) for name, values in _uneven(bundle)]
+            self._files.add_uneven(self._pieces, len(piece), self._written, rows_inside)
+            self._needs |= {"ragged"} if rows_inside else set()
         self._files.add_samples(self._pieces, self._written, piece.samples)
         self._pieces += 1
         self._written += len(piece)
@@ -117,7 +135,7 @@ class EvidenceWriter:
     def close(self) -> None:
         """Write what waits, then the manifest, then the header, or that the part is there."""
         while self._waiting:
-            self._write(self._rows or SHARD)
+            self._write()
         if self._files is None:
             raise EvidenceError("evidence", "no samples", "at least one")
         self._files.add_shared(sorted(self._shared.items()))
@@ -126,12 +144,17 @@ class EvidenceWriter:
         sha256 = hashlib.sha256(content).hexdigest()
         if self.part is not None:
             self.store.write(f"{self._folder}/{manifest_name(sha256)}", content)
-            header = header_bytes(sha256, WRITTEN_BY, part=self.part, samples=self._written)
+            header = self._header(sha256, part=self.part)
             self.store.write(f"{self._folder}.json", header)
             return
         self.store.write(manifest_name(sha256), content)
-        if not self.store.create(HEADER, header_bytes(sha256, WRITTEN_BY, samples=self._written)):
+        if not self.store.create(HEADER, self._header(sha256)):
             raise EvidenceError(f"store {str(self.store)!r}", "a header in it", "an empty one")
+
+    def _header(self, sha256: str, **more: Any) -> bytes:
+        if self._needs:  # what an older reader would read wrongly, it must refuse
+            more["needs"] = sorted(self._needs)
+        return header_bytes(sha256, WRITTEN_BY, samples=self._written, **more)
 
     def __enter__(self) -> "EvidenceWriter":
         return self
@@ -155,8 +178,14 @@ def _bundles(evidence: Evidence) -> Iterator[tuple[str, Evidence]]:
 def _arrays(evidence: Evidence, *, per_sample: bool) -> Iterator[tuple[str, np.ndarray]]:
     """The arrays that have a row per sample, or those that are the same for all."""
     for name, layout in evidence.layouts():
-        if evidence.has(name) and (layout.axes[0] == "samples") == per_sample:
+        if evidence.has(name) and (layout.axes[0] == "samples") == per_sample and not layout.ragged:
             yield name, np.asarray(getattr(evidence, name))
+
+
+def _uneven(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
+    """Arrays of which a piece has as many entries as it has: those of rows of unequal length."""
+    even = {name for name, layout in evidence.layouts() if not layout.ragged}
+    return ((name, values) for name, values in plain_fields(evidence) if name not in even)
 
 
 def describe_bundle(evidence: Evidence) -> dict[str, Any]:

@@ -61,6 +61,7 @@ __all__ = [
     "SerialWorkers",
     "SurrogateEvidence",
     "TieSeed",
+    "TokenEvidence",
     "Top",
     "UnitCard",
     "UnitEvidence",
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
     from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+    from theodolite.evidence.kinds.token import TokenEvidence
     from theodolite.evidence.kinds.unit import UnitEvidence
     from theodolite.evidence.produced import (
         ConceptCard,
@@ -207,6 +209,7 @@ else:
             "evidence.base": "Evidence array inner",
             "evidence.kinds.concept": "ConceptEvidence",
             "evidence.kinds.edit": "EditEvidence",
+            "evidence.kinds.token": "TokenEvidence",
             "evidence.kinds.embedding": "EmbeddingEvidence",
             "evidence.kinds.intervention": "InterventionEvidence",
             "evidence.kinds.location": "LocationEvidence",

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.checks import Layout
+from theodolite.evidence.ragged import Ragged, starts_of
 from theodolite.metrics.base import metric_of
 
 DTYPES = {"flag": bool, "index": np.int64}
@@ -52,7 +54,9 @@ def _lengths(kind: type[Evidence], arrays: Mapping[str, Any]) -> dict[str, int]:
         layouts |= {f"{field}.{name}": layout for name, layout in inner.layouts()}
     lengths: dict[str, int] = {}
     for name, values in arrays.items():
-        if name in layouts:
+        if name in layouts and layouts[name].ragged:
+            lengths["samples"] = len(values)
+        elif name in layouts:
             lengths |= dict(zip(layouts[name].axes, np.shape(values), strict=False))
     return lengths
 
@@ -63,8 +67,25 @@ def _filled(
     required = {f.name for f in fields(kind) if f.default is MISSING}
     filled = dict(arrays)
     for name, layout in kind.layouts():
-        if name in required and name not in arrays:
+        if name in required and name not in arrays and layout.ragged:
+            filled[name] = _zeros_like_another(kind, arrays, layout)
+        elif name in required and name not in arrays:
             shape = [int(a) if a.isdigit() else lengths.get(a, 1) for a in layout.axes]
             zero = np.zeros((), DTYPES.get(layout.content, np.float64))
             filled[name] = np.broadcast_to(zero, shape)
     return filled
+
+
+def _zeros_like_another(
+    kind: type[Evidence], arrays: Mapping[str, Any], layout: Layout
+) -> Ragged | list[list[int]]:
+    """Rows as long as those of an array along the same axis; where there is none, rows of one."""
+    for name, other in kind.layouts():
+        if name in arrays and other.ragged[:1] == layout.ragged[:1]:
+            values = arrays[name]
+            lengths = values.lengths if isinstance(values, Ragged) else [len(row) for row in values]
+            zero = np.zeros((), DTYPES.get(layout.content, np.float64))
+            starts = starts_of(lengths)
+            return Ragged(np.broadcast_to(zero, starts[-1:]), starts)
+    on_samples = (n for n, own in kind.layouts() if n in arrays and own.axes[0] == "samples")
+    return [[0] for _ in arrays.get(next(on_samples, ""), [0])]

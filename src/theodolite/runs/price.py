@@ -12,7 +12,7 @@ from theodolite.engine.estimate import PassPrice, RunPrice
 from theodolite.engine.pieces import peak_memory
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.rehearsal import Rehearsal
-from theodolite.evidence.base import Evidence
+from theodolite.evidence.base import Evidence, entries
 from theodolite.evidence.shards import InMemoryShards, Shards
 from theodolite.evidence.workers import Workers
 from theodolite.io.traffic import traffic_so_far
@@ -176,7 +176,7 @@ def _rows(shards: Shards, n: int) -> Any:
 def _values(first: Evidence) -> int:
     """Numbers of one sample."""
     return max(
-        (np.asarray(getattr(first, name)).size for name, _ in first.layouts()
+        (entries(getattr(first, name)).size for name, _ in first.layouts()
          if getattr(first, name) is not None),
         default=1,
     )  # fmt: skip

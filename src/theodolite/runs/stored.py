@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from theodolite.engine.pool import WorkerPool
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.evidence.base import Evidence
+from theodolite.evidence.base import Evidence, entries
 from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Shards
 from theodolite.evidence.store import StoredShards, is_stored, stored
@@ -134,7 +132,7 @@ def _most_rows(shards: Shards) -> int:
 def bytes_of(evidence: Evidence) -> int:
     """Of all its arrays."""
     arrays = (getattr(evidence, name) for name, _ in evidence.layouts())
-    own = sum(np.asarray(array).nbytes for array in arrays if array is not None)
+    own = sum(entries(array).nbytes for array in arrays if array is not None)
     return own + sum(bytes_of(bundle) for _, bundle in evidence._inner())
 
 

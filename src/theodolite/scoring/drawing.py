@@ -119,5 +119,5 @@ def drawn_rows(luck: int, seed: int, pieces: Sequence[Any]) -> Arrays:
     for piece in pieces:
         evidence = piece.evidence()
         lucks = scattered(np.asarray(evidence.samples.index), seed)
-        parts.append(sample_arrays(evidence[np.flatnonzero(lucks <= np.uint64(luck))]))
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        parts.append(evidence[np.flatnonzero(lucks <= np.uint64(luck))])
+    return sample_arrays(parts[0] if len(parts) == 1 else type(parts[0]).joined(parts))

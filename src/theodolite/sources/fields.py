@@ -74,7 +74,11 @@ def targets_of(kind: type[Evidence], fields: Fields | None, header: Sequence[str
 
 def row_arrays(kind: type[Evidence]) -> dict[str, Layout]:
     """The arrays of a kind, and of the kinds inside it, that have a row per sample."""
-    arrays = {name: layout for name, layout in kind.layouts() if layout.axes[0] == "samples"}
+    arrays = {
+        name: layout
+        for name, layout in kind.layouts()
+        if layout.axes[0] == "samples" and not layout.ragged
+    }
     for inner, own in kind.inner_kinds():
         arrays |= {f"{inner}.{name}": layout for name, layout in row_arrays(own).items()}
     return arrays

@@ -6,6 +6,7 @@ import numpy as np
 
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.ragged import Ragged
 
 
 def evidence_bytes(evidence: Evidence) -> bytes:
@@ -17,7 +18,14 @@ def evidence_bytes(evidence: Evidence) -> bytes:
             parts.append(evidence_bytes(member))
         elif isinstance(member, np.ndarray):
             parts.append(member.tobytes())
+        elif isinstance(member, Ragged):
+            parts += [array.tobytes() for array in _arrays(member)]
     return b"".join(parts)
+
+
+def _arrays(ragged: Ragged) -> list[np.ndarray]:
+    inner = [] if ragged.inner_starts is None else [ragged.inner_starts]
+    return [ragged.flat, ragged.starts, *inner]
 
 
 def difference_between(left: Evidence, right: Evidence) -> str:
@@ -40,6 +48,9 @@ def _same(left: object, right: object) -> bool:
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         alike = left.dtype == right.dtype and left.shape == right.shape
         return alike and left.tobytes() == right.tobytes()
+    if isinstance(left, Ragged) and isinstance(right, Ragged):
+        pairs = zip(_arrays(left), _arrays(right), strict=False)
+        return len(_arrays(left)) == len(_arrays(right)) and all(_same(a, b) for a, b in pairs)
     if isinstance(left, NamedAxis):
         return left == right
     return left is right or bool(left == right)

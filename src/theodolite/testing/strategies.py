@@ -1,6 +1,7 @@
 """One Hypothesis strategy per kind of evidence, and one for the options of a metric."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Chances, Concepts, Noises, Removals
+from theodolite.evidence.axes import Chances, Concepts, Noises, Removals, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
@@ -18,7 +19,10 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
+from theodolite.evidence.planted import token_example
+from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.base import Metric
 from theodolite.metrics.options import bare
 
@@ -240,6 +244,31 @@ def edit_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> EditEvidence:
     )  # fmt: skip
 
 
+@st.composite
+def token_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> TokenEvidence:
+    """Sequences some of which are empty, codes with ties, and gaps in what may have gaps."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    whole: Any = token_example(seed)[: draw(st.integers(1, max_samples))]
+    changed: dict[str, Any] = {}
+    gaps = draw(st.sampled_from([0.0, 0.3, 1.0]))
+    for name in ("importance", "effect", "loss", "divergence_spliced", "divergence_ablated"):
+        ragged = getattr(whole, name)
+        missing = random.random(len(ragged.flat)) < gaps
+        changed[name] = replace(ragged, flat=np.where(missing, np.nan, ragged.flat.round(1)))
+    if draw(st.booleans()):
+        value = whole.value
+        changed["value"] = replace(value, flat=np.ceil(value.flat * 3).astype(np.float16))
+        changed["relevance"] = replace(whole.relevance, flat=whole.relevance.flat.round(0))
+    if draw(st.booleans()):
+        changed["known"] = random.random(whole.truth.shape) < draw(st.sampled_from([0.0, 0.6]))
+    if draw(st.booleans()):
+        clusters = random.integers(0, 3, len(whole))
+        changed["samples"] = Samples(index=whole.samples.index, clusters=clusters)
+    changed_evidence: TokenEvidence = replace(whole, **changed)
+    return changed_evidence
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
@@ -250,6 +279,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
     RatingEvidence: rating_evidence(),
     SaliencyEvidence: saliency_evidence(),
     EditEvidence: edit_evidence(),
+    TokenEvidence: token_evidence(),
 }
 
 
@@ -274,12 +304,15 @@ def declared_evidence(draw: st.DrawFn, kind: type[Evidence], *, max_samples: int
         lengths.setdefault(axis, int(axis) if axis.isdigit() else draw(st.integers(1, 5)))
     for name, layout in layouts.items():
         shape = tuple(lengths[axis] for axis in layout.axes)
+        values: np.ndarray
         if layout.content == "flag":
-            members[name] = random.random(shape) < 0.5
+            values = random.random(shape) < 0.5
         elif layout.content == "index":
-            members[name] = random.integers(0, lengths.get(layout.points_to or "", 5), shape)
+            values = random.integers(0, lengths.get(layout.points_to or "", 5), shape)
         else:
-            members[name] = random.normal(size=shape)
+            values = random.normal(size=shape)
+        depth = len(layout.ragged)
+        members[name] = Ragged.from_rows(list(values), depth) if depth else values
     try:
         return kind(**members)
     except EvidenceError:

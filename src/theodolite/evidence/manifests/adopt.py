@@ -84,10 +84,15 @@ def adopt(address: str, kind_name: str) -> Adopted:
 
 def _kind(name: str) -> type[Evidence]:
     kind = kinds().get(name)
-    if kind is None or any(kind.inner_kinds()):
-        plain = sorted(n for n, k in kinds().items() if not any(k.inner_kinds()))
-        raise EvidenceError("as", repr(name), f"one of {plain}")
+    plain = {n: k for n, k in kinds().items() if not any(k.inner_kinds()) and not _is_ragged(k)}
+    if kind is None or name not in plain:
+        raise EvidenceError("as", repr(name), f"one of {sorted(plain)}")
     return kind
+
+
+def _is_ragged(kind: type[Evidence]) -> bool:
+    """Whether it has rows of unequal length: for these no array of Zarr has a form."""
+    return any(layout.ragged for _, layout in kind.layouts())
 
 
 @dataclass(eq=False)

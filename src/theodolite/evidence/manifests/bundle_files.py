@@ -42,8 +42,10 @@ def index_step(index: np.ndarray) -> int | None:
 class BundleFiles:
     """The files of one bundle, below a folder of a store."""
 
-    def __init__(self, store: Store, folder: str, rows: int) -> None:
+    def __init__(self, store: Store, folder: str, rows: int, *, uneven: bool = False) -> None:
         self._store, self._rows = store, rows
+        self._uneven = uneven
+        """Whether pieces differ in rows."""
         self._start = f"{folder}/" if folder else ""
         self._arrays: dict[str, ZarrWriter] = {}
         self._waiting: list[tuple[str, int, ChunkRow]] = []
@@ -55,6 +57,27 @@ class BundleFiles:
         """The arrays of a piece that have a row per sample."""
         for name, values in arrays:
             self._append(name, values, (piece, len(values), first))
+
+    def add_uneven(
+        self, piece: int, rows: int, first: int, arrays: Iterable[tuple[str, np.ndarray]]
+    ) -> None:
+        """Arrays of a piece that have as many entries as they have."""
+        for name, values in arrays:
+            self._append_uneven(name, values, (piece, rows, first))
+
+    def _append_uneven(self, name: str, values: np.ndarray, head: tuple[int, int, int]) -> None:
+        """An array for each piece, small or large."""
+        place = f"{self._start}{FOLDERS.get(name, name)}/{head[0]:06d}"
+        n = max(len(values), 1)
+        array = ZarrWriter(self._store, place, values.dtype, values.shape[1:], n, n)
+        if name not in self.layouts:
+            self.layouts[name] = {**array.layout, "chunk": None}
+        file = NO_FILE
+        if values.size:
+            array.append(values)
+            array.close()
+            file = array.packed_files[0]
+        self.rows.append(self._row(name, values, head, file))
 
     def add_samples(self, piece: int, first: int, samples: Samples) -> None:
         """Which samples a piece is about."""
@@ -81,6 +104,9 @@ class BundleFiles:
     def _append(
         self, name: str, values: np.ndarray, head: tuple[int, int, int], rows: int = 0
     ) -> None:
+        if self._uneven and head[0] != SHARED:
+            self._append_uneven(name, values, head)
+            return
         if not values.size:  # nothing to store
             entry = {**NUMBERS_LAYOUT, "dtype": values.dtype.str, "shape": [*values.shape[1:]]}
             self.layouts.setdefault(name, entry)

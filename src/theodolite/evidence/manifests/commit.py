@@ -39,6 +39,7 @@ class Part:
     number: int
     folder: str
     manifest: Manifest
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def commit(address: str, expects: str | None = None, *, single_committer: bool =
     earlier: list[str] = []
     if expects is not None:
         earlier = [*checked_header(header, "").get("earlier", []), expects]
-    new = header_bytes(sha256, WRITTEN_BY, samples=samples, earlier=earlier)
+    needs = sorted({need for part in parts for need in part.needs})
+    new = header_bytes(sha256, WRITTEN_BY, samples=samples, earlier=earlier, needs=needs)
     done = _placed(store, new, header if expects is not None else None, sha256)
     return Commit(sha256, samples, len(parts), done)
 
@@ -141,7 +143,7 @@ def _finished(store: Store) -> list[Part]:
         content = store.read(f"{folder}/{manifest_name(header['sha256'])}", MOST_MANIFEST)
         if hashlib.sha256(content).hexdigest() != header["sha256"]:
             raise RefusedInput(what, "another manifest", "the one that it names")
-        parts.append(Part(number, folder, manifest_from(content, what)))
+        parts.append(Part(number, folder, manifest_from(content, what), tuple(header["needs"])))
     return parts
 
 

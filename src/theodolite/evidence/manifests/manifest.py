@@ -28,6 +28,9 @@ MOST_HEADER = 64 << 20
 MOST_MANIFEST = 1 << 30
 MOST_ROWS = 1 << 24
 DIGEST = re.compile("[0-9a-f]{64}")
+KNOWN_NEEDS = frozenset(["ragged"])
+"""What a bundle may need that the first readers of the format did not know: rows of unequal length
+have their starts beside them."""
 SHARED = -1
 """The number of the piece of arrays that all samples share."""
 
@@ -180,7 +183,8 @@ def checked_header(content: bytes, what: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise RefusedInput(what, "another format", f"format {FORMAT!r}")
     version, needs = header.get("format_version"), header.get("needs")
-    if not isinstance(version, list) or version[:1] != [MAJOR] or needs != []:
+    known = isinstance(needs, list) and KNOWN_NEEDS.issuperset(map(str, needs))
+    if not isinstance(version, list) or version[:1] != [MAJOR] or not known:
         by = header.get("written_by")
         writer = f", written by {by}" if isinstance(by, str) else ""
         got = f"format version {version}{writer}"[:200]

@@ -21,6 +21,7 @@ from theodolite.evidence.manifests.recipe import (
     content_digest,
     unpacked_ids,
 )
+from theodolite.evidence.ragged import with_starts
 from theodolite.evidence.read_ahead import taken
 from theodolite.evidence.registry import kinds
 from theodolite.evidence.shards import by_class
@@ -147,13 +148,18 @@ def _arrays(
 
 def _built(store: Store, sha256: str, inner: str, arrays: Mapping[str, np.ndarray]) -> Evidence:
     bundle, axes = _described(store, sha256, inner)
-    members: dict[str, Any] = {name: arrays[place_of(inner, name)] for name in bundle["arrays"]}
+    kind = kinds()[bundle["kind"]]
+    own = {name.removeprefix(place_of(inner, "")): array for name, array in arrays.items()}
+    members: dict[str, Any] = {name: own[name] for name in bundle["arrays"]}
+    for name, layout in kind.layouts():
+        if layout.ragged and name in members:
+            members[name] = with_starts(members[name], layout.ragged, own)
     members |= axes
     for name in bundle["inner"]:
         members[name] = _built(store, sha256, name, arrays)
     if not bundle["inner"]:
         members["samples"] = _samples(arrays, str(store))
-    return kinds()[bundle["kind"]](**members)
+    return kind.piece(members)
 
 
 @lru_cache(maxsize=8)  # the same for every piece: thousands of names are checked once
