@@ -1,12 +1,15 @@
 """Runs of stored evidence that are killed at random, or whose store fails: whether bytes are equal.
 
-    python benchmarks/kills.py [--kills 40] [--seed 0] [--only processes,s3,ray,faults]
+    python benchmarks/kills.py [--kills 40] [--seed 0] [--only processes,s3,ray,codes,faults]
 
 SIGKILL goes to drivers and workers on this machine, to an S3 server, and to drivers, workers,
 raylets and the GCS of a Ray cluster of three nodes on this machine. A run that ended is begun again
-by the same command until it is complete; its scores, and every piece that it kept, must then be
-those of an undisturbed run. Then a disk that is full, a slow store, and stores that answer 5 % and
-30 % of all requests with 503. One line of JSON each, and the sum of all last.
+by the same command until it is complete. Then it must have left what an undisturbed run leaves:
+the bytes of its scores, of its list of pieces and of every piece, no piece missing and none more.
+The work is an audit with scores that add up and scores of all pairs of concepts, and (half as many
+kills more) the dissection of sparse codes, which has three passes. Then a disk that is full, a slow
+store, and stores that answer 5 % and 30 % of all requests with 503. One line of JSON each, and the
+sum of all last. ``done_again`` counts pieces that were there and were written once more.
 """
 
 import argparse
@@ -21,8 +24,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,9 +34,12 @@ from urllib.request import urlopen  # noqa: TID251  our own server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from generated_codes import code_piece
+
 from theodolite.cli import finish, program
 from theodolite.cli import main as theodolite_main
 from theodolite.datasets.planted.concepts import planted_concepts
+from theodolite.dictionaries.writer import CodeWriter
 from theodolite.engine.ray import own_settings
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.store_writer import EvidenceWriter
@@ -45,30 +52,85 @@ metrics:
   - name: concept_existence
     options: {rank_by: [contribution, value]}
   - name: concept_global_importance
+  - name: interconcept_leakage
 resampling: {resamples: 100}
 """
 SAMPLES, ROWS, CONCEPTS = 640, 16, 16
 MOST_STARTS = 40
+UNITS, LABELS, CODES, CODE_PIECES = 2_000, 50, 1 << 14, 24
 LOADED = (finish, program, run_module)
 """What commands load when they run, loaded before they are forked."""
 Kill = Callable[["Run"], str | None]
 """Kills something, and says what; nothing if there was nothing to kill."""
 
 
-class Experiment:
-    """Evidence, what an undisturbed run makes of it, and a count of kills."""
+@dataclass(frozen=True)
+class Job:
+    """A command, and the files that it leaves beside pieces."""
 
-    def __init__(self, root: Path, seed: int) -> None:
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+    finished: str
+    """What the command says if it was complete already."""
+
+
+AUDIT = Job(("run", "spec.yaml"), ("scores.json", "pieces.parquet"), "finished run")
+DISSECTION = Job(("codes", "codes"), ("units.parquet", "summary.json"), "earlier result")
+Left = tuple[dict[str, str], dict[str, str]]
+"""Digests of the results, and of the pieces."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Where a run keeps its pieces: files of a folder, some of them if it is that of a server."""
+
+    folder: Path
+    prefix: str = ""
+    """Of the names of objects; names of files are then those of objects in hexadecimal digits."""
+
+    def files(self) -> dict[str, Path]:
+        """By name."""
+        listed = list(self.folder.iterdir()) if self.folder.is_dir() else []
+        if not self.prefix:
+            return {path.name: path for path in listed if path.suffix == ".safetensors"}
+        names = {path: _object(path) for path in listed if path.suffix != ".partial"}
+        return {
+            name.removeprefix(self.prefix): path
+            for path, name in names.items()
+            if name.startswith(self.prefix) and name.endswith(".safetensors")
+        }
+
+    def digests(self) -> dict[str, str]:
+        return {name: _sha256(path.read_bytes()) for name, path in self.files().items()}
+
+    def written(self) -> dict[str, tuple[int, int]]:
+        """When each was written, and as which file."""
+        stats = {name: path.stat() for name, path in self.files().items()}
+        return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in stats.items()}
+
+
+class Experiment:
+    """Evidence, what undisturbed runs make of it, and a count of kills."""
+
+    def __init__(self, root: Path, seed: int, jobs: Sequence[Job]) -> None:
         self.root, self.chance = root, random.Random(seed)
         self.kills: Counter[str] = Counter()
+        self.lines: list[dict[str, Any]] = []
         self.evidence = planted_concepts(SAMPLES, n_concepts=CONCEPTS, n_classes=8, alignment=0.6)
         self.store(str(root / "evidence"))
         self.spec("evidence")
-        started = time.monotonic()
-        code, errors = self.begin("undisturbed", 2).ended()
-        assert code == 0, errors
-        self.seconds = time.monotonic() - started
-        self.expected = self.result("undisturbed")
+        if DISSECTION in jobs:
+            _write_codes(root / "codes")
+        self.expected: dict[Job, Left] = {}
+        for number, job in enumerate(jobs):
+            started, out = time.monotonic(), f"undisturbed-{number}"
+            code, errors = self.begin(job, out, 2).ended()
+            assert code == 0, errors
+            self.expected[job] = self.left(job, out, self.pieces(out))
+            self.tell(
+                "undisturbed", job=job.arguments[0], pieces=len(self.expected[job][1]),
+                seconds=round(time.monotonic() - started, 1),
+            )  # fmt: skip
 
     def store(self, place: str) -> None:
         """Done by another process: clients of buckets do not outlive a fork."""
@@ -80,25 +142,42 @@ class Experiment:
     def spec(self, place: str) -> None:
         (self.root / "spec.yaml").write_text(f"name: killed\nevidence: ['{place}']{METRICS}")
 
-    def begin(self, out: str, workers: int, *more: str) -> "Run":
+    def begin(self, job: Job, out: str, workers: int, *more: str) -> "Run":
         options = ["--out", out, "--quiet", "--workers", f"{workers}", *more]
         kind = StartedRun if "--ray-address" in more else Run
-        return kind(["theodolite", "run", "spec.yaml", *options], self.root)
+        return kind(["theodolite", *job.arguments, *options], self.root)
 
-    def result(self, out: str, pieces: str = "") -> tuple[str, dict[str, str]]:
-        """Digests of the scores, without where the evidence lay, and of the pieces."""
-        scores = json.loads((self.root / out / "scores.json").read_text())
-        folder = self.root / (pieces or f"{out}/pieces")
-        digests = {
-            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in (folder.glob("*.safetensors") if folder.is_dir() else ())
-        }
-        return hashlib.sha256(json.dumps(scores["scores"]).encode()).hexdigest(), digests
+    def pieces(self, out: str) -> Pieces:
+        """Where they are if nothing else was said."""
+        return Pieces(self.root / out / "pieces")
 
-    def equal(self, out: str, pieces: str = "") -> bool:
-        scores, digests = self.result(out, pieces)
-        same = all(self.expected[1].get(name, digest) == digest for name, digest in digests.items())
-        return scores == self.expected[0] and same
+    def left(self, job: Job, out: str, pieces: Pieces) -> Left:
+        """What a run left: the scores without where the evidence lay, other files as they are."""
+        results = {}
+        for name in job.results:
+            content = (self.root / out / name).read_bytes()
+            if name == "scores.json":
+                content = json.dumps(json.loads(content)["scores"]).encode()
+            results[name] = _sha256(content)
+        return results, pieces.digests()
+
+    def equal(self, job: Job, out: str, pieces: Pieces | None = None) -> bool:
+        """Whether it left what the undisturbed run did, byte for byte and nothing else."""
+        try:
+            left = self.left(job, out, pieces or self.pieces(out))
+        except FileNotFoundError as error:
+            print(f"{out}: {error}", file=sys.stderr)
+            return False
+        expected = self.expected[job]
+        for here, there in zip(left, expected, strict=True):
+            if here != there:
+                others = [name for name in here.keys() & there.keys() if here[name] != there[name]]
+                print(
+                    f"{out}: missing {sorted(there.keys() - here.keys())}, "
+                    f"more {sorted(here.keys() - there.keys())}, others {sorted(others)}",
+                    file=sys.stderr,
+                )
+        return left == expected
 
     def killed_run(
         self,
@@ -106,41 +185,51 @@ class Experiment:
         kill: Kill,
         kills: int,
         *more: str,
-        pieces: str = "",
-        files: str = "",
+        job: Job = AUDIT,
+        pieces: Pieces | None = None,
         workers: int = 2,
     ) -> None:
         """One run with so many kills at random moments, begun again until it is complete.
 
-        Each kill comes some time after a new piece appeared (in ``files``): a run that was only
-        ever killed while it starts would prove little.
+        Each kill comes some time after a new piece appeared: a run that was only ever killed while
+        it starts would prove little.
         """
-        folder = self.root / (files or pieces or f"{out}/pieces")
+        pieces = pieces or self.pieces(out)
         before, starts, codes = sum(self.kills.values()), 0, Counter[int]()
-        started = time.monotonic()
+        done_again, tracebacks, started = 0, 0, time.monotonic()
         while starts < MOST_STARTS:
-            process, starts = self.begin(out, workers, *more), starts + 1
+            there = pieces.written()
+            process, starts = self.begin(job, out, workers, *more), starts + 1
             while process.alive() and sum(self.kills.values()) - before < kills:
-                there = files_in(folder)
-                while process.alive() and files_in(folder) <= there:
-                    time.sleep(0.05)
-                time.sleep(self.chance.uniform(0.0, 1.0))
+                self.after_a_piece(process, pieces)
                 if process.alive() and (what := kill(process)):
                     self.kills[what] += 1
             code, errors = process.ended()
             codes[code] += 1
-            if code == 0 or (code == 2 and "finished run" in errors):
-                break
+            now = pieces.written()
+            done_again += sum(now.get(name, when) != when for name, when in there.items())
+            tracebacks += "Traceback" in errors
             if "Traceback" in errors:
-                print(errors[-1500:], file=sys.stderr)
+                print(errors[-3000:], file=sys.stderr)
+            if code == 0 or (code == 2 and job.finished in errors):
+                break
+            if code > 0:
+                print(f"{out}: {code}: {errors[-300:]}", file=sys.stderr)
         self.tell(
-            "killed", out=out, kills=sum(self.kills.values()) - before, starts=starts,
-            codes=dict(codes), seconds=round(time.monotonic() - started, 1),
-            equal=self.equal(out, pieces),
+            "killed", job=job.arguments[0], out=out, kills=sum(self.kills.values()) - before,
+            starts=starts, codes=dict(codes), tracebacks=tracebacks, done_again=done_again,
+            seconds=round(time.monotonic() - started, 1), equal=self.equal(job, out, pieces),
         )  # fmt: skip
 
+    def after_a_piece(self, process: "Run", pieces: Pieces) -> None:
+        """Wait for a new piece, and some time more."""
+        there = len(pieces.files())
+        while process.alive() and len(pieces.files()) <= there:
+            time.sleep(0.05)
+        time.sleep(self.chance.uniform(0.0, 1.0))
+
     def tell(self, what: str, **figures: Any) -> None:
-        self.lines = [*getattr(self, "lines", []), figures]
+        self.lines.append(figures)
         print(json.dumps({"what": what, **figures}), flush=True)
 
 
@@ -202,8 +291,20 @@ def _write(evidence: Evidence, place: str) -> None:
         writer.add(evidence)
 
 
-def files_in(folder: Path) -> int:
-    return len(list(folder.iterdir())) if folder.is_dir() else 0
+def _write_codes(folder: Path) -> None:
+    concepts = [f"concept {number}" for number in range(LABELS)]
+    with CodeWriter(folder, units=UNITS, concepts=concepts, positions=CODES) as writer:
+        for number in range(CODE_PIECES):
+            writer.add(code_piece(number, CODES, UNITS, LABELS, 8))
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _object(path: Path) -> str:
+    """The name of the object that the server keeps in this file."""
+    return bytes.fromhex(path.name).decode()
 
 
 def children(pid: int, mark: bytes) -> list[int]:
@@ -224,15 +325,15 @@ def killed(name: str, pids: list[int], chance: random.Random) -> str | None:
     return name
 
 
-def on_processes(experiment: Experiment, kills: int) -> None:
-    chance = experiment.chance
-    half = max(kills // 2, 1)
-    experiment.killed_run(
-        "drivers", lambda run: killed("driver", [run.pid], chance), kills - half, workers=1
-    )  # fmt: skip
-    experiment.killed_run(
-        "workers", lambda run: killed("worker", children(run.pid, b"spawn_main"), chance), half
-    )
+def on_processes(experiment: Experiment, kills: int, job: Job = AUDIT) -> None:
+    """A quarter of the kills hit drivers that work alone, a quarter drivers with two workers."""
+    chance, name = experiment.chance, job.arguments[0]
+    driver: Kill = lambda run: killed("driver", [run.pid], chance)  # noqa: E731
+    worker: Kill = lambda run: killed("worker", children(run.pid, b"spawn_main"), chance)  # noqa: E731
+    alone, both = max(kills // 4, 1), max(kills // 4, 1)
+    experiment.killed_run(f"{name}-alone", driver, alone, job=job, workers=1)
+    experiment.killed_run(f"{name}-drivers", driver, both, job=job)
+    experiment.killed_run(f"{name}-workers", worker, max(kills - alone - both, 1), job=job)
 
 
 class Server:
@@ -309,7 +410,8 @@ def on_a_bucket(experiment: Experiment, kills: int) -> None:
         for name, away, count in (("short", 0.3, kills - kills // 2), ("long", 8.0, kills // 2)):
             experiment.killed_run(
                 f"server-{name}", partial(_away, server, away), count,
-                "--pieces", f"s3://bucket/pieces-{name}", files="objects",
+                "--pieces", f"s3://bucket/pieces-{name}",
+                pieces=Pieces(experiment.root / "objects", f"bucket/pieces-{name}/"),
             )  # fmt: skip
     server.close()
     experiment.spec("evidence")
@@ -354,26 +456,25 @@ def on_ray(experiment: Experiment, kills: int) -> None:
         ):  # fmt: skip
             experiment.killed_run(
                 name, kill, count, "--ray-address", cluster.address, "--pieces", f"{name}-pieces",
-                pieces=f"{name}-pieces",
+                pieces=Pieces(experiment.root / f"{name}-pieces"),
             )  # fmt: skip
         for number in range(max(kills - 3 * third, 1)):
             out = f"gcs-{number}"
             run = experiment.begin(
-                out, 2, "--ray-address", cluster.address, "--pieces", f"{out}-pieces"
+                AUDIT, out, 2, "--ray-address", cluster.address, "--pieces", f"{out}-pieces"
             )
-            pieces = experiment.root / f"{out}-pieces"
-            while run.alive() and not any(pieces.glob("*.safetensors")):
-                time.sleep(0.1)
-            time.sleep(chance.uniform(0.0, 1.0))
+            pieces = Pieces(experiment.root / f"{out}-pieces")
+            experiment.after_a_piece(run, pieces)
             os.kill(pid(cluster.head_node, "gcs_server"), signal.SIGKILL)
             experiment.kills["GCS"] += 1
-            code, _ = run.ended(60)
+            code, errors = run.ended(120)
             cluster.shutdown()
             cluster = started()
-            experiment.tell("GCS killed", code=code)
+            experiment.tell("GCS killed", code=code, tracebacks=int("Traceback" in errors))
+            print(errors[-1500:], file=sys.stderr)
             experiment.killed_run(
                 out, lambda _: None, 0, "--ray-address", cluster.address, "--pieces",
-                f"{out}-pieces", pieces=f"{out}-pieces",
+                f"{out}-pieces", pieces=pieces,
             )  # fmt: skip
     finally:
         cluster.shutdown()
@@ -389,12 +490,17 @@ def with_faults(experiment: Experiment) -> None:
             server.counted()
             starts, codes, code, started = 0, Counter[int](), 1, time.monotonic()
             while code and starts < MOST_STARTS:
-                code, errors = experiment.begin(out, 2, "--pieces", f"s3://bucket/{out}").ended()
+                code, errors = experiment.begin(
+                    AUDIT, out, 2, "--pieces", f"s3://bucket/{out}"
+                ).ended()
                 starts, codes[code] = starts + 1, codes[code] + 1
                 assert "Traceback" not in errors, errors
             experiment.tell(
                 "store", fault=name, starts=starts, codes=dict(codes), requests=server.counted(),
-                seconds=round(time.monotonic() - started, 1), equal=experiment.equal(out),
+                seconds=round(time.monotonic() - started, 1),
+                equal=experiment.equal(
+                    AUDIT, out, Pieces(experiment.root / f"objects-{out}", f"bucket/{out}/")
+                ),
             )  # fmt: skip
         server.close()
     experiment.spec("evidence")
@@ -410,14 +516,14 @@ def full_disk(experiment: Experiment) -> None:
         experiment.tell("full disk", skipped="a small file system cannot be mounted here")
         return
     try:
-        code, errors = experiment.begin("full", 2, "--pieces", str(small)).ended()
+        code, errors = experiment.begin(AUDIT, "full", 2, "--pieces", str(small)).ended()
         kept = len(list(small.glob("*.safetensors")))
         larger = ["mount", "-o", "remount,size=512m", str(small)]
         subprocess.run(larger, check=True)
-        again, _ = experiment.begin("full", 2, "--pieces", str(small)).ended()
+        again, _ = experiment.begin(AUDIT, "full", 2, "--pieces", str(small)).ended()
         experiment.tell(
             "full disk", codes=[code, again], lines=errors.count("\n"), kept=kept,
-            equal=experiment.equal("full", str(small)),
+            equal=experiment.equal(AUDIT, "full", Pieces(small)),
         )  # fmt: skip
     finally:
         subprocess.run(["umount", str(small)], check=True)  # noqa: S607
@@ -427,15 +533,18 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--kills", type=int, default=40)
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--only", default="processes,s3,ray,faults")
+    options.add_argument("--only", default="processes,s3,ray,codes,faults")
     chosen = options.parse_args()
     parts = chosen.only.split(",")
     os.environ.update(own_settings())  # before ray is loaded, which reads them
     with tempfile.TemporaryDirectory() as folder:
-        experiment = Experiment(Path(folder), chosen.seed)
-        print(json.dumps({"undisturbed_seconds": round(experiment.seconds, 1)}), flush=True)
-        share = {"processes": 0.4, "s3": 0.2, "ray": 0.4}
-        for part, do in (("processes", on_processes), ("s3", on_a_bucket), ("ray", on_ray)):
+        jobs = [AUDIT, DISSECTION] if "codes" in parts else [AUDIT]
+        experiment = Experiment(Path(folder), chosen.seed, jobs)
+        share = {"processes": 0.4, "s3": 0.2, "ray": 0.4, "codes": 0.5}
+        for part, do in (
+            ("processes", on_processes), ("s3", on_a_bucket), ("ray", on_ray),
+            ("codes", partial(on_processes, job=DISSECTION)),
+        ):  # fmt: skip
             if part in parts:
                 do(experiment, max(round(share[part] * chosen.kills), 3))
         if "faults" in parts:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import theodolite
 from support.runs.work_pieces import (
+    NotedPiece,
     counted,
     dies_at,
     dies_late,
@@ -21,6 +22,7 @@ from support.runs.work_pieces import (
     merge,
     no_space,
     numbers,
+    of_a_piece,
     refused_at,
     with_tool,
     work,
@@ -30,8 +32,8 @@ from theodolite.engine import pool as crew_module
 from theodolite.engine.base import Engine
 from theodolite.engine.identity import ROOT, arithmetic, code_version
 from theodolite.engine.ledger import Ledger, key_of
-from theodolite.engine.pieces import Done
-from theodolite.engine.pool import LedgerCheck, WorkerPool, _Queue
+from theodolite.engine.pieces import Done, perform
+from theodolite.engine.pool import LedgerCheck, WorkerPool, _Block, _Queue
 from theodolite.engine.processes import Here, Processes
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
 from theodolite.evidence.workers import SerialWorkers, Tree
@@ -250,6 +252,37 @@ def test_tools_are_made_once_in_a_process(tmp_path: Path, processes: Processes) 
     assert [int((one or {})["item"]) for one in doing.each(todo)] == list(range(12))
     assert 1 <= len(list(tmp_path.glob("tool-*"))) <= 2
     assert not (tmp_path / "pieces").exists() and not doing.keys
+
+
+def test_a_tool_is_there_when_only_later_pieces_need_it(
+    tmp_path: Path, processes: Processes
+) -> None:
+    """As in a run that goes on: the first tasks of each process are in the ledger."""
+    todo = work(12, with_tool, tool=partial(make_tool, tmp_path))
+    crew = WorkerPool(processes, ledger(tmp_path))
+    whole = digest_of(crew.reduced(todo, merge) or {})
+    for key in crew.keys_of(todo)[6:]:
+        crew.ledger.store.remove(f"{key}.safetensors")
+    processes.close()  # processes that have no tool yet
+    again = WorkerPool(processes, ledger(tmp_path))
+    assert digest_of(again.reduced(todo, merge) or {}) == whole
+    assert (again.computed, again.failed) == (6, [])
+
+
+def test_what_is_in_the_ledger_is_not_read_ahead(tmp_path: Path) -> None:
+    todo = work(8, of_a_piece)
+    todo.items[:] = [NotedPiece(n, tmp_path) for n in range(8)]
+    crew = WorkerPool(Here(), ledger(tmp_path))
+    task = crew._task(todo, merge, crew._names(todo), _Block(0, 8))
+    first = perform(task)
+    for mark in tmp_path.glob("read-*"):
+        mark.unlink()
+    for n in (0, 5, 7):
+        crew.ledger.store.remove(f"{task.pieces[n].key}.safetensors")
+    again = perform(task)
+    assert sorted(mark.name for mark in tmp_path.glob("read-*")) == ["read-0", "read-5", "read-7"]
+    assert again.computed == 3 and len(again.entries) == 8
+    assert digest_of(again.parts[0]) == digest_of(first.parts[0])
 
 
 def test_engines_are_chosen_and_say_why() -> None:

@@ -125,6 +125,8 @@ class Pool(Protocol):
 
 
 _tools: dict[str, Any] = {}
+_makers: dict[str, Callable[[], Any]] = {}
+"""What makes the tool of the work at hand: it comes with the first task, which may not need it."""
 
 
 def perform(task: Task, *, alone: bool = False) -> Done:
@@ -134,24 +136,25 @@ def perform(task: Task, *, alone: bool = False) -> Done:
         own = identity(task.modules, network=task.network)
         if differences := task.identity.unlike(own):
             return Done(stranger=Stranger(socket.gethostname(), differences))
+    _take_tool(task)
     parts: list[Arrays | None] = []
     with nullcontext() if alone else one_thread():
-        for at, (item, piece, name) in enumerate(
-            zip(task.items, task.pieces, task.names, strict=True)
+        there = [_kept_before(task, piece) for piece in task.pieces]
+        done.entries += [known[1] for known in there if known is not None]
+        left = [item for item, known in zip(task.items, there, strict=True) if known is None]
+        for item, piece, name, known in zip(
+            task.items, task.pieces, task.names, there, strict=True
         ):
-            known = None if task.ledger is None else task.ledger.read(piece.key)
-            arrays: Arrays | None = None
-            if known is not None:
-                arrays = known[0]
-                done.entries.append(known[1])
+            arrays = None if known is None else known[0]
             if task.recheck is not None:
                 _check(task, item, known, piece.key, name, done)
             elif known is None:
                 if task.rehearsed:
                     _computed(replace(task, ledger=None), item, piece, name, Done())
                     before = traffic_so_far()
-                read_ahead(task.items[at:])
+                read_ahead(left)  # what is in the ledger is not needed
                 arrays = _computed(task, item, piece, name, done)
+                del left[0]
             parts.append({} if task.stays and arrays is not None else arrays)
         if task.merge is None:
             done.parts = list(parts)
@@ -199,6 +202,12 @@ def _computed(task: Task, item: Any, piece: PieceName, name: str, done: Done) ->
     return None
 
 
+def _kept_before(task: Task, piece: PieceName) -> tuple[Arrays, SealedEntry] | None:
+    """What the ledger has of a piece; without the arrays where nobody looks at them."""
+    known = None if task.ledger is None else task.ledger.read(piece.key)
+    return known if known is None or not task.stays or task.recheck is not None else ({}, known[1])
+
+
 def _check(
     task: Task,
     item: Any,
@@ -241,14 +250,20 @@ def same_but_last_digits(arrays: Arrays, again: Arrays) -> bool:
     )
 
 
+def _take_tool(task: Task) -> None:
+    """Remember what makes the tool, if it was sent along."""
+    if task.tool is not None:
+        _makers.clear()
+        _makers[task.tool_key] = task.tool
+
+
 def _tool(task: Task) -> tuple[Any, ...]:
     """What is slow to make is made once in a process."""
     if not task.tool_key:
         return ()
     if task.tool_key not in _tools:
-        assert task.tool is not None  # noqa: S101  it comes with the first task
         _tools.clear()
-        _tools[task.tool_key] = task.tool()
+        _tools[task.tool_key] = _makers[task.tool_key]()
     return (_tools[task.tool_key],)
 
 

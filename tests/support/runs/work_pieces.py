@@ -4,12 +4,14 @@ import errno
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from theodolite.errors import RefusedInput
+from theodolite.evidence.read_ahead import taken
 from theodolite.evidence.workers import Arrays, Work
 
 
@@ -77,6 +79,25 @@ def make_tool(folder: Path) -> dict[str, int]:
     made = len(list(folder.glob("tool-*")))
     (folder / f"tool-{os.getpid()}-{made}").touch()
     return {"made": 1, "used": 0}
+
+
+@dataclass(frozen=True)
+class NotedPiece:
+    """A piece that can be read ahead, and leaves a mark when it is read."""
+
+    number: int
+    folder: Path
+
+    def read(self) -> int:
+        (self.folder / f"read-{self.number}").touch()
+        return self.number
+
+    def unpacked_bytes(self) -> int:
+        return 8
+
+
+def of_a_piece(item: NotedPiece) -> Arrays:
+    return numbers(taken(item))
 
 
 def work(n: int, do: Any = numbers, **more: Any) -> Work:

@@ -71,11 +71,16 @@ def codes(
         )
     with goes_on(), claimed(out), show_progress(quiet=quiet) as progress:
         with worker_pool(chosen, out, progress) as crew:
-            dissected = dissect_codes(
-                evidence, workers=crew, quantile=quantile, length=length, candidates=candidates,
-                precision=precision, min_documents=min_documents, null_units=null_units,
-                device=device, seed=seed,
-            )  # fmt: skip
+            try:
+                dissected = dissect_codes(
+                    evidence, workers=crew, quantile=quantile, length=length, candidates=candidates,
+                    precision=precision, min_documents=min_documents, null_units=null_units,
+                    device=device, seed=seed,
+                )  # fmt: skip
+            except EvidenceError:
+                for first in crew.failed[:1]:  # what the message is a consequence of
+                    typer.echo(f"{first.piece}: {first.error}: {first.message}", err=True)
+                raise
             failed = crew.n_failed
         write_parquet(out / TABLE, dissected.columns())
         summary = {**dissected.summary(), "codes": evidence.digest(), "failed_pieces": failed}
