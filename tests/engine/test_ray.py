@@ -234,7 +234,7 @@ def test_strangers_are_refused_or_given_no_work(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr[-2000:]
     said = dict(line.split(" ", 1) for line in ran.stdout.splitlines() if line.startswith("="))
     assert said["=late"] == digest_of(SerialWorkers().reduced(work(40), merge) or {})
-    assert said["=kinds"] == "1"
+    assert (said["=kinds"], said["=counted"]) == ("1", "1")
     for text in (said["=notes"], said["=start"]):
         assert "node " in text and "code: theodolite" in text
         assert "packages: numpy 9.9.9 (ours" in text and "arithmetic" in text

@@ -3,6 +3,7 @@
 import json
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 from support.runs.work_pieces import counted, merge, numbers, work, wrong_at
 from theodolite.engine.base import Engine, fitting_workers, worker_pool
 from theodolite.engine.estimate import PassPrice, RunPrice
+from theodolite.engine.identity import Stranger
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.metrics_port import metrics_served
-from theodolite.engine.pieces import Done
+from theodolite.engine.pieces import Done, Task
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here
 from theodolite.engine.rehearsal import Rehearsal
@@ -80,6 +82,33 @@ def test_counts_of_a_run(tmp_path: Path) -> None:
     assert last["computed"] == 11 and last["requests"] >= 11
     assert last["rate"] > 0 and last["workers"] == 1 and last["strangers"] == 0
     assert str(tmp_path) not in json.dumps(last)
+
+
+class TwoNodes(Here):
+    """Every second task goes to a node that has another numpy, until it is avoided."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.avoided: list[Stranger] = []
+
+    def submit(self, task: Task) -> int:
+        ours = task.identity
+        if not self.avoided and self._number % 2 == 0 and ours is not None:
+            task = replace(task, identity=replace(ours, packages=(("numpy", "9.9.9"),)))
+        return super().submit(task)
+
+    def avoid(self, stranger: Stranger) -> None:
+        self.avoided.append(stranger)
+
+
+def test_strangers_are_counted_once_and_are_no_failed_tries(tmp_path: Path) -> None:
+    nodes = TwoNodes()
+    nodes.size = 2  # so that it is given two tasks before the first comes back
+    crew = WorkerPool(nodes, Ledger(Store.at(tmp_path / "pieces")))
+    assert crew.reduced(work(12), merge) is not None
+    counts = crew.watch.snapshot()
+    assert len(nodes.avoided) > 1
+    assert (counts["strangers"], counts["retried"], counts["computed"]) == (1, 0, 12)
 
 
 def test_workers_are_not_more_than_memory_allows() -> None:

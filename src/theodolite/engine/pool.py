@@ -10,6 +10,7 @@ import numpy as np
 
 from theodolite.engine.identity import (
     Identity,
+    Stranger,
     arithmetic,
     check_files,
     code_version,
@@ -92,6 +93,7 @@ class WorkerPool:
         self.given_up: frozenset[str] = frozenset()
         """Pieces that are known to fail, and are not tried again."""
         self._missing: frozenset[int] = frozenset()
+        self._strangers: set[str] = set()
         self._busy = False
         self.failed: list[FailedPiece] = []
         self.computed = 0
@@ -246,7 +248,8 @@ class WorkerPool:
             block = running.pop(handle)
             if outcome is None or outcome.lost or outcome.stranger:
                 if self._again(queue, block, outcome):
-                    self.watch.count("retried", block.count)
+                    if outcome is None or not outcome.stranger:  # which has tried nothing
+                        self.watch.count("retried", block.count)
                     continue
                 outcome = Done([None], [_died(work.name(block.first), keys[block.first])])
             self._count(outcome)
@@ -265,7 +268,7 @@ class WorkerPool:
     def _again(self, queue: "_Queue", block: _Block, outcome: Done | None) -> bool:
         """Put a block back that nothing came of; not if it was its own fault too often."""
         if outcome is not None and outcome.stranger is not None:
-            self.pool.avoid(outcome.stranger)
+            self._turn_away(outcome.stranger)
             queue.put_back(block)
             return True
         lost = "" if outcome is None else outcome.lost
@@ -276,6 +279,13 @@ class WorkerPool:
             return False
         queue.again(block, halves=lost == "memory")
         return True
+
+    def _turn_away(self, stranger: Stranger) -> None:
+        """Give that node nothing more; however many tasks it sends back, it counts once."""
+        who = stranger.place or stranger.node
+        self.watch.count("strangers", int(who not in self._strangers))
+        self._strangers.add(who)
+        self.pool.avoid(stranger)
 
     def _count(self, done: Done) -> None:
         self.failed += done.failed
@@ -294,7 +304,7 @@ class WorkerPool:
             self.pool.drop()
         for done in ended.values():
             if done is not None and done.stranger is not None:
-                self.pool.avoid(done.stranger)
+                self._turn_away(done.stranger)
         outcomes = [ended[handle] for handle in handles]
         return [done if done is not None and done.parts else Done([None]) for done in outcomes]
 

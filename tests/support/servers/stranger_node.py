@@ -56,6 +56,7 @@ def main(folder: Path) -> None:
     print(f"=late {digest_of(crew.reduced(slow, merge) or {})}")
     assert not crew.failed, crew.failed
     print(f"=notes {' '.join(pool.notes)}")
+    print(f"=counted {crew.watch.snapshot()['strangers']}")
     print(f"=kinds {len({entry.made_on for entry in crew.used.values()})}")
     try:
         pool.greet(identity())
