@@ -25,17 +25,17 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen  # noqa: TID251  our own server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from generated_codes import code_piece
 
+from support.servers.atomic_s3 import OutlivedServer, counted
 from theodolite.cli import finish, program
 from theodolite.cli import main as theodolite_main
 from theodolite.datasets.planted.concepts import planted_concepts
@@ -46,7 +46,6 @@ from theodolite.evidence.store_writer import EvidenceWriter
 from theodolite.runs import run as run_module
 
 FORK = multiprocessing.get_context("fork")
-SERVER = Path(__file__).parents[1] / "tests" / "support" / "servers" / "atomic_s3_program.py"
 METRICS = """
 metrics:
   - name: concept_existence
@@ -57,6 +56,7 @@ resampling: {resamples: 100}
 """
 SAMPLES, ROWS, CONCEPTS = 640, 16, 16
 MOST_STARTS = 40
+STARTS_OF_RAY = 5
 UNITS, LABELS, CODES, CODE_PIECES = 2_000, 50, 1 << 14, 24
 LOADED = (finish, program, run_module)
 """What commands load when they run, loaded before they are forked."""
@@ -336,51 +336,18 @@ def on_processes(experiment: Experiment, kills: int, job: Job = AUDIT) -> None:
     experiment.killed_run(f"{name}-workers", worker, max(kills - alone - both, 1), job=job)
 
 
-class Server:
-    """An S3 server whose objects outlive it; always at the same port."""
+class Server(OutlivedServer):
+    """An S3 server that is killed, and counts requests."""
 
     def __init__(self, folder: Path, late: float = 0.0, failing: float = 0.0) -> None:
         folder.mkdir()
-        self._options: dict[str, Any] = {
-            "late": late, "failing": failing, "drops_conditions": False, "folder": str(folder),
-            "port": 0,
-        }  # fmt: skip
-        self.start()
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, SERVER, json.dumps(self._options)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self._process.stdout is not None
-        self._options["port"] = int(self._process.stdout.readline())
+        super().__init__(folder, late, failing)
 
     def kill(self, seconds: float) -> str:
-        self._process.kill()
-        self._process.communicate()
+        self.stop()
         time.sleep(seconds)
         self.start()
         return "S3 server"
-
-    def counted(self) -> dict[str, int]:
-        """Requests by method since the last time."""
-        address = f"{self.environment['AWS_ENDPOINT_URL']}/-/counts"
-        with urlopen(address) as answer:  # noqa: S310  our own server
-            counts: dict[str, int] = json.load(answer)
-        return counts
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._options['port']}",
-            "AWS_ACCESS_KEY_ID": "someone",
-            "AWS_SECRET_ACCESS_KEY": "something", "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }  # fmt: skip
 
 
 @contextmanager
@@ -413,23 +380,32 @@ def on_a_bucket(experiment: Experiment, kills: int) -> None:
                 "--pieces", f"s3://bucket/pieces-{name}",
                 pieces=Pieces(experiment.root / "objects", f"bucket/pieces-{name}/"),
             )  # fmt: skip
-    server.close()
+    server.stop()
     experiment.spec("evidence")
 
 
-def on_ray(experiment: Experiment, kills: int) -> None:
+def three_nodes() -> Any:
+    """A cluster on this machine. Ray waits for 30 s for its own parts: too short on a busy one."""
     from ray.cluster_utils import Cluster  # noqa: PLC0415  after its settings
 
-    chance = experiment.chance
+    for attempt in range(STARTS_OF_RAY):
+        cluster = Cluster()
+        try:
+            for _ in range(3):
+                cluster.add_node(num_cpus=1, include_dashboard=False)
+            cluster.wait_for_nodes()
+        except Exception as error:
+            print(f"Ray did not start: {error}", file=sys.stderr)
+            cluster.shutdown()
+            if attempt == STARTS_OF_RAY - 1:
+                raise
+        else:
+            return cluster
+    raise AssertionError
 
-    def started() -> Any:
-        cluster = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
-        )
-        for _ in range(2):
-            cluster.add_node(num_cpus=1)
-        cluster.wait_for_nodes()
-        return cluster
+
+def on_ray(experiment: Experiment, kills: int) -> None:
+    chance = experiment.chance
 
     def pid(node: Any, name: str) -> int:
         return int(node.all_processes[name][0].process.pid)
@@ -444,10 +420,13 @@ def on_ray(experiment: Experiment, kills: int) -> None:
         node = chance.choice(sorted(cluster.worker_nodes, key=lambda node: node.unique_id))
         os.kill(pid(node, "raylet"), signal.SIGKILL)
         cluster.remove_node(node, allow_graceful=False)
-        cluster.add_node(num_cpus=1)
+        for _ in range(STARTS_OF_RAY):
+            with suppress(Exception):  # as above
+                cluster.add_node(num_cpus=1)
+                break
         return "raylet"
 
-    cluster = started()
+    cluster = three_nodes()
     third = max((kills - 2) // 3, 1)
     try:
         for name, kill, count in (
@@ -469,7 +448,7 @@ def on_ray(experiment: Experiment, kills: int) -> None:
             experiment.kills["GCS"] += 1
             code, errors = run.ended(120)
             cluster.shutdown()
-            cluster = started()
+            cluster = three_nodes()
             experiment.tell("GCS killed", code=code, tracebacks=int("Traceback" in errors))
             print(errors[-1500:], file=sys.stderr)
             experiment.killed_run(
@@ -487,7 +466,7 @@ def with_faults(experiment: Experiment) -> None:
         with environment(server.environment):
             experiment.store("s3://bucket/evidence")
             experiment.spec("s3://bucket/evidence")
-            server.counted()
+            counted(server.environment)
             starts, codes, code, started = 0, Counter[int](), 1, time.monotonic()
             while code and starts < MOST_STARTS:
                 code, errors = experiment.begin(
@@ -495,14 +474,15 @@ def with_faults(experiment: Experiment) -> None:
                 ).ended()
                 starts, codes[code] = starts + 1, codes[code] + 1
                 assert "Traceback" not in errors, errors
+            requests = counted(server.environment)
             experiment.tell(
-                "store", fault=name, starts=starts, codes=dict(codes), requests=server.counted(),
+                "store", fault=name, starts=starts, codes=dict(codes), requests=requests,
                 seconds=round(time.monotonic() - started, 1),
                 equal=experiment.equal(
                     AUDIT, out, Pieces(experiment.root / f"objects-{out}", f"bucket/{out}/")
                 ),
             )  # fmt: skip
-        server.close()
+        server.stop()
     experiment.spec("evidence")
     full_disk(experiment)
 

@@ -1,5 +1,6 @@
 """Buckets through obstore: many ranges at once, conditions that hold, and faults that pass."""
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.servers.atomic_s3 import atomic_s3, counted
+from support.servers.atomic_s3 import OutlivedServer, atomic_s3, counted
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.buckets.client import client_of
 from theodolite.io.buckets.ranges import MOST_GAP, spans_of
@@ -118,6 +119,24 @@ def test_faults_pass(served: Served) -> None:
         assert len(store.names()) == 12
         parts = store.read_ranges([(f"{i}", 0, 10) for i in range(12)])
         assert [bytes(part) for part in parts] == [bytes([i]) * 10 for i in range(12)]
+
+
+def test_a_store_that_is_away_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("obstore")
+    pytest.importorskip("aiohttp")
+    server = OutlivedServer(tmp_path)
+    try:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        store = Store.at("s3://bucket/x")
+        store.write("a", b"content")
+        server.stop()
+        again = threading.Timer(1.5, server.start)
+        again.start()
+        assert bytes(store.read("a")) == b"content"
+        again.join()
+    finally:
+        server.stop()
 
 
 def test_plain_http_only_where_the_user_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

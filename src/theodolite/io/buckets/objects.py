@@ -1,4 +1,4 @@
-"""What is done with objects of a bucket: each in one request, tried three times."""
+"""What is done with objects of a bucket: each in one request, which is tried again if it fails."""
 
 import time
 from collections.abc import Callable
@@ -12,6 +12,10 @@ from theodolite.io.buckets.client import FIRST_WAIT, TRIES, client_of
 
 Answer = TypeVar("Answer")
 WRONG_TAG = '"00000000000000000000000000000000"'
+PATIENT_TRIES = 8
+"""Waits of 13 seconds together; each try is three of the client's own."""
+_answered: set[int] = set()
+"""This process, if a store has answered it."""
 PAST_THE_END = ("416", "InvalidRange", "InvalidGetRange", "Requested range")
 
 
@@ -120,18 +124,24 @@ class Bucket:
 
 
 def tried(action: Callable[[], Answer]) -> Answer:
-    """Three times, with waits that double, where the fault may pass."""
+    """Again and again, with waits that double, where the fault may pass: for seconds if there was
+    ever an answer to this process, so that a store that is away for a moment ends no run; else
+    three times, for the address may be wrong."""
     from obstore.exceptions import GenericError, JoinError  # noqa: PLC0415
 
-    for attempt in range(TRIES):
+    for attempt in range(PATIENT_TRIES):
         try:
-            return action()
+            answer = action()
         except (GenericError, JoinError) as error:
             if any(mark in str(error) for mark in PAST_THE_END):
                 raise PastTheEnd(str(error)) from error
-            if attempt == TRIES - 1 or "404 Not Found" in str(error):
+            most = PATIENT_TRIES if getpid() in _answered else TRIES
+            if attempt + 1 >= most or "404 Not Found" in str(error):
                 raise
             time.sleep(FIRST_WAIT.total_seconds() * 2**attempt)
+        else:
+            _answered.add(getpid())
+            return answer
     raise AssertionError
 
 
