@@ -248,8 +248,6 @@ class WorkerPool:
             block = running.pop(handle)
             if outcome is None or outcome.lost or outcome.stranger:
                 if self._again(queue, block, outcome):
-                    if outcome is None or not outcome.stranger:  # which has tried nothing
-                        self.watch.count("retried", block.count)
                     continue
                 outcome = Done([None], [_died(work.name(block.first), keys[block.first])])
             self._count(outcome)
@@ -269,14 +267,16 @@ class WorkerPool:
         """Put a block back that nothing came of; not if it was its own fault too often."""
         if outcome is not None and outcome.stranger is not None:
             self._turn_away(outcome.stranger)
-            queue.put_back(block)
+            queue.put_back(block)  # nothing was tried
             return True
         lost = "" if outcome is None else outcome.lost
         if lost == "node" and block.losses < MOST_LOSSES:
+            self.watch.count("retried", block.count)
             queue.put_back(replace(block, losses=block.losses + 1))
             return True
         if block.count == 1 and block.crashes + 1 >= TRIES:
             return False
+        self.watch.count("retried", block.count)
         queue.again(block, halves=lost == "memory")
         return True
 
