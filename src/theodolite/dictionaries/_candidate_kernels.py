@@ -5,6 +5,8 @@ import numpy as np
 
 BEST = 8
 """Concepts that removers are looked for with: those that fit the unit best on their own."""
+LAST = 0xFFFF
+"""No concept has a larger number."""
 
 
 @numba.njit(cache=True, nogil=True)
@@ -15,76 +17,131 @@ def _removable(both, shared_a, shared_c, size_a, size_c, active):
 
 
 @numba.njit(cache=True, nogil=True)
-def _removers(shared, active, pairs, order, n_first, worth, most, out):
-    """Concepts that could improve a formula by what they take away; the most promising first."""
+def _largest(numbers, n):
+    """Where the ``n`` largest are, the first of equal ones first."""
+    keys = np.empty(len(numbers), np.int64)
+    for c in range(len(numbers)):
+        keys[c] = (numbers[c] << 16) | (LAST - c)
+    if n < len(keys):
+        keys = np.partition(keys, len(keys) - n)[len(keys) - n :]
+    keys.sort()
+    return LAST - (keys[::-1] & LAST)
+
+
+@numba.njit(cache=True, nogil=True)
+def _fits(shared, active, pairs):
+    """The overlap of each concept alone, and the few that overlap most."""
     n = len(shared)
     value = np.zeros(n)
+    best = np.zeros(min(BEST, n), np.int64)
+    m = 0
     for c in range(n):
         if pairs[c, c] > 0:
             value[c] = shared[c] / (active + pairs[c, c] - shared[c])
-    best = np.argsort(-value, kind="mergesort")[:BEST]
-    gain = np.zeros(n)
-    for c in order[n_first:]:
-        for a in best:
-            if shared[a] == 0 or a == c:
+        at = m
+        while at > 0 and value[best[at - 1]] < value[c]:
+            at -= 1
+        if at < len(best):
+            m = min(m + 1, len(best))
+            for i in range(m - 1, at, -1):
+                best[i] = best[i - 1]
+            best[at] = c
+    return value, best
+
+
+@numba.njit(cache=True, nogil=True)
+def _removers(shared, active, pairs, met, fits, first, worth, most, out):
+    """Concepts that could improve a formula by what they take away; the most promising first.
+
+    Of what meets a concept (``met``: most often first), only those are looked at that meet it as
+    often as would have to be taken away.
+    """
+    value, best = fits
+    gain = np.zeros(len(shared))
+    for a in best:
+        if shared[a] == 0:
+            continue
+        whole = active + pairs[a, a] - shared[a]
+        needed = whole - shared[a] / (value[best[0]] + worth) - 1
+        for c in met[a]:
+            if pairs[a, c] < needed:
+                break
+            if first[c] or a == c:
                 continue
             x = _removable(pairs[a, c], shared[a], shared[c], pairs[a, a], pairs[c, c], active)
-            bound = shared[a] / (active + pairs[a, a] - shared[a] - x) - value[best[0]]
-            gain[c] = max(gain[c], bound)
-    by_gain = np.argsort(-gain, kind="mergesort")
-    m = 0
-    while m < min(most, n) and gain[by_gain[m]] > worth:
-        out[m] = by_gain[m]
-        m += 1
+            bound = shared[a] / (whole - x) - value[best[0]]
+            if bound > worth:
+                gain[c] = max(gain[c], bound)
+    some = np.flatnonzero(gain)
+    by_gain = some[np.argsort(-gain[some], kind="mergesort")]
+    m = min(most, len(by_gain))
+    out[:m] = by_gain[:m]
     return m
 
 
 @numba.njit(cache=True, nogil=True)
-def choose(table, active, pairs, worth, candidates, shared_out, removal, outside, single):
+def _take(some, most, m, chosen, candidates):
+    """Add concepts that are not chosen yet to the candidates, up to so many."""
+    for c in some:
+        if m == most:
+            break
+        if not chosen[c]:
+            candidates[m] = c
+            chosen[c] = True
+            m += 1
+    return m
+
+
+@numba.njit(cache=True, nogil=True)
+def _most_removed(a, shared, active, pairs, met, chosen, two):
+    """What the two best of all concepts that are not chosen could take away from one."""
+    for c in met[a]:
+        if pairs[a, c] <= two[1]:
+            break
+        if chosen[c]:
+            continue
+        x = _removable(pairs[a, c], shared[a], shared[c], pairs[a, a], pairs[c, c], active)
+        if x > two[0]:
+            two[1] = two[0]
+            two[0] = x
+        elif x > two[1]:
+            two[1] = x
+
+
+@numba.njit(cache=True, nogil=True)
+def choose(table, active, pairs, met, worth, candidates, shared_out, removal, outside, single):
     """Candidates of each unit: concepts it meets most often, then those worth removing.
 
-    ``removal`` gets, for each candidate, what the two best of all other concepts could take away
-    from it; ``outside`` the three largest counts of concepts that are no candidates; ``single``
-    the best concept alone, with positions and documents that the unit shares with it.
+    ``met`` has, for each concept, all concepts by how often they are together. ``removal`` gets,
+    for each candidate, what the two best of all other concepts could take away from it;
+    ``outside`` the three largest counts of concepts that are no candidates; ``single`` the best
+    concept alone, with positions and documents that the unit shares with it.
     """
-    n = table.shape[1]
-    k = candidates.shape[1]
+    n, k = table.shape[1], candidates.shape[1]
     removers = np.empty(k, np.int64)
-    chosen = np.empty(n, np.bool_)
     for u in range(len(table)):
         shared = table[u, :, 0].astype(np.int64)
         for c in range(n):
             if pairs[c, c] == 0:
                 shared[c] = 0
         size = np.int64(active[u, 0])
-        order = np.argsort(-shared, kind="mergesort")
-        chosen[:] = False
-        best, single[u, 0] = 0.0, -1
-        for c in range(n):
-            value = shared[c] / (size + pairs[c, c] - shared[c]) if shared[c] else 0.0
-            if value > best:
-                best = value
-                single[u, 0], single[u, 1], single[u, 2] = c, table[u, c, 0], table[u, c, 1]
+        order = _largest(shared, min(k + 3, n))
+        fits = _fits(shared, size, pairs)
+        c = fits[1][0]
+        single[u, 0] = -1
+        if fits[0][c] > 0:
+            single[u, 0], single[u, 1], single[u, 2] = c, table[u, c, 0], table[u, c, 1]
+        chosen = np.zeros(n, np.bool_)
         n_removers = 0
         if n > k:
-            n_removers = _removers(shared, size, pairs, order, k - k // 4, worth, k // 4, removers)
-        m = 0
-        for c in order[: k - n_removers]:
-            candidates[u, m] = c
-            chosen[c] = True
-            m += 1
-        for c in removers[:n_removers]:
-            if not chosen[c]:
-                candidates[u, m] = c
-                chosen[c] = True
-                m += 1
-        for c in order:
-            if m == min(k, n):
-                break
-            if not chosen[c]:
-                candidates[u, m] = c
-                chosen[c] = True
-                m += 1
+            chosen[order[: k - k // 4]] = True
+            n_removers = _removers(
+                shared, size, pairs, met, fits, chosen, worth, k // 4, removers
+            )  # fmt: skip
+            chosen[:] = False
+        m = _take(order[: k - n_removers], k, 0, chosen, candidates[u])
+        m = _take(removers[:n_removers], k, m, chosen, candidates[u])
+        m = _take(order, min(k, n), m, chosen, candidates[u])
         r = 0
         for c in order:
             if r < 3 and not chosen[c]:
@@ -93,21 +150,12 @@ def choose(table, active, pairs, worth, candidates, shared_out, removal, outside
         for i in range(m):
             a = candidates[u, i]
             shared_out[u, i] = shared[a]
-            if shared[a] == 0:
-                continue
-            for c in range(n):
-                if chosen[c]:
-                    continue
-                x = _removable(pairs[a, c], shared[a], shared[c], pairs[a, a], pairs[c, c], size)
-                if x > removal[u, i, 0]:
-                    removal[u, i, 1] = removal[u, i, 0]
-                    removal[u, i, 0] = x
-                elif x > removal[u, i, 1]:
-                    removal[u, i, 1] = x
+            if shared[a] > 0:
+                _most_removed(a, shared, size, pairs, met, chosen, removal[u, i])
 
 
 @numba.njit(cache=True, nogil=True)
-def with_negated(sets, count, active, shared, pairs, removal, outside):
+def with_negated(label_start, label, count, active, shared, pairs, removal, outside):
     """The overlap that formulas with a negated concept outside the candidates can reach at most.
 
     What such a concept takes away lies in concepts that are meant. So a formula of one candidate
@@ -116,16 +164,10 @@ def with_negated(sets, count, active, shared, pairs, removal, outside):
     """
     k = len(shared)
     own = np.zeros((k, k), np.int64)
-    bits = np.empty(k, np.int64)
-    for r in range(len(sets)):
-        m = 0
-        for i in range(k):
-            if (sets[r, i >> 6] >> np.uint64(i & 63)) & np.uint64(1):
-                bits[m] = i
-                m += 1
-        for x in range(m):
-            for y in range(m):
-                own[bits[x], bits[y]] += count[r]
+    for r in range(len(count)):
+        for x in range(label_start[r], label_start[r + 1]):
+            for y in range(label_start[r], label_start[r + 1]):
+                own[label[x], label[y]] += count[r]
     order = np.argsort(-shared, kind="mergesort")
     best = 0.0
     for i in range(k):

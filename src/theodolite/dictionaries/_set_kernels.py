@@ -3,6 +3,11 @@
 import numba
 import numpy as np
 
+SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
+"""Of de Bruijn: shifted by 0 to 63 places, its first six bits are 64 different numbers."""
+PLACE_OF_BIT = np.zeros(64, np.int64)
+PLACE_OF_BIT[[(int(SEQUENCE) << i & (1 << 64) - 1) >> 58 for i in range(64)]] = np.arange(64)
+
 
 @numba.njit(cache=True, nogil=True)
 def _slot(owner, key, owners, keys):
@@ -99,12 +104,23 @@ def labels_of(sets, most, label_start, label):
     for r in range(len(sets)):
         for w in range(sets.shape[1]):
             rest = sets[r, w]
-            i = w << 6
             while rest:
-                if rest & np.uint64(1) and i < most:
+                lowest = rest & (~rest + np.uint64(1))
+                i = (w << 6) + PLACE_OF_BIT[(lowest * SEQUENCE) >> np.uint64(58)]
+                if i < most:
                     label[n] = i
                     n += 1
-                rest >>= np.uint64(1)
-                i += 1
+                rest ^= lowest
         label_start[r + 1] = n
     return n
+
+
+@numba.njit(cache=True, nogil=True)
+def some_pairs(pairs, names):
+    """The rows and columns of some concepts."""
+    k = len(names)
+    some = np.empty((k, k), np.int64)
+    for i in range(k):
+        for j in range(k):
+            some[i, j] = pairs[names[i], names[j]]
+    return some

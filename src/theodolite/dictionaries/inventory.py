@@ -1,7 +1,7 @@
 """Before anything is counted: every number checked, how often units are active, label sets."""
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from jaxtyping import Float, Integer
@@ -29,6 +29,15 @@ class Inventory:
     """The label sets of all pieces, weighted by their positions; empty ones are left out."""
     documents: Integer[np.ndarray, " concepts"]
     """In which each concept is."""
+
+    @cached_property
+    def met(self) -> Integer[np.ndarray, "concepts concepts"]:
+        """For each concept all of them, those first that are at most of the same positions."""
+        pairs = self.sets.pairs
+        met = np.empty(pairs.shape, np.uint16)
+        for concept, row in enumerate(pairs):
+            met[concept] = np.argsort(-row, kind="stable")
+        return met
 
 
 def take_inventory(evidence: CodeEvidence, workers: Workers, least: int = 1) -> Inventory:

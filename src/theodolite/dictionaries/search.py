@@ -179,19 +179,15 @@ def _best(
         label_start,
         label[:used],
     )
-    pairs = np.ascontiguousarray(atoms.pairs[np.ix_(names, names)])
+    pairs = kernels.some_pairs(atoms.pairs, names)
     tables = triple_tables(atoms, pairs, names)
     best = np.zeros(8, np.int64)
-    first = length if precision == 0 else min(length, 2)
-    counted = improve(tables, rows, shared, size, 0.0, first, best)
-    slack = 0.0
-    if length > first:
-        slack = precision
-        counted += improve(tables, rows, shared, size, _iou(best, size) + slack, length, best)
+    slack = precision if length > 2 else 0.0
+    counted = improve(tables, rows, shared, size, 0.0, length, best, slack)
     iou = _iou(best, size)
     if not best[0]:
         return None, np.nan, _gap(0.0, slack, size, outside, 0.0, length), counted
-    with_negated = _with_negated(sets, number, size, shared, pairs, removal, outside)
+    with_negated = _with_negated(rows, size, shared, pairs, removal, outside)
     gap = _gap(iou, slack, size, outside, with_negated, length)
     formula = formula_of(best)
     steps = tuple((operator, int(names[c])) for operator, c in formula.steps)
@@ -215,14 +211,17 @@ def _gap(
 
 
 def _with_negated(
-    sets: np.ndarray, number: np.ndarray, size: int, shared: np.ndarray, pairs: np.ndarray,
+    rows: tuple[np.ndarray, ...], size: int, shared: np.ndarray, pairs: np.ndarray,
     removal: np.ndarray, outside: np.ndarray,
 ) -> float:  # fmt: skip
     from theodolite.dictionaries import _candidate_kernels as kernels  # noqa: PLC0415
 
     if not removal.any():
         return 0.0
-    return float(kernels.with_negated(sets, number, size, shared, pairs, removal, int(outside[0])))
+    _, number, start, label = rows
+    return float(
+        kernels.with_negated(start, label, number, size, shared, pairs, removal, int(outside[0]))
+    )
 
 
 def _remaining(

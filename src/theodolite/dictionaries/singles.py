@@ -74,6 +74,7 @@ def _chosen(
     from theodolite.dictionaries import _candidate_kernels as kernels  # noqa: PLC0415
 
     n, pairs = len(counts["active"]), inventory.sets.pairs
+    _ = inventory.met  # once, before there are threads
     out: dict[str, Any] = {
         "candidates": np.full((n, k), -1, np.int32),
         "shared": np.zeros((n, k), np.int64),
@@ -85,7 +86,7 @@ def _chosen(
     def choose(rows: slice) -> None:
         columns = [array[rows] for array in out.values()]
         table, active = counts["table"][rows], counts["active"][rows]
-        kernels.choose(table, active, pairs, precision, *columns)
+        kernels.choose(table, active, pairs, inventory.met, precision, *columns)
 
     in_slices(n, choose, small=n < 64)
     return {**out, "active": counts["active"].astype(np.int64)}

@@ -76,10 +76,15 @@ def _within(i, state, tables, own, unit, shared, best, memory, orders, n_order):
     a = mine[i]
     u_a = shared[a]
     o_a = pairs[a, a] - u_a
+    most_own, most_removed = _most_inside(i, own_pairs), _most_outside(a, pairs, own_pairs, place)
+    meets = 2 * most_own > state[0] * state[2]
+    removes = u_a - state[0] * o_a + 2 * state[0] * most_removed > state[0] * state[2] - SLACK
+    if not meets and not removes:
+        return
     # one type of number for concepts: try_triple is compiled anew for each mixture of them
     _order_outside(i, a, pairs, own, orders, n_order, n_concepts)
     by_own = np.argsort(-own_pairs[i], kind="mergesort")
-    for r in range(len(by_own)):
+    for r in range(len(by_own) if meets else 0):
         x = mine[by_own[r]]
         if x == a:
             continue
@@ -223,6 +228,15 @@ def _most_outside(a, pairs, own_pairs, place):
 
 
 @numba.njit(cache=True, nogil=True)
+def _most_inside(i, own_pairs):
+    most = 0
+    for j in range(len(own_pairs)):
+        if j != i:
+            most = max(most, own_pairs[i, j])
+    return most
+
+
+@numba.njit(cache=True, nogil=True)
 def _meets_and_union(state, tables, own, unit, shared, best, memory):
     """(a AND b) OR c."""
     pairs = tables[0]
@@ -258,19 +272,20 @@ def _meets_and_union(state, tables, own, unit, shared, best, memory):
 
 
 @numba.njit(cache=True, nogil=True)
-def best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best):
-    """Improve on the overlap ``incumbent`` as far as formulas of up to ``lengths`` concepts can.
+def best_of_three(tables, unit, shared, state, lengths, precision, best):
+    """Improve on an overlap as far as formulas of up to ``lengths`` concepts can.
 
     ``tables`` are pair counts, and by their names (the labels of the atoms that follow) where the
     concepts of these are; ``unit`` has atoms, counts and labels of its own, numbered like pairs.
     ``best`` gets length, size, shared pixels, then concept, operator, concept, operator, concept;
-    its length stays 0 where nothing beats the incumbent. Returns how many triples were counted.
+    its length stays 0 where nothing beats that overlap. ``state`` has it, how many triples were
+    counted, and the unit's pixels; three concepts must be better by more than ``precision``.
+    Returns how many triples were counted.
     """
     pairs = tables[0]
     n_concepts = len(pairs)
     own = unit_tables(unit, n_concepts, shared)
     mine = own[0]
-    state = np.array([incumbent, 0.0, float(unit_size)])
     for c in mine:
         v = overlap(shared[c], pairs[c, c], state[2])
         if v > state[0]:
@@ -279,6 +294,7 @@ def best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best):
     if lengths >= 2:
         _pairs_of_two(state, pairs, own, shared, best, n_concepts)
     if lengths >= 3:
+        state[0] += precision
         memory = np.full(MEMORY, -1, np.int64)
         orders = np.empty((len(mine), n_concepts), np.int32)
         n_order = np.full(len(mine), -1, np.int64)

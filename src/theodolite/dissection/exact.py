@@ -78,6 +78,7 @@ def improve(
     incumbent: float,
     lengths: int,
     best: Integer[np.ndarray, " 8"],
+    precision: float = 0.0,
 ) -> int:
     """Look for a better formula than ``incumbent`` among all of up to ``lengths`` concepts.
 
@@ -90,13 +91,15 @@ def improve(
         lengths: 1 to 3.
         best: Gets length, pixels, shared pixels, then concept, operator, concept, operator,
             concept; untouched where nothing is better.
+        precision: Three concepts count only if they are better than fewer by more than this.
 
     Returns:
         How many triples had to be counted.
     """
     from theodolite.dissection import _exact_kernels as kernels  # noqa: PLC0415
 
-    return int(kernels.best_of_three(tables, unit, shared, unit_size, incumbent, lengths, best))
+    state = np.array([incumbent, 0.0, unit_size])
+    return int(kernels.best_of_three(tables, unit, shared, state, lengths, precision, best))
 
 
 def formula_of(row: Integer[np.ndarray, " 8"]) -> Formula:
