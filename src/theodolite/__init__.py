@@ -24,6 +24,7 @@ __all__ = [
     "EvidenceError",
     "GateResult",
     "InterventionEvidence",
+    "JudgementEvidence",
     "LocationEvidence",
     "Ragged",
     "RatingEvidence",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
     from theodolite.evidence.kinds.intervention import InterventionEvidence
+    from theodolite.evidence.kinds.judgement import JudgementEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -106,6 +108,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "evidence.ragged": "Ragged",
             "evidence.kinds.embedding": "EmbeddingEvidence",
             "evidence.kinds.intervention": "InterventionEvidence",
+            "evidence.kinds.judgement": "JudgementEvidence",
             "evidence.kinds.location": "LocationEvidence",
             "evidence.kinds.rating": "RatingEvidence",
             "evidence.kinds.saliency": "SaliencyEvidence",

@@ -18,7 +18,7 @@ USUAL_KINDS: dict[Question, tuple[str, ...]] = {
     "located": ("location", "saliency", "token"),
     "leak_free": ("concept", "embedding", "intervention", "edit", "token"),
     "faithful": ("surrogate", "saliency", "edit", "token"),
-    "detects": ("unit", "token"),
+    "detects": ("unit", "token", "judgement"),
     "accepted": ("rating",),
 }
 """By kind, the usual one first: what a question that was not asked is said to need. The order is

@@ -11,6 +11,7 @@ from theodolite.datasets.planted.concepts import (
     planted_units,
 )
 from theodolite.datasets.planted.edits import planted_edits
+from theodolite.datasets.planted.judgements import planted_judgements
 from theodolite.datasets.planted.leakage import (
     planted_embeddings,
     planted_interventions,
@@ -24,6 +25,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.kinds.judgement import JudgementEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -45,6 +47,7 @@ PERFECT = {
     RatingEvidence: planted_ratings(),
     SaliencyEvidence: planted_saliency(),
     EditEvidence: planted_edits(),
+    JudgementEvidence: planted_judgements(),
 }
 FAULTY = {
     ConceptEvidence: planted_leakage(leakage=0.9),

@@ -124,7 +124,7 @@ def _renamed(evidence: Evidence) -> Evidence:
     changed: dict[str, Any] = {}
     for field in fields(evidence):
         member = getattr(evidence, field.name)
-        if isinstance(member, NamedAxis) and len(member):
+        if isinstance(member, NamedAxis) and len(member) and not member.fixed:
             changed[field.name] = replace(
                 member, names=tuple(f"other {i}" for i in range(len(member)))
             )

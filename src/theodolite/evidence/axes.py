@@ -35,6 +35,8 @@ class NamedAxis:
     singular: ClassVar[str] = ""
     plural: ClassVar[str] = ""
     """What one position, and several, are called; the name of the class where not declared."""
+    fixed: ClassVar[bool] = False
+    """Whether the names mean something by themselves, so that no others will do."""
 
     names: tuple[str, ...] = ()
 
@@ -164,6 +166,18 @@ class LatentExplanations(NamedAxis):
 
     singular = "explanation"
     plural = "explanations"
+
+
+@dataclass(frozen=True)
+class Judges(NamedAxis):
+    """Models or people who answer questions."""
+
+
+@dataclass(frozen=True)
+class Tasks(NamedAxis):
+    """What judges are asked."""
+
+    fixed = True
 
 
 @dataclass(frozen=True)

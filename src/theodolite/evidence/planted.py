@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.evidence.axes import Chances, Latents, Noises, Predicates, Removals
+from theodolite.evidence.axes import Chances, Latents, Noises, Predicates, Removals, Tasks
 from theodolite.evidence.checks import Layout
 from theodolite.evidence.ragged import Ragged, starts_of
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.concept import ConceptEvidence
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
+    from theodolite.evidence.kinds.judgement import JudgementEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -210,6 +211,27 @@ def _planted_rationales(random: np.random.Generator, tokens: Ragged) -> dict[str
         "chance_removed": answers[1][:, None], "chance_only": answers[1][:, None],
         "percents": np.array([20.0, 50.0]), "removals": Removals(("delete", "mask")),
     }  # fmt: skip
+
+
+def judgement_example(seed: int) -> "JudgementEvidence":
+    """A judge who is mostly right, asked everything of every latent, and some of it of others."""
+    from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence  # noqa: PLC0415
+
+    random = np.random.default_rng(seed)
+    n, latents = 4 * SAMPLES, 3
+    task = np.arange(n) % len(TASKS)
+    active = (random.random(n) < 0.5) & (task != TASKS.index("intruder"))
+    right = random.random(n) < 0.85
+    latent = random.integers(0, latents, n)
+    other = (random.random(n) < 0.25) & (task != TASKS.index("intruder"))
+    guess = random.random(n) < 0.5
+    answer = np.where(task == TASKS.index("intruder"), right, np.where(right, active, ~active))
+    return JudgementEvidence(
+        latent=latent, active=active, answer=np.where(other, guess, answer).astype(float),
+        sequence=random.integers(0, SAMPLES, n), task=task, tasks=Tasks(TASKS),
+        judge=random.integers(0, 2, n), explanation=(latent + other) % latents,
+        written_from=np.zeros(n, bool),
+    )  # fmt: skip
 
 
 def unit_example(seed: int) -> "UnitEvidence":

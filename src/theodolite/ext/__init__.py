@@ -35,6 +35,7 @@ __all__ = [
     "Interval",
     "InterventionEvidence",
     "Item",
+    "JudgementEvidence",
     "LabelledPictures",
     "LocationEvidence",
     "MaskData",
@@ -135,6 +136,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
     from theodolite.evidence.kinds.intervention import InterventionEvidence
+    from theodolite.evidence.kinds.judgement import JudgementEvidence
     from theodolite.evidence.kinds.location import LocationEvidence
     from theodolite.evidence.kinds.rating import RatingEvidence
     from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -212,6 +214,7 @@ else:
             "evidence.kinds.token": "TokenEvidence",
             "evidence.kinds.embedding": "EmbeddingEvidence",
             "evidence.kinds.intervention": "InterventionEvidence",
+            "evidence.kinds.judgement": "JudgementEvidence",
             "evidence.kinds.location": "LocationEvidence",
             "evidence.kinds.rating": "RatingEvidence",
             "evidence.kinds.saliency": "SaliencyEvidence",

@@ -288,8 +288,10 @@ def _counts(
 
 def _names(evidence: Evidence, over: Items) -> tuple[str, ...]:
     if over != "pairs":
-        names: tuple[str, ...] = getattr(evidence, over).names
-        return names
+        axis = getattr(evidence, over)
+        names: tuple[str, ...] = axis.names
+        # an axis of very many has names only where they were given
+        return names or tuple(axis.name(number) for number in range(len(axis)))
     return tuple(f"{a} × {b}" for a, b in itertools.combinations(evidence.concepts.names, 2))  # type: ignore[attr-defined]
 
 

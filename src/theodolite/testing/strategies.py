@@ -9,12 +9,22 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Chances, Concepts, Noises, Removals, Samples
+from theodolite.evidence.axes import (
+    Chances,
+    Concepts,
+    Judges,
+    Latents,
+    Noises,
+    Removals,
+    Samples,
+    Tasks,
+)
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
+from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
@@ -269,6 +279,25 @@ def token_evidence(draw: st.DrawFn, *, max_samples: int = 9) -> TokenEvidence:
     return changed_evidence
 
 
+@st.composite
+def judgement_evidence(draw: st.DrawFn, *, max_samples: int = 24) -> JudgementEvidence:
+    """Answers about few latents and sequences: ties, some unread, some of other explanations."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, latents, judges = (draw(st.integers(1, most)) for most in (max_samples, 3, 2))
+    task, latent = random.integers(0, len(TASKS), n), random.integers(0, latents, n)
+    answer = random.integers(0, 5, n) / 4
+    active = (random.random(n) < draw(st.floats(0, 1))) & (TASKS.index("intruder") != task)
+    return JudgementEvidence(
+        latent=latent, sequence=random.integers(0, 4, n), active=active, task=task,
+        tasks=Tasks(TASKS),
+        answer=np.where(random.random(n) < draw(st.floats(0, 0.5)), np.nan, answer),
+        judge=random.integers(0, judges, n), judges=Judges.numbered(judges),
+        explanation=random.integers(0, latents, n) if draw(st.booleans()) else None,
+        frequency=random.random(latents) if draw(st.booleans()) else None,
+        latents=Latents.numbered(latents), written_from=np.zeros(n, bool),
+    )  # fmt: skip
+
+
 FOR: dict[type, st.SearchStrategy[Any]] = {
     ConceptEvidence: concept_evidence(),
     LocationEvidence: location_evidence(),
@@ -280,6 +309,7 @@ FOR: dict[type, st.SearchStrategy[Any]] = {
     SaliencyEvidence: saliency_evidence(),
     EditEvidence: edit_evidence(),
     TokenEvidence: token_evidence(),
+    JudgementEvidence: judgement_evidence(),
 }
 
 

@@ -3,6 +3,7 @@
 from theodolite.certification.generators import (
     edits,
     existence,
+    judgements,
     maps,
     pairs,
     predictions,
@@ -25,7 +26,7 @@ GENERATORS: tuple[Generator, ...] = (
     surrogates.EXPLAINED_LAYER, removal.REMOVED_PIXELS, removal.MOVED_MAPS, removal.BLIND_MAPS,
     units.MARKING_UNITS, units.ACCURATE_UNITS,
     votes.ACCEPTING_VOTES, votes.AGREEING_VOTES, votes.PREDICTED_VOTES,
-    edits.EDITS, edits.EXPLAINED_EDITS,
+    edits.EDITS, edits.EXPLAINED_EDITS, judgements.JUDGEMENTS,
 )  # fmt: skip
 
 

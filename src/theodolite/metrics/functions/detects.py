@@ -16,10 +16,16 @@ from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
 from theodolite.metrics.detects.detection_and_accuracy import DetectionAndAccuracy
 from theodolite.metrics.detects.pixel_recall import PixelRecall
 from theodolite.metrics.detects.unit_iou import UnitIoU
+from theodolite.metrics.language.judge_detection import JudgeDetection
+from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
+from theodolite.metrics.language.judge_intruder import JudgeIntruder
 
 __all__ = [
     "detection_accuracy",
     "detection_and_accuracy",
+    "judge_detection",
+    "judge_fuzzing",
+    "judge_intruder",
     "pixel_recall",
     "unit_iou",
 ]
@@ -123,6 +129,194 @@ def detection_and_accuracy(
     }
     options = {"meeting": meeting, "which": which, "by": by}
     return table(DetectionAndAccuracy, arrays, options)
+
+
+def judge_detection(
+    latent: ArrayLike,
+    sequence: ArrayLike,
+    active: ArrayLike,
+    answer: ArrayLike,
+    *,
+    by: Sequence[Literal["balanced", "accuracy", "f1", "auroc"]] = ("balanced", "accuracy", "f1"),
+    over: Literal["latents", "judges"] = "latents",
+    judge: ArrayLike | None = None,
+    task: ArrayLike | None = None,
+    explanation: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Balanced accuracy of a judge who says in which sequences a latent is active.
+
+    .. math:: \frac12 \left( \frac{TP}{TP + FN} + \frac{TN}{TN + FP} \right)
+
+    of each latent; the headline is the mean over latents. An answer above a half is a yes. ``by``
+    adds accuracy and F1, or the area under the ROC curve of the answers as they are. A latent
+    without sequences of both kinds is undefined (of accuracy: without any answer; of F1: neither
+    active nor called so anywhere). Answers that could not be read are left out, and counted.
+
+    Published code :cite:p:`paulo2025automatically` pools the answers about all latents in one
+    table, which ``over="judges"`` does, calls the balanced accuracy accuracy, and has 0 for what
+    is undefined. The accuracy over 14 windows of which 4 are active starts at 10/14 for a judge
+    who says no to all.
+
+    Args:
+        latent: samples. Which latent the question is about.
+        sequence: samples. The number of the sequence of tokens.
+        active: samples. What is true: whether the latent is active there; of marks, whether they
+            are the right ones; of a round of intruders, 0.
+        answer: samples. From 0 (no) to 1 (yes); NaN where no answer could be read. Of a round of
+            intruders, 1 where the judge named it, and a share where several were named.
+        by: Balanced accuracy, accuracy, F1, or area under the ROC.
+        over: A table for each latent; or for each judge, all latents in one table.
+        judge: samples. Who answered. Needed for over=judges.
+        task: samples. What was asked, by name or as a number (detection, fuzzing, fuzzing across,
+            intruder); where it is not said, whether the latent is active (`detection`).
+        explanation: samples. Whose explanation the judge saw: the latent's own where it is not
+            said. With that of another latent a question is one of the null.
+
+    Returns:
+        An array (by × one for each, by `over`), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import judge_detection
+        >>> texts = {"latent": [0, 0, 0, 0], "sequence": [0, 1, 2, 3], "active": [1, 1, 1, 0]}
+        >>> judge_detection(**texts, answer=[1.0, 1.0, 0.0, 0.0]).round(6)
+        array([[0.833333],
+               [0.75    ],
+               [0.8     ]])
+    """
+    arrays = {
+        "latent": latent,
+        "sequence": sequence,
+        "active": active,
+        "answer": answer,
+        "judge": judge,
+        "task": task,
+        "explanation": explanation,
+    }
+    options = {"by": by, "over": over}
+    return table(JudgeDetection, arrays, options)
+
+
+def judge_fuzzing(
+    latent: ArrayLike,
+    sequence: ArrayLike,
+    active: ArrayLike,
+    answer: ArrayLike,
+    task: ArrayLike,
+    *,
+    by: Sequence[Literal["balanced", "accuracy", "f1", "auroc"]] = ("balanced", "accuracy", "f1"),
+    form: Literal["within", "across"] = "within",
+    over: Literal["latents", "judges"] = "latents",
+    judge: ArrayLike | None = None,
+    explanation: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Balanced accuracy of a judge who says whether the marked tokens are the active ones.
+
+    .. math:: \frac12 \left( \frac{TP}{TP + FN} + \frac{TN}{TN + FP} \right)
+
+    of each latent, read as :func:`judge_detection`. Wrong marks are as many inactive tokens of a
+    sequence in which the latent is active (``form="within"``), or of one in which it is not
+    (``form="across"``, the default of the published code, :cite:p:`paulo2025automatically`).
+
+    Args:
+        latent: samples. Which latent the question is about.
+        sequence: samples. The number of the sequence of tokens.
+        active: samples. What is true: whether the latent is active there; of marks, whether they
+            are the right ones; of a round of intruders, 0.
+        answer: samples. From 0 (no) to 1 (yes); NaN where no answer could be read. Of a round of
+            intruders, 1 where the judge named it, and a share where several were named.
+        task: samples. What was asked, by name or as a number (detection, fuzzing, fuzzing across,
+            intruder); where it is not said, whether the latent is active (`detection`).
+        by: Balanced accuracy, accuracy, F1, or area under the ROC.
+        form: Wrong marks in a sequence in which the latent is active, or is not.
+        over: A table for each latent; or for each judge, all latents in one table.
+        judge: samples. Who answered. Needed for over=judges.
+        explanation: samples. Whose explanation the judge saw: the latent's own where it is not
+            said. With that of another latent a question is one of the null.
+
+    Returns:
+        An array (by × one for each, by `over`), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import judge_fuzzing
+        >>> marks = {"latent": [0, 0, 0, 0], "sequence": [0, 1, 0, 1], "active": [1, 1, 0, 0]}
+        >>> judge_fuzzing(**marks, answer=[1.0, 0.0, 0.0, 0.0], task=["fuzzing"] * 4, by=["f1"])
+        array([[0.66666667]])
+    """
+    arrays = {
+        "latent": latent,
+        "sequence": sequence,
+        "active": active,
+        "answer": answer,
+        "task": task,
+        "judge": judge,
+        "explanation": explanation,
+    }
+    options = {"by": by, "form": form, "over": over}
+    return table(JudgeFuzzing, arrays, options)
+
+
+def judge_intruder(
+    latent: ArrayLike,
+    sequence: ArrayLike,
+    active: ArrayLike,
+    answer: ArrayLike,
+    task: ArrayLike,
+    *,
+    over: Literal["latents", "judges"] = "latents",
+    judge: ArrayLike | None = None,
+    explanation: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Share of rounds in which a judge names the sequence in which the latent is not active.
+
+    .. math:: \frac1R \sum_r 1[\text{named}_r = \text{intruder}_r]
+
+    of each latent; the headline is the mean over latents. A judge who names several gets a share.
+    A latent without a round that was answered is undefined. After
+    :cite:t:`paulo2025automatically`.
+
+    Args:
+        latent: samples. Which latent the question is about.
+        sequence: samples. The number of the sequence of tokens.
+        active: samples. What is true: whether the latent is active there; of marks, whether they
+            are the right ones; of a round of intruders, 0.
+        answer: samples. From 0 (no) to 1 (yes); NaN where no answer could be read. Of a round of
+            intruders, 1 where the judge named it, and a share where several were named.
+        task: samples. What was asked, by name or as a number (detection, fuzzing, fuzzing across,
+            intruder); where it is not said, whether the latent is active (`detection`).
+        over: A table for each latent; or for each judge, all latents in one table.
+        judge: samples. Who answered. Needed for over=judges.
+        explanation: samples. Whose explanation the judge saw: the latent's own where it is not
+            said. With that of another latent a question is one of the null.
+
+    Returns:
+        An array (one for each, by `over`), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import judge_intruder
+        >>> rounds = {"latent": [0, 0, 1], "sequence": [0, 1, 2], "active": [0, 0, 0]}
+        >>> judge_intruder(**rounds, answer=[1.0, 0.0, 0.5], task=["intruder"] * 3)
+        array([0.5, 0.5])
+    """
+    arrays = {
+        "latent": latent,
+        "sequence": sequence,
+        "active": active,
+        "answer": answer,
+        "task": task,
+        "judge": judge,
+        "explanation": explanation,
+    }
+    options = {"over": over}
+    return table(JudgeIntruder, arrays, options)
 
 
 def pixel_recall(

@@ -1,0 +1,36 @@
+"""Answers of a judge who is right as often as one says."""
+
+import numpy as np
+
+from theodolite.evidence.axes import Judges, Tasks
+from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+
+
+def planted_judgements(
+    sequences: int = 60, latents: int = 4, right: float = 1.0, seed: int = 0
+) -> JudgementEvidence:
+    """Every task is asked of every latent and sequence, and once more with another explanation.
+
+    A latent is active in half of the sequences, in which of them has nothing to do with others.
+
+    >>> planted_judgements(2)
+    <JudgementEvidence: 56 samples, 4 latents, 4 tasks, 1 judges; latent, sequence, active, \
+answer, task, judge, explanation, written_from>
+    """
+    random = np.random.default_rng(seed)
+    truth = random.random((latents, sequences)) < 0.5
+    task, latent, sequence, other = np.indices((len(TASKS), latents, sequences, 2)).reshape(4, -1)
+    intruder = task == TASKS.index("intruder")
+    rows = (other == 0) | ~intruder  # a round of intruders shows no explanation
+    task, latent, sequence, other = (column[rows] for column in (task, latent, sequence, other))
+    intruder = intruder[rows]
+    explained = (latent + other) % latents
+    active = truth[latent, sequence] & ~intruder
+    goal = intruder | truth[explained, sequence]
+    correct = random.random(len(task)) < right
+    return JudgementEvidence(
+        latent=latent, sequence=sequence, active=active,
+        answer=np.where(correct, goal, ~goal).astype(float), task=task, tasks=Tasks(TASKS),
+        judge=np.zeros(len(task), int), judges=Judges(("planted",)), explanation=explained,
+        written_from=np.zeros(len(task), bool),
+    )  # fmt: skip

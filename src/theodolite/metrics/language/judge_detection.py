@@ -1,0 +1,79 @@
+"""Does a judge who reads the explanation know where the latent is active?"""
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.evidence.kinds.judgement import JudgementEvidence
+from theodolite.metrics.base import Card, Pooled, metric
+from theodolite.metrics.language._judge_nulls import (
+    ALWAYS_NO,
+    ALWAYS_YES,
+    DEALT_OUT,
+    OTHER_EXPLANATION,
+)
+from theodolite.metrics.language._judgements import USES_IF, Over, Scores, judged_tables
+
+
+@metric(
+    "judge_detection",
+    title="Detection by a judge",
+    version=1,
+    question="detects",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("latent", "sequence", "active", "answer"),
+    may_use=("task", "explanation"),
+    uses_if=USES_IF,
+    sweeps=("by",),
+    headline={"by": "balanced"},
+    detail=True,
+    nulls=(OTHER_EXPLANATION, DEALT_OUT, ALWAYS_NO, ALWAYS_YES),
+    reliable_from=0.5,
+    share_from="null",
+    cite="paulo2025automatically",
+    asked_as="Does the explanation tell where the latent is active?",
+    card=Card(
+        asks="Does a judge who reads the explanation know in which texts the latent is active?",
+        read="0.5 is a judge who always answers the same. Accuracy and F1 are as published, and "
+        "start higher: read them beside the judges who always say no or yes. From half of the way "
+        "from the hardest null to 1 on we would rely on the explanation; a convention.",
+        misleads="Texts in which the latent is active may differ from the others in more than "
+        "that: where they are longer, or about another thing, a judge needs no explanation. "
+        "Match their lengths, and ask with the explanation of another latent too.",
+        cost="one answer of a judge per latent and text; counting them costs nothing",
+    ),
+)
+class JudgeDetection(Pooled):
+    r"""Balanced accuracy of a judge who says in which sequences a latent is active.
+
+    .. math:: \frac12 \left( \frac{TP}{TP + FN} + \frac{TN}{TN + FP} \right)
+
+    of each latent; the headline is the mean over latents. An answer above a half is a yes. ``by``
+    adds accuracy and F1, or the area under the ROC curve of the answers as they are. A latent
+    without sequences of both kinds is undefined (of accuracy: without any answer; of F1: neither
+    active nor called so anywhere). Answers that could not be read are left out, and counted.
+
+    Published code :cite:p:`paulo2025automatically` pools the answers about all latents in one
+    table, which ``over="judges"`` does, calls the balanced accuracy accuracy, and has 0 for what
+    is undefined. The accuracy over 14 windows of which 4 are active starts at 10/14 for a judge
+    who says no to all.
+
+    Example:
+        >>> from theodolite.metrics import judge_detection
+        >>> texts = {"latent": [0, 0, 0, 0], "sequence": [0, 1, 2, 3], "active": [1, 1, 1, 0]}
+        >>> judge_detection(**texts, answer=[1.0, 1.0, 0.0, 0.0]).round(6)
+        array([[0.833333],
+               [0.75    ],
+               [0.8     ]])
+    """
+
+    @staticmethod
+    def measure(
+        evidence: JudgementEvidence,
+        weights: Float[np.ndarray, "rows samples"],
+        *,
+        by: Scores = ("balanced", "accuracy", "f1"),
+        over: Over = "latents",
+    ) -> Float[np.ndarray, "rows by items"]:
+        """The scores of each latent, or each judge."""
+        return judged_tables(evidence, weights, "detection", by, over)
