@@ -27,7 +27,7 @@ LONG = 20.0
 GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "study": (440, ("study", "study_material")),
     "runs": (310, ("engine", "run_folder", "runs")),
-    "networks": (215, ("bridges", "explainers", "models")),
+    "networks": (215, ("bridges", "explainers", "judges", "models")),
     "pipelines": (235, ("pipelines",)),
     "pages": (330, ("report", "public", "ext", "testing")),
     "audits": (

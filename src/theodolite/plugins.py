@@ -19,7 +19,7 @@ from typing import Any
 from theodolite.errors import printable
 
 OURS = "theodolite"
-GROUPS = ("evidence", "metrics", "datasets", "pipelines")
+GROUPS = ("evidence", "metrics", "datasets", "pipelines", "judges")
 CODE = (".py", ".so", ".pyd")
 
 

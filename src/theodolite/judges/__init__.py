@@ -1,0 +1,35 @@
+"""Whoever can be asked whether a latent is active: models, people, and judges that know nothing."""
+
+from theodolite.judges.answers import AnswerCache
+from theodolite.judges.asking import Budget, answers_of
+from theodolite.judges.bag_of_words import BagOfWordsJudge
+from theodolite.judges.base import Judge, JudgeAnswer, JudgeQuestion
+from theodolite.judges.constant import CoinJudge, ConstantJudge
+from theodolite.judges.formula import FormulaJudge
+from theodolite.judges.http import HttpJudge
+from theodolite.judges.keyword import KeywordJudge
+from theodolite.judges.log_odds import LogOddsJudge
+from theodolite.judges.registry import find_judge, judge_names
+from theodolite.judges.rows import judgement_evidence, length_matched
+from theodolite.judges.stored import StoredJudge
+
+__all__ = [
+    "AnswerCache",
+    "BagOfWordsJudge",
+    "Budget",
+    "CoinJudge",
+    "ConstantJudge",
+    "FormulaJudge",
+    "HttpJudge",
+    "Judge",
+    "JudgeAnswer",
+    "JudgeQuestion",
+    "KeywordJudge",
+    "LogOddsJudge",
+    "StoredJudge",
+    "answers_of",
+    "find_judge",
+    "judge_names",
+    "judgement_evidence",
+    "length_matched",
+]
