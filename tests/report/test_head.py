@@ -43,6 +43,17 @@ def test_it_says_what_to_do() -> None:
     assert bottom_line(found({})) == "No question could be asked."
 
 
+def test_of_edits_only_edits_are_spoken() -> None:
+    verdicts = [
+        replace(v, score=v.score and replace(v.score, metric="edit_effect_error"))
+        for v in found({"faithful": "yes"})
+    ]
+    assert "for what an edit does to the output" in bottom_line(verdicts)
+    faithful = next(v for v in verdicts if v.question == "faithful")
+    text = card(faithful, GIVEN)["what"]
+    assert text.startswith("The concepts predict what an edit does to") and "make up" not in text
+
+
 @pytest.mark.parametrize(
     "answers", list(product(["yes", "partly", "no", "cannot tell", "not asked"], repeat=3))
 )

@@ -23,6 +23,10 @@ TextFeatures = Literal["embedding", "tf-idf"]
 FEWEST_TEXTS = 3
 """Texts that a word, or two in a row, must occur in to be a feature."""
 STEPS = 5_000
+SAYS: dict[str, str] = {
+    "embedding": "sentence embeddings",
+    "tf-idf": "words and pairs of words",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +74,8 @@ class TextBottleneckPipeline:
             facts=facts,
             inputs={**data.digests, **weights_digest(self.weights)},
             subject=Subject(
-                f"a bottleneck of {len(data.concepts)} concepts of texts, {first}",
-                f"logistic regression on {first}",
+                f"the {len(data.concepts)} concepts of a text bottleneck",
+                f"a logistic regression on {SAYS[first]}",
                 "network",
                 data=data.name,
             ),
@@ -172,5 +176,5 @@ def _facts(
     return [
         (f"{name}: accuracy of the bottleneck", float(np.mean(bottleneck == labels))),
         (f"{name}: accuracy of the explained model", float(np.mean(model == labels))),
-        (f"{name}: texts on which both agree", float(np.mean(bottleneck == model))),
+        (f"{name}: share of texts on which both agree", float(np.mean(bottleneck == model))),
     ]

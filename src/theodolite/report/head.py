@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import accepted_line, looks_for_a_fault
 from theodolite.report.figures.strips import strip
@@ -36,24 +35,49 @@ ADVICE_ON_FAITHFULNESS = ADVICE | {
     "no": "Concepts times importances do not make up {puts_out}: do not take them for its reasons.",
 }
 """``{name}``, ``{puts_out}`` and ``{reasons}`` are those of the audit's subject."""
-ADVICE_ON_MAPS = {
-    "faithful": ADVICE
-    | {
-        "yes": "The output depends on the marked pixels, and more than on those that a map without "
-        "any knowledge marks.",
-        "partly": "The marked pixels matter more than others, but not surely enough to rely on the "
-        "map alone.",
-        "no": "Other pixels matter as much: do not take the marked ones for {reasons}.",
+ADVICE_BY_KIND: dict[str, dict[str, dict[str, str]]] = {
+    "saliency": {
+        "faithful": ADVICE
+        | {
+            "yes": "The output depends on the marked pixels, and more than on those that a map "
+            "without any knowledge marks.",
+            "partly": "The marked pixels matter more than others, but not surely enough to rely on "
+            "the map alone.",
+            "no": "Other pixels matter as much: do not take the marked ones for {reasons}.",
+        },
+        "located": ADVICE
+        | {
+            "yes": "The map marks the object.",
+            "partly": "The map marks the object more than chance would, but not surely enough to "
+            "rely on alone.",
+            "no": "The map does not single out the object: it looks elsewhere, or the answer goes "
+            "by something else.",
+        },
     },
-    "located": ADVICE
-    | {
-        "yes": "The map marks the object.",
-        "partly": "The map marks the object more than chance would, but not surely enough to rely "
-        "on alone.",
-        "no": "The map does not single out the object: it looks elsewhere, or the answer goes by "
-        "something else.",
+    "edit": {
+        "exists": ADVICE
+        | {
+            "yes": "Concepts follow edits of the input.",
+            "no": "Concepts do not follow edits of the input.",
+        },
+        "leak_free": ADVICE
+        | {
+            "yes": "An edit of one concept moves that one.",
+            "partly": "An edit moves its own concept more than chance would, but others with it.",
+            "no": "An edit of one concept moves others as much: they are not apart.",
+        },
+        "faithful": ADVICE
+        | {
+            "yes": "The concepts predict what an edit does to {puts_out}; what else that is made "
+            "of was not asked.",
+            "partly": "The concepts predict something of what an edit does to {puts_out}, but not "
+            "surely enough to rely on alone.",
+            "no": "The concepts do not predict what an edit does to {puts_out}.",
+        },
     },
 }
+"""What answers mean where a question is asked of other evidence than concepts: only what was
+measured is said."""
 BY_VOTES: dict[Answer, str] = {
     "yes": "People accept these explanations.",
     "partly": "People accept more of these explanations than chance would have it, but not surely "
@@ -78,7 +102,17 @@ FOR = {
     "detects": "what a unit detects",
 }
 """What somebody would rely on an explanation for, by question."""
-FOR_MAPS = {"located": "where the object is", "faithful": "which pixels matter for the output"}
+FOR_BY_KIND = {
+    "saliency": {
+        "located": "where the object is",
+        "faithful": "which pixels matter for the output",
+    },
+    "edit": {
+        "exists": "which concepts follow the input",
+        "leak_free": "which concept an edit moves",
+        "faithful": "what an edit does to the output",
+    },
+}
 
 
 def head(
@@ -140,9 +174,8 @@ def _reliance(verdicts: Sequence[Verdict]) -> str:
 def _for(verdict: Verdict) -> str:
     score = verdict.score
     metric = None if score is None else catalogue().get(score.metric)
-    if metric is not None and metric.needs is SaliencyEvidence:
-        return FOR_MAPS[verdict.question]
-    return FOR[verdict.question]
+    by_question = FOR if metric is None else FOR_BY_KIND.get(metric.needs.kind, FOR)
+    return by_question.get(verdict.question, FOR[verdict.question])
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -207,9 +240,12 @@ def _advice(score: Score) -> dict[str, str]:
         return ADVICE_ON_FAULTS
     if score.question == "accepted":
         return ADVICE_ON_VOTES
-    if catalogue()[score.metric].needs is SaliencyEvidence:
-        return ADVICE_ON_MAPS[score.question]
-    return ADVICE_ON_FAITHFULNESS if score.question == "faithful" else ADVICE
+    metric = catalogue()[score.metric]
+    known = ADVICE_BY_KIND.get(metric.needs.kind, {}).get(score.question)
+    if known is not None:
+        return known
+    of_concepts = score.question == "faithful" and not metric.asked_as
+    return ADVICE_ON_FAITHFULNESS if of_concepts else ADVICE
 
 
 def _subtitle(record: RunRecord, made_record: MadeRecord) -> str:
