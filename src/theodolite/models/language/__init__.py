@@ -1,0 +1,1 @@
+"""Language models: what they compute at every token, and dictionaries of it."""

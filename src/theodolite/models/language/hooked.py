@@ -1,0 +1,128 @@
+"""A language model that is looked into at one place: activations there, and the next token when
+something else is put there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.errors import EvidenceError, printable
+
+MOST_TOKENS = 2_048
+"""Tokens that go through the network at once, padding included; a longer sequence goes alone."""
+Ids = Sequence[Sequence[int]]
+Replacement = Callable[[np.ndarray], np.ndarray]
+"""Activations (n, dimensions) to those that are put in for them."""
+
+
+@dataclass(frozen=True, eq=False)
+class HookedModel:
+    """A model of transformers, or one that is called alike, and the module to look at.
+
+    One start token is put before every sequence and left out again: without it the first token has
+    an activation many times as long as the others. Shorter sequences are padded on the right.
+    """
+
+    model: Any
+    module: str
+    """As ``model.named_modules()`` names it, such as ``model.layers.5``."""
+    start: int
+    """The id of the start token."""
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.model.named_modules() if name]
+        if self.module not in names:
+            like = [name for name in names if name.rsplit(".", 1)[-1].isdigit()][:3]
+            needed = f"a module of the network, such as {', '.join(like or names[:3])}"
+            raise EvidenceError("module", repr(printable(self.module)), needed)
+
+    def activations(self, ids: Ids) -> Float[np.ndarray, "tokens dimensions"]:
+        """At every token of all sequences, one after the other; the start tokens left out."""
+        parts: dict[int, np.ndarray] = {}
+        for rows, outputs in self._passes(ids, None):
+            for row, number in enumerate(rows):
+                parts[number] = outputs["hidden"][row, 1 : 1 + len(ids[number])]
+        return np.concatenate([parts[number] for number in range(len(ids))])
+
+    def next_tokens(
+        self, ids: Ids, replace: Replacement | None = None
+    ) -> list[Float[np.ndarray, "tokens vocabulary"]]:
+        """Logarithms of the next token's probabilities at every token, with other activations put
+        in at all tokens but the start."""
+        parts: dict[int, np.ndarray] = {}
+        for rows, outputs in self._passes(ids, replace, logits=True):
+            for row, number in enumerate(rows):
+                parts[number] = outputs["logits"][row, 1 : 1 + len(ids[number])]
+        return [parts[number] for number in range(len(ids))]
+
+    def _passes(
+        self, ids: Ids, replace: Replacement | None, *, logits: bool = False
+    ) -> Iterator[tuple[list[int], dict[str, np.ndarray]]]:
+        import torch  # noqa: PLC0415  an extra
+
+        for rows in _batches(ids):
+            longest = max(len(ids[number]) for number in rows) + 1
+            tokens = torch.zeros((len(rows), longest), dtype=torch.long)
+            mask = torch.zeros((len(rows), longest), dtype=torch.long)
+            for row, number in enumerate(rows):
+                own = [self.start, *ids[number]]
+                tokens[row, : len(own)] = torch.tensor(own)
+                mask[row, : len(own)] = 1
+            with torch.inference_mode(), self._hooked(mask, replace) as seen:
+                output = self.model(input_ids=tokens, attention_mask=mask, use_cache=False)
+            outputs = {"hidden": seen[0]}
+            if logits:
+                log = torch.log_softmax(output.logits.double(), dim=-1)
+                outputs["logits"] = log.numpy()
+            yield rows, outputs
+
+    @contextmanager
+    def _hooked(self, mask: Any, replace: Replacement | None) -> Iterator[list[np.ndarray]]:
+        import torch  # noqa: PLC0415
+
+        seen: list[np.ndarray] = []
+        real = mask.bool().clone()
+        real[:, 0] = False  # the start token stays what it is
+
+        def look(_: Any, __: Any, output: Any) -> Any:
+            hidden = output[0] if isinstance(output, tuple) else output
+            shape = tuple(getattr(hidden, "shape", ()))
+            if len(shape) != 3 or shape[:2] != tuple(mask.shape):
+                got = f"{type(hidden).__name__} of shape {shape} from {self.module}"
+                raise EvidenceError("module", got, "activations (sequences, tokens, dimensions)")
+            seen.append(hidden.float().cpu().numpy())
+            if replace is None:
+                return None
+            changed = hidden.clone()
+            others = np.array(replace(hidden[real].float().cpu().numpy()))
+            changed[real] = torch.as_tensor(others, dtype=hidden.dtype, device=hidden.device)
+            return (changed, *output[1:]) if isinstance(output, tuple) else changed
+
+        module = self.model.get_submodule(self.module)
+        handle = module.register_forward_hook(look)
+        modes = {part: part.training for part in self.model.modules()}
+        self.model.eval()
+        try:
+            yield seen
+        finally:
+            handle.remove()
+            for part, training in modes.items():  # each as it was: parts may be frozen
+                part.training = training
+
+
+def _batches(ids: Ids) -> Iterator[list[int]]:
+    """Sequences in their order, as many as fit together."""
+    batch: list[int] = []
+    for number, own in enumerate(ids):
+        if not len(own):
+            raise EvidenceError("texts", f"no token in text {number}", "one or more in each")
+        longest = max(len(own), *(len(ids[n]) for n in batch)) + 1 if batch else len(own) + 1
+        if batch and longest * (len(batch) + 1) > MOST_TOKENS:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch

@@ -1,0 +1,159 @@
+"""Evidence about a dictionary of a language model, made from the model and texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from theodolite.errors import EvidenceError
+from theodolite.evidence.axes import Chances, Concepts, Latents, Samples
+from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import Ragged
+from theodolite.models.language.dictionaries import (
+    FeatureDictionary,
+    RandomDictionary,
+    largest_codes,
+    sparse_codes,
+)
+from theodolite.models.language.hooked import HookedModel, Ids
+from theodolite.models.language.splice import ablated, next_token_losses, spliced
+
+Side = Literal["left", "right"]
+MOST_POOLED = 1 << 28
+"""Largest codes of random dictionaries, one for each sequence, draw and latent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenSettings:
+    """What is made beside the codes."""
+
+    random_dictionaries: int = 20
+    """Draws that any score of the dictionary is held against."""
+    splice: bool = True
+    """Whether the next token is predicted from what the dictionary rebuilds."""
+    spliced_sequences: int = 64
+    """How many sequences, the first ones, that is done for: each costs as many runs of the network
+    as there are things put in."""
+    spliced_draws: int = 3
+    """How many of the random dictionaries that is done with."""
+    seed: int = 0
+
+
+def token_ids(
+    tokenizer: Any, texts: Sequence[str], most: int = 128, cut: Side = "right"
+) -> list[list[int]]:
+    """Ids of the tokens of texts, without special ones; ``cut`` is the side on which a text that
+    is too long loses tokens."""
+    if most < 1:
+        raise EvidenceError("most", f"{most}", "1 or more")
+    if cut not in ("left", "right"):
+        raise EvidenceError("cut", repr(cut), "left or right")
+    ids = [list(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in texts]
+    return [own[:most] if cut == "right" else own[-most:] for own in ids]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SequenceLabels:
+    """What is known of sequences beside their tokens."""
+
+    truth: Bool[np.ndarray, "sequences concepts"] | None = None
+    """Whether each concept is in each sequence."""
+    known: Bool[np.ndarray, "sequences concepts"] | None = None
+    """Where that is known; everywhere if not given."""
+    concepts: Sequence[str] = ()
+    """Their names."""
+    documents: Int[np.ndarray, " sequences"] | None = None
+    """The document that each sequence was cut from."""
+
+
+def token_evidence(
+    model: HookedModel,
+    ids: Ids,
+    dictionary: FeatureDictionary,
+    labels: SequenceLabels | None = None,
+    settings: TokenSettings | None = None,
+) -> TokenEvidence:
+    """Codes of the dictionary at every token, what random dictionaries of the same width and
+    sparsity give, and what is lost of the next token when reconstructions are put in.
+
+    Args:
+        model: The network and the module whose activations the dictionary is of.
+        ids: Tokens of each sequence, without a start token.
+        dictionary: Of ``theodolite.bridges.sparse_autoencoders``, or alike.
+        labels: Concepts and documents of the sequences.
+        settings: Random dictionaries and splicing.
+    """
+    labels, settings = labels or SequenceLabels(), settings or TokenSettings()
+    activations = np.asarray(model.activations(ids), np.float64)
+    latents = len(dictionary.rows)
+    if activations.shape[1] != dictionary.rows.shape[1]:
+        got = f"{activations.shape[1]} dimensions at {model.module}"
+        raise EvidenceError("dictionary", got, f"{dictionary.rows.shape[1]}, as its rows have")
+    starts = np.concatenate([[0], np.cumsum([len(own) for own in ids])]).astype(np.int64)
+    codes = sparse_codes(dictionary, activations)
+    active = max(round(len(codes.value) / max(len(activations), 1)), 1)
+    draws = [
+        RandomDictionary.drawn_for(activations, latents, active, settings.seed + 1 + number)
+        for number in range(_draws(settings, len(ids), latents))
+    ]
+    arrays: dict[str, Any] = {}
+    if draws:
+        pooled = [largest_codes(draw, activations, starts) for draw in draws]
+        arrays["chance_pooled"] = np.stack(pooled, axis=1)
+    if settings.splice:
+        mean = activations.mean(axis=0)
+        losses = _losses(model, ids, (dictionary, *draws), mean, settings)
+        arrays |= {name: Ragged(own, starts) for name, own in losses.items()}
+    return TokenEvidence(
+        tokens=Ragged(np.concatenate([np.asarray(own, np.int32) for own in ids]), starts),
+        latent=Ragged(codes.latent, starts, codes.starts),
+        value=Ragged(codes.value, starts, codes.starts),
+        signed=np.array([(codes.value < 0).any()]),
+        decoder=np.asarray(dictionary.rows, np.float32),
+        truth=labels.truth,
+        known=labels.known,
+        concepts=Concepts(tuple(labels.concepts)),
+        latents=Latents.numbered(latents),
+        chances=Chances(tuple(f"random {number}" for number in range(len(draws)))),
+        samples=Samples(np.arange(len(ids)), clusters=labels.documents),
+        **arrays,
+    )
+
+
+def _draws(settings: TokenSettings, sequences: int, latents: int) -> int:
+    n = settings.random_dictionaries
+    if n < 0:
+        raise EvidenceError("random_dictionaries", f"{n}", "0 or more")
+    if n * sequences * latents > MOST_POOLED:
+        fit = MOST_POOLED // max(sequences * latents, 1)
+        do = f"Take {fit} draws, or fewer sequences."
+        raise EvidenceError("random_dictionaries", f"{n}", f"at most {fit} of this size", do)
+    return n
+
+
+def _losses(
+    model: HookedModel,
+    ids: Ids,
+    dictionaries: Sequence[FeatureDictionary],
+    mean: np.ndarray,
+    settings: TokenSettings,
+) -> dict[str, np.ndarray]:
+    """Losses and divergences at every token, with the first dictionary and with some of the random
+    ones; NaN in sequences and of draws that were not run again."""
+    some, (dictionary, *draws) = ids[: settings.spliced_sequences], dictionaries
+    replacements = {
+        "spliced": spliced(dictionary),
+        "ablated": ablated(mean),
+        "zeroed": ablated(np.zeros_like(mean)),
+    } | {f"draw{n}": spliced(draw) for n, draw in enumerate(draws[: settings.spliced_draws])}
+    losses = next_token_losses(model, some, replacements)
+    rest = sum(len(own) for own in ids[settings.spliced_sequences :])
+    whole = {name: np.concatenate([own, np.full(rest, np.nan)]) for name, own in losses.items()}
+    untried = np.full(len(whole["loss"]), np.nan)
+    for what in ("loss", "divergence"):
+        columns = [whole.pop(f"{what}_draw{n}", untried) for n in range(len(draws))]
+        if columns:
+            whole[f"chance_{what}_spliced"] = np.stack(columns, axis=1)
+    return whole
