@@ -6,7 +6,7 @@ import json
 import math
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,49 @@ def json_from(content: bytes, name: str) -> Any:
         return json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise RefusedInput(f"JSON file {name!r}", f"broken JSON ({error})", "JSON") from error
+
+
+def read_json_lines(
+    path: Path,
+    what: str = "JSON lines",
+    *,
+    most_lines: int = 2_000_000,
+    longest: int = MEBIBYTE,
+    limit: int = 1 << 31,
+) -> Iterator[Any]:
+    """A line at a time; a file that ends in .gz is unpacked as it is read, so far as it may be."""
+    size_within(path, limit, what)
+    label, read_bytes = f"{what} {path.name!r}", 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            for number in range(1, most_lines + 2):
+                line = stream.readline(longest + 1)
+                read_bytes += len(line)
+                if not line:
+                    return
+                if number > most_lines:
+                    raise RefusedInput(label, "more lines", f"at most {most_lines:,}")
+                if len(line) > longest:
+                    raise RefusedInput(
+                        label, f"a longer line, {number}", f"at most {longest:,} bytes a line"
+                    )
+                if read_bytes > limit:
+                    raise RefusedInput(label, "more when unpacked", f"at most {limit:,} bytes")
+                if line.strip():
+                    yield json_from(line, f"{path.name}, line {number}")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise RefusedInput(label, "a broken archive", "a .gz file") from error
+
+
+def write_json_lines(path: Path, lines: Iterable[Any]) -> None:
+    """An object a line, packed where the name ends in .gz; equal content is equal bytes."""
+    rows = (
+        json.dumps(_nan_to_null(line), sort_keys=True, ensure_ascii=False, allow_nan=False)
+        for line in lines
+    )
+    content = "".join(f"{row}\n" for row in rows).encode()
+    with all_or_nothing(path) as stream:
+        stream.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def write_json(path: Path, content: Any) -> None:
