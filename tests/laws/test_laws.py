@@ -20,6 +20,7 @@ from theodolite.datasets.planted.leakage import (
 from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite.datasets.planted.tokens import planted_tokens
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
@@ -30,6 +31,7 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
@@ -48,6 +50,7 @@ PERFECT = {
     SaliencyEvidence: planted_saliency(),
     EditEvidence: planted_edits(),
     JudgementEvidence: planted_judgements(),
+    TokenEvidence: planted_tokens(),
 }
 FAULTY = {
     ConceptEvidence: planted_leakage(leakage=0.9),

@@ -19,6 +19,7 @@ from theodolite.datasets.planted.leakage import planted_interventions
 from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite.datasets.planted.tokens import planted_tokens
 from theodolite.evidence import sampling, shards
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.base import Evidence
@@ -29,8 +30,9 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
-from theodolite.evidence.shards import in_order
+from theodolite.evidence.shards import in_order, plain_fields
 from theodolite.evidence.store_writer import renumbered
 from theodolite.metrics.base import Metric, NullModel, added
 from theodolite.metrics.catalogue import catalogue
@@ -99,6 +101,7 @@ def evidence_for(kind: type[Evidence]) -> Any:
         RatingEvidence: lambda: planted_ratings(N, agreement=0.5),
         SaliencyEvidence: lambda: planted_saliency(N, alignment=0.6),
         EditEvidence: lambda: planted_edits(N, carried=0.5),
+        TokenEvidence: lambda: planted_tokens(N),
     }[kind]()
     return renumbered(made, np.arange(len(made)) * 7 + 3)
 
@@ -178,10 +181,11 @@ def clustered(whole: Any, clusters: np.ndarray) -> Any:
 
 
 def same_evidence(left: Any, right: Any) -> None:
-    for name, _ in left.layouts():
-        if left.has(name) or right.has(name):
-            both = (np.asarray(getattr(side, name), float) for side in (left, right))
-            assert_allclose(*both, rtol=1e-12, atol=1e-12, err_msg=name)
+    sides = [dict(plain_fields(side)) for side in (left, right)]
+    assert sides[0].keys() == sides[1].keys()
+    for name, values in sides[0].items():
+        both = (np.asarray(values, float), np.asarray(sides[1][name], float))
+        assert_allclose(*both, rtol=1e-12, atol=1e-12, err_msg=name)
     for name, bundle in left._inner():
         same_evidence(bundle, getattr(right, name))
 

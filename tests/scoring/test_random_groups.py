@@ -13,6 +13,7 @@ from theodolite.datasets.planted.leakage import planted_interventions
 from theodolite.datasets.planted.ratings import planted_ratings
 from theodolite.datasets.planted.saliency import planted_saliency
 from theodolite.datasets.planted.surrogates import planted_surrogates
+from theodolite.datasets.planted.tokens import planted_tokens
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.edit import EditEvidence
@@ -21,6 +22,7 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
+from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import silent
 from theodolite.evidence.shards import Clusters, InMemoryShards
@@ -44,6 +46,7 @@ PLANTED = {
     SurrogateEvidence: planted_surrogates, RatingEvidence: planted_ratings,
     SaliencyEvidence: planted_saliency,
     EditEvidence: planted_edits,
+    TokenEvidence: planted_tokens,
 }  # fmt: skip
 ADDITIVE = [entry for entry in catalogue().values() if entry.streams]
 FEW = Resampling(resamples=20)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.base import Metric, NullModel, Pooled
 from theodolite.testing.evidence_bytes import evidence_bytes
 from theodolite.testing.recorded import recording
@@ -239,10 +240,14 @@ def relabelled(whole: Any, order: np.ndarray) -> Any:
     changed: dict[str, Any] = {}
     for name, layout in whole.layouts():
         values = getattr(whole, name)
-        if values is not None and "concepts" in layout.axes:
+        if isinstance(values, Ragged) and "concepts" in layout.axes:
+            along = layout.flat.axes.index("concepts")
+            changed[name] = replace(values, flat=np.take(values.flat, order, axis=along))
+        elif values is not None and "concepts" in layout.axes:
             changed[name] = np.take(values, order, axis=layout.axes.index("concepts"))
         elif values is not None and layout.points_to == "concepts":
-            changed[name] = np.argsort(order)[values]
+            none = np.asarray(values) < 0
+            changed[name] = np.where(none, values, np.argsort(order)[values])
     inside = {name: relabelled(getattr(whole, name), order) for name, _ in whole.inner_kinds()}
     if inside:
         return replace(whole, **inside, concepts=Concepts(), **changed)

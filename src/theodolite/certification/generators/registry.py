@@ -9,6 +9,7 @@ from theodolite.certification.generators import (
     predictions,
     removal,
     surrogates,
+    tokens,
     units,
     values,
     vectors,
@@ -27,6 +28,8 @@ GENERATORS: tuple[Generator, ...] = (
     units.MARKING_UNITS, units.ACCURATE_UNITS,
     votes.ACCEPTING_VOTES, votes.AGREEING_VOTES, votes.PREDICTED_VOTES,
     edits.EDITS, edits.EXPLAINED_EDITS, judgements.JUDGEMENTS,
+    tokens.NAMED_LATENTS, tokens.REBUILT_LAYER, tokens.CLAIMED_EFFECTS, tokens.MARKED_TOKENS,
+    tokens.NEEDED_TOKENS, tokens.ABSORBING_LATENTS, tokens.TELLING_LATENTS,
 )  # fmt: skip
 
 

@@ -26,11 +26,10 @@ MOST_DENSE = 4096
 SELDOM = 0.99
 """From this share of latents on that are never active, a reader should know."""
 NEEDS = {
-    "latent": "value", "value": "latent", "importance": "value", "effect": "value",
-    "loss_spliced": "loss", "loss_ablated": "loss", "loss_zeroed": "loss",
-    "chance_loss_spliced": "loss", "known": "truth", "predicate_of": "explained",
-    "concept_of": "explained", "chance_on_formula": "chance_activation",
-    "chance_activation": "chance_on_formula", "projections": "probes",
+    "latent": "value", "value": "latent", "loss_spliced": "loss", "loss_ablated": "loss",
+    "loss_zeroed": "loss", "chance_loss_spliced": "loss", "known": "truth",
+    "predicate_of": "explained", "concept_of": "explained", "projections": "probes",
+    "chance_on_formula": "chance_activation", "chance_activation": "chance_on_formula",
 }  # fmt: skip
 """Arrays that say nothing without another."""
 PROBABILITIES = ("clean", "removed", "only", "chance_removed", "chance_only")

@@ -16,11 +16,13 @@ from theodolite.metrics.detects.detection_accuracy import DetectionAccuracy
 from theodolite.metrics.detects.detection_and_accuracy import DetectionAndAccuracy
 from theodolite.metrics.detects.pixel_recall import PixelRecall
 from theodolite.metrics.detects.unit_iou import UnitIoU
+from theodolite.metrics.language.activation_precision import ActivationPrecision
 from theodolite.metrics.language.judge_detection import JudgeDetection
 from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
 from theodolite.metrics.language.judge_intruder import JudgeIntruder
 
 __all__ = [
+    "activation_precision",
     "detection_accuracy",
     "detection_and_accuracy",
     "judge_detection",
@@ -29,6 +31,73 @@ __all__ = [
     "pixel_recall",
     "unit_iou",
 ]
+
+
+def activation_precision(
+    tokens: ArrayLike,
+    latent: ArrayLike,
+    value: ArrayLike,
+    holds: ArrayLike,
+    explained: ArrayLike,
+    predicate_of: ArrayLike,
+    *,
+    weight: Literal["value", "token"] = "value",
+    chance_activation: ArrayLike | None = None,
+    chance_on_formula: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Share of a latent's activity at tokens of which its explanation holds.
+
+    .. math:: \frac{\sum_t a_t \, 1[g(t)]}{\sum_t a_t}
+
+    with the latent's activity :math:`a_t > 0` at token :math:`t`, or 1 where it is active
+    (``weight="token"``), and its explanation :math:`g`. Never active, or no predicate: NaN. That
+    activity is specific to what a feature is named after is asked in
+    :cite:t:`bricken2023monosemanticity`.
+
+    Args:
+        tokens: samples × ~tokens. Ids of the tokens of each sequence.
+        latent: samples × ~tokens × ~active. The latents that are active at each token, rising.
+        value: samples × ~tokens × ~active. How active each of them is there: never 0, and below 0
+            only if `signed`.
+        holds: samples × ~tokens × ~facts. The predicates that hold of each token, rising.
+        explained: explanations. The latent that each explanation is of.
+        predicate_of: explanations. What the latent is said to stand for: a predicate of tokens; -1
+            for none.
+        weight: What each active token counts: how active the latent is there, or 1.
+        chance_activation: samples × chances × explanations. The sum over each sequence of the
+            latent of such a dictionary that fits the explanation best.
+        chance_on_formula: samples × chances × explanations. The part of it at tokens where the
+            explanation holds.
+
+    Returns:
+        An array (explanations), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import activation_precision
+        >>> tokens = [[0, 1, 2], [3, 1, 4, 5], [0, 6, 2]]
+        >>> cat = [[[], [0], []], [[], [0], [], []], [[], [], []]]
+        >>> latent = [[[], [0], []], [[], [0], [0], []], [[], [0], []]]
+        >>> value = [[[], [2.0], []], [[], [1.5], [0.5], []], [[], [0.4], []]]
+        >>> activation_precision(tokens, latent, value, cat, [0], [0]).round(6)
+        array([0.795455])
+        >>> activation_precision(tokens, latent, value, cat, [0], [0], weight="token")
+        array([0.5])
+    """
+    arrays = {
+        "tokens": tokens,
+        "latent": latent,
+        "value": value,
+        "holds": holds,
+        "explained": explained,
+        "predicate_of": predicate_of,
+        "chance_activation": chance_activation,
+        "chance_on_formula": chance_on_formula,
+    }
+    options = {"weight": weight}
+    return table(ActivationPrecision, arrays, options)
 
 
 def detection_accuracy(

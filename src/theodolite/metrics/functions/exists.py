@@ -15,11 +15,15 @@ from theodolite.metrics.compute import number, table
 from theodolite.metrics.exists.concept_existence import ConceptExistence
 from theodolite.metrics.exists.concept_global_importance import ConceptGlobalImportance
 from theodolite.metrics.language.edit_direction import EditDirection
+from theodolite.metrics.language.label_precision import LabelPrecision
+from theodolite.metrics.language.latent_probe import LatentProbe
 
 __all__ = [
     "concept_existence",
     "concept_global_importance",
     "edit_direction",
+    "label_precision",
+    "latent_probe",
 ]
 
 
@@ -186,3 +190,114 @@ def edit_direction(
     arrays = {"edited": edited, "direction": direction, "before": before, "after": after}
     options: dict[str, object] = {}
     return number(EditDirection, arrays, options)
+
+
+def label_precision(
+    latent: ArrayLike,
+    value: ArrayLike,
+    truth: ArrayLike,
+    explained: ArrayLike,
+    concept_of: ArrayLike,
+    *,
+    known: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Share of sequences with the concept among those in which its latent is active.
+
+    .. math:: \frac{|\{s : a_l(s) > 0, c(s)\}|}{|\{s : a_l(s) > 0\}|}
+
+    Sequences of which the concept is not known are left out. Never active: NaN. After
+    :cite:t:`bricken2023monosemanticity`.
+
+    Args:
+        latent: samples × ~tokens × ~active. The latents that are active at each token, rising.
+        value: samples × ~tokens × ~active. How active each of them is there: never 0, and below 0
+            only if `signed`.
+        truth: samples × concepts. Whether each concept is in the sequence: a topic, a language.
+        explained: explanations. The latent that each explanation is of.
+        concept_of: explanations. What it is said to stand for: a concept of sequences; -1 for none.
+        known: samples × concepts. Where `truth` is known; everywhere if not given.
+
+    Returns:
+        An array (explanations), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import label_precision
+        >>> latent = [[[], [0], []], [[], [0], [0], []], [[], [0], []], [[]]]
+        >>> value = [[[], [2.0], []], [[], [1.5], [0.5], []], [[], [0.4], []], [[]]]
+        >>> label_precision(latent, value, [[1], [1], [0], [0]], [0], [0]).round(6)
+        array([0.666667])
+    """
+    arrays = {
+        "latent": latent,
+        "value": value,
+        "truth": truth,
+        "explained": explained,
+        "concept_of": concept_of,
+        "known": known,
+    }
+    options: dict[str, object] = {}
+    return table(LabelPrecision, arrays, options)
+
+
+def latent_probe(
+    latent: ArrayLike,
+    value: ArrayLike,
+    truth: ArrayLike,
+    *,
+    pooling: Literal["max", "mean", "last", "sum"] = "max",
+    by: Literal["auroc", "mean_difference"] = "auroc",
+    side: Literal["positive", "either"] = "positive",
+    split_seed: int = 0,
+    known: ArrayLike | None = None,
+    chance_pooled: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""AUROC, on held-out sequences, of the latent with the largest on the others.
+
+    .. math:: \operatorname{AUROC}_B(a_{l^*}, c), \quad
+        l^* = \arg\max_l \operatorname{AUROC}_A(a_l, c)
+
+    with the latents' values :math:`a_l` in a sequence (``pooling``), the concept :math:`c`, and two
+    halves :math:`A`, :math:`B` of the clusters of sequences, cut by ``split_seed``. A latent that
+    is silent where the concept is can be chosen with ``side="either"``. One class only in either
+    half: NaN. Choosing on some texts and scoring on others is done in
+    :cite:t:`kantamneni2025sparse`.
+
+    Args:
+        latent: samples × ~tokens × ~active. The latents that are active at each token, rising.
+        value: samples × ~tokens × ~active. How active each of them is there: never 0, and below 0
+            only if `signed`.
+        truth: samples × concepts. Whether each concept is in the sequence: a topic, a language.
+        pooling: A latent's value in a sequence: its largest, mean, last, or summed.
+        by: What chooses the latent: its AUROC, or how far its class means are apart.
+        side: Whether a latent that is silent where the concept is may be chosen.
+        split_seed: Which sequences a latent is chosen on.
+        known: samples × concepts. Where `truth` is known; everywhere if not given.
+        chance_pooled: samples × chances × latents. The largest value in each sequence of each
+            latent of dictionaries that know nothing.
+
+    Returns:
+        An array (concepts), each 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import latent_probe
+        >>> rows = [2.0, 1.5, 0.4, 0.0] * 4
+        >>> latent = [[[0]] if v else [[]] for v in rows]
+        >>> value = [[[v]] if v else [[]] for v in rows]
+        >>> latent_probe(latent, value, [[1], [1], [0], [0]] * 4)
+        array([1.])
+    """
+    arrays = {
+        "latent": latent,
+        "value": value,
+        "truth": truth,
+        "known": known,
+        "chance_pooled": chance_pooled,
+    }
+    options = {"pooling": pooling, "by": by, "side": side, "split_seed": split_seed}
+    return table(LatentProbe, arrays, options)

@@ -31,15 +31,21 @@ from theodolite.metrics.faithful.surrogate_relative_error import SurrogateRelati
 from theodolite.metrics.faithful.surrogate_relative_error_by_class import (
     SurrogateRelativeErrorByClass,
 )
+from theodolite.metrics.language.attribution_effect import AttributionEffect
+from theodolite.metrics.language.divergence_recovered import DivergenceRecovered
 from theodolite.metrics.language.edit_effect_error import EditEffectError
+from theodolite.metrics.language.loss_recovered import LossRecovered
 
 __all__ = [
     "attribute_agreement",
+    "attribution_effect",
     "completeness",
     "concept_deletion",
     "concept_insertion",
+    "divergence_recovered",
     "edit_effect_error",
     "linearisation_error",
+    "loss_recovered",
     "max_sensitivity",
     "randomisation_similarity",
     "removal_faithfulness",
@@ -135,6 +141,46 @@ def attribute_agreement(
     }
     options = {"surrogate": surrogate, "projection": projection}
     return number(AttributeAgreement, arrays, options)
+
+
+def attribution_effect(
+    importance: ArrayLike,
+    effect: ArrayLike,
+    *,
+    agreement: Literal["spearman", "pearson", "sign"] = "spearman",
+) -> float:
+    r"""Correlation of claimed contributions with measured effects, over pairs that were tried.
+
+    .. math:: r(\operatorname{rank} c, \operatorname{rank} e)
+
+    with the claimed contribution :math:`c` of a latent at a token and the change :math:`e` of the
+    output when it is ablated there; ties share their mean rank. ``agreement``: of ranks (Spearman),
+    of values (Pearson), or the share of pairs with the same sign, where 0 agrees with nothing.
+    Fewer than three pairs, or no spread: NaN. Attributions that stand in for ablations:
+    :cite:t:`syed2024attribution`.
+
+    Args:
+        importance: samples × ~tokens × ~active. What each active latent is said to contribute to
+            the output there; NaN where not tried.
+        effect: samples × ~tokens × ~active. How the output changes when it is ablated there; NaN
+            where not tried.
+        agreement: Of ranks, of values, or whether both have the same sign.
+
+    Returns:
+        A number, -1 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import attribution_effect
+        >>> claims, effects = [0.3, -0.1, 0.05, 0.0, 0.2], [0.25, -0.05, 0.1, 0.02, 0.1]
+        >>> round(attribution_effect([[[c] for c in claims]], [[[e] for e in effects]]), 6)
+        0.974679
+    """
+    arrays = {"importance": importance, "effect": effect}
+    options = {"agreement": agreement}
+    return number(AttributionEffect, arrays, options)
 
 
 def completeness(
@@ -372,6 +418,53 @@ def concept_insertion(
     return number(ConceptInsertion, arrays, options)
 
 
+def divergence_recovered(
+    divergence_spliced: ArrayLike,
+    divergence_ablated: ArrayLike,
+    *,
+    ablation: Literal["mean", "zero"] = "mean",
+    divergence_zeroed: ArrayLike | None = None,
+    chance_divergence_spliced: ArrayLike | None = None,
+) -> float:
+    r"""Share of the divergence of an ablation that is recovered.
+
+    .. math:: 1 - \frac{\sum_t KL(p_t, p^{spl}_t)}{\sum_t KL(p_t, p^{abl}_t)}
+
+    with the next token's distribution :math:`p` as it is, with what the dictionary rebuilds, and
+    with the layer ablated to its mean (or ``ablation="zero"``). Unlike the loss it cannot be better
+    than the network by luck of the next token. An ablation that changes nothing: NaN. The loss in
+    its place: :cite:t:`bricken2023monosemanticity`.
+
+    Args:
+        divergence_spliced: samples × ~tokens. Divergence (KL) of the next token's distribution with
+            what the dictionary rebuilds, from the distribution as it is.
+        divergence_ablated: samples × ~tokens. The same with the mean activation.
+        ablation: What is put in for the activations: their mean, or zeros.
+        divergence_zeroed: samples × ~tokens. The same with zeros. Needed for ablation=zero.
+        chance_divergence_spliced: samples × ~tokens × chances. As `divergence_spliced`, of
+            dictionaries that know nothing.
+
+    Returns:
+        A number, -inf to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import divergence_recovered
+        >>> round(divergence_recovered([[0.026812]], [[0.296794]]), 5)
+        0.90966
+    """
+    arrays = {
+        "divergence_spliced": divergence_spliced,
+        "divergence_ablated": divergence_ablated,
+        "divergence_zeroed": divergence_zeroed,
+        "chance_divergence_spliced": chance_divergence_spliced,
+    }
+    options = {"ablation": ablation}
+    return number(DivergenceRecovered, arrays, options)
+
+
 def edit_effect_error(
     edited: ArrayLike,
     direction: ArrayLike,
@@ -501,6 +594,56 @@ def linearisation_error(
     }
     options: dict[str, object] = {}
     return number(LinearisationError, arrays, options)
+
+
+def loss_recovered(
+    loss: ArrayLike,
+    loss_spliced: ArrayLike,
+    loss_ablated: ArrayLike,
+    *,
+    ablation: Literal["mean", "zero"] = "mean",
+    loss_zeroed: ArrayLike | None = None,
+    chance_loss_spliced: ArrayLike | None = None,
+) -> float:
+    r"""Share of the loss of an ablation that is recovered.
+
+    .. math:: \frac{\sum_t L^{abl}_t - L^{spl}_t}{\sum_t L^{abl}_t - L_t}
+
+    with the cross-entropy :math:`L` of the next token as it is, with what the dictionary rebuilds,
+    and with the layer ablated to its mean (or ``ablation="zero"``), over tokens that have a next
+    one. An ablation that costs nothing: NaN. It may exceed 1, where the dictionary does better than
+    the layer. As in :cite:t:`bricken2023monosemanticity`, there with zeros.
+
+    Args:
+        loss: samples × ~tokens. Cross-entropy of the next token; NaN where there is none.
+        loss_spliced: samples × ~tokens. The same with what the dictionary rebuilds put in for the
+            activations.
+        loss_ablated: samples × ~tokens. The same with the mean activation put in.
+        ablation: What is put in for the activations: their mean, or zeros.
+        loss_zeroed: samples × ~tokens. The same with zeros put in. Needed for ablation=zero.
+        chance_loss_spliced: samples × ~tokens × chances. As `loss_spliced`, of dictionaries that
+            know nothing.
+
+    Returns:
+        A number, -inf to inf, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import loss_recovered
+        >>> round(loss_recovered([[3.0]], [[3.2]], [[5.0]]), 6)
+        0.9
+    """
+    arrays = {
+        "loss": loss,
+        "loss_spliced": loss_spliced,
+        "loss_ablated": loss_ablated,
+        "loss_zeroed": loss_zeroed,
+        "chance_loss_spliced": chance_loss_spliced,
+    }
+    options = {"ablation": ablation}
+    return number(LossRecovered, arrays, options)
 
 
 def max_sensitivity(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theodolite.metrics.compute import number, table
+from theodolite.metrics.language.absorption import Absorption
 from theodolite.metrics.language.edit_specificity import EditSpecificity
 from theodolite.metrics.leak_free.concept_prediction import ConceptPrediction
 from theodolite.metrics.leak_free.concept_task_leakage import ConceptTaskLeakage
@@ -41,6 +42,7 @@ from theodolite.metrics.leak_free.task_accuracy import TaskAccuracy
 from theodolite.metrics.leak_free.task_leakage_given_concept import TaskLeakageGivenConcept
 
 __all__ = [
+    "absorption",
     "concept_prediction",
     "concept_task_leakage",
     "edit_specificity",
@@ -61,6 +63,71 @@ __all__ = [
     "task_accuracy",
     "task_leakage_given_concept",
 ]
+
+
+def absorption(
+    latent: ArrayLike,
+    value: ArrayLike,
+    decoder: ArrayLike,
+    probes: ArrayLike,
+    projections: ArrayLike,
+    explained: ArrayLike,
+    concept_of: ArrayLike,
+    *,
+    kind: Literal["fraction", "full"] = "fraction",
+    form: Literal["length", "as_published"] = "length",
+) -> NDArray[np.float64]:
+    r"""Mean share of a probe's projection that other latents carry than the concept's own.
+
+    .. math:: \frac{a}{a + m}, \quad a = \min\Big(\sum_{l \in T} r_l,\; P - m\Big)
+
+    at tokens where the concept is and the probe finds it, with the activation's projection
+    :math:`P` on the probe, :math:`r_l` the part of it that latent :math:`l` writes, :math:`m` the
+    sum over the concept's own latents, and :math:`T` the up to three largest others with a cosine
+    of at least 0.1. 0 where :math:`m \ge P` or the others make up less than 0.4 of :math:`P`; 1
+    where :math:`m \le 0`. ``kind="full"``: the share of tokens at which none of its own is active
+    and one other makes up 0.4 of :math:`P`. No token asked: NaN. With ``form="as_published"``, rows
+    of the decoder count as if their length were 1, as in :cite:t:`chanin2024absorption`.
+
+    Args:
+        latent: samples × ~tokens × ~active. The latents that are active at each token, rising.
+        value: samples × ~tokens × ~active. How active each of them is there: never 0, and below 0
+            only if `signed`.
+        decoder: latents × dimensions. The direction that each latent writes.
+        probes: concepts × dimensions. The direction of a linear probe of each concept.
+        projections: samples × ~tokens × concepts. The activation along each probe, of length 1, at
+            tokens where the concept is and the probe says so; NaN elsewhere.
+        explained: explanations. The latent that each explanation is of.
+        concept_of: explanations. What it is said to stand for: a concept of sequences; -1 for none.
+        kind: How much others carry, or whether they carry it while its own are silent.
+        form: Whether rows of the decoder count with their length, or as if it were 1.
+
+    Returns:
+        An array (concepts), each 0 to 1, lower is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import absorption
+        >>> rows = [[0.6, 0.8, 0.0], [0.8, -0.6, 0.0], [0.3, 0.0, 0.953939], [-0.5, 0.866025, 0.0]]
+        >>> codes = {"latent": [[[0, 1, 2]]], "value": [[[0.5, 1.5, 0.4]]], "decoder": rows}
+        >>> named = {"explained": [0], "concept_of": [0], "probes": [[1.0, 0.0, 0.0]]}
+        >>> absorption(**codes, **named, projections=[[[1.67]]]).round(6)
+        array([0.814815])
+    """
+    arrays = {
+        "latent": latent,
+        "value": value,
+        "decoder": decoder,
+        "probes": probes,
+        "projections": projections,
+        "explained": explained,
+        "concept_of": concept_of,
+    }
+    options = {"kind": kind, "form": form}
+    return table(Absorption, arrays, options)
 
 
 def concept_prediction(

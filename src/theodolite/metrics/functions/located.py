@@ -12,6 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theodolite.metrics.compute import number, table
+from theodolite.metrics.language.comprehensiveness import Comprehensiveness
+from theodolite.metrics.language.rationale_mass import RationaleMass
+from theodolite.metrics.language.rationale_peak import RationalePeak
+from theodolite.metrics.language.rationale_rank import RationaleRank
+from theodolite.metrics.language.sufficiency import Sufficiency
 from theodolite.metrics.located.concept_location import ConceptLocation
 from theodolite.metrics.located.pointing_game import PointingGame
 from theodolite.metrics.located.relevance_mass import RelevanceMass
@@ -20,13 +25,60 @@ from theodolite.metrics.located.relevance_rank import RelevanceRank
 from theodolite.metrics.located.sparseness import Sparseness
 
 __all__ = [
+    "comprehensiveness",
     "concept_location",
     "pointing_game",
+    "rationale_mass",
+    "rationale_peak",
+    "rationale_rank",
     "relevance_mass",
     "relevance_peak",
     "relevance_rank",
     "sparseness",
+    "sufficiency",
 ]
+
+
+def comprehensiveness(
+    clean: ArrayLike,
+    removed: ArrayLike,
+    *,
+    form: Literal["mean", "as_published"] = "mean",
+    chance_removed: ArrayLike | None = None,
+) -> float:
+    r"""Fall of the answer's probability without the most relevant tokens, mean over steps.
+
+    .. math:: \frac{1}{|B|} \sum_{b \in B} p(x) - p(x \setminus r_b)
+
+    with the :math:`b` per cent of tokens that are most relevant, :math:`r_b`; mean over ways to
+    remove them. With ``form="as_published"`` the sum is divided by :math:`|B| + 1`, the empty step
+    being 0, as in :cite:t:`deyoung2020eraser`.
+
+    Args:
+        clean: samples. Probability of the explained answer for the text as it is.
+        removed: samples × removals × steps. The same without the most relevant tokens: so many per
+            cent, in each of several ways.
+        form: Over steps: their mean, or as published with the empty step as 0.
+        chance_removed: samples × chances × removals × steps. As `removed`, with equally many tokens
+            in runs of the same lengths, at random.
+
+    Returns:
+        A number, -1 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import comprehensiveness
+        >>> curve = [[[0.85, 0.6, 0.4, 0.35, 0.3]]]
+        >>> round(comprehensiveness([0.9], curve), 6)
+        0.4
+        >>> round(comprehensiveness([0.9], curve, form="as_published"), 6)
+        0.333333
+    """
+    arrays = {"clean": clean, "removed": removed, "chance_removed": chance_removed}
+    options = {"form": form}
+    return number(Comprehensiveness, arrays, options)
 
 
 def concept_location(
@@ -209,6 +261,99 @@ def pointing_game(
     return number(PointingGame, arrays, options)
 
 
+def rationale_mass(
+    relevance: ArrayLike,
+    rationale: ArrayLike,
+) -> float:
+    r"""Share of the positive relevance that lies on marked tokens, mean over sequences.
+
+    .. math:: \frac{\sum_{t \in M} r^+_t}{\sum_t r^+_t}
+
+    Relevance below 0 counts as 0. No token marked, all marked, or no relevance above 0:
+    undefined. Rationales of this kind: :cite:t:`deyoung2020eraser`.
+
+    Args:
+        relevance: samples × ~tokens. How much each token is said to matter for the output.
+        rationale: samples × ~tokens. The tokens that annotators marked.
+
+    Returns:
+        A number, 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import rationale_mass
+        >>> round(rationale_mass([[0.1, 0.5, -0.2, 0.3]], [[0, 1, 0, 1]]), 6)
+        0.888889
+    """
+    arrays = {"relevance": relevance, "rationale": rationale}
+    options: dict[str, object] = {}
+    return number(RationaleMass, arrays, options)
+
+
+def rationale_peak(
+    relevance: ArrayLike,
+    rationale: ArrayLike,
+) -> float:
+    r"""Share of sequences whose most relevant token is marked.
+
+    .. math:: \frac1N \sum_s 1[\arg\max_t r_{st} \in M_s]
+
+    Of equally relevant tokens the earliest. No token marked, or all: undefined.
+    Rationales of this kind: :cite:t:`deyoung2020eraser`.
+
+    Args:
+        relevance: samples × ~tokens. How much each token is said to matter for the output.
+        rationale: samples × ~tokens. The tokens that annotators marked.
+
+    Returns:
+        A number, 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import rationale_peak
+        >>> round(rationale_peak([[0.1, 0.5, -0.2, 0.3]], [[0, 1, 0, 1]]), 6)
+        1.0
+    """
+    arrays = {"relevance": relevance, "rationale": rationale}
+    options: dict[str, object] = {}
+    return number(RationalePeak, arrays, options)
+
+
+def rationale_rank(
+    relevance: ArrayLike,
+    rationale: ArrayLike,
+) -> float:
+    r"""Share of marked tokens among as many most relevant ones, mean over sequences.
+
+    .. math:: \frac{|M \cap \operatorname{top}_{|M|}(r)|}{|M|}
+
+    Of equally relevant tokens the earlier. No token marked, or all: undefined.
+    Rationales of this kind: :cite:t:`deyoung2020eraser`.
+
+    Args:
+        relevance: samples × ~tokens. How much each token is said to matter for the output.
+        rationale: samples × ~tokens. The tokens that annotators marked.
+
+    Returns:
+        A number, 0 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import rationale_rank
+        >>> round(rationale_rank([[0.1, 0.5, -0.2, 0.3]], [[0, 1, 0, 1]]), 6)
+        1.0
+    """
+    arrays = {"relevance": relevance, "rationale": rationale}
+    options: dict[str, object] = {}
+    return number(RationaleRank, arrays, options)
+
+
 def relevance_mass(
     maps: ArrayLike,
     objects: ArrayLike,
@@ -350,3 +495,40 @@ def sparseness(
     arrays = {"maps": maps}
     options = {"form": form}
     return number(Sparseness, arrays, options)
+
+
+def sufficiency(
+    clean: ArrayLike,
+    only: ArrayLike,
+    *,
+    form: Literal["mean", "as_published"] = "mean",
+    chance_only: ArrayLike | None = None,
+) -> float:
+    r"""Fall of the answer's probability with only the most relevant tokens, mean over steps.
+
+    .. math:: \frac{1}{|B|} \sum_{b \in B} p(x) - p(r_b)
+
+    with the :math:`b` per cent of tokens that are most relevant, :math:`r_b`; mean over ways to
+    remove the others. With ``form="as_published"`` divided by :math:`|B| + 1`, as in
+    :cite:t:`deyoung2020eraser`.
+
+    Args:
+        clean: samples. Probability of the explained answer for the text as it is.
+        only: samples × removals × steps. The same with nothing but these tokens.
+        form: Over steps: their mean, or as published with the empty step as 0.
+        chance_only: samples × chances × removals × steps. As `only`, with these.
+
+    Returns:
+        A number, -1 to 1, lower is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import sufficiency
+        >>> round(sufficiency([0.9], [[[0.75]]]), 6)
+        0.15
+    """
+    arrays = {"clean": clean, "only": only, "chance_only": chance_only}
+    options = {"form": form}
+    return number(Sufficiency, arrays, options)

@@ -1,0 +1,73 @@
+"""The bytes of each token, by its id: a table beside evidence, for predicates and figures.
+
+Not an axis: byte-level tokens hold control characters and halves of characters, and several may
+decode to the same text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.io.packed import packed, unpacked
+from theodolite.io.stores import Store
+
+FILE = "vocabulary.safetensors"
+MOST_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Bytes of all tokens one after the other, and where each ends.
+
+    >>> words = Vocabulary.of(["the", " cat", b"\\xf0\\x9f"])
+    >>> len(words), words[1], words.shown(2)
+    (3, b' cat', "b'\\\\xf0\\\\x9f'")
+    """
+
+    content: np.ndarray
+    ends: np.ndarray
+
+    def __post_init__(self) -> None:
+        rises = np.diff(self.ends, prepend=0)
+        last = int(self.ends[-1]) if len(self.ends) else 0
+        if self.content.dtype != np.uint8 or (rises < 0).any() or last != len(self.content):
+            raise EvidenceError("vocabulary", "ends that do not fit", "where each token ends")
+
+    @classmethod
+    def of(cls, tokens: Sequence[str | bytes]) -> "Vocabulary":
+        """From texts or bytes, in the order of ids."""
+        parts = [t.encode() if isinstance(t, str) else bytes(t) for t in tokens]
+        content = np.frombuffer(b"".join(parts), np.uint8)
+        return cls(content, np.cumsum([len(part) for part in parts], dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, token: int) -> bytes:
+        if not 0 <= token < len(self):
+            raise EvidenceError("tokens", f"the id {token}", f"0 to {len(self) - 1}")
+        first = int(self.ends[token - 1]) if token else 0
+        return self.content[first : int(self.ends[token])].tobytes()
+
+    def shown(self, token: int) -> str:
+        """A token as harmless text, in quotation marks so that spaces are seen."""
+        own = self[token]
+        try:
+            return printable(repr(own.decode()), 120)
+        except UnicodeDecodeError:  # part of a character
+            return printable(repr(own), 120)
+
+    def save(self, folder: Path | str) -> None:
+        """Write it beside the evidence."""
+        Store.at(folder).write(FILE, packed({"content": self.content, "ends": self.ends}))
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "Vocabulary":
+        """Read it again; whatever does not fit is refused."""
+        arrays = unpacked(Store.at(folder).read(FILE, MOST_BYTES), FILE)
+        if set(arrays) != {"content", "ends"} or arrays["ends"].dtype != np.int64:
+            raise RefusedInput(FILE, f"{sorted(arrays)}", "content and ends")
+        return cls(arrays["content"], arrays["ends"])

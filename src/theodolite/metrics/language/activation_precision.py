@@ -1,0 +1,133 @@
+"""Is a latent active where its explanation holds?"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
+from theodolite.metrics.language._tokens import (
+    explained_entries,
+    holds_at,
+    per_sample,
+    rows_of,
+    summed,
+)
+
+Weight = Annotated[
+    Literal["value", "token"],
+    Field(description="What each active token counts: how active the latent is there, or 1."),
+]
+Over = Literal["explanations"]
+
+
+def _activity(evidence: TokenEvidence, weight: Weight) -> tuple[np.ndarray, np.ndarray]:
+    """By sequence and explanation: the latent's activity where it holds, and all of it."""
+    values = rows_of(evidence.value)
+    entry, item = explained_entries(evidence)
+    amounts = np.maximum(values.flat[entry].astype(float), 0.0)
+    if weight == "token":
+        amounts = (amounts > 0).astype(float)
+    sample, predicate = values.row[entry], np.asarray(evidence.predicate_of)[item]
+    inside = holds_at(evidence, values.inner_row[entry], predicate)
+    stated = np.asarray(evidence.predicate_of) >= 0
+    return (
+        summed(evidence, sample, item, amounts * inside) * stated,
+        summed(evidence, sample, item, amounts) * stated,
+    )
+
+
+def _how_often(evidence: TokenEvidence) -> dict[str, np.ndarray]:
+    counts = np.bincount(rows_of(evidence.holds).flat, minlength=len(evidence.predicates))
+    return {"holds": counts.astype(float), "tokens": np.array(len(rows_of(evidence.tokens).flat))}
+
+
+def _any_token(
+    evidence: TokenEvidence, sums: Mapping[str, np.ndarray], *, weight: Weight, over: Over
+) -> PerSample:
+    del over
+    _, whole = _activity(evidence, weight)
+    share = sums["holds"][np.asarray(evidence.predicate_of)] / max(float(sums["tokens"]), 1.0)
+    return per_sample(whole * share, whole)
+
+
+def _random_dictionary(evidence: TokenEvidence, *, weight: Weight, over: Over) -> PerSample:
+    del weight, over
+    if evidence.chance_activation is None or evidence.chance_on_formula is None:
+        nothing = np.zeros((len(evidence), len(evidence.explanations)))
+        return per_sample(nothing, nothing)
+    part, whole = evidence.chance_on_formula, evidence.chance_activation
+    return per_sample(part.sum(axis=1, dtype=float), whole.sum(axis=1, dtype=float))
+
+
+RANDOM_DICTIONARY = NullModel(
+    "a random dictionary",
+    "the best latent for the same explanation of a dictionary of random directions; undefined "
+    "where none was given",
+    expected=_random_dictionary,
+    random=False,
+)
+ANY_TOKEN = NullModel(
+    "any token",
+    "the same activity at tokens drawn from all texts: how often the explanation holds at all",
+    expected=_any_token,
+    sums=_how_often,
+    random=False,
+)
+
+
+@metric(
+    "activation_precision",
+    title="Precision of activity",
+    version=1,
+    question="detects",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("tokens", "latent", "value", "holds", "explained", "predicate_of"),
+    may_use=("chance_activation", "chance_on_formula"),
+    detail=True,
+    nulls=(RANDOM_DICTIONARY, ANY_TOKEN),
+    reliable_from=0.8,
+    decides=False,
+    cite="bricken2023monosemanticity",
+    asked_as="Is the latent active where its explanation holds?",
+    card=Card(
+        asks="How much of a latent's activity is at tokens of which its explanation holds?",
+        read="A share of the activity, or of the active tokens. Without a random dictionary "
+        "beside it, it is no finding about the network: any direction is active at some word.",
+        misleads="Explanations written from the strongest activations describe these, and by value "
+        "they weigh most: look at `weight='token'` too. A predicate that always holds gets 1.",
+        cost="one pass over the codes",
+    ),
+)
+class ActivationPrecision(SampleMean):
+    r"""Share of a latent's activity at tokens of which its explanation holds.
+
+    .. math:: \frac{\sum_t a_t \, 1[g(t)]}{\sum_t a_t}
+
+    with the latent's activity :math:`a_t > 0` at token :math:`t`, or 1 where it is active
+    (``weight="token"``), and its explanation :math:`g`. Never active, or no predicate: NaN. That
+    activity is specific to what a feature is named after is asked in
+    :cite:t:`bricken2023monosemanticity`.
+
+    Example:
+        >>> from theodolite.metrics import activation_precision
+        >>> tokens = [[0, 1, 2], [3, 1, 4, 5], [0, 6, 2]]
+        >>> cat = [[[], [0], []], [[], [0], [], []], [[], [], []]]
+        >>> latent = [[[], [0], []], [[], [0], [0], []], [[], [0], []]]
+        >>> value = [[[], [2.0], []], [[], [1.5], [0.5], []], [[], [0.4], []]]
+        >>> activation_precision(tokens, latent, value, cat, [0], [0]).round(6)
+        array([0.795455])
+        >>> activation_precision(tokens, latent, value, cat, [0], [0], weight="token")
+        array([0.5])
+    """
+
+    @staticmethod
+    def each(
+        evidence: TokenEvidence, *, weight: Weight = "value", over: Over = "explanations"
+    ) -> PerSample:
+        """The activity of each explained latent in each sequence, and the part that is meant."""
+        del over
+        return per_sample(*_activity(evidence, weight))

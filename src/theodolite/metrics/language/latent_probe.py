@@ -1,0 +1,197 @@
+"""Does some latent tell a concept, in sequences that it was not chosen on?"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from theodolite.evidence.axes import Latents
+from theodolite.evidence.columns import with_arrays
+from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import Ragged
+from theodolite.evidence.sampling import POOLED, another, pool_of, scattered
+from theodolite.metrics.base import Card, NullModel, Pooled, metric
+from theodolite.metrics.language._pooled_codes import (
+    BLOCK,
+    By,
+    PooledCodes,
+    Pooling,
+    Side,
+    aurocs,
+    merits,
+    pooled_codes,
+    weighted_aurocs,
+)
+from theodolite.metrics.language._tokens import rows_of
+
+Over = Literal["concepts"]
+SplitSeed = Annotated[int, Field(ge=0, description="Which sequences a latent is chosen on.")]
+
+
+def _known(evidence: TokenEvidence) -> np.ndarray:
+    truth = np.asarray(evidence.truth)
+    return np.ones(truth.shape, bool) if evidence.known is None else np.asarray(evidence.known)
+
+
+def _some_labels(evidence: TokenEvidence) -> dict[str, np.ndarray]:
+    arrays = {"truth": np.asarray(evidence.truth), "known": _known(evidence)}
+    samples = evidence.samples
+    return pool_of(np.asarray(samples.index), arrays, samples.clusters)
+
+
+def _labels_of_another(
+    evidence: TokenEvidence, seed: int, pool: Mapping[str, np.ndarray]
+) -> TokenEvidence:
+    samples = evidence.samples
+    other = another(pool, np.asarray(samples.index), (), seed, samples.clusters)
+    names = ("truth", "known")
+    return with_arrays(evidence, **{name: pool[POOLED + name][other] for name in names})
+
+
+def _tokens_as_latents(evidence: TokenEvidence, seed: int) -> TokenEvidence:
+    del seed
+    tokens = rows_of(evidence.tokens)
+    inner = np.arange(len(tokens.flat) + 1)
+    n = int(tokens.flat.max(initial=0)) + 1
+    return with_arrays(
+        evidence,
+        latent=Ragged(tokens.flat, tokens.starts, inner),
+        value=Ragged(np.ones(len(tokens.flat)), tokens.starts, inner),
+        latents=Latents(count=n),
+    )
+
+
+def _random_dictionary(evidence: TokenEvidence, seed: int) -> TokenEvidence:
+    chance = evidence.chance_pooled
+    if chance is None:
+        return with_arrays(evidence, known=np.zeros_like(_known(evidence)))
+    number = seed % chance.shape[1]
+    own = chance[:, number : number + 1]
+    return with_arrays(evidence, latent=None, value=None, chance_pooled=own)
+
+
+NULLS = (
+    NullModel(
+        "a random dictionary",
+        "the best latent of a dictionary of random directions; undefined where none was given",
+        _random_dictionary,
+    ),
+    NullModel(
+        "a single token", "the best token, by whether it occurs in the sequence",
+        _tokens_as_latents, random=False,
+    ),
+    NullModel(
+        "shuffled labels", "concepts dealt out over the sequences, and the best latent for these",
+        _labels_of_another, sums=_some_labels,
+    ),
+)  # fmt: skip
+
+
+@metric(
+    "latent_probe",
+    title="Best latent for a concept",
+    version=1,
+    question="exists",
+    better="higher",
+    bounds=(0.0, 1.0),
+    uses=("latent", "value", "truth"),
+    may_use=("known", "chance_pooled"),
+    nulls_use=("tokens",),
+    detail=True,
+    nulls=NULLS,
+    reliable_from=0.5,
+    share_from="null",
+    cite="kantamneni2025sparse",
+    asked_as="Does a latent tell where the concept is?",
+    card=Card(
+        asks="How well does the latent that tells a concept best on one half of the texts tell it "
+        "on the other half?",
+        read="An AUROC: the share of pairs, one with the concept and one without, that the latent "
+        "puts in order. From half of the way from the hardest null to 1 on we would rely on it, a "
+        "convention.",
+        misleads="Random directions get far above 0.5, for there are so many of them. The best of "
+        "all latents on the texts it was chosen on is no evidence at all.",
+        cost="a sort for each latent",
+    ),
+)
+class LatentProbe(Pooled):
+    r"""AUROC, on held-out sequences, of the latent with the largest on the others.
+
+    .. math:: \operatorname{AUROC}_B(a_{l^*}, c), \quad
+        l^* = \arg\max_l \operatorname{AUROC}_A(a_l, c)
+
+    with the latents' values :math:`a_l` in a sequence (``pooling``), the concept :math:`c`, and two
+    halves :math:`A`, :math:`B` of the clusters of sequences, cut by ``split_seed``. A latent that
+    is silent where the concept is can be chosen with ``side="either"``. One class only in either
+    half: NaN. Choosing on some texts and scoring on others is done in
+    :cite:t:`kantamneni2025sparse`.
+
+    Example:
+        >>> from theodolite.metrics import latent_probe
+        >>> rows = [2.0, 1.5, 0.4, 0.0] * 4
+        >>> latent = [[[0]] if v else [[]] for v in rows]
+        >>> value = [[[v]] if v else [[]] for v in rows]
+        >>> latent_probe(latent, value, [[1], [1], [0], [0]] * 4)
+        array([1.])
+    """
+
+    @staticmethod
+    def measure(  # noqa: PLR0913  options are keywords
+        evidence: TokenEvidence,
+        weights: np.ndarray,
+        *,
+        pooling: Pooling = "max",
+        by: By = "auroc",
+        side: Side = "positive",
+        split_seed: SplitSeed = 0,
+        over: Over = "concepts",
+    ) -> np.ndarray:
+        """The held-out AUROC of each concept's latent, chosen once, under each row of weights."""
+        del over
+        codes, truth, known = pooled_codes(evidence, pooling), evidence.truth, _known(evidence)
+        choosing = halves(evidence, split_seed)
+        truth = np.asarray(truth)
+        best = chosen_latents(codes, truth, known & choosing[:, None], by, side)
+        result = np.full((len(weights), truth.shape[1]), np.nan)
+        for concept, latent in enumerate(best.tolist()):
+            rows = known[:, concept] & ~choosing
+            if latent >= 0 and rows.any():
+                own = codes.of(latent)
+                there = truth[:, concept]
+                if side == "either":
+                    first = known[:, concept] & choosing
+                    own = own * _side(own[first], there[first])
+                result[:, concept] = weighted_aurocs(own[rows], there[rows], weights[:, rows])
+        return result
+
+
+def _side(values: np.ndarray, there: np.ndarray) -> float:
+    return 1.0 if aurocs(values[:, None], there)[0] >= 0.5 else -1.0
+
+
+def halves(evidence: TokenEvidence, seed: int) -> np.ndarray:
+    """Which sequences latents are chosen on: by cluster, whatever the order."""
+    samples: Any = evidence.samples
+    keys = samples.index if samples.clusters is None else samples.clusters
+    return np.asarray(scattered(np.asarray(keys), seed) & np.uint64(1), bool)
+
+
+def chosen_latents(
+    codes: PooledCodes, truth: np.ndarray, rows: np.ndarray, by: By, side: Side
+) -> np.ndarray:
+    """The best latent of each concept among some sequences, of equals the first; -1 for none."""
+    n_concepts = truth.shape[1]
+    best, merit = np.full(n_concepts, -1), np.full(n_concepts, -np.inf)
+    both = [
+        truth[rows[:, c], c].any() and not truth[rows[:, c], c].all() for c in range(n_concepts)
+    ]
+    for first in range(0, codes.n_latents, BLOCK):
+        values = codes.block(first, min(first + BLOCK, codes.n_latents))
+        for concept in np.flatnonzero(both):
+            own = rows[:, concept]
+            each = merits(values[own], truth[own, concept], by, side)
+            at = int(each.argmax())
+            if each[at] > merit[concept]:
+                best[concept], merit[concept] = first + at, each[at]
+    return best
