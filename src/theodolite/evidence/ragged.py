@@ -95,6 +95,13 @@ class Ragged:
         return np.bincount(self.row, np.asarray(values, float), len(self))
 
 
+def rows_of(values: object) -> Ragged:
+    """A field that a score declares, so that it is there."""
+    if not isinstance(values, Ragged):
+        raise EvidenceError("rows", type(values).__name__, "rows of unequal length")
+    return values
+
+
 def starts_of(lengths: Any) -> np.ndarray:
     """Where rows of these lengths start, and where the last ends."""
     return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64), dtype=np.int64)])

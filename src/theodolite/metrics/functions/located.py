@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theodolite.metrics.compute import number, table
-from theodolite.metrics.language.comprehensiveness import Comprehensiveness
-from theodolite.metrics.language.rationale_mass import RationaleMass
-from theodolite.metrics.language.rationale_peak import RationalePeak
-from theodolite.metrics.language.rationale_rank import RationaleRank
-from theodolite.metrics.language.sufficiency import Sufficiency
+from theodolite.metrics.language.rationales.comprehensiveness import Comprehensiveness
+from theodolite.metrics.language.rationales.rationale_mass import RationaleMass
+from theodolite.metrics.language.rationales.rationale_peak import RationalePeak
+from theodolite.metrics.language.rationales.rationale_rank import RationaleRank
+from theodolite.metrics.language.rationales.sufficiency import Sufficiency
 from theodolite.metrics.located.concept_location import ConceptLocation
 from theodolite.metrics.located.pointing_game import PointingGame
 from theodolite.metrics.located.relevance_mass import RelevanceMass

@@ -8,7 +8,7 @@ from pydantic import Field
 from scipy.stats import rankdata
 
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.metrics.language._tokens import rows_of
+from theodolite.evidence.ragged import rows_of
 
 Pooling = Annotated[
     Literal["max", "mean", "last", "sum"],

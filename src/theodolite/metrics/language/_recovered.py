@@ -9,9 +9,8 @@ from pydantic import Field
 
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged
+from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.metrics.base import Additive, NullModel, Weights, ratio, total
-from theodolite.metrics.language._tokens import rows_of
 
 Ablation = Annotated[
     Literal["mean", "zero"],

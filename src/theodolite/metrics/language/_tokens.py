@@ -3,15 +3,8 @@
 import numpy as np
 
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged
+from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import PerSample
-
-
-def rows_of(values: object) -> Ragged:
-    """A field that the score declares, so that it is there."""
-    if not isinstance(values, Ragged):
-        raise TypeError("rows of unequal length are needed")
-    return values
 
 
 def explained_entries(evidence: TokenEvidence) -> tuple[np.ndarray, np.ndarray]:

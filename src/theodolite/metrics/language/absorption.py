@@ -7,8 +7,9 @@ from pydantic import Field
 
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
-from theodolite.metrics.language._tokens import per_sample, rows_of
+from theodolite.metrics.language._tokens import per_sample
 
 Kind = Annotated[
     Literal["fraction", "full"],

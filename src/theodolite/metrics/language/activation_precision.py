@@ -7,12 +7,12 @@ import numpy as np
 from pydantic import Field
 
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
 from theodolite.metrics.language._tokens import (
     explained_entries,
     holds_at,
     per_sample,
-    rows_of,
     summed,
 )
 

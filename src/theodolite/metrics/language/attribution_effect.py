@@ -7,10 +7,9 @@ from pydantic import Field
 
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged
+from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.evidence.sampling import uniform
 from theodolite.metrics.base import Card, NullModel, Pooled, metric
-from theodolite.metrics.language._tokens import rows_of
 
 Agreement = Annotated[
     Literal["spearman", "pearson", "sign"],

@@ -6,8 +6,9 @@ from typing import Literal
 import numpy as np
 
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
-from theodolite.metrics.language._tokens import explained_entries, per_sample, rows_of, summed
+from theodolite.metrics.language._tokens import explained_entries, per_sample, summed
 
 Over = Literal["explanations"]
 

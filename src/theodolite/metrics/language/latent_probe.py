@@ -9,7 +9,7 @@ from pydantic import Field
 from theodolite.evidence.axes import Latents
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged
+from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.evidence.sampling import POOLED, another, pool_of, scattered
 from theodolite.metrics.base import Card, NullModel, Pooled, metric
 from theodolite.metrics.language._pooled_codes import (
@@ -23,7 +23,6 @@ from theodolite.metrics.language._pooled_codes import (
     pooled_codes,
     weighted_aurocs,
 )
-from theodolite.metrics.language._tokens import rows_of
 
 Over = Literal["concepts"]
 SplitSeed = Annotated[int, Field(ge=0, description="Which sequences a latent is chosen on.")]

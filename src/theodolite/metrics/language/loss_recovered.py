@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import Card, Weights, metric
 from theodolite.metrics.language._recovered import OF, Ablation, Recovered, nulls_of
-from theodolite.metrics.language._tokens import rows_of
 
 
 @metric(

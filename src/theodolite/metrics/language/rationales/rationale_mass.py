@@ -3,15 +3,15 @@
 import numpy as np
 
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.language._rationales import (
+from theodolite.metrics.language.rationales._marked import (
     ASKED_AS,
     NULLS,
     USES,
     marked_share,
     shares,
 )
-from theodolite.metrics.language._tokens import rows_of
 
 
 @metric(

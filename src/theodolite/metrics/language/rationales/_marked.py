@@ -6,9 +6,8 @@ import numpy as np
 
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged
+from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.metrics.base import NullModel, PerSample
-from theodolite.metrics.language._tokens import rows_of
 
 ASKED_AS = "Are the tokens that are said to matter those that people marked?"
 USES = ("relevance", "rationale")

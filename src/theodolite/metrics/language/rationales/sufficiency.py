@@ -4,7 +4,7 @@ import numpy as np
 
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.language._rationale_answers import Form, falls, random_tokens
+from theodolite.metrics.language.rationales._answers import Form, falls, random_tokens
 
 
 @metric(

@@ -3,8 +3,9 @@
 import numpy as np
 
 from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import Card, PerSample, SampleMean, metric
-from theodolite.metrics.language._rationales import (
+from theodolite.metrics.language.rationales._marked import (
     ASKED_AS,
     NULLS,
     USES,
@@ -12,7 +13,6 @@ from theodolite.metrics.language._rationales import (
     marked_share,
     shares,
 )
-from theodolite.metrics.language._tokens import rows_of
 
 
 @metric(
