@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from support.servers.atomic_s3 import OutlivedServer, atomic_s3, counted
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.io.buckets import objects
 from theodolite.io.buckets.client import client_of
 from theodolite.io.buckets.ranges import MOST_GAP, spans_of
 from theodolite.io.stores import Store
@@ -137,6 +138,14 @@ def test_a_store_that_is_away_for_a_moment(tmp_path: Path, monkeypatch: pytest.M
         again.join()
     finally:
         server.stop()
+
+
+def test_an_object_with_416_in_its_name_is_not_taken_for_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "PATIENT_TRIES", 1)
+    with served(0.0, 1.0), pytest.raises(EvidenceError, match="a store that answers"):
+        Store.at("s3://bucket/416").read("416")
 
 
 def test_plain_http_only_where_the_user_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,10 +50,13 @@ class RunPrice:
     """Of the largest process."""
     notes: Sequence[str] = ()
     """Which scores are computed from a draw, what was not counted."""
+    start_seconds: float = 0.0
+    """Until processes are there and loops are compiled."""
 
     def wall(self) -> float:
         """Seconds until it is done."""
-        return self.driver_seconds + sum(step.wall(self.workers) for step in self.passes)
+        alone = self.start_seconds + self.driver_seconds
+        return alone + sum(step.wall(self.workers) for step in self.passes)
 
     def wall_range(self) -> tuple[float, float]:
         """The same if all pieces were as quick, or as slow, as those that were timed."""
@@ -61,7 +64,8 @@ class RunPrice:
             sum(step.wall(self.workers, of(step.seconds, default=0.0)) for step in self.passes)
             for of in (min, max)
         )
-        return self.driver_seconds + fast, self.driver_seconds + slow
+        alone = self.start_seconds + self.driver_seconds
+        return alone + fast, alone + slow
 
     def core_seconds(self) -> float:
         """Of all processes together."""

@@ -23,6 +23,8 @@ class Rehearsal:
         self._started, self._ended, self._apart = time.perf_counter(), 0.0, 0.0
         self._done: set[str] | None = None
         self.passes: list[PassPrice] = []
+        self.start_seconds = 0.0
+        """What is over once: processes that start, modules that are loaded, loops that compile."""
         self.peak_bytes = 0
 
     @property
@@ -39,6 +41,18 @@ class Rehearsal:
         """Nothing that comes later is counted."""
         self._ended = time.perf_counter()
 
+    def wake(self) -> None:
+        """Have all processes start, so that it is not taken for work."""
+        n = self._pool.pool.size
+        digests = [f"{i}" for i in range(n)]
+        nothing = Work(
+            what="start", do=_nothing, items=[0] * n, digests=digests, about={}, kept=False
+        )
+        with self._out_of_the_driver():
+            started = time.perf_counter()
+            self._pool.tried(nothing, range(n))
+            self.start_seconds += time.perf_counter() - started
+
     def each(self, work: Work) -> Iterator[Arrays | None]:
         with self._out_of_the_driver():
             parts = self._timed(work, None)
@@ -53,7 +67,15 @@ class Rehearsal:
     def entries(self, work: Work) -> list[Entry | None]:
         """All of them, and for good: the pieces of later passes read them, each its own."""
         with self._out_of_the_driver():
-            return self._pool.entries(work)
+            left = len(set(self._pool.keys_of(work)) - self._pool.ledger.done())
+            before, started = self._pool.watch.snapshot(), time.perf_counter()
+            entries = self._pool.entries(work)
+            seconds, after = time.perf_counter() - started, self._pool.watch.snapshot()
+            n = max(left, 1)
+            read = Traffic(*((after[name] - before[name]) // n for name in ("bytes", "requests")))
+            each = (seconds * min(self._pool.pool.size, n) / n,) * bool(left)
+            self.passes.append(PassPrice(work.what, len(entries), left, each, read))
+            return entries
 
     def missing(self) -> frozenset[int]:
         return frozenset()
@@ -83,7 +105,12 @@ class Rehearsal:
             self._done = self._pool.ledger.done()
         left = [n for n, key in enumerate(keys) if key not in self._done or not work.kept]
         chosen = _two(left or range(len(keys)), seed=len(self.passes))
+        started = time.perf_counter()
         ended: list[Done] = self._pool.tried(work, chosen)
+        warm = sum(second for done in ended for second in done.piece_seconds)
+        # each was computed twice, side by side: what it took beyond that is over now
+        twice = 2 * warm / min(self._pool.pool.size, max(len(chosen), 1))
+        self.start_seconds += max(time.perf_counter() - started - twice, 0.0) * bool(left)
         parts = dict(zip(chosen, (done.parts[0] for done in ended), strict=True))
         some = [part for part in parts.values() if part is not None]
         merging = _seconds_of(merge, some) if merge is not None else 0.0
@@ -103,6 +130,10 @@ class Rehearsal:
             )
         )
         return parts
+
+
+def _nothing(item: int) -> Arrays:
+    return {"nothing": np.array(item)}
 
 
 def _two(numbers: Sequence[int], seed: int) -> list[int]:

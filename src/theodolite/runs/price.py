@@ -19,6 +19,7 @@ from theodolite.io.traffic import traffic_so_far
 from theodolite.run_folder.headlines import requests_named, resampling_of
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.stored import by_kind, bytes_of
+from theodolite.runs.stored_samples import MOST_SAMPLES, stored_per_sample
 from theodolite.scoring.evaluate import MetricRequest, MetricRun, Resampling, evaluate_all
 from theodolite.verdicts.answers import requests_for
 from theodolite.verdicts.notes import subsample_notes
@@ -52,12 +53,16 @@ def price(spec: RunSpec, addresses: Sequence[str], pool: WorkerPool) -> RunPrice
     kinds, resampling = by_kind(spec, addresses), resampling_of(spec)
     runs = _runs(spec, kinds)
     rehearsal = Rehearsal(pool)
+    rehearsal.wake()
     evaluate_all(
         [run for run in runs if run.request.metric.streams], resampling, rehearsal, failures=[]
     )
+    if max(map(len, kinds.values())) <= MOST_SAMPLES:
+        stored_per_sample([run.request for run in runs], kinds, rehearsal)
+    rehearsal.stop()
     estimate = RunPrice(
         rehearsal.passes, pool.pool.size, rehearsal.driver_seconds, rehearsal.peak_bytes,
-        subsample_notes(runs, resampling),
+        subsample_notes(runs, resampling), rehearsal.start_seconds,
     )  # fmt: skip
     at_once = [run for run in runs if not run.request.metric.streams]
     return _with_pooled(estimate, at_once, resampling, pool) if at_once else estimate
@@ -66,10 +71,11 @@ def price(spec: RunSpec, addresses: Sequence[str], pool: WorkerPool) -> RunPrice
 def made_price(make: Callable[[Workers], Any], pool: WorkerPool) -> RunPrice:
     """Rehearse a pipeline that works in pieces."""
     rehearsal = Rehearsal(pool)
+    rehearsal.wake()
     make(rehearsal)
     return RunPrice(
         rehearsal.passes, pool.pool.size, rehearsal.driver_seconds, rehearsal.peak_bytes,
-        ["Scores of the evidence that is made are not counted."],
+        ["Scores of the evidence that is made are not counted."], rehearsal.start_seconds,
     )  # fmt: skip
 
 
@@ -110,6 +116,9 @@ def _with_pooled(
             ],
             driver_seconds=estimate.driver_seconds
             + _reckoned([few.driver_seconds], [more.driver_seconds], shares),
+            start_seconds=estimate.start_seconds
+            + first.start_seconds
+            + max(first.driver_seconds - few.driver_seconds, 0.0),
             peak_bytes=max(
                 estimate.peak_bytes, peak_memory() + 2 * n * bytes_of(bundle) // len(bundle)
             ),

@@ -128,12 +128,13 @@ def rehearse(
     nothing where it cannot be told, because not all of it is done in pieces."""
     if not (stored_addresses(spec, at.data) or in_pieces(spec, at)):
         return None
+    started = time.monotonic()
     engine, addresses, make = _begun(spec, at, progress, command, engine, overwrite=overwrite)
     largest = largest_piece(by_kind(spec, addresses)) if addresses else 0
     with worker_pool(engine, at.out, progress, largest) as workers:
-        if make is None:
-            return price(spec, addresses, workers)
-        return made_price(make, workers)
+        begun = time.monotonic() - started  # which the run itself does as well
+        estimate = price(spec, addresses, workers) if make is None else made_price(make, workers)
+    return replace(estimate, start_seconds=estimate.start_seconds + begun)
 
 
 def _tell_price(

@@ -16,7 +16,8 @@ PATIENT_TRIES = 8
 """Waits of 13 seconds together; each try is three of the client's own."""
 _answered: set[int] = set()
 """This process, if a store has answered it."""
-PAST_THE_END = ("416", "InvalidRange", "InvalidGetRange", "Requested range")
+PAST_THE_END = ("code: 416", "416 Range", "InvalidRange", "InvalidGetRange", "Requested range")
+"""How errors say it. They also name the object and a time, in which 416 may be by chance."""
 
 
 class PastTheEnd(OSError):
