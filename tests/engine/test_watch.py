@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from support.runs.work_pieces import counted, merge, numbers, work, wrong_at
+from support.runs.work_pieces import (
+    counted,
+    merge,
+    numbers,
+    slow_at_first,
+    work,
+    wrong_at,
+)
 from theodolite.engine.base import Engine, fitting_workers, worker_pool
 from theodolite.engine.estimate import PassPrice, RunPrice
 from theodolite.engine.identity import Stranger
@@ -56,12 +63,33 @@ def test_what_a_rehearsal_gives_has_the_form_of_the_real_thing(tmp_path: Path) -
     assert [step.in_driver for step in rehearsal.passes] == [False, True]
 
 
+def test_work_whose_results_stay_has_a_price(tmp_path: Path) -> None:
+    todo = work(6, partial(numbers, seconds=0.02))
+    for left in (6, 0):
+        rehearsal = Rehearsal(pool(tmp_path))
+        assert len(rehearsal.entries(todo)) == 6
+        (step,) = rehearsal.passes
+        assert (step.pieces, step.left, len(step.seconds)) == (6, left, bool(left))
+        assert 0.02 * left <= step.wall(1) <= rehearsal.seconds
+
+
+def test_what_is_over_once_is_no_price_of_pieces(tmp_path: Path) -> None:
+    rehearsal = Rehearsal(pool(tmp_path))
+    rehearsal.wake()
+    before = rehearsal.start_seconds
+    assert before > 0 and not rehearsal.passes
+    rehearsal.reduced(work(40, partial(slow_at_first, tmp_path, 0.5)), merge)
+    assert rehearsal.start_seconds - before > 0.4
+    assert rehearsal.passes[0].seconds[0] < 0.4
+
+
 def test_the_price_in_one_line() -> None:
     first = PassPrice("sums", 1000, 1000, (6.0, 8.0), Traffic(10**9, 16), 3_100_000)
     second = PassPrice("pieces", 1000, 500, (1.0, 1.0), Traffic(0, 0))
     alone = PassPrice("at once", 1, 1, (100.0,), in_driver=True)
     estimate = RunPrice([first, second, alone], 8, 20.0, 1_400_000_000)
     assert estimate.wall() == pytest.approx(7000 / 8 + 500 / 8 + 100 + 20)
+    assert replace(estimate, start_seconds=9.0).wall() == pytest.approx(estimate.wall() + 9)
     assert estimate.core_seconds() == 7000 + 500 + 100 + 20
     assert estimate.wall_range()[0] == pytest.approx(6000 / 8 + 500 / 8 + 120)
     assert estimate.line() == (

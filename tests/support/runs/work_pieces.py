@@ -70,6 +70,14 @@ def counted(folder: Path, seconds: float, item: int) -> Arrays:
     return numbers(item, seconds)
 
 
+def slow_at_first(folder: Path, seconds: float, item: int) -> Arrays:
+    """As what compiles or loads something."""
+    if not (folder / "warm").exists():
+        (folder / "warm").touch()
+        time.sleep(seconds)
+    return numbers(item)
+
+
 def with_tool(item: int, tool: dict[str, int]) -> Arrays:
     tool["used"] += 1
     return {"item": np.array(item), "made_by": np.array(tool["made"]), "used": np.array(0)}
