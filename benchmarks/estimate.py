@@ -62,7 +62,8 @@ def main() -> None:
         factors.append(wall / found.wall())
         figures = {
             "samples": n, "concepts": concepts, "metrics": list(metrics),
-            "estimate": round(found.wall(), 2), "wall": round(wall, 2),
+            "estimate": round(found.wall(), 2), "of_that_starting": round(found.start_seconds, 2),
+            "wall": round(wall, 2),
             "rehearsal": round(rehearsed, 2), "factor": round(factors[-1], 2),
         }  # fmt: skip
         print(json.dumps(figures), flush=True)
