@@ -23,7 +23,7 @@ from theodolite.runs.run import Places, rehearse, run
 ADDING = ("concept_existence", "concept_global_importance")
 CASES: tuple[tuple[int, int, tuple[str, ...]], ...] = (
     (100_000, 12, ADDING[:1]), (200_000, 12, ADDING[:1]), (50_000, 40, ADDING),
-    (20_000, 100, ADDING[:1]), (400_000, 4, ADDING), (20_000, 12, ("concept_task_leakage",)),
+    (20_000, 100, ADDING[:1]), (400_000, 6, ADDING), (20_000, 12, ("concept_task_leakage",)),
     (10_000, 12, ("interconcept_leakage",)), (4_000, 40, ("interconcept_leakage",)),
     (50_000, 12, (*ADDING, "concept_task_leakage")), (8_000, 8, ()),
 )  # fmt: skip
