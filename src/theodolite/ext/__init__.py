@@ -37,6 +37,8 @@ __all__ = [
     "Item",
     "JudgementEvidence",
     "LabelledPictures",
+    "LatentExplanation",
+    "Latents",
     "LocationEvidence",
     "MaskData",
     "Metric",
@@ -50,8 +52,10 @@ __all__ = [
     "Pipeline",
     "Pooled",
     "Population",
+    "Predicates",
     "Produced",
     "Progress",
+    "Ragged",
     "RankBy",
     "RatingEvidence",
     "RefusedInput",
@@ -67,6 +71,7 @@ __all__ = [
     "UnitCard",
     "UnitEvidence",
     "Units",
+    "Vocabulary",
     "Weights",
     "Work",
     "WorkContext",
@@ -87,12 +92,14 @@ __all__ = [
     "image_exposure_index",
     "inner",
     "leakage_criterion",
+    "load_explanations",
     "mask_folder",
     "material_from_arrays",
     "metric",
     "number",
     "pool_of",
     "pool_of_clusters",
+    "ragged",
     "ratio",
     "read_csv",
     "read_json",
@@ -104,15 +111,18 @@ __all__ = [
     "read_safetensors",
     "read_yaml",
     "sanity_check",
+    "save_explanations",
     "sha256_of",
     "silent",
     "summary",
     "table",
     "tabular_toy",
+    "token_predicates",
     "total",
     "uniform",
     "vote_table",
     "votes_needed",
+    "with_explanations",
     "write_maps",
     "write_shapes",
 ]
@@ -130,8 +140,17 @@ if TYPE_CHECKING:
     from theodolite.datasets.tabular_toy import tabular_toy
     from theodolite.datasets.votes.table import vote_table
     from theodolite.errors import EvidenceError, RefusedInput
-    from theodolite.evidence.axes import Classes, Concepts, NamedAxis, Parts, Samples, Units
-    from theodolite.evidence.base import Evidence, array, inner
+    from theodolite.evidence.axes import (
+        Classes,
+        Concepts,
+        Latents,
+        NamedAxis,
+        Parts,
+        Predicates,
+        Samples,
+        Units,
+    )
+    from theodolite.evidence.base import Evidence, array, inner, ragged
     from theodolite.evidence.kinds.concept import ConceptEvidence
     from theodolite.evidence.kinds.edit import EditEvidence
     from theodolite.evidence.kinds.embedding import EmbeddingEvidence
@@ -152,9 +171,18 @@ if TYPE_CHECKING:
         WorkContext,
         silent,
     )
+    from theodolite.evidence.ragged import Ragged
     from theodolite.evidence.rating_summary import summary
     from theodolite.evidence.sampling import pool_of, pool_of_clusters, uniform
     from theodolite.evidence.store_writer import EvidenceWriter
+    from theodolite.evidence.texts.explanations import (
+        LatentExplanation,
+        load_explanations,
+        save_explanations,
+        with_explanations,
+    )
+    from theodolite.evidence.texts.predicates import token_predicates
+    from theodolite.evidence.texts.vocabulary import Vocabulary
     from theodolite.evidence.workers import SerialWorkers, Work, Workers
     from theodolite.explainers.discovery.importance import gradient_importance
     from theodolite.explainers.discovery.methods import METHODS
@@ -207,8 +235,8 @@ else:
             "datasets.tabular_toy": "tabular_toy",
             "datasets.votes.table": "vote_table",
             "errors": "EvidenceError RefusedInput",
-            "evidence.axes": "Classes Concepts NamedAxis Parts Samples Units",
-            "evidence.base": "Evidence array inner",
+            "evidence.axes": ("Classes Concepts Latents NamedAxis Parts Predicates Samples Units"),
+            "evidence.base": "Evidence array inner ragged",
             "evidence.kinds.concept": "ConceptEvidence",
             "evidence.kinds.edit": "EditEvidence",
             "evidence.kinds.token": "TokenEvidence",
@@ -225,7 +253,13 @@ else:
             ),
             "evidence.rating_summary": "summary",
             "evidence.sampling": "pool_of pool_of_clusters uniform",
+            "evidence.ragged": "Ragged",
             "evidence.store_writer": "EvidenceWriter",
+            "evidence.texts.explanations": (
+                "LatentExplanation load_explanations save_explanations with_explanations"
+            ),
+            "evidence.texts.predicates": "token_predicates",
+            "evidence.texts.vocabulary": "Vocabulary",
             "evidence.workers": "SerialWorkers Work Workers",
             "explainers.discovery.importance": "gradient_importance",
             "explainers.discovery.methods": "METHODS",
