@@ -20,9 +20,10 @@ MEBIBYTE = 1 << 20
 
 
 def read_text(path: Path, what: str = "file", limit: int = 64 * MEBIBYTE) -> str:
-    """The file as UTF-8; one that ends in .gz is unpacked, up to the same limit."""
+    """The file as UTF-8; one that ends in .gz or .zst is unpacked, up to the same limit."""
     size_within(path, limit, what)
-    content = _unpacked(path, what, limit) if path.suffix == ".gz" else path.read_bytes()
+    packed = path.suffix in (".gz", ".zst")
+    content = _unpacked(path, what, limit) if packed else path.read_bytes()
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -33,10 +34,17 @@ def read_text(path: Path, what: str = "file", limit: int = 64 * MEBIBYTE) -> str
 
 def _unpacked(path: Path, what: str, limit: int) -> bytes:
     try:
-        with gzip.open(path) as stream:
-            content = stream.read(limit + 1)
+        if path.suffix == ".zst":
+            import pyarrow as pa  # noqa: PLC0415  slow to load
+
+            with pa.input_stream(path, compression="zstd") as packed:
+                content: bytes = packed.read(limit + 1)
+        else:
+            with gzip.open(path) as stream:
+                content = stream.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise RefusedInput(f"{what} {path.name!r}", "a broken archive", "a .gz file") from error
+        needed = f"a {path.suffix} file"
+        raise RefusedInput(f"{what} {path.name!r}", "a broken archive", needed) from error
     if len(content) > limit:
         raise RefusedInput(f"{what} {path.name!r}", "more when unpacked", f"at most {limit:,}")
     return content

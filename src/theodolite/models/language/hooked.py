@@ -2,7 +2,7 @@
 something else is put there."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,10 @@ MOST_TOKENS = 2_048
 Ids = Sequence[Sequence[int]]
 Replacement = Callable[[np.ndarray], np.ndarray]
 """Activations (n, dimensions) to those that are put in for them."""
+
+
+class _SeenEnough(Exception):
+    """The module has been reached."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +75,23 @@ class HookedModel:
                 own = [self.start, *ids[number]]
                 tokens[row, : len(own)] = torch.tensor(own)
                 mask[row, : len(own)] = 1
-            with torch.inference_mode(), self._hooked(mask, replace) as seen:
-                output = self.model(input_ids=tokens, attention_mask=mask, use_cache=False)
+            given = {"input_ids": tokens, "attention_mask": mask}
+            with torch.inference_mode(), self._hooked(mask, replace, ends=not logits) as seen:
+                if logits:
+                    output = self.model(**given, use_cache=False).logits
+                else:
+                    with suppress(_SeenEnough):
+                        self.model(**given)
             outputs = {"hidden": seen[0]}
             if logits:
-                log = torch.log_softmax(output.logits.double(), dim=-1)
-                outputs["logits"] = log.numpy()
+                outputs["logits"] = torch.log_softmax(output.double(), dim=-1).numpy()
             yield rows, outputs
 
     @contextmanager
-    def _hooked(self, mask: Any, replace: Replacement | None) -> Iterator[list[np.ndarray]]:
+    def _hooked(
+        self, mask: Any, replace: Replacement | None, *, ends: bool
+    ) -> Iterator[list[np.ndarray]]:
+        """What the module gives is put into a list; with ``ends``, nothing after it is computed."""
         import torch  # noqa: PLC0415
 
         seen: list[np.ndarray] = []
@@ -94,6 +105,8 @@ class HookedModel:
                 got = f"{type(hidden).__name__} of shape {shape} from {self.module}"
                 raise EvidenceError("module", got, "activations (sequences, tokens, dimensions)")
             seen.append(hidden.float().cpu().numpy())
+            if ends:
+                raise _SeenEnough
             if replace is None:
                 return None
             changed = hidden.clone()

@@ -1,0 +1,116 @@
+"""Dictionaries that are fitted to activations here: of the largest codes, and of coordinates."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.errors import EvidenceError
+from theodolite.models.language.dictionaries import Activations
+
+BATCH = 256
+LEARNING_RATE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class TopKDictionary:
+    """An autoencoder of standardised activations that keeps the largest codes."""
+
+    rows: Float[np.ndarray, "latents dimensions"]
+    """What one unit of a latent adds to an activation, as it is."""
+    encoder: Float[np.ndarray, "latents dimensions"]
+    bias: Float[np.ndarray, " latents"]
+    mean: Float[np.ndarray, " dimensions"]
+    scale: Float[np.ndarray, " dimensions"]
+    active: int
+
+    def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
+        """The largest codes, where above 0."""
+        inside = (np.asarray(activations, float) - self.mean) / self.scale
+        codes = inside @ self.encoder.T + self.bias
+        if self.active < codes.shape[1]:
+            small = np.argpartition(-codes, self.active - 1, axis=1)[:, self.active :]
+            np.put_along_axis(codes, small, 0.0, axis=1)
+        return np.asarray(np.maximum(codes, 0.0))
+
+    def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
+        """What the codes stand for."""
+        return np.asarray(codes @ self.rows + self.mean)
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinateDictionary:
+    """No dictionary at all: the coordinates of activations with either sign, each as often active
+    as a latent of the dictionary that they are held against."""
+
+    rows: Float[np.ndarray, "latents dimensions"]
+    mean: Float[np.ndarray, " dimensions"]
+    scale: Float[np.ndarray, " dimensions"]
+    thresholds: Float[np.ndarray, " latents"]
+
+    @classmethod
+    def fitted_to(cls, activations: Activations, share: float) -> "CoordinateDictionary":
+        """So that each is active in this share of the activations."""
+        if not 0 < share < 1:
+            raise EvidenceError("share", f"{share:g}", "between 0 and 1")
+        mean, scale = activations.mean(axis=0), activations.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        signs = np.concatenate([np.eye(len(mean)), -np.eye(len(mean))])
+        both = ((activations - mean) / scale) @ signs.T
+        thresholds = np.maximum(np.quantile(both, 1 - share, axis=0), 0.0)
+        return cls(signs * scale, mean, scale, thresholds)
+
+    def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
+        """Coordinates beyond their thresholds."""
+        inside = (np.asarray(activations, float) - self.mean) / self.scale
+        both = np.concatenate([inside, -inside], axis=1)
+        return np.asarray(np.where(both > self.thresholds, both, 0.0))
+
+    def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
+        """What the codes stand for."""
+        return np.asarray(codes @ self.rows + self.mean)
+
+
+def train_dictionary(
+    activations: Activations, latents: int, active: int, *, steps: int, seed: int
+) -> TopKDictionary:
+    """A small dictionary by gradient steps on batches drawn by the seed; rows have length 1 in
+    standardised activations."""
+    import torch  # noqa: PLC0415  an extra
+
+    if not 1 <= active <= latents or steps < 1:
+        got = f"{active} active of {latents}, {steps} steps"
+        raise EvidenceError("dictionary", got, "1 or more active, no more than latents; steps")
+    mean, scale = activations.mean(axis=0), activations.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    inside = torch.as_tensor((activations - mean) / scale, dtype=torch.float32)
+    random = torch.Generator().manual_seed(seed)
+    rows = torch.nn.functional.normalize(
+        torch.randn((latents, inside.shape[1]), generator=random), dim=1
+    )
+    decoder = torch.nn.Parameter(rows)
+    encoder = torch.nn.Parameter(rows.clone())
+    bias = torch.nn.Parameter(torch.zeros(latents))
+    optimiser = torch.optim.Adam([decoder, encoder, bias], lr=LEARNING_RATE)
+    for _ in range(steps):
+        batch = inside[torch.randint(len(inside), (BATCH,), generator=random)]
+        codes = batch @ encoder.T + bias
+        largest = codes.topk(active, dim=1)
+        sparse = torch.zeros_like(codes).scatter(1, largest.indices, largest.values.relu())
+        unit = torch.nn.functional.normalize(decoder, dim=1)
+        loss = ((sparse @ unit - batch) ** 2).sum(dim=1).mean()
+        optimiser.zero_grad()
+        torch.autograd.backward(loss)
+        optimiser.step()
+    with torch.no_grad():
+        unit = torch.nn.functional.normalize(decoder, dim=1)
+    arrays = [part.detach().double().numpy() for part in (unit, encoder, bias)]
+    return TopKDictionary(arrays[0] * scale, arrays[1], arrays[2], mean, scale, active)
+
+
+def unexplained(dictionary: TopKDictionary, activations: Activations) -> float:
+    """The share of the activations' variance that the dictionary does not rebuild."""
+    rebuilt = dictionary.decode(dictionary.encode(activations))
+    left = ((activations - rebuilt) / dictionary.scale) ** 2
+    whole = ((activations - dictionary.mean) / dictionary.scale) ** 2
+    return float(left.sum() / whole.sum())
