@@ -15,7 +15,10 @@ from theodolite.datasets.planted.judgements import planted_judgements
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.judges import judge_and_people
 from theodolite.metrics import judge_detection, judge_intruder
+from theodolite.metrics.accepted.judge_agreement import JudgeAgreement
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language._judge_nulls import LIKE, OTHER_EXPLANATION
 from theodolite.metrics.language.judge_detection import JudgeDetection
@@ -252,3 +255,57 @@ def test_tasks_are_known_by_name_whatever_their_order() -> None:
     )
     for state in (JudgeDetection, JudgeFuzzing, JudgeIntruder):
         assert_allclose(state.of(turned).value(), state.of(evidence).value())
+
+
+def alpha(votes: np.ndarray) -> float:
+    """Krippendorff's alpha of names, in loops."""
+    together, alone = [], []
+    for row in votes:
+        own = [vote for vote in row if not math.isnan(vote)]
+        alone += own if len(own) > 1 else []
+        pairs = [(a, b) for i, a in enumerate(own) for j, b in enumerate(own) if i != j]
+        together += [((a != b) / (len(own) - 1)) for a, b in pairs]
+    n = len(alone)
+    apart = sum(a != b for i, a in enumerate(alone) for j, b in enumerate(alone) if i != j)
+    return 1 - (n - 1) * sum(together) / apart if apart else math.nan
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_agreement_of_a_judge_by_hand(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    people = random.integers(0, 2, (9, 3)).astype(float)
+    people[random.random(people.shape) < 0.3] = np.nan
+    people[0, 0] = 1.0
+    judge = np.where(random.random(9) < 0.2, np.nan, random.integers(0, 2, 9))
+    evidence = RatingEvidence(ratings=people, scale=[0.0, 1.0], predicted=judge)
+    state = JudgeAgreement.of(evidence)
+    usable = ((~np.isnan(people)).sum(axis=1) >= 2) & ~np.isnan(judge)
+    everyone = np.concatenate([people, judge[:, None]], axis=1)[usable]
+    expected = alpha(everyone) - alpha(people[usable])
+    assert_allclose(state.value(level="nominal"), expected, atol=1e-12)
+    assert [int(part) for part in state.counted()] == [usable.sum(), (~usable).sum()]
+
+
+def test_judges_and_people_answer_alike_in_one_table() -> None:
+    evidence = planted_judgements(30, latents=3, right=0.9)
+    rows = np.flatnonzero(evidence.is_task("detection") & evidence.is_own())
+    part = evidence[rows]
+    both = JudgementEvidence(
+        latent=np.tile(part.latent, 3), sequence=np.tile(part.sequence, 3),
+        active=np.tile(part.active, 3), judge=np.repeat(np.arange(3), len(part)),
+        judges=["ann", "bob", "model"], written_from=np.zeros(3 * len(part), bool),
+        answer=np.concatenate([part.active, part.active, part.answer]),
+    )  # fmt: skip
+    ratings = judge_and_people(both, "model")
+    assert ratings.ratings.shape == (90, 2)
+    assert ratings.raters.names == ("ann", "bob")
+    assert (ratings.ratings[:, 0] == ratings.ratings[:, 1]).all()
+    assert np.mean(ratings.predicted == ratings.ratings[:, 0]) == pytest.approx(0.9, abs=0.07)
+    assert len(np.unique(ratings.samples.clusters)) == 30
+    single = score("judge_agreement", ratings, resamples=100)
+    assert -0.4 < single.value < 0  # people agree fully: a judge can only disturb them
+    assert single.null.value < single.value
+    with pytest.raises(EvidenceError, match="no judge 'nobody'"):
+        judge_and_people(both, "nobody")
+    with pytest.raises(EvidenceError, match="twice"):
+        judge_and_people(JudgementEvidence.joined([both, both]), "model")

@@ -10,7 +10,7 @@ from theodolite.judges.http import HttpJudge
 from theodolite.judges.keyword import KeywordJudge
 from theodolite.judges.log_odds import LogOddsJudge
 from theodolite.judges.registry import find_judge, judge_names
-from theodolite.judges.rows import judgement_evidence, length_matched
+from theodolite.judges.rows import judge_and_people, judgement_evidence, length_matched
 from theodolite.judges.stored import StoredJudge
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "StoredJudge",
     "answers_of",
     "find_judge",
+    "judge_and_people",
     "judge_names",
     "judgement_evidence",
     "length_matched",

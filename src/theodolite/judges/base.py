@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from theodolite.errors import EvidenceError
 
@@ -85,6 +85,7 @@ class JudgeAnswer:
         return cls((math.nan,) * len(question.texts), raw, **tokens)
 
 
+@runtime_checkable
 class Judge(Protocol):
     """Anything that answers questions, in their order."""
 

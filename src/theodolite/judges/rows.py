@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Int
 
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import Judges, Latents, Samples, Tasks
+from theodolite.evidence.axes import Judges, Latents, Raters, Samples, Tasks
 from theodolite.evidence.kinds.judgement import TASKS, JudgementEvidence
+from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.sampling import scattered
 from theodolite.judges.base import JudgeAnswer, JudgeQuestion
 
@@ -104,3 +105,33 @@ def length_matched(
         best = np.lexsort((luck, away, times))[0]
         chosen[place], times[best] = negatives[best], times[best] + 1
     return chosen
+
+
+def judge_and_people(evidence: JudgementEvidence, judge: str) -> RatingEvidence:
+    """The same questions as votes: the others' answers, yes or no, and this judge's as predicted.
+
+    A row is a question that several were asked, the same latent, sequence and task. Scores of
+    agreement (``judge_agreement``, ``krippendorff_alpha``) take it.
+    """
+    names = evidence.judges.names
+    if evidence.judge is None or judge not in names:
+        raise EvidenceError("judge_and_people", f"no judge {judge!r}", f"one of {list(names)}")
+    task = np.zeros(len(evidence), int) if evidence.task is None else np.asarray(evidence.task)
+    columns = [task, np.asarray(evidence.latent), evidence.explained_latent(), evidence.sequence]
+    question, first, row = np.unique(
+        np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    row, who = np.asarray(row).reshape(-1), np.asarray(evidence.judge)
+    if len(np.unique(row * len(names) + who)) < len(row):
+        raise EvidenceError("judge_and_people", "a question that a judge answered twice", "once")
+    answer = np.asarray(evidence.answer, float)
+    votes = np.full((len(question), len(names)), np.nan)
+    votes[row, who] = np.where(np.isnan(answer), np.nan, answer > 0.5)
+    own, clusters = names.index(judge), evidence.samples.clusters
+    return RatingEvidence(
+        ratings=np.delete(votes, own, axis=1), scale=np.array([0.0, 1.0]), predicted=votes[:, own],
+        raters=Raters(tuple(name for name in names if name != judge)),
+        samples=Samples(
+            np.arange(len(question)), clusters=None if clusters is None else clusters[first]
+        ),
+    )  # fmt: skip

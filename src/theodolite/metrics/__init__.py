@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from theodolite.metrics.functions.accepted import (
         acceptance,
         intraclass_correlation,
+        judge_agreement,
         krippendorff_alpha,
         pairwise_agreement,
         predicted_rating_agreement,
@@ -158,6 +159,7 @@ __all__ = [
     "intervention_accuracy",
     "intervention_score",
     "intraclass_correlation",
+    "judge_agreement",
     "judge_detection",
     "judge_fuzzing",
     "judge_intruder",
@@ -235,6 +237,7 @@ _QUESTIONS = {
     "intervention_accuracy": "leak_free",
     "intervention_score": "leak_free",
     "intraclass_correlation": "accepted",
+    "judge_agreement": "accepted",
     "judge_detection": "detects",
     "judge_fuzzing": "detects",
     "judge_intruder": "detects",

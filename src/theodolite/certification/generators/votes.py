@@ -101,8 +101,10 @@ PREDICTED_VOTES = Generator(
     "another explanation",
     serves=(
         "predicted_rating_agreement", "predicted_rating_correlation", "predicted_rating_error",
+        "judge_agreement",
     ),
     make=predicted_votes,
     usual=RATERS,
     reference=0.5,
+    no_ends=("judge_agreement",),
 )  # fmt: skip

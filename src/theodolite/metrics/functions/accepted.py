@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from theodolite.metrics.accepted.acceptance import Acceptance
 from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
+from theodolite.metrics.accepted.judge_agreement import JudgeAgreement
 from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
 from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
 from theodolite.metrics.accepted.predicted_rating_agreement import PredictedRatingAgreement
@@ -23,6 +24,7 @@ from theodolite.metrics.compute import number
 __all__ = [
     "acceptance",
     "intraclass_correlation",
+    "judge_agreement",
     "krippendorff_alpha",
     "pairwise_agreement",
     "predicted_rating_agreement",
@@ -115,6 +117,49 @@ def intraclass_correlation(
     arrays = {"ratings": ratings, "scale": scale}
     options = {"form": form}
     return number(IntraclassCorrelation, arrays, options)
+
+
+def judge_agreement(
+    ratings: ArrayLike,
+    scale: ArrayLike,
+    predicted: ArrayLike,
+    *,
+    level: Literal["ordinal", "interval", "nominal"] = "ordinal",
+) -> float:
+    r"""Krippendorff's alpha with the judge as one more rater, minus alpha among people.
+
+    .. math:: \alpha(\text{people and judge}) - \alpha(\text{people})
+
+    on the same items: those on which two or more people and the judge answered; others are left
+    out and counted. The judge's answers are ``predicted``, taken to the nearest of the scale.
+    Undefined where either alpha is: if only one answer was ever given. ``level`` as in
+    :func:`krippendorff_alpha` :cite:p:`krippendorff2018content`.
+
+    Args:
+        ratings: samples × raters. What each rater said; NaN where they were not asked or did not
+            answer.
+        scale: levels. All answers that raters could give, rising, also those that nobody gave: 1,
+            2, 3, 4, 5.
+        predicted: samples. What a learned score expects, on the same scale; NaN where it learnt
+            from the very item.
+        level: What the answers are: an order, numbers, or names.
+
+    Returns:
+        A number, -2 to 2, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> import numpy as np
+        >>> from theodolite.metrics import judge_agreement
+        >>> people = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> round(judge_agreement(people, [0.0, 1.0], [1.0, 0.0, 1.0, 0.0]), 6)
+        0.263889
+    """
+    arrays = {"ratings": ratings, "scale": scale, "predicted": predicted}
+    options = {"level": level}
+    return number(JudgeAgreement, arrays, options)
 
 
 def krippendorff_alpha(
