@@ -13,7 +13,6 @@ import pytest
 from theodolite.auditing.single import score
 from theodolite.bridges.delphi import delphi_scores
 from theodolite.bridges.neuronpedia import (
-    LatentExplanation,
     detection_texts,
     read_activations,
     read_explanations,
@@ -21,6 +20,7 @@ from theodolite.bridges.neuronpedia import (
 )
 from theodolite.bridges.saebench import autointerp_judgements, read_saebench, write_saebench
 from theodolite.errors import EvidenceError
+from theodolite.evidence.texts.explanations import LatentExplanation
 from theodolite.io.text import read_json_lines
 from theodolite.metrics.language.judge_detection import JudgeDetection
 
@@ -144,8 +144,10 @@ def test_neuronpedia_in_and_out(tmp_path: Path) -> None:
     labels = read_explanations(tmp_path)
     assert [(entry.latent, entry.author) for entry in labels] == [(7, "auto"), (9, ""), (7, "gpt")]
     path = tmp_path / "out" / "batch-0.jsonl.gz"
-    write_explanations(path, labels[:1], {7: "judge_detection 0.81 [0.75, 0.86], null 0.52"})
-    assert read_explanations(path)[0] == LatentExplanation(7, "cats", "auto", "m", "5-res")
+    write_explanations(
+        path, labels[:1], {7: "judge_detection 0.81 [0.75, 0.86], null 0.52"}, model="m"
+    )
+    assert read_explanations(path)[0] == LatentExplanation(7, "text", "cats", "auto")
     assert next(iter(read_json_lines(path)))["notes"].startswith("judge_detection 0.81")
     activations = read_activations(lines(tmp_path / "top.jsonl.gz", TOP))
     assert activations[0].text == "a cat"

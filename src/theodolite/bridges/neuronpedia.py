@@ -1,9 +1,9 @@
 """Exports of Neuronpedia: explanations and top activations in, explanations out.
 
 An export holds ``MODEL/SOURCE/explanations/batch-N.jsonl.gz`` and ``.../activations/...``, an
-object a line. Kept: labels, and the texts in which a latent is most active. Lost, because an export
-does not have it: how often a latent is active, what it does below its top, and texts in which it
-is not active. Whatever needs these is refused.
+object a line. Kept: labels, and the texts in which a latent is most active. Lost: which model and
+dictionary (the folder says it), embeddings. An export does not have: how often a latent is active,
+what it does below its top, and texts in which it is not active. Whatever needs these is refused.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,22 +13,10 @@ from typing import Any
 
 from theodolite.bridges import _foreign_json as foreign
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.evidence.texts.explanations import MOST_TEXT, LatentExplanation
 from theodolite.io.text import read_json_lines, write_json_lines
 
 MOST_TOKENS = 100_000
-
-
-@dataclass(frozen=True)
-class LatentExplanation:
-    """What somebody says of a latent."""
-
-    latent: int
-    text: str
-    author: str = ""
-    """The model that wrote it, or the way it was made."""
-    model: str = ""
-    source: str = ""
-    """Where in the model, and which dictionary."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +64,9 @@ def _explanation(content: Mapping[str, Any], where: str) -> LatentExplanation:
 
     return LatentExplanation(
         foreign.whole(foreign.field(content, "index", where), where),
-        foreign.text(foreign.field(content, "description", where), where, 20_000),
+        "text",
+        foreign.text(foreign.field(content, "description", where), where, MOST_TEXT),
         optional("explanationModelName", "typeName"),
-        optional("modelId"),
-        optional("layer"),
     )
 
 
@@ -117,16 +104,19 @@ def write_explanations(
     path: Path | str,
     explanations: Sequence[LatentExplanation],
     scores: Mapping[int, str] | None = None,
+    *,
+    model: str = "",
+    source: str = "",
 ) -> None:
     """Explanations in the form of an export; what is known of a latent's score, in words, is its
-    ``notes``."""
+    ``notes``. ``source`` says where in the model, and which dictionary."""
     known = scores or {}
     write_json_lines(
         Path(path),
         (
             {
-                "index": str(entry.latent), "description": entry.text, "modelId": entry.model,
-                "layer": entry.source, "explanationModelName": entry.author,
+                "index": str(entry.latent), "description": entry.text, "modelId": model,
+                "layer": source, "explanationModelName": entry.author,
                 "typeName": "theodolite", "notes": known.get(entry.latent, ""),
             }
             for entry in explanations
