@@ -24,7 +24,10 @@ from theodolite.thresholds.file import Thresholds
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 API = Path(__file__).with_name("api.txt")
-MODULES = ("theodolite", "theodolite.metrics", "theodolite.ext", "theodolite.testing")
+MODULES = (
+    "theodolite", "theodolite.metrics", "theodolite.ext", "theodolite.testing",
+    "theodolite.judges",
+)  # fmt: skip
 FILES = {
     "compared.json": ComparedFile, "conflicts.json": ConflictsFile, "produced.json": MadeRecord,
     "manifest.json": ManifestRecord, "run.json": RunRecord, "scores.json": ScoresFile,

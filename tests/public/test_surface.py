@@ -17,7 +17,7 @@ from theodolite.ext.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 LAZY = {"theodolite": theodolite, "theodolite.ext": ext, "theodolite.testing": testing}
-OPEN = r"theodolite(?:\.(?:metrics|ext|testing|bridges\.[a-z]\w*|study\.\w+))?"
+OPEN = r"theodolite(?:\.(?:metrics|ext|testing|judges|bridges\.[a-z]\w*|study\.\w+))?"
 """Modules that pages may import from; the study server is to be a distribution of its own."""
 PAGES = [
     ROOT / "README.md",
