@@ -14,7 +14,7 @@ from theodolite.results import Source
 from theodolite.scoring.request import Resampling
 from theodolite.stats.grouped_weights import GroupedWeights, RowWeights
 from theodolite.stats.groups import GROUPS, SampleGroups, group_of, group_weights
-from theodolite.stats.resampling import poisson_weights
+from theodolite.stats.resampling import poisson_counts, poisson_weights
 
 POOLED_NULL_DRAWS = 3
 MOST_KEYS = 50_000
@@ -63,7 +63,8 @@ class Plan:
             return SampleGroups.of(groups, slice(rows.start - 1, rows.stop - 1))
         key_bytes = np.ascontiguousarray(keys, np.int64).tobytes()
         weights = _shard_weights(key_bytes, self.resamples, self.resampling.seed)
-        return weights[rows].astype(np.float64)
+        # scores of all samples at once have very many
+        return weights[rows].astype(np.float32 if self.pooled else np.float64)
 
     def group_weights(self) -> Float[np.ndarray, "rows groups"]:
         """How often each group counts in each row of values."""
@@ -113,5 +114,5 @@ def _shard_weights(keys: bytes, resamples: int, seed: int) -> np.ndarray:
     """Weights of one shard: the same for all metrics, options and nulls, so drawn once; and once
     for each cluster."""
     numbers, key = np.unique(np.frombuffer(keys, np.int64), return_inverse=True)
-    draws = poisson_weights(numbers, resamples, seed).astype(np.uint8)
+    draws = poisson_counts(numbers, resamples, seed)
     return np.concatenate([np.ones((1, len(key)), np.uint8), draws[:, key]])

@@ -1,13 +1,15 @@
 """Intervals by resampling: which samples count how often, the same in every shard and order."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 from scipy.special import pdtr, stdtrit  # scipy.stats would take a second to load
 
-from theodolite.evidence.sampling import uniform
+from theodolite.evidence.sampling import GOLDEN, scattered, uniform
 from theodolite.results import Interval, Source
 
 _POISSON = pdtr(np.arange(24), 1.0)  # shares of 0, at most 1, at most 2, … of Poisson(1)
+MANY = 1 << 21
+"""Draws that are worth loading a compiler for; the numbers are the same."""
 
 
 def poisson_weights(
@@ -23,8 +25,22 @@ def poisson_weights(
     >>> bool((poisson_weights(np.array([4, 2]), 3, seed=1) == whole[:, [4, 2]]).all())
     True
     """
-    draws = uniform(keys, (resamples,), seed).T
-    return np.asarray(np.searchsorted(_POISSON, draws, side="right"), np.float64)
+    return poisson_counts(keys, resamples, seed).astype(np.float64)
+
+
+def poisson_counts(
+    keys: Int[np.ndarray, " samples"], resamples: int, seed: int
+) -> UInt8[np.ndarray, "resamples samples"]:
+    """The same in an eighth of the memory."""
+    if len(keys) * resamples < MANY:
+        draws = uniform(keys, (resamples,), seed).T
+        return np.asarray(np.searchsorted(_POISSON, draws, side="right"), np.uint8)
+    from theodolite.stats.group_kernels import count_draws  # noqa: PLC0415  numba takes a second to load
+
+    counts = np.empty((resamples, len(keys)), np.uint8)
+    limits = np.append(np.ceil(_POISSON * 2.0**53), 2.0**53).astype(np.uint64)
+    count_draws(scattered(np.asarray(keys), seed), GOLDEN, limits, counts)
+    return counts
 
 
 def percentile_interval(
