@@ -1,31 +1,21 @@
-"""Three proofs of what is said of dictionaries: equal to dense maps, certified, safe from kills.
+"""Two proofs of what is said of dictionaries: equal to dense maps, and certified.
 
-    python benchmarks/dictionary_proofs.py [--pictures 500] [--cases 200] [--kills 20]
-        [--only dense]
+    python benchmarks/dictionary_proofs.py [--pictures 500] [--cases 200] [--only dense]
 
 ``dense``: maps of EfficientNet-lite0 on real pictures (THEODOLITE_DATA), active where more than 0,
 through ``dissect`` with its proved optimum and through codes. ``certificate``: random codes against
-all formulas of up to three concepts. ``kills``: SIGKILL to drivers and workers in every pass, begun
-again until complete; result and ledger must have the bytes of an undisturbed run. One line of JSON
-each; the last says whether all held.
+all formulas of up to three concepts. One line of JSON
+each; the last says whether all hold. Kills are in kills.py.
 """
 
 import argparse
-import hashlib
 import json
-import multiprocessing
 import os
-import random
-import signal
-import tempfile
-import time
-from collections import Counter
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from generated_codes import code_piece
 
 from theodolite.datasets.masks.joined_masks import joined_masks
 from theodolite.dictionaries.dissect import dissect_codes
@@ -35,15 +25,12 @@ from theodolite.dissection.counts import count
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, from_rows
-from theodolite.engine.base import Engine, worker_pool
 
 GRID, UNITS, CONCEPTS = (14, 14), 64, 24
 LAYER = "blocks.4.0.bn1"
 PARTS = (("pets", "oxford_pets"), ("camvid", "camvid"), ("monumai_masks", "monumai"))
 ANY = 1e-9
 """A quantile that every value above 0 exceeds."""
-MOST_STARTS = 100
-PASSES = ("single concepts", "label sets", "search", "formulas")
 
 
 def real_maps(pictures: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -174,103 +161,17 @@ def certificate(cases: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def killed_codes() -> CodeEvidence:
-    """Of a size that takes some seconds and some dozen pieces of work."""
-    pieces = [code_piece(n, 1 << 13, 4000, 60, 16) for n in range(8)]
-    return CodeEvidence(pieces, units=4000, concepts=[f"{c}" for c in range(60)])
-
-
-def a_run(out: Path, workers: int) -> None:
-    """A dissection that leaves a digest of its result."""
-
-    def progress(what: str, done: int, total: int) -> None:
-        (out / "pass").write_text(f"{what} {done} {total}")
-
-    out.mkdir(exist_ok=True)
-    with worker_pool(Engine("local", workers), out, progress=progress) as crew:
-        columns = dissect_codes(killed_codes(), workers=crew).columns()
-    text = repr({name: [repr(v) for v in column] for name, column in columns.items()})
-    (out / "result").write_text(hashlib.sha256(text.encode()).hexdigest())
-
-
-def state(out: Path) -> dict[str, str]:
-    """A digest of the result and of every piece of the ledger."""
-    files = [out / "result", *out.rglob("*.safetensors")]
-    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
-
-
-def kills(n_kills: int, seed: int = 0) -> dict[str, Any]:
-    """One kill in each pass, of the driver or of a worker, over as many runs as that takes."""
-    fork, chance = multiprocessing.get_context("fork"), random.Random(seed)
-    done: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        a_run(root / "undisturbed", 1)
-        expected, equal, runs, starts = state(root / "undisturbed"), True, 0, 0
-        while done.total() < n_kills and starts < MOST_STARTS:
-            out, workers = root / f"run-{runs}", 2 if runs % 3 == 2 else 1
-            targets = list(PASSES)
-            while not (out / "result").exists() and starts < MOST_STARTS:
-                process = fork.Process(target=a_run, args=(out, workers))
-                process.start()
-                starts += 1
-                while process.is_alive() and targets and done.total() < n_kills:
-                    if now_at(out) != targets[0]:
-                        time.sleep(0.002)
-                        continue
-                    time.sleep(chance.uniform(0, 0.2))
-                    if what := kill(process, workers, chance):
-                        done[f"{what}, {now_at(out)}"] += 1
-                        targets.pop(0)
-                process.join()
-            equal &= (out / "result").exists() and state(out) == expected
-            runs += 1
-    return {
-        "kills": done.total(), "of": dict(done), "runs": runs, "starts": starts,
-        "pieces": len(expected) - 1, "equal": equal,
-        "holds": equal and done.total() == n_kills,
-    }  # fmt: skip
-
-
-def now_at(out: Path) -> str:
-    """The pass that a run is at."""
-    try:
-        return (out / "pass").read_text().rsplit(" ", 2)[0]
-    except (OSError, IndexError):
-        return ""
-
-
-def kill(process: Any, workers: int, chance: random.Random) -> str:
-    """Kill the driver, or one of its workers; what it was, if there was anything to kill."""
-    if workers > 1:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        try:
-            ids = [int(n) for n in children.read_text().split()]
-            names = {n: Path(f"/proc/{n}/cmdline").read_text() for n in ids}
-            spawned = [n for n, name in names.items() if "spawn_main" in name]
-            os.kill(chance.choice(spawned), signal.SIGKILL)
-        except (OSError, IndexError):
-            return ""
-        return "worker"
-    if not process.is_alive():
-        return ""
-    process.kill()
-    process.join()
-    return "driver"
-
-
 def main() -> None:
     """Each proof in turn."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--pictures", type=int, default=500)
     parser.add_argument("--cases", type=int, default=200)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--only", choices=["dense", "certificate", "kills"])
+    parser.add_argument("--only", choices=["dense", "certificate"])
     options = parser.parse_args()
     proofs = {
-        "dense": lambda: dense(options.pictures), "certificate": lambda: certificate(options.cases),
-        "kills": lambda: kills(options.kills),
-    }  # fmt: skip
+        "dense": lambda: dense(options.pictures),
+        "certificate": lambda: certificate(options.cases),
+    }
     proved = True
     for name, prove in proofs.items():
         if options.only in (None, name):

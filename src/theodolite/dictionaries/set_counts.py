@@ -25,6 +25,8 @@ TABLE_BYTES = 1 << 27
 LIKELY_SETS = 1024
 """Of a unit, when work is cut into ranges."""
 FIRST_SLOTS = 1 << 12
+SHIFT = 4
+"""Units of a block, as a power of two: so few that their table stays in the cache."""
 
 
 class SetTable:
@@ -50,7 +52,7 @@ class SetTable:
             if at == n:
                 return
             start, sets, number = self.sets(int(self.arrays[0].max(initial=-1)) + 1)
-            self.arrays, self.used = self._empty(4 * len(self.arrays[0])), 0
+            self.arrays, self.used = self._empty(2 * len(self.arrays[0])), 0
             self.add(start, sets, number)
 
     def add(self, start: np.ndarray, sets: np.ndarray, number: np.ndarray) -> None:
@@ -105,7 +107,7 @@ def project_range(
 
     rows = slice(*item[2:])
     some, k = units[rows], candidates.shape[1]
-    shift = block_shift(len(evidence.concepts))
+    shift = min(block_shift(len(evidence.concepts)), SHIFT)
     tables = [SetTable(-(-k // 64)) for _ in range(0, len(some), 1 << shift)]
     for number in range(*item[:2]):
         piece = limited(evidence.piece(number), limits, seed_of(seed, number))
@@ -152,16 +154,23 @@ def _bounded(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], k: int) -> 
 
 def _fewer(sets: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Sets of the first so many candidates that few enough are distinct."""
-    low, high = 0, k
-    while low < high:
-        middle = (low + high + 1) // 2
-        if len(np.unique(masked(sets, middle), axis=0)) <= MOST_SETS:
-            low = middle
-        else:
-            high = middle - 1
-    fewer = masked(sets, low)
-    _, first, inverse = np.unique(fewer, axis=0, return_index=True, return_inverse=True)
-    return fewer, first, inverse.ravel(), low
+    order, differs = _in_order(sets)
+    distinct = 1 + np.concatenate([[0], np.cumsum(np.bincount(differs, minlength=k)[:k])])
+    low = int(np.flatnonzero(distinct <= MOST_SETS)[-1])
+    inverse = np.zeros(len(sets), np.int64)
+    inverse[order[1:]] = np.cumsum(differs < low)
+    first = np.zeros(distinct[low], np.int64)
+    first[inverse[::-1]] = np.arange(len(sets))[::-1]
+    return masked(sets, low), first, inverse, low
+
+
+def _in_order(sets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows sorted by the first candidate, then the second, and so on; and in which candidate each
+    differs first from the row before."""
+    bits = np.unpackbits(np.ascontiguousarray(sets).view(np.uint8), axis=1, bitorder="little")
+    keys = np.packbits(bits, axis=1).view(">u8")
+    order = np.lexsort(keys.T[::-1])
+    return order, (bits[order[1:]] != bits[order[:-1]]).argmax(axis=1)
 
 
 def _sums(inverse: np.ndarray, number: np.ndarray, first: np.ndarray) -> np.ndarray:
