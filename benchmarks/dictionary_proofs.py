@@ -4,8 +4,8 @@
 
 ``dense``: maps of EfficientNet-lite0 on real pictures (THEODOLITE_DATA), active where more than 0,
 through ``dissect`` with its proved optimum and through codes. ``certificate``: random codes against
-all formulas of up to three concepts. One line of JSON
-each; the last says whether all hold. Kills are in kills.py.
+all formulas of up to three concepts. One line of JSON each; the last says whether all hold. Kills
+are in kills.py.
 """
 
 import argparse
