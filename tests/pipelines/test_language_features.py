@@ -176,5 +176,6 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
 def test_start_tokens(folder: Path) -> None:
     loaded = load_language_model(folder)
     assert loaded.start() == 0 and loaded.start("the") == 1
+    assert loaded.start("<unk>") == WORDS.index("<unk>")
     with pytest.raises(EvidenceError, match="start token"):
         loaded.start("<nothing>")

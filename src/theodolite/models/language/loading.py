@@ -25,7 +25,8 @@ class LoadedModel:
         number = self.tokenizer.bos_token_id
         if token is not None:
             number = self.tokenizer.convert_tokens_to_ids(token)
-        if number is None or (token is not None and number == self.tokenizer.unk_token_id):
+        unknown = number == self.tokenizer.unk_token_id and token != self.tokenizer.unk_token
+        if number is None or (token is not None and unknown):
             got = "none" if token is None else repr(token)
             raise EvidenceError("start token", got, "a token of the vocabulary")
         return int(number)
