@@ -4,6 +4,7 @@ import itertools
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from theodolite.bridges.torchmetrics import as_metric
 from theodolite.datasets.planted.concepts import planted_concepts
 from theodolite.datasets.planted.leakage import planted_leakage
 from theodolite.errors import EvidenceError
-from theodolite.evidence.axes import NamedAxis
+from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import Ragged
 from theodolite.metrics.base import Metric
 from theodolite.metrics.catalogue import catalogue
 from theodolite.scoring.evaluate import MetricRequest, Resampling, evaluate
@@ -40,7 +43,9 @@ def tensors(evidence: Evidence) -> dict[str, Any]:
             found[name] = axis
     for name, _ in evidence.layouts():
         if evidence.has(name):
-            found[name] = torch.tensor(np.array(getattr(evidence, name)))
+            values = getattr(evidence, name)
+            uneven = isinstance(values, Ragged)
+            found[name] = values if uneven else torch.tensor(np.array(values))
     return found
 
 
@@ -66,6 +71,10 @@ def test_batches_say_what_all_samples_say_at_once(entry: Metric, data: st.DataOb
     metric = as_metric(entry.name)
     if isinstance(whole, RatingEvidence) and np.isnan(whole.ratings[cut:]).all():
         cut = 0  # a batch without a single vote is no evidence
+    if isinstance(whole, TokenEvidence):
+        whole = replace(whole, samples=Samples(index=whole.samples.index))  # batches have no more
+        if not len(whole[:cut].tokens.flat) or not len(whole[cut:].tokens.flat):
+            cut = 0  # nor is one without a single token
     for batch in (slice(0, cut), slice(cut, n)) if cut else (slice(0, n),):
         metric.update(**tensors(whole[batch]))
     same(metric.compute().item(), quoted(entry, whole))

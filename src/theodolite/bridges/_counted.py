@@ -11,7 +11,10 @@ from jaxtyping import UInt8
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import NamedAxis, Samples
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.files import axis_from
+from theodolite.evidence.ragged import STARTS, with_starts
+from theodolite.evidence.shards import plain_fields
 from theodolite.io.packed import packed, unpacked
 from theodolite.metrics.base import Metric, added, arrays_of, state_from
 from theodolite.metrics.catalogue import find_metric
@@ -153,9 +156,8 @@ def _check_alike(first: Arrays, other: Arrays, samples: Sequence[str]) -> None:
 def _flat(evidence: Evidence, before: str = "") -> Arrays:
     """All arrays of a bundle and of the bundle inside it, its names, and its samples' numbers."""
     arrays: Arrays = {}
-    for name, _ in evidence.layouts():
-        if evidence.has(name):
-            arrays[before + name] = np.asarray(getattr(evidence, name))
+    for name, values in plain_fields(evidence):
+        arrays[before + name] = values
     for name, axis in evidence._axes():
         if isinstance(axis, NamedAxis):
             text = json.dumps(axis.header()).encode()
@@ -178,6 +180,8 @@ def _joined(kind: type[Evidence], parts: Sequence[Arrays]) -> Evidence:
     for name in on_samples:
         if len({name in part for part in parts}) > 1:
             raise EvidenceError(name, "in some batches only", "it in all or none")
+    if any(layout.ragged for _, layout in kind.layouts()):
+        return _joined_uneven(kind, parts, unique=bool(numbered.all() or cut.any()))
     whole = {
         name: np.concatenate([part[name] for part in parts]) if name in on_samples else array
         for name, array in parts[0].items()
@@ -192,6 +196,17 @@ def _joined(kind: type[Evidence], parts: Sequence[Arrays]) -> Evidence:
     else:  # each batch counted from 0
         numbers = np.arange(len(numbers))
     return _bundle(kind, whole, axes, Samples(index=numbers))
+
+
+def _joined_uneven(kind: type[Evidence], parts: Sequence[Arrays], *, unique: bool) -> Evidence:
+    """The same of rows of unequal length; of a sample that comes twice, the first."""
+    axes = {n: _longest([p[n] for p in parts]) for n in parts[0] if n.startswith(AXIS)}
+    bundles = [_bundle(kind, part, axes, Samples(index=part[NUMBER])) for part in parts]
+    whole = kind.joined(bundles)
+    numbers = np.asarray(whole.samples.index)
+    if unique:
+        return whole[_first_of_each(numbers, {})]
+    return with_arrays(whole, samples=Samples(index=np.arange(len(numbers))))
 
 
 def _numbers_missing() -> EvidenceError:
@@ -226,6 +241,10 @@ def _bundle(
     fields: dict[str, Any] = {
         n: whole[before + n] for n, _ in kind.layouts() if before + n in whole
     }
+    own = {name.removeprefix(before): array for name, array in whole.items()}
+    for name, layout in kind.layouts():
+        if layout.ragged and name in fields:
+            fields[name] = with_starts(fields[name], layout.ragged, own)
     for name, inner in kind.inner_kinds():
         fields[name] = _bundle(inner, whole, axes, samples, f"{before}{name}/")
     if not list(kind.inner_kinds()):
@@ -235,13 +254,14 @@ def _bundle(
         header = axes.get(AXIS + before + name)
         if header is not None and name not in inside:
             fields[name] = axis_from(axis_kind, header, "metric state")
-    return kind(**fields)
+    return kind.piece(fields)
 
 
 def _on_samples(kind: type[Evidence], before: str = "") -> Iterator[str]:
     for name, layout in kind.layouts():
         if layout.axes[0] == "samples":
             yield before + name
+        yield from (before + axis + STARTS for axis in layout.ragged)
     for name, inner in kind.inner_kinds():
         yield from _on_samples(inner, f"{before}{name}/")
 
@@ -249,7 +269,7 @@ def _on_samples(kind: type[Evidence], before: str = "") -> Iterator[str]:
 def _longest(headers: Sequence[np.ndarray]) -> dict[str, Any]:
     """Batches without names know as many classes as they met: the most of them are all."""
     parsed_headers: list[dict[str, Any]] = [json.loads(header.tobytes()) for header in headers]
-    longest = max(parsed_headers, key=lambda header: len(header["names"]))
+    longest = max(parsed_headers, key=lambda h: (len(h["names"]), h.get("count", 0)))
     for header in parsed_headers:
         if header["names"] != longest["names"][: len(header["names"])]:
             raise EvidenceError("names", "others than in an earlier batch", "the same in all")
