@@ -171,7 +171,8 @@ def test_evidence_of_a_dictionary_that_keeps_everything(model: HookedModel) -> N
     assert np.isnan(loss[3]).all() and not np.isnan(loss[0][:-1]).any()
     chances = evidence.chance_loss_spliced
     assert chances is not None
-    assert np.isnan(chances.flat[:, 2:]).all() and not np.isnan(chances[0][:-1, :2]).any()
+    assert_array_equal(chances.flat[:, 2:], chances.flat[:, :2])
+    assert not np.isnan(chances[0][:-1]).any() and (chances[0][:-1, 0] != chances[0][:-1, 1]).all()
 
 
 def test_refusals(network: Any, model: HookedModel) -> None:

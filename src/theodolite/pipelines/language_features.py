@@ -81,11 +81,11 @@ class LanguageFeaturesPipeline:
             facts=(
                 ("sequences", len(ids)),
                 ("tokens", len(activations)),
-                ("variance not rebuilt", unexplained(dictionary, activations)),
+                ("share of variance not rebuilt", unexplained(dictionary, activations)),
             ),
             inputs={**(data.digests or {}), **weights_digest(self.model)},
             subject=Subject(
-                f"a dictionary of {self.latents:,} latents, {self.active} active",
+                f"a dictionary of {self.latents:,} latents, {self.active} active at a token,",
                 f"{self.model.stem}, {self.module}",
                 "network",
                 data=data.name,

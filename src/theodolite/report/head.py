@@ -112,6 +112,14 @@ FOR_BY_KIND = {
         "leak_free": "which concept an edit moves",
         "faithful": "what an edit does to the output",
     },
+    "token": {
+        "exists": "which concepts its latents tell",
+        "located": "which tokens matter",
+        "leak_free": "which latents carry a concept",
+        "faithful": "what its latents keep of the output",
+        "detects": "what a latent detects",
+    },
+    "judgement": {"detects": "what a latent's explanation says of it"},
 }
 
 

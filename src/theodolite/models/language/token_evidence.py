@@ -37,7 +37,7 @@ class TokenSettings:
     """How many sequences, the first ones, that is done for: each costs as many runs of the network
     as there are things put in."""
     spliced_draws: int = 3
-    """How many of the random dictionaries that is done with."""
+    """How many of the random dictionaries that is done with; they stand for the others in turn."""
     seed: int = 0
 
 
@@ -141,19 +141,20 @@ def _losses(
     settings: TokenSettings,
 ) -> dict[str, np.ndarray]:
     """Losses and divergences at every token, with the first dictionary and with some of the random
-    ones; NaN in sequences and of draws that were not run again."""
+    ones, which stand for the others in turn; NaN in sequences that were not run again."""
     some, (dictionary, *draws) = ids[: settings.spliced_sequences], dictionaries
     replacements = {
         "spliced": spliced(dictionary),
         "ablated": ablated(mean),
         "zeroed": ablated(np.zeros_like(mean)),
     } | {f"draw{n}": spliced(draw) for n, draw in enumerate(draws[: settings.spliced_draws])}
+    tried = len(draws[: settings.spliced_draws])
     losses = next_token_losses(model, some, replacements)
     rest = sum(len(own) for own in ids[settings.spliced_sequences :])
     whole = {name: np.concatenate([own, np.full(rest, np.nan)]) for name, own in losses.items()}
-    untried = np.full(len(whole["loss"]), np.nan)
     for what in ("loss", "divergence"):
-        columns = [whole.pop(f"{what}_draw{n}", untried) for n in range(len(draws))]
+        columns = [whole.pop(f"{what}_draw{n}") for n in range(tried)]
         if columns:
-            whole[f"chance_{what}_spliced"] = np.stack(columns, axis=1)
+            in_turn = [columns[n % tried] for n in range(len(draws))]
+            whole[f"chance_{what}_spliced"] = np.stack(in_turn, axis=1)
     return whole
