@@ -443,12 +443,15 @@ def on_ray(experiment: Experiment, kills: int) -> None:
             )
             pieces = Pieces(experiment.root / f"{out}-pieces")
             experiment.after_a_piece(run, pieces)
+            in_time = run.alive()
             os.kill(pid(cluster.head_node, "gcs_server"), signal.SIGKILL)
-            experiment.kills["GCS"] += 1
+            experiment.kills["GCS"] += in_time
             code, errors = run.ended(120)
             cluster.shutdown()
             cluster = three_nodes()
-            experiment.tell("GCS killed", code=code, tracebacks=int("Traceback" in errors))
+            experiment.tell(
+                "GCS killed", in_time=in_time, code=code, tracebacks=int("Traceback" in errors)
+            )
             print(errors[-1500:], file=sys.stderr)
             experiment.killed_run(
                 out, lambda _: None, 0, "--ray-address", cluster.address, "--pieces",
