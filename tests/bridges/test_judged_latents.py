@@ -290,7 +290,11 @@ def test_broken_files_are_refused_in_one_sentence(name: str, tmp_path: Path) -> 
 def test_lines_have_limits(tmp_path: Path) -> None:
     path = lines(tmp_path / "b.jsonl.gz", *[LABEL] * 50)
     assert len(list(read_json_lines(path))) == 50
-    for limits, says in (({"most_lines": 49}, "more lines"), ({"limit": 2000}, "when unpacked")):
+    for limits, says in (
+        ({"most_lines": 49}, "more lines"),
+        ({"limit": 2000}, "when unpacked"),
+        ({"longest": 20}, "a longer line, 1"),
+    ):
         with pytest.raises(EvidenceError, match=says):
             list(read_json_lines(path, **limits))
     with pytest.raises(EvidenceError, match="more lines"):
