@@ -72,7 +72,7 @@ def sae_probes(
     for number, name in enumerate(sets):
         path = _file(root, name)
         digests[path.name] = sha256_of(path)
-        first, own = _drawn(_rows(path), name, most, seed)
+        first, own = _balanced(_rows(path), name, most, seed)
         notes.append(f"{name}: the concept is the target {first!r}")
         texts += [text for text, _ in own]
         label += [has for _, has in own]
@@ -106,7 +106,7 @@ def _rows(path: Path) -> list[tuple[str, str]]:
     return rows
 
 
-def _drawn(
+def _balanced(
     rows: Sequence[tuple[str, str]], name: str, most: int, seed: int
 ) -> tuple[str, list[tuple[str, bool]]]:
     """As many with as without; the concept is the target that is not called not, no or 0."""

@@ -116,8 +116,8 @@ class LanguageFeaturesPipeline:
                 own, self.latents, self.active, steps=self.steps, seed=seed
             )
         evidence = self._evidence(network, ids, dictionary, data, seed, alone=True)
-        about = {"network": "untrained" if name == "untrained" else "trained"}
-        return ComparedModel(name, about, [[evidence]])
+        which = "untrained" if name == "untrained" else "trained"
+        return ComparedModel(name, {"network": which}, [[evidence]])
 
     def _evidence(
         self,

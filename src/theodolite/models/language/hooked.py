@@ -75,13 +75,13 @@ class HookedModel:
                 own = [self.start, *ids[number]]
                 tokens[row, : len(own)] = torch.tensor(own)
                 mask[row, : len(own)] = 1
-            given = {"input_ids": tokens, "attention_mask": mask}
+            inputs = {"input_ids": tokens, "attention_mask": mask}
             with torch.inference_mode(), self._hooked(mask, replace, ends=not logits) as seen:
                 if logits:
-                    output = self.model(**given, use_cache=False).logits
+                    output = self.model(**inputs, use_cache=False).logits
                 else:
                     with suppress(_SeenEnough):
-                        self.model(**given)
+                        self.model(**inputs)
             outputs = {"hidden": seen[0]}
             if logits:
                 outputs["logits"] = torch.log_softmax(output.double(), dim=-1).numpy()
