@@ -83,11 +83,11 @@ def plain_fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
     yield from starts_by_axis(fields).items()
 
 
-def piece_end(evidence: Evidence, first: int, rows: int = SHARD) -> int:
+def piece_end(evidence: Evidence, first: int, rows: int | None = None) -> int:
     """Where a piece that begins at a row ends: after so many rows, or before rows of unequal
     length have more entries than fit. Known from the rows of the piece and the next alone, so the
     cut is the same in memory and in a store, however the rows came."""
-    end = min(first + rows, len(evidence))
+    end = min(first + (rows or SHARD), len(evidence))
     for _, axes, values in evidence.ragged_fields():
         levels = [values.starts]
         if values.inner_starts is not None:
