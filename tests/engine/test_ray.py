@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from support.evidence.codes import planted_codes
 from support.runs.work_pieces import (
     dies_at,
     make_tool,
@@ -20,6 +22,8 @@ from support.runs.work_pieces import (
     work,
     wrong_at,
 )
+from theodolite.dictionaries.dissect import dissect_codes
+from theodolite.dictionaries.result import CodeDissection
 from theodolite.engine import ray as ray_engine
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pool import WorkerPool
@@ -92,6 +96,21 @@ def test_the_same_bytes(pool: RayTasks, tmp_path: Path) -> None:
     again = crew(pool, tmp_path)
     assert digest_of(again.reduced(work(37), merge) or {}) == EXPECTED
     assert again.computed == 0
+
+
+def test_a_dictionary_gives_the_same_bytes(pool: RayTasks, tmp_path: Path) -> None:
+    """Thresholds, counts, sets, search and null: Ray hands arrays over that cannot be written to."""
+    evidence = planted_codes(2, units=24, concepts=8, dense=3)
+    dissected = partial(dissect_codes, evidence, quantile=0.9, candidates=4, gap=0.05)
+    on_ray, alone = dissected(workers=crew(pool, tmp_path)), dissected()
+    assert (alone.thresholds > 0).any() and (alone.candidates > 4).any()
+    assert bytes_of(on_ray) == bytes_of(alone)
+
+
+def bytes_of(dissection: CodeDissection) -> str:
+    """A digest of all numbers of all units."""
+    columns = dissection.columns()
+    return digest_of({name: np.asarray(column) for name, column in columns.items()})
 
 
 def test_nothing_listens_off_loopback(
