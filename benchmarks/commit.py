@@ -1,3 +1,4 @@
+# mypy: disable-error-code="import-not-found"
 """Many writers into one bundle, killed at random, and two committers: whether it is ever half.
 
     python benchmarks/commit.py [--rounds 100] [--kills 20] [--seed 0] [--only folder,s3]

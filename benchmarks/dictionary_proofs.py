@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type,misc,no-untyped-call"
 """Two proofs of what is said of dictionaries: equal to dense maps, and certified.
 
     python benchmarks/dictionary_proofs.py [--pictures 500] [--cases 200] [--only dense]

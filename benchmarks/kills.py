@@ -1,3 +1,4 @@
+# mypy: disable-error-code="import-not-found,misc,no-untyped-call"
 """Runs of stored evidence that are killed at random, or whose store fails: whether bytes are equal.
 
     python benchmarks/kills.py [--kills 40] [--seed 0] [--only processes,s3,ray,codes,faults]
