@@ -39,6 +39,8 @@ from theodolite.io.text import read_json, write_json
 
 FORMAT = "theodolite-evidence"
 FORMAT_VERSION = 1
+MISSPELT = 0.8
+"""How like a name must be to be taken for a misspelt one."""
 
 
 def save(evidence: Evidence, folder: Path | str) -> None:
@@ -213,7 +215,8 @@ def _load_samples(path: Path) -> Samples:
 
 
 def _most_like(arrays: dict[str, Any]) -> str:
-    """The array by which the kind of evidence is known; if it is not there, of the nearest kind."""
+    """The array by which the kind of evidence is known; if it is not there, one that is nearly
+    called so, or of the kind that knows most of the others."""
     known = markers()
     there = next((name for name in known if name in arrays), None)
     if there is not None:
@@ -222,7 +225,8 @@ def _most_like(arrays: dict[str, Any]) -> str:
         first: len(set(arrays) & {name for name, _ in kind.layouts()})
         for first, kind in known.items()
     }
-    return max(shared, key=lambda first: shared[first])
+    near = {first: bool(get_close_matches(first, list(arrays), 1, MISSPELT)) for first in known}
+    return max(shared, key=lambda first: (near[first], shared[first]))
 
 
 def _needed(kind: type[Evidence]) -> list[str]:
