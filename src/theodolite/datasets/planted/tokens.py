@@ -19,7 +19,7 @@ def planted_tokens(n: int = 400, concepts: int = 3, seed: int = 0) -> TokenEvide
     at all of its words, others anywhere.
 
     >>> planted_tokens(2).tokens
-    <Ragged: 2 rows of 15 int64>
+    <Ragged: 2 rows of 16 int64>
     """
     random = np.random.default_rng(seed)
     lengths = random.integers(concepts + 1, concepts + 7, n)

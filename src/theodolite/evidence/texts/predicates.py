@@ -63,7 +63,7 @@ def token_predicates(  # noqa: PLR0913  options are keywords
     >>> words = Vocabulary.of(["The", " cat", " ran"])
     >>> holds, names = token_predicates(Ragged.from_rows([[0, 1]]), words, families=["shape"])
     >>> [names.names[i] for i in holds.flat]
-    ['shape capitalised', 'shape starts a word', 'shape lower', 'shape starts a word']
+    ['shape capitalised', 'shape starts a word', 'shape starts a word', 'shape lower']
     """
     unknown = sorted(set(families) - set(FAMILIES))
     if unknown:
