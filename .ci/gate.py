@@ -206,4 +206,5 @@ def main() -> int:
     return int(any(outcome.code for outcome in outcomes))
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
