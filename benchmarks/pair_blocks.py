@@ -21,6 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 
 from theodolite.engine.ledger import Ledger
@@ -110,6 +111,7 @@ def on_workers(n: int, k: int, workers: int) -> dict[str, float]:
 
 def bare_loop(n: int, k: int, ready: Any) -> float:
     """Seconds of the estimator alone, begun when all processes are ready."""
+    numba.set_num_threads(1)
     columns = Columns(np.asarray(made(n, k).values))
     pairs = np.stack(np.triu_indices(k, 1), axis=1)
     for _ in pair_terms(columns, pairs[:4], k=3):  # compiled before it is timed
@@ -138,7 +140,9 @@ def speed_up(n: int, k: int) -> dict[str, float]:
     outcomes = []
     for workers in (1, 2):
         command = [sys.executable, __file__, "run", str(n), str(k), str(workers)]
-        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        # a single process would spread its loops over all cores: then there is nothing to gain
+        alone = os.environ | {"NUMBA_NUM_THREADS": "1"}
+        text = subprocess.run(command, check=True, capture_output=True, text=True, env=alone).stdout
         outcomes.append(json.loads(text.splitlines()[-1]))
     return {
         "samples": n,
