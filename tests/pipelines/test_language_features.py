@@ -11,6 +11,7 @@ from theodolite.datasets.labelled_texts import sae_probes
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import WorkContext
 from theodolite.io.text import read_text
+from theodolite.models.language.hooked import HookedModel
 from theodolite.models.language.loading import load_language_model, untrained
 from theodolite.models.language.trained_dictionaries import (
     CoordinateDictionary,
@@ -166,6 +167,21 @@ def test_evidence_of_all_that_is_compared(folder: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / "cache" / "activations").iterdir())) == 2
     untrained_codes = made.compared[2].evidence[0][0].value.flat
     assert len(untrained_codes) and not np.array_equal(untrained_codes, main.value.flat)
+
+
+def test_activations_are_computed_once_a_network(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    compute = HookedModel.activations
+
+    def counted(self: HookedModel, ids: Any) -> np.ndarray:
+        calls.append(len(ids))
+        return compute(self, ids)
+
+    monkeypatch.setattr(HookedModel, "activations", counted)
+    produced(folder, concept_sets(tmp_path / "sets"), tmp_path / "cache")
+    assert len(calls) == 2  # trained and untrained
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:

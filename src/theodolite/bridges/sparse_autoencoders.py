@@ -21,6 +21,7 @@ from theodolite.explainers.discovery.importance import gradient_importance
 from theodolite.io.arrays import read_safetensors
 from theodolite.io.paths import confined
 from theodolite.io.text import read_json
+from theodolite.models.language.dictionaries import largest_only
 
 Activations = Float[np.ndarray, "n dimensions"]
 Codes = Float[np.ndarray, "n features"]
@@ -120,7 +121,7 @@ def _dictionary(arrays: dict[str, np.ndarray], kind: str, settings: dict[str, An
         if kind == "jumprelu":
             return np.asarray(np.where(codes > arrays["threshold"], np.maximum(codes, 0.0), 0.0))
         if kind == "topk":
-            codes = _largest(codes * lengths, active or 1)
+            codes = largest_only(codes * lengths, active or 1)
         return np.asarray(np.maximum(codes, 0.0))
 
     def decode(codes: Codes) -> Activations:
@@ -139,14 +140,6 @@ def _normalised(values: Activations, how: str) -> Activations:
             values * np.sqrt(values.shape[1]) / np.linalg.norm(values, axis=1, keepdims=True)
         )
     return values
-
-
-def _largest(codes: Codes, active: int) -> Codes:
-    """The largest of each row; all others are 0."""
-    if active < codes.shape[1]:
-        small = np.argpartition(-codes, active - 1, axis=1)[:, active:]
-        np.put_along_axis(codes, small, 0.0, axis=1)
-    return codes
 
 
 def from_overcomplete(model: Any) -> Dictionary:

@@ -114,8 +114,6 @@ def _balanced(
     if len(targets) != 2:
         raise RefusedInput(f"concept set {name!r}", f"{len(targets)} targets", "two")
     first = min(targets, key=lambda t: (t.lower().startswith(("not", "no", "0", "false")), t))
-    if targets == ["0", "1"]:
-        first = "1"
     chosen = []
     for target in targets:
         own = list(dict.fromkeys(text for text, t in rows if t == target))

@@ -26,6 +26,7 @@ from theodolite.models.language.token_evidence import (
 )
 from theodolite.models.language.trained_dictionaries import (
     CoordinateDictionary,
+    TopKDictionary,
     train_dictionary,
     unexplained,
 )
@@ -33,6 +34,15 @@ from theodolite.pipelines.features import weights_digest
 from theodolite.subject import Subject
 
 Beside = Literal["random", "coordinates", "untrained"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """A network that is looked at in one place, and what it computes there at all tokens."""
+
+    network: HookedModel
+    ids: Ids
+    activations: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +73,18 @@ class LanguageFeaturesPipeline:
         loaded = load_language_model(self.model)
         ids = _ids(loaded, data, self.most_tokens)
         network = HookedModel(loaded.model, self.module, loaded.start(self.start_token))
-        activations = self._activations(network, ids, "trained", context)
-        dictionary = train_dictionary(
-            activations, self.latents, self.active, steps=self.steps, seed=seed
-        )
+        layer = self._layer(network, ids, "trained", context)
+        dictionary = self._trained(layer, seed)
         context.progress("dictionaries", 1, 1 + len(self.beside))
-        evidence = self._evidence(network, ids, dictionary, data, seed)
-        compared = [
-            self._compared(name, (loaded, network), ids, activations, (data, context))
-            for name in self.beside
-        ]
+        evidence = self._evidence(layer, dictionary, data, seed)
+        compared = []
+        for name in self.beside:
+            own, which = layer, "trained"
+            if name == "untrained":
+                other = HookedModel(untrained(loaded.model, seed), self.module, network.start)
+                own, which = self._layer(other, ids, f"untrained {seed}", context), "untrained"
+            codes = self._evidence(own, self._beside(name, own, seed), data, seed, alone=True)
+            compared.append(ComparedModel(name, {"network": which}, [[codes]]))
         return Produced(
             evidence=[[evidence]],
             compared=compared,
@@ -80,8 +92,8 @@ class LanguageFeaturesPipeline:
             notes=(*data.notes, *self._notes(data)),
             facts=(
                 ("sequences", len(ids)),
-                ("tokens", len(activations)),
-                ("share of variance not rebuilt", unexplained(dictionary, activations)),
+                ("tokens", len(layer.activations)),
+                ("share of variance not rebuilt", unexplained(dictionary, layer.activations)),
             ),
             inputs={**(data.digests or {}), **weights_digest(self.model)},
             subject=Subject(
@@ -92,37 +104,22 @@ class LanguageFeaturesPipeline:
             ),
         )
 
-    def _compared(
-        self,
-        name: Beside,
-        networks: tuple[LoadedModel, HookedModel],
-        ids: Ids,
-        activations: np.ndarray,
-        rest: tuple[LabelledTexts, WorkContext],
-    ) -> ComparedModel:
-        (loaded, network), (data, context) = networks, rest
-        seed = context.seeds[0]
-        dictionary: FeatureDictionary
+    def _trained(self, layer: _Layer, seed: int) -> TopKDictionary:
+        return train_dictionary(
+            layer.activations, self.latents, self.active, steps=self.steps, seed=seed
+        )
+
+    def _beside(self, name: Beside, layer: _Layer, seed: int) -> FeatureDictionary:
         if name == "random":
-            dictionary = RandomDictionary.drawn_for(activations, self.latents, self.active, seed)
-        elif name == "coordinates":
+            return RandomDictionary.drawn_for(layer.activations, self.latents, self.active, seed)
+        if name == "coordinates":
             share = self.active / self.latents
-            dictionary = CoordinateDictionary.fitted_to(activations, share)
-        else:
-            other = untrained(loaded.model, seed)
-            network = HookedModel(other, self.module, network.start)
-            own = self._activations(network, ids, f"untrained {seed}", context)
-            dictionary = train_dictionary(
-                own, self.latents, self.active, steps=self.steps, seed=seed
-            )
-        evidence = self._evidence(network, ids, dictionary, data, seed, alone=True)
-        which = "untrained" if name == "untrained" else "trained"
-        return ComparedModel(name, {"network": which}, [[evidence]])
+            return CoordinateDictionary.fitted_to(layer.activations, share)
+        return self._trained(layer, seed)
 
     def _evidence(
         self,
-        network: HookedModel,
-        ids: Ids,
+        layer: _Layer,
         dictionary: FeatureDictionary,
         data: LabelledTexts,
         seed: int,
@@ -136,12 +133,12 @@ class LanguageFeaturesPipeline:
             spliced_sequences=self.spliced_sequences,
             seed=1000 * (seed + 1),
         )
-        return token_evidence(network, ids, dictionary, labels, settings)
+        return token_evidence(
+            layer.network, layer.ids, dictionary, labels, settings, layer.activations
+        )
 
-    def _activations(
-        self, network: HookedModel, ids: Ids, which: str, context: WorkContext
-    ) -> np.ndarray:
-        """Computed once, and found again in the cache."""
+    def _layer(self, network: HookedModel, ids: Ids, which: str, context: WorkContext) -> _Layer:
+        """With activations that are computed once, and found again in the cache."""
         identity: list[Any] = [weights_digest(self.model), self.module, network.start, which]
         key = hashlib.sha256(json.dumps([identity, list(map(list, ids))]).encode()).hexdigest()
         path = context.cache.resolve() / "activations" / f"{key}.npy"
@@ -150,13 +147,13 @@ class LanguageFeaturesPipeline:
             if path.is_file():
                 known = read_npy(path)
                 if len(known) == n and np.isfinite(known).all():
-                    return np.asarray(known, np.float64)
+                    return _Layer(network, ids, np.asarray(known, np.float64))
         except RefusedInput:
             pass  # a file that was cut off is made again
         context.progress("activations", 0, 1)
-        activations = network.activations(ids)
-        write_npy(path, activations.astype(np.float32))
-        return np.asarray(activations, np.float64)
+        activations = network.activations(ids).astype(np.float32)
+        write_npy(path, activations)
+        return _Layer(network, ids, activations.astype(np.float64))
 
     def _notes(self, data: LabelledTexts) -> tuple[str, ...]:
         return (

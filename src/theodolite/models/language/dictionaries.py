@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
+from theodolite.evidence.ragged import starts_of
 
 Activations = Float[np.ndarray, "n dimensions"]
 MOST_CODES = 1 << 24
@@ -31,6 +32,16 @@ class FeatureDictionary(Protocol):
         """Codes to activations."""
 
 
+def largest_only(
+    codes: Float[np.ndarray, "n latents"], active: int
+) -> Float[np.ndarray, "n latents"]:
+    """The codes themselves, with all but the largest of each row put to 0."""
+    if active < codes.shape[1]:
+        small = np.argpartition(-codes, active - 1, axis=1)[:, active:]
+        np.put_along_axis(codes, small, 0.0, axis=1)
+    return codes
+
+
 @dataclass(frozen=True, eq=False)
 class SparseCodes:
     """Codes without their zeros."""
@@ -50,10 +61,10 @@ def sparse_codes(dictionary: FeatureDictionary, activations: Activations) -> Spa
         latents.append(latent.astype(np.int32))
         values.append(codes[row, latent].astype(np.float32))
         counts.append(np.bincount(row, minlength=len(codes)))
-    starts = np.concatenate([[0], np.cumsum(np.concatenate([*counts, [] if counts else [0]]))])
     if not latents:
         return SparseCodes(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(1, np.int64))
-    return SparseCodes(np.concatenate(latents), np.concatenate(values), starts.astype(np.int64))
+    starts = starts_of(np.concatenate(counts))
+    return SparseCodes(np.concatenate(latents), np.concatenate(values), starts)
 
 
 def largest_codes(
@@ -117,10 +128,7 @@ class RandomDictionary:
     def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
         """The largest products, where above 0."""
         codes = ((np.asarray(activations, float) - self.mean) / self.scale) @ self.rows.T
-        if self.active < codes.shape[1]:
-            small = np.argpartition(-codes, self.active - 1, axis=1)[:, self.active :]
-            np.put_along_axis(codes, small, 0.0, axis=1)
-        return np.asarray(np.maximum(codes, 0.0))
+        return np.asarray(np.maximum(largest_only(codes, self.active), 0.0))
 
     def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
         """What the codes stand for."""

@@ -1,6 +1,5 @@
 """Language models from files on this machine: folders of transformers, and GGUF."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,10 +71,3 @@ def untrained(model: Any, seed: int) -> Any:
                 spread, mean = parameter.float().std(), parameter.float().mean()
                 parameter.copy_((draws * spread + mean).to(parameter.dtype))
     return other
-
-
-def texts_within(texts: Sequence[str], most: int) -> None:
-    """Refuse texts that no sequence of tokens could need."""
-    for number, text in enumerate(texts):
-        if len(text) > most:
-            raise EvidenceError(f"text {number}", f"{len(text):,} characters", f"at most {most:,}")

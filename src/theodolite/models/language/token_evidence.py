@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances, Concepts, Latents, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
-from theodolite.evidence.ragged import Ragged
+from theodolite.evidence.ragged import Ragged, starts_of
 from theodolite.models.language.dictionaries import (
     FeatureDictionary,
     RandomDictionary,
@@ -74,6 +74,7 @@ def token_evidence(
     dictionary: FeatureDictionary,
     labels: SequenceLabels | None = None,
     settings: TokenSettings | None = None,
+    activations: Float[np.ndarray, "tokens dimensions"] | None = None,
 ) -> TokenEvidence:
     """Codes of the dictionary at every token, what random dictionaries of the same width and
     sparsity give, and what is lost of the next token when reconstructions are put in.
@@ -84,14 +85,16 @@ def token_evidence(
         dictionary: Of ``theodolite.bridges.sparse_autoencoders``, or alike.
         labels: Concepts and documents of the sequences.
         settings: Random dictionaries and splicing.
+        activations: Those of the module at all tokens, where they were computed before.
     """
     labels, settings = labels or SequenceLabels(), settings or TokenSettings()
-    activations = np.asarray(model.activations(ids), np.float64)
+    if activations is None:
+        activations = np.asarray(model.activations(ids), np.float64)
     latents = len(dictionary.rows)
     if activations.shape[1] != dictionary.rows.shape[1]:
         got = f"{activations.shape[1]} dimensions at {model.module}"
         raise EvidenceError("dictionary", got, f"{dictionary.rows.shape[1]}, as its rows have")
-    starts = np.concatenate([[0], np.cumsum([len(own) for own in ids])]).astype(np.int64)
+    starts = starts_of([len(own) for own in ids])
     codes = sparse_codes(dictionary, activations)
     active = max(round(len(codes.value) / max(len(activations), 1)), 1)
     draws = [

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
-from theodolite.models.language.dictionaries import Activations
+from theodolite.models.language.dictionaries import Activations, largest_only
 
 BATCH = 256
 LEARNING_RATE = 1e-3
@@ -28,10 +28,7 @@ class TopKDictionary:
         """The largest codes, where above 0."""
         inside = (np.asarray(activations, float) - self.mean) / self.scale
         codes = inside @ self.encoder.T + self.bias
-        if self.active < codes.shape[1]:
-            small = np.argpartition(-codes, self.active - 1, axis=1)[:, self.active :]
-            np.put_along_axis(codes, small, 0.0, axis=1)
-        return np.asarray(np.maximum(codes, 0.0))
+        return np.asarray(np.maximum(largest_only(codes, self.active), 0.0))
 
     def decode(self, codes: Float[np.ndarray, "n latents"]) -> Activations:
         """What the codes stand for."""
