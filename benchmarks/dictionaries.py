@@ -31,7 +31,7 @@ from theodolite.dictionaries.dissect import dissect_codes
 from theodolite.dictionaries.evidence import CodeEvidence
 from theodolite.dictionaries.inventory import Inventory, take_inventory
 from theodolite.dictionaries.pieces import CodePiece
-from theodolite.dictionaries.singles import choose_candidates, count_range
+from theodolite.dictionaries.singles import TABLE_BYTES, choose_candidates, count_range
 from theodolite.dictionaries.writer import CodeWriter
 from theodolite.engine.base import Engine, worker_pool
 from theodolite.engine.ledger import Ledger
@@ -212,7 +212,8 @@ def on_ray(folder: Path) -> dict[str, float]:
     import ray  # noqa: PLC0415  not before the engine's settings
 
     do = partial(count_range, units=units, limits=limits, seed=None, device=None)
-    cut = passes.Cut(1, -(-evidence.units // 4))
+    # as the dissection cuts it: blocks so long that keeping a table is little beside counting it
+    cut = passes.cut_for(evidence, evidence.units, 8 * len(evidence.concepts), TABLE_BYTES)
     work = passes.Pass("single concepts", do, cut, units, {}).work(evidence)
     bare: Any = ray.remote(lambda item, shared: do(item, shared)).options(num_cpus=1)
 
