@@ -19,6 +19,7 @@ from theodolite.models.language.splice import ablated, next_token_losses
 from theodolite.models.language.token_evidence import (
     SequenceLabels,
     TokenSettings,
+    compared_evidence,
     token_evidence,
     token_ids,
 )
@@ -173,6 +174,29 @@ def test_evidence_of_a_dictionary_that_keeps_everything(model: HookedModel) -> N
     assert chances is not None
     assert_array_equal(chances.flat[:, 2:], chances.flat[:, :2])
     assert not np.isnan(chances[0][:-1]).any() and (chances[0][:-1, 0] != chances[0][:-1, 1]).all()
+
+
+def test_what_the_network_does_by_itself_is_run_once(
+    model: HookedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[bool] = []
+    compute = HookedModel.next_tokens
+
+    def counted(self: HookedModel, ids: Any, replace: Any = None) -> Any:
+        runs.append(replace is None)
+        return compute(self, ids, replace)
+
+    monkeypatch.setattr(HookedModel, "next_tokens", counted)
+    activations = model.activations(IDS).astype(float)
+    random = RandomDictionary.drawn_for(activations, 8, 2, 0)
+    settings = TokenSettings(random_dictionaries=2)
+    both = compared_evidence(model, IDS, {"same": Same(), "random": random}, settings=settings)
+    assert sum(runs) == 1 and len(runs) == 1 + 2 + 2 + 2  # itself, two ablations, two, two draws
+    assert both["random"].chance_pooled is None and both["same"].chance_pooled is not None
+    loss, spliced = both["random"].loss, both["random"].loss_spliced
+    assert loss is not None and spliced is not None
+    assert_array_equal(loss.flat, both["same"].loss.flat)  # type: ignore[union-attr]
+    assert np.nanmax(np.abs(spliced.flat - loss.flat)) > 1e-6
 
 
 def test_refusals(network: Any, model: HookedModel) -> None:

@@ -18,6 +18,7 @@ from theodolite.models.language.trained_dictionaries import (
     train_dictionary,
     unexplained,
 )
+from theodolite.pipelines.compared_dictionaries import BESIDE
 from theodolite.pipelines.language_features import LanguageFeaturesPipeline
 
 torch = pytest.importorskip("torch")
@@ -156,7 +157,13 @@ def test_evidence_of_all_that_is_compared(folder: Path, tmp_path: Path) -> None:
     root = concept_sets(tmp_path / "sets")
     made = produced(folder, root, tmp_path / "cache", most_tokens=4)
     (main,) = made.evidence[0]
-    assert [model.name for model in made.compared] == ["random", "coordinates", "untrained"]
+    assert [model.name for model in made.compared] == list(BESIDE)
+    compared = {model.name: model.evidence[0][0] for model in made.compared}
+    for name in ("random", "coordinates", "frozen_decoder", "permuted_decoder"):
+        assert_allclose(compared[name].loss.flat, main.loss.flat)  # one network, run once
+        assert (compared[name].loss_spliced.flat != main.loss_spliced.flat).any()
+    assert compared["permuted_decoder"].value is None and compared["neurons"].loss is None
+    assert len(compared["neurons"].latents) == 2 * 24
     assert main.chance_pooled.shape == (32, 3, 20) and len(main.concepts) == 2
     assert max(main.tokens.lengths) == 4
     ran = WORDS.index("ran")
@@ -164,8 +171,8 @@ def test_evidence_of_all_that_is_compared(folder: Path, tmp_path: Path) -> None:
     assert at_end == main.truth[16:, 1].tolist()
     again = produced(folder, root, tmp_path / "cache", most_tokens=4)
     assert_allclose(again.evidence[0][0].value.flat, main.value.flat)
-    assert len(list((tmp_path / "cache" / "activations").iterdir())) == 2
-    untrained_codes = made.compared[2].evidence[0][0].value.flat
+    assert len(list((tmp_path / "cache" / "activations").iterdir())) == 3
+    untrained_codes = compared["untrained"].value.flat
     assert len(untrained_codes) and not np.array_equal(untrained_codes, main.value.flat)
 
 
@@ -181,7 +188,7 @@ def test_activations_are_computed_once_a_network(
 
     monkeypatch.setattr(HookedModel, "activations", counted)
     produced(folder, concept_sets(tmp_path / "sets"), tmp_path / "cache")
-    assert len(calls) == 2  # trained and untrained
+    assert len(calls) == 3  # trained, untrained, and the neurons
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:

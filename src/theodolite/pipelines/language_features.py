@@ -1,48 +1,32 @@
 """A dictionary of a language model's activations, and what must be asked beside it: random
-directions, the coordinates themselves, and the same network untrained."""
+directions, coordinates and neurons, a dictionary half trained, and the same network untrained."""
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from theodolite.datasets.labelled_texts import LabelledTexts
 from theodolite.errors import EvidenceError, RefusedInput
-from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
 from theodolite.io.arrays import read_npy, write_npy
-from theodolite.models.language.dictionaries import FeatureDictionary, RandomDictionary
 from theodolite.models.language.hooked import HookedModel, Ids
 from theodolite.models.language.loading import LoadedModel, load_language_model, untrained
-from theodolite.models.language.token_evidence import (
-    SequenceLabels,
-    TokenSettings,
-    token_evidence,
-    token_ids,
-)
-from theodolite.models.language.trained_dictionaries import (
-    CoordinateDictionary,
-    TopKDictionary,
-    train_dictionary,
-    unexplained,
+from theodolite.models.language.token_evidence import SequenceLabels, TokenSettings, token_ids
+from theodolite.models.language.trained_dictionaries import train_dictionary, unexplained
+from theodolite.pipelines.compared_dictionaries import (
+    BESIDE,
+    WHAT,
+    Beside,
+    ComparedDictionaries,
+    Layer,
 )
 from theodolite.pipelines.features import weights_digest
 from theodolite.subject import Subject
-
-Beside = Literal["random", "coordinates", "untrained"]
-
-
-@dataclass(frozen=True, eq=False)
-class _Layer:
-    """A network that is looked at in one place, and what it computes there at all tokens."""
-
-    network: HookedModel
-    ids: Ids
-    activations: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +46,7 @@ class LanguageFeaturesPipeline:
     """Of training, with 256 tokens each."""
     random_dictionaries: int = 20
     spliced_sequences: int = 64
-    beside: Sequence[Beside] = ("random", "coordinates", "untrained")
+    beside: Sequence[Beside] = BESIDE
     """What is compared with the dictionary."""
 
     def make(self, data: LabelledTexts, context: WorkContext) -> Produced:
@@ -74,21 +58,27 @@ class LanguageFeaturesPipeline:
         ids = _ids(loaded, data, self.most_tokens)
         network = HookedModel(loaded.model, self.module, loaded.start(self.start_token))
         layer = self._layer(network, ids, "trained", context)
-        dictionary = self._trained(layer, seed)
-        context.progress("dictionaries", 1, 1 + len(self.beside))
-        evidence = self._evidence(layer, dictionary, data, seed)
-        compared = []
-        for name in self.beside:
-            own, which = layer, "trained"
-            if name == "untrained":
-                other = HookedModel(untrained(loaded.model, seed), self.module, network.start)
-                own, which = self._layer(other, ids, f"untrained {seed}", context), "untrained"
-            codes = self._evidence(own, self._beside(name, own, seed), data, seed, alone=True)
-            compared.append(ComparedModel(name, {"network": which}, [[codes]]))
+        context.progress("dictionaries", 0, 1 + len(self.beside))
+        dictionary = train_dictionary(
+            layer.activations, self.latents, self.active, steps=self.steps, seed=seed
+        )
+        others = ComparedDictionaries(
+            layer,
+            SequenceLabels(truth=data.truth, known=data.known, concepts=data.concepts),
+            self._settings(seed),
+            self.steps,
+            seed,
+            look=lambda other, which: self._layer(other, ids, f"{which} {seed}", context),
+            untrained=lambda: replace(network, model=untrained(loaded.model, seed)),
+        )
+        evidence = others.evidence(dictionary, self.active, self.beside)
+        compared = [
+            ComparedModel(name, {"what": WHAT[name]}, [[evidence[name]]]) for name in self.beside
+        ]
         return Produced(
-            evidence=[[evidence]],
+            evidence=[[evidence["dictionary"]]],
             compared=compared,
-            about={"name": "dictionary", "network": "trained"},
+            about={"name": "dictionary", "what": "the dictionary that is asked about"},
             notes=(*data.notes, *self._notes(data)),
             facts=(
                 ("sequences", len(ids)),
@@ -104,42 +94,16 @@ class LanguageFeaturesPipeline:
             ),
         )
 
-    def _trained(self, layer: _Layer, seed: int) -> TopKDictionary:
-        return train_dictionary(
-            layer.activations, self.latents, self.active, steps=self.steps, seed=seed
-        )
-
-    def _beside(self, name: Beside, layer: _Layer, seed: int) -> FeatureDictionary:
-        if name == "random":
-            return RandomDictionary.drawn_for(layer.activations, self.latents, self.active, seed)
-        if name == "coordinates":
-            share = self.active / self.latents
-            return CoordinateDictionary.fitted_to(layer.activations, share)
-        return self._trained(layer, seed)
-
-    def _evidence(
-        self,
-        layer: _Layer,
-        dictionary: FeatureDictionary,
-        data: LabelledTexts,
-        seed: int,
-        *,
-        alone: bool = False,
-    ) -> TokenEvidence:
-        """Of what is compared, nothing but the codes and the next token."""
-        labels = SequenceLabels(truth=data.truth, known=data.known, concepts=data.concepts)
-        settings = TokenSettings(
-            random_dictionaries=0 if alone else self.random_dictionaries,
+    def _settings(self, seed: int) -> TokenSettings:
+        return TokenSettings(
+            random_dictionaries=self.random_dictionaries,
             spliced_sequences=self.spliced_sequences,
             seed=1000 * (seed + 1),
         )
-        return token_evidence(
-            layer.network, layer.ids, dictionary, labels, settings, layer.activations
-        )
 
-    def _layer(self, network: HookedModel, ids: Ids, which: str, context: WorkContext) -> _Layer:
+    def _layer(self, network: HookedModel, ids: Ids, which: str, context: WorkContext) -> Layer:
         """With activations that are computed once, and found again in the cache."""
-        identity: list[Any] = [weights_digest(self.model), self.module, network.start, which]
+        identity: list[Any] = [weights_digest(self.model), network.module, network.start, which]
         key = hashlib.sha256(json.dumps([identity, list(map(list, ids))]).encode()).hexdigest()
         path = context.cache.resolve() / "activations" / f"{key}.npy"
         n = sum(len(own) for own in ids)
@@ -147,13 +111,13 @@ class LanguageFeaturesPipeline:
             if path.is_file():
                 known = read_npy(path)
                 if len(known) == n and np.isfinite(known).all():
-                    return _Layer(network, ids, np.asarray(known, np.float64))
+                    return Layer(network, ids, np.asarray(known, np.float64))
         except RefusedInput:
             pass  # a file that was cut off is made again
         context.progress("activations", 0, 1)
         activations = network.activations(ids).astype(np.float32)
         write_npy(path, activations)
-        return _Layer(network, ids, activations.astype(np.float64))
+        return Layer(network, ids, activations.astype(np.float64))
 
     def _notes(self, data: LabelledTexts) -> tuple[str, ...]:
         return (

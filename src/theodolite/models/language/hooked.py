@@ -35,6 +35,10 @@ class HookedModel:
     """As ``model.named_modules()`` names it, such as ``model.layers.5``."""
     start: int
     """The id of the start token."""
+    inputs: bool = False
+    """Whether to look at what goes into the module instead of what comes out."""
+    end: int | None = None
+    """The id of a token that is put after every sequence and left out again, as encoders have."""
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.model.named_modules() if name]
@@ -67,12 +71,13 @@ class HookedModel:
     ) -> Iterator[tuple[list[int], dict[str, np.ndarray]]]:
         import torch  # noqa: PLC0415  an extra
 
+        ends = [] if self.end is None else [self.end]
         for rows in _batches(ids):
-            longest = max(len(ids[number]) for number in rows) + 1
+            longest = max(len(ids[number]) for number in rows) + 1 + len(ends)
             tokens = torch.zeros((len(rows), longest), dtype=torch.long)
             mask = torch.zeros((len(rows), longest), dtype=torch.long)
             for row, number in enumerate(rows):
-                own = [self.start, *ids[number]]
+                own = [self.start, *ids[number], *ends]
                 tokens[row, : len(own)] = torch.tensor(own)
                 mask[row, : len(own)] = 1
             inputs = {"input_ids": tokens, "attention_mask": mask}
@@ -98,11 +103,11 @@ class HookedModel:
         real = mask.bool().clone()
         real[:, 0] = False  # the start token stays what it is
 
-        def look(_: Any, __: Any, output: Any) -> Any:
-            hidden = output[0] if isinstance(output, tuple) else output
+        def look(hidden: Any) -> Any:
             shape = tuple(getattr(hidden, "shape", ()))
             if len(shape) != 3 or shape[:2] != tuple(mask.shape):
-                got = f"{type(hidden).__name__} of shape {shape} from {self.module}"
+                place = "into" if self.inputs else "from"
+                got = f"{type(hidden).__name__} of shape {shape} {place} {self.module}"
                 raise EvidenceError("module", got, "activations (sequences, tokens, dimensions)")
             seen.append(hidden.float().cpu().numpy())
             if ends:
@@ -112,10 +117,9 @@ class HookedModel:
             changed = hidden.clone()
             others = np.array(replace(hidden[real].float().cpu().numpy()))
             changed[real] = torch.as_tensor(others, dtype=hidden.dtype, device=hidden.device)
-            return (changed, *output[1:]) if isinstance(output, tuple) else changed
+            return changed
 
-        module = self.model.get_submodule(self.module)
-        handle = module.register_forward_hook(look)
+        handle = self._register(look)
         modes = {part: part.training for part in self.model.modules()}
         self.model.eval()
         try:
@@ -124,6 +128,23 @@ class HookedModel:
             handle.remove()
             for part, training in modes.items():  # each as it was: parts may be frozen
                 part.training = training
+
+    def _register(self, look: Callable[[Any], Any]) -> Any:
+        """Have ``look`` called with what goes in or comes out; what it gives is put in for that."""
+
+        def after(_: Any, __: Any, output: Any) -> Any:
+            several = isinstance(output, tuple)
+            changed = look(output[0] if several else output)
+            return (changed, *output[1:]) if several and changed is not None else changed
+
+        def before(_: Any, inputs: tuple[Any, ...]) -> Any:
+            changed = look(inputs[0] if inputs else None)
+            return None if changed is None else (changed, *inputs[1:])
+
+        module = self.model.get_submodule(self.module)
+        if self.inputs:
+            return module.register_forward_pre_hook(before)
+        return module.register_forward_hook(after)
 
 
 def _batches(ids: Ids) -> Iterator[list[int]]:

@@ -47,6 +47,26 @@ def next_token_losses(
     return {name: np.concatenate(own) for name, own in parts.items()}
 
 
+def spliced_losses(
+    model: HookedModel,
+    ids: Ids,
+    dictionaries: Mapping[str, FeatureDictionary],
+    mean: Float[np.ndarray, " dimensions"],
+    sequences: int,
+) -> dict[str, Tokens]:
+    """Losses and divergences at every token with what each dictionary rebuilds (under its name),
+    with the mean activation (``ablated``) and with zeros (``zeroed``).
+
+    The network as it is and the two ablations are run once for all dictionaries. Only the first
+    ``sequences`` are run; NaN in the others.
+    """
+    replacements = {name: spliced(dictionary) for name, dictionary in dictionaries.items()}
+    replacements |= {"ablated": ablated(mean), "zeroed": ablated(np.zeros_like(mean))}
+    losses = next_token_losses(model, ids[:sequences], replacements)
+    rest = np.full(sum(len(own) for own in ids[sequences:]), np.nan)
+    return {name: np.concatenate([own, rest]) for name, own in losses.items()}
+
+
 def _loss(own: Sequence[int], log: Float[np.ndarray, "tokens vocabulary"]) -> Tokens:
     losses = np.full(len(own), np.nan)
     losses[:-1] = -log[np.arange(len(own) - 1), np.asarray(own[1:], int)]

@@ -1,7 +1,7 @@
 """Evidence about a dictionary of a language model, made from the model and texts."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,11 +14,12 @@ from theodolite.evidence.ragged import Ragged, starts_of
 from theodolite.models.language.dictionaries import (
     FeatureDictionary,
     RandomDictionary,
+    SparseCodes,
     largest_codes,
     sparse_codes,
 )
 from theodolite.models.language.hooked import HookedModel, Ids
-from theodolite.models.language.splice import ablated, next_token_losses, spliced
+from theodolite.models.language.splice import spliced_losses
 
 Side = Literal["left", "right"]
 MOST_POOLED = 1 << 28
@@ -39,6 +40,10 @@ class TokenSettings:
     spliced_draws: int = 3
     """How many of the random dictionaries that is done with; they stand for the others in turn."""
     seed: int = 0
+
+    def without_chance(self) -> "TokenSettings":
+        """The same without random dictionaries."""
+        return replace(self, random_dictionaries=0)
 
 
 def token_ids(
@@ -87,42 +92,96 @@ def token_evidence(
         settings: Random dictionaries and splicing.
         activations: Those of the module at all tokens, where they were computed before.
     """
+    by_name = compared_evidence(
+        model, ids, {"dictionary": dictionary}, labels, settings, activations
+    )
+    return by_name["dictionary"]
+
+
+def compared_evidence(
+    model: HookedModel,
+    ids: Ids,
+    dictionaries: Mapping[str, FeatureDictionary],
+    labels: SequenceLabels | None = None,
+    settings: TokenSettings | None = None,
+    activations: Float[np.ndarray, "tokens dimensions"] | None = None,
+) -> dict[str, TokenEvidence]:
+    """Evidence of several dictionaries of one place, as ``token_evidence`` makes it of the first;
+    of the others, without random dictionaries. What the network does by itself is run once."""
     labels, settings = labels or SequenceLabels(), settings or TokenSettings()
     if activations is None:
         activations = np.asarray(model.activations(ids), np.float64)
-    latents = len(dictionary.rows)
-    if activations.shape[1] != dictionary.rows.shape[1]:
-        got = f"{activations.shape[1]} dimensions at {model.module}"
-        raise EvidenceError("dictionary", got, f"{dictionary.rows.shape[1]}, as its rows have")
+    for dictionary in dictionaries.values():
+        if activations.shape[1] != dictionary.rows.shape[1]:
+            got = f"{activations.shape[1]} dimensions at {model.module}"
+            raise EvidenceError("dictionary", got, f"{dictionary.rows.shape[1]}, as its rows have")
     starts = starts_of([len(own) for own in ids])
-    codes = sparse_codes(dictionary, activations)
-    active = max(round(len(codes.value) / max(len(activations), 1)), 1)
-    draws = [
-        RandomDictionary.drawn_for(activations, latents, active, settings.seed + 1 + number)
-        for number in range(_draws(settings, len(ids), latents))
-    ]
-    arrays: dict[str, Any] = {}
-    if draws:
-        pooled = [largest_codes(draw, activations, starts) for draw in draws]
-        arrays["chance_pooled"] = np.stack(pooled, axis=1)
+    codes = {name: sparse_codes(own, activations) for name, own in dictionaries.items()}
+    first = next(iter(dictionaries))
+    draws = _random_draws(codes[first], len(dictionaries[first].rows), activations, settings, ids)
+    losses = {}
     if settings.splice:
+        run = {f"by_{name}": own for name, own in dictionaries.items()}
+        run |= {f"draw{n}": draw for n, draw in enumerate(draws[: settings.spliced_draws])}
         mean = activations.mean(axis=0)
-        losses = _losses(model, ids, (dictionary, *draws), mean, settings)
-        arrays |= {name: Ragged(own, starts) for name, own in losses.items()}
+        losses = spliced_losses(model, ids, run, mean, settings.spliced_sequences)
+    evidence = {}
+    for name, dictionary in dictionaries.items():
+        own_draws = draws if name == first else []
+        arrays = _losses_of(losses, f"by_{name}", len(own_draws), settings) if losses else {}
+        extra: dict[str, Any] = {part: Ragged(own, starts) for part, own in arrays.items()}
+        if own_draws:
+            pooled = [largest_codes(draw, activations, starts) for draw in own_draws]
+            extra["chance_pooled"] = np.stack(pooled, axis=1)
+            extra["chances"] = Chances(tuple(f"random {n}" for n in range(len(own_draws))))
+        extra["decoder"] = np.asarray(dictionary.rows, np.float32)
+        evidence[name] = coded_evidence(ids, codes[name], len(dictionary.rows), labels, **extra)
+    return evidence
+
+
+def coded_evidence(
+    ids: Ids,
+    codes: SparseCodes,
+    latents: int,
+    labels: SequenceLabels | None = None,
+    **arrays: Any,
+) -> TokenEvidence:
+    """Evidence of codes at every token, with further arrays."""
+    labels = labels or SequenceLabels()
+    starts = starts_of([len(own) for own in ids])
     return TokenEvidence(
-        tokens=Ragged(np.concatenate([np.asarray(own, np.int32) for own in ids]), starts),
+        tokens=tokens_of(ids),
         latent=Ragged(codes.latent, starts, codes.starts),
         value=Ragged(codes.value, starts, codes.starts),
         signed=np.array([(codes.value < 0).any()]),
-        decoder=np.asarray(dictionary.rows, np.float32),
         truth=labels.truth,
         known=labels.known,
         concepts=Concepts(tuple(labels.concepts)),
         latents=Latents.numbered(latents),
-        chances=Chances(tuple(f"random {number}" for number in range(len(draws)))),
         samples=Samples(np.arange(len(ids)), clusters=labels.documents),
         **arrays,
     )
+
+
+def tokens_of(ids: Ids) -> Ragged:
+    """Tokens of sequences in the form in which evidence has them."""
+    flat = np.concatenate([np.asarray(own, np.int32) for own in ids])
+    return Ragged(flat, starts_of([len(own) for own in ids]))
+
+
+def _random_draws(
+    codes: SparseCodes,
+    latents: int,
+    activations: Float[np.ndarray, "tokens dimensions"],
+    settings: TokenSettings,
+    ids: Ids,
+) -> list[RandomDictionary]:
+    """As wide as a dictionary with these codes, and as sparse."""
+    active = max(round(len(codes.value) / max(len(activations), 1)), 1)
+    return [
+        RandomDictionary.drawn_for(activations, latents, active, settings.seed + 1 + number)
+        for number in range(_draws(settings, len(ids), latents))
+    ]
 
 
 def _draws(settings: TokenSettings, sequences: int, latents: int) -> int:
@@ -136,28 +195,17 @@ def _draws(settings: TokenSettings, sequences: int, latents: int) -> int:
     return n
 
 
-def _losses(
-    model: HookedModel,
-    ids: Ids,
-    dictionaries: Sequence[FeatureDictionary],
-    mean: np.ndarray,
-    settings: TokenSettings,
+def _losses_of(
+    losses: Mapping[str, np.ndarray], name: str, draws: int, settings: TokenSettings
 ) -> dict[str, np.ndarray]:
-    """Losses and divergences at every token, with the first dictionary and with some of the random
-    ones, which stand for the others in turn; NaN in sequences that were not run again."""
-    some, (dictionary, *draws) = ids[: settings.spliced_sequences], dictionaries
-    replacements = {
-        "spliced": spliced(dictionary),
-        "ablated": ablated(mean),
-        "zeroed": ablated(np.zeros_like(mean)),
-    } | {f"draw{n}": spliced(draw) for n, draw in enumerate(draws[: settings.spliced_draws])}
-    tried = len(draws[: settings.spliced_draws])
-    losses = next_token_losses(model, some, replacements)
-    rest = sum(len(own) for own in ids[settings.spliced_sequences :])
-    whole = {name: np.concatenate([own, np.full(rest, np.nan)]) for name, own in losses.items()}
+    """Losses and divergences with one of the dictionaries and with some of the random ones, which
+    stand for the others in turn."""
+    own = {"loss": losses["loss"]}
+    tried = min(draws, settings.spliced_draws)
     for what in ("loss", "divergence"):
-        columns = [whole.pop(f"{what}_draw{n}") for n in range(tried)]
-        if columns:
-            in_turn = [columns[n % tried] for n in range(len(draws))]
-            whole[f"chance_{what}_spliced"] = np.stack(in_turn, axis=1)
-    return whole
+        own[f"{what}_spliced"] = losses[f"{what}_{name}"]
+        own |= {f"{what}_{how}": losses[f"{what}_{how}"] for how in ("ablated", "zeroed")}
+        if tried:
+            in_turn = [losses[f"{what}_draw{n % tried}"] for n in range(draws)]
+            own[f"chance_{what}_spliced"] = np.stack(in_turn, axis=1)
+    return own

@@ -53,8 +53,10 @@ class CoordinateDictionary:
         mean, scale = activations.mean(axis=0), activations.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         signs = np.concatenate([np.eye(len(mean)), -np.eye(len(mean))])
-        both = ((activations - mean) / scale) @ signs.T
-        thresholds = np.maximum(np.quantile(both, 1 - share, axis=0), 0.0)
+        # one by one: neurons are many, and both signs of all of them at once do not fit
+        ends = np.stack([np.quantile(column, [1 - share, share]) for column in activations.T])
+        beyond = (ends - mean[:, None]) / scale[:, None]
+        thresholds = np.maximum(np.concatenate([beyond[:, 0], -beyond[:, 1]]), 0.0)
         return cls(signs * scale, mean, scale, thresholds)
 
     def encode(self, activations: Activations) -> Float[np.ndarray, "n latents"]:
@@ -69,10 +71,17 @@ class CoordinateDictionary:
 
 
 def train_dictionary(
-    activations: Activations, latents: int, active: int, *, steps: int, seed: int
+    activations: Activations,
+    latents: int,
+    active: int,
+    *,
+    steps: int,
+    seed: int,
+    frozen: bool = False,
 ) -> TopKDictionary:
     """A small dictionary by gradient steps on batches drawn by the seed; rows have length 1 in
-    standardised activations."""
+    standardised activations. If ``frozen``, rows stay as they were drawn and only the encoder
+    learns: how far training goes that finds no direction."""
     import torch  # noqa: PLC0415  an extra
 
     if not 1 <= active <= latents or steps < 1:
@@ -85,10 +94,10 @@ def train_dictionary(
     rows = torch.nn.functional.normalize(
         torch.randn((latents, inside.shape[1]), generator=random), dim=1
     )
-    decoder = torch.nn.Parameter(rows)
+    decoder = torch.nn.Parameter(rows, requires_grad=not frozen)
     encoder = torch.nn.Parameter(rows.clone())
     bias = torch.nn.Parameter(torch.zeros(latents))
-    optimiser = torch.optim.Adam([decoder, encoder, bias], lr=LEARNING_RATE)
+    optimiser = torch.optim.Adam([encoder, bias, *([] if frozen else [decoder])], lr=LEARNING_RATE)
     for _ in range(steps):
         batch = inside[torch.randint(len(inside), (BATCH,), generator=random)]
         codes = batch @ encoder.T + bias
