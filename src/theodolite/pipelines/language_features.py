@@ -86,12 +86,15 @@ class LanguageFeaturesPipeline:
                 ("share of variance not rebuilt", unexplained(dictionary, layer.activations)),
             ),
             inputs={**(data.digests or {}), **weights_digest(self.model)},
-            subject=Subject(
-                f"a dictionary of {self.latents:,} latents, {self.active} active at a token,",
-                f"{self.model.stem}, {self.module}",
-                "network",
-                data=data.name,
-            ),
+            subject=self._subject(data),
+        )
+
+    def _subject(self, data: LabelledTexts) -> Subject:
+        return Subject(
+            f"a dictionary of {self.latents:,} latents, {self.active} active at a token,",
+            f"{self.model.stem}, {self.module}",
+            "network",
+            data=data.name,
         )
 
     def _settings(self, seed: int) -> TokenSettings:
