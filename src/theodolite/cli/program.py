@@ -23,6 +23,7 @@ from theodolite.cli.commands.data import (
 from theodolite.cli.commands.evidence import evidence
 from theodolite.cli.commands.explain import explain
 from theodolite.cli.commands.export import export
+from theodolite.cli.commands.features import features
 from theodolite.cli.commands.folders import report, upgrade, verify
 from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.metrics import metrics
@@ -48,6 +49,7 @@ app.command()(evidence)
 app.command()(run)
 app.command()(dissect)
 app.command()(codes)
+app.command()(features)
 app.command()(explain)
 app.command()(audit)
 app.command()(report)

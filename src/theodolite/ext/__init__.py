@@ -31,6 +31,8 @@ __all__ = [
     "Evidence",
     "EvidenceError",
     "EvidenceWriter",
+    "FeatureNull",
+    "FeatureScore",
     "Foreign",
     "Interval",
     "InterventionEvidence",
@@ -86,6 +88,7 @@ __all__ = [
     "correlation_table",
     "dealt_out",
     "explainer",
+    "feature_pages",
     "find_metric",
     "folder",
     "gradient_importance",
@@ -216,6 +219,8 @@ if TYPE_CHECKING:
     from theodolite.metrics.option_types import Chance, Neighbours, Seed, TieSeed, Top
     from theodolite.metrics.shared.common_nulls import CLEAN, MOST_COMMON, SHUFFLED_TRUTH
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
+    from theodolite.report.features.nulls import FeatureNull, FeatureScore
+    from theodolite.report.features.pages import feature_pages
     from theodolite.results import Detail, Interval, Null
     from theodolite.study_material.explained_pictures import Answer, Item, material_from_arrays
     from theodolite.study_material.voting_design import image_exposure_index, votes_needed
@@ -283,6 +288,8 @@ else:
             "metrics.certified": "certificate_of",
             "metrics.shared.common_nulls": "CLEAN MOST_COMMON SHUFFLED_TRUTH",
             "metrics.shared.ranking": "Order Population RankBy",
+            "report.features.nulls": "FeatureNull FeatureScore",
+            "report.features.pages": "feature_pages",
             "results": "Detail Interval Null",
             "study_material.explained_pictures": "Answer Item material_from_arrays",
             "study_material.voting_design": "image_exposure_index votes_needed",

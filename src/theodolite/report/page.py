@@ -14,7 +14,7 @@ from theodolite.io.paths import all_or_nothing
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def write_page(
+def write_page(  # noqa: PLR0913  options are keywords
     path: Path,
     template: str,
     content: dict[str, Any],
@@ -22,6 +22,7 @@ def write_page(
     *,
     styles: Sequence[str] = (),
     pictures: Sequence[str] = (),
+    loads_scripts: bool = False,
 ) -> Path:
     """Fill a template that extends ``page.html.j2`` and write it, whole or not at all.
 
@@ -36,6 +37,8 @@ def write_page(
         styles: Style files beside ``report.css``.
         pictures: Addresses of pictures that scripts look up in the page. Those that no part of it
             shows are added at its end, unseen, so that each is there exactly once.
+        loads_scripts: Whether our scripts load further ones from beside the page; what is in the
+            page's own markup still cannot.
     """
     css = "".join((TEMPLATES / name).read_text("utf-8") for name in ("report.css", *styles))
     page = (
@@ -43,7 +46,7 @@ def write_page(
         .get_template(template)
         .render(
             css=Markup(css),  # noqa: S704  our own files
-            policy=Markup(_policy(scripts)),  # noqa: S704  our own words and digests
+            policy=Markup(_policy(scripts, loads_scripts=loads_scripts)),  # noqa: S704  our own words and digests
             scripts=[Markup(script) for script in scripts],  # noqa: S704  our own files
             **content,
         )
@@ -69,11 +72,13 @@ def _with_pictures(page: str, pictures: Sequence[str]) -> str:
     return f'{before}<div class="kept-pictures" hidden>{images}</div>\n{footer}{after}'
 
 
-def _policy(scripts: Sequence[str]) -> str:
+def _policy(scripts: Sequence[str], *, loads_scripts: bool = False) -> str:
     """What the page may do: show pictures and styles that it brings, run scripts that we wrote."""
     allowed = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     if not scripts:
         return allowed
     digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts)
     named = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return f"{allowed}; script-src {named}"
+    # a folder that is opened without a server has no origin that could be named
+    further = " 'strict-dynamic'" if loads_scripts else ""
+    return f"{allowed}; script-src {named}{further}"

@@ -1,0 +1,92 @@
+"""The command that writes pages of the features of a language model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from theodolite.evidence.kinds.judgement import JudgementEvidence
+    from theodolite.evidence.shards import Shards
+
+
+def features(
+    evidence: Annotated[Path, typer.Argument(help="Stored token evidence with sparse codes.")],
+    out: Annotated[Path, typer.Option(help="The folder to write; open its index.html.")],
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(help="The folder with vocabulary.safetensors; else that of the evidence."),
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=EVIDENCE",
+            help="Codes that know nothing of the network, on the same texts, such as 'random "
+            "directions=FOLDER'; give it again for more.",
+        ),
+    ] = None,
+    explanations: Annotated[
+        Path | None, typer.Option(help="The folder with explanations.parquet.")
+    ] = None,
+    judgements: Annotated[
+        Path | None, typer.Option(help="Stored answers of judges about these latents.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Of the dictionary.")] = "A dictionary of features",
+    strongest: Annotated[int, typer.Option(help="Strongest contexts of a feature.")] = 20,
+    per_tenth: Annotated[int, typer.Option(help="Contexts from each tenth of its values.")] = 2,
+    width: Annotated[int, typer.Option(help="Tokens of a context.")] = 32,
+    seed: Annotated[int, typer.Option(help="Of halves and draws.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace pages in OUT.")] = False,
+) -> None:
+    """Write pages of a dictionary and of each of its features, to be read without a server."""
+    from theodolite.evidence.texts.explanations import load_explanations
+    from theodolite.evidence.texts.vocabulary import Vocabulary
+    from theodolite.report.features.pages import feature_pages
+
+    page = feature_pages(
+        _tokens(evidence),
+        Vocabulary.load(vocabulary or evidence),
+        out,
+        beside=dict(_parse_beside(pair) for pair in beside or ()),
+        explanations=() if explanations is None else load_explanations(explanations),
+        judgements=None if judgements is None else _judgements(judgements),
+        title=title,
+        strongest=strongest,
+        per_tenth=per_tenth,
+        width=width,
+        seed=seed,
+        overwrite=overwrite,
+    )
+    size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
+    typer.echo(f"page: {page} ({size / 1e6:,.1f} MB with what lies beside it)")
+
+
+def _tokens(folder: Path) -> "Shards":
+    from theodolite.errors import EvidenceError
+    from theodolite.evidence.files import load
+    from theodolite.evidence.shards import InMemoryShards
+    from theodolite.evidence.store import is_stored, stored
+
+    if not folder.is_dir():
+        raise EvidenceError(f"folder {str(folder)!r}", "nothing there", "stored evidence")
+    return stored(folder) if is_stored(folder) else InMemoryShards(load(folder))
+
+
+def _parse_beside(pair: str) -> "tuple[str, Shards]":
+    from theodolite.errors import EvidenceError
+
+    name, equals, folder = pair.partition("=")
+    if not (name.strip() and equals and folder):
+        raise EvidenceError("--beside", repr(pair), "NAME=EVIDENCE")
+    return name.strip(), _tokens(Path(folder))
+
+
+def _judgements(folder: Path) -> "JudgementEvidence":
+    from theodolite.errors import EvidenceError
+    from theodolite.evidence.files import load
+    from theodolite.evidence.kinds.judgement import JudgementEvidence
+
+    answers = load(folder)
+    if not isinstance(answers, JudgementEvidence):
+        raise EvidenceError("--judgements", answers.kind, "answers of judges")
+    return answers

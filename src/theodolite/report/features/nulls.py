@@ -1,0 +1,153 @@
+"""Scores of features, and whether each beats what knows nothing of the network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.errors import EvidenceError
+
+LEVEL = 0.95
+"""A feature beats a null where it is above this share of what the null gives."""
+NEAR = 200
+"""Features of the null that are active about as often as a feature: it is held against these."""
+LEAST = 20
+"""Fewer tell nothing."""
+CANNOT_TELL, NO, YES = 0, 1, 2
+Z = 1.959963984540054
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureNull:
+    """What something that knows nothing gets in the place of each feature.
+
+    Args:
+        name: Such as "random directions".
+        bar: What a feature must be above; NaN where that cannot be told.
+        by_chance: The share of features that would be above it if there were nothing to find; NaN
+            where it is a plain comparison.
+        meaning: One sentence: what is compared.
+    """
+
+    name: str
+    bar: Float[np.ndarray, " latents"]
+    by_chance: float = 1 - LEVEL
+    meaning: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureScore:
+    """A number for each feature, with the nulls that it is held against; higher is better.
+
+    Args:
+        title: As the page has it.
+        values: Of each latent; NaN where undefined.
+        nulls: At least one: a score that stands alone says nothing.
+        meaning: One sentence: what it measures.
+        share: Whether it is a share, shown in per cent.
+    """
+
+    title: str
+    values: Float[np.ndarray, " latents"]
+    nulls: Sequence[FeatureNull] = field(default=())
+    meaning: str = ""
+    share: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.nulls:
+            do = "A score of features is shown beside what knows nothing of the network."
+            raise EvidenceError(f"score {self.title!r}", "no null", "one or more", do)
+        for null in self.nulls:
+            if np.shape(null.bar) != np.shape(self.values):
+                got = f"{np.shape(null.bar)} numbers"
+                raise EvidenceError(f"null {null.name!r}", got, f"{np.shape(self.values)}")
+
+    def marks(self) -> Int[np.ndarray, "nulls latents"]:
+        """Whether each feature beats each null: yes, no, cannot tell."""
+        return np.stack([_marks(np.asarray(self.values, float), null.bar) for null in self.nulls])
+
+
+def _marks(values: np.ndarray, bar: np.ndarray) -> np.ndarray:
+    undefined = np.isnan(values) | np.isnan(bar)
+    return np.where(undefined, CANNOT_TELL, np.where(values > bar, YES, NO)).astype(np.uint8)
+
+
+def bars_by_rate(
+    values: Float[np.ndarray, " others"],
+    rates: Float[np.ndarray, " others"],
+    own_rates: Float[np.ndarray, " latents"],
+) -> Float[np.ndarray, " latents"]:
+    """What 95 of 100 features of a null stay below that are active about as often as each feature.
+
+    Features that are seldom active reach high overlaps by luck, so that each is held against those
+    that are as seldom active.
+
+    Args:
+        values: Scores of the null's features.
+        rates: How often these are active.
+        own_rates: How often the features in question are.
+    """
+    known = ~np.isnan(values) & (rates > 0)
+    if known.sum() < LEAST:
+        return np.full(len(own_rates), np.nan)
+    order = np.argsort(rates[known], kind="stable")
+    values, rates = values[known][order], rates[known][order]
+    n = min(NEAR, len(values))
+    windows = np.lib.stride_tricks.sliding_window_view(values, n)
+    bars = np.quantile(windows, LEVEL, axis=1)
+    middle = np.searchsorted(rates, own_rates, side="left")
+    first = np.clip(middle - n // 2, 0, len(bars) - 1)
+    return np.where(own_rates > 0, bars[first], np.nan)
+
+
+def bars_of_each(values: Float[np.ndarray, "latents others"]) -> Float[np.ndarray, " latents"]:
+    """The same where each feature has numbers of its own to be held against."""
+    n = (~np.isnan(values)).sum(axis=1)
+    bars = np.full(len(values), np.nan)
+    enough = n >= LEAST
+    if enough.any():
+        bars[enough] = np.nanquantile(values[enough], LEVEL, axis=1)
+    return bars
+
+
+@dataclass(frozen=True)
+class NullShare:
+    """How many features beat a null."""
+
+    score: str
+    null: str
+    meaning: str
+    yes: int
+    no: int
+    cannot_tell: int
+    by_chance: float
+
+    @property
+    def share(self) -> float:
+        """Of those of which it can be told; NaN where there is none."""
+        n = self.yes + self.no
+        return self.yes / n if n else float("nan")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % by Wilson's rule, over features."""
+        n, p = self.yes + self.no, self.share
+        if not n:
+            return float("nan"), float("nan")
+        middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
+        half = Z / (1 + Z**2 / n) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+        return float(max(middle - half, 0)), float(min(middle + half, 1))
+
+
+def shares_of(score: FeatureScore) -> list[NullShare]:
+    """How many features beat each null of a score."""
+    return [
+        NullShare(score.title, null.name, null.meaning, *_counts(marks), null.by_chance)
+        for null, marks in zip(score.nulls, score.marks(), strict=True)
+    ]
+
+
+def _counts(marks: np.ndarray) -> tuple[int, int, int]:
+    yes, no, cannot_tell = (int((marks == mark).sum()) for mark in (YES, NO, CANNOT_TELL))
+    return yes, no, cannot_tell
