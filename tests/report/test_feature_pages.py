@@ -122,13 +122,15 @@ def test_without_scripts_the_summary_is_read(browser: Any, in_blocks: Path) -> N
     visit.close()
 
 
-def test_axe_finds_nothing(browser: Any, in_blocks: Path) -> None:
-    for width, scheme in ((1280, "light"), (400, "dark")):
-        visit = Visit(browser, in_blocks, viewport={"width": width, "height": 900},
-                      color_scheme=scheme)  # fmt: skip
+def test_axe_finds_nothing(browser: Any, tmp_path: Path) -> None:
+    path = evil_pages(tmp_path, strongest=4, per_tenth=1)
+    for width, scheme, features in ((1280, "light", (None, 0)), (400, "dark", (0,))):
+        view = {"width": width, "height": 900}
+        visit = Visit(browser, path, viewport=view, color_scheme=scheme)
         visit.page.wait_for_selector("#list-body[data-ready]")
-        for look in (lambda: None, lambda v=visit: v.feature(0)):
-            look()
+        for feature in features:
+            if feature is not None:
+                visit.feature(feature)
             axe_clean(visit.page)
             assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         visit.close()
@@ -191,8 +193,8 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     for options in ({"strongest": -1}, {"width": 3}, {"per_tenth": True}, {"seed": 0.5}):
         with pytest.raises(EvidenceError, match=next(iter(options))):
             feature_pages(evidence, words, tmp_path / "a", **options)  # type: ignore[arg-type]
+    beside = {"random directions": drawn_codes(np.full(30, 5), 8, 2, 4, seed=1)}
     with pytest.raises(EvidenceError, match="other tokens"):
-        beside = {"random directions": drawn_codes(np.full(30, 5), 8, 2, 4, seed=1)}
         feature_pages(evidence, words, tmp_path / "a", beside=beside)
     assert not (tmp_path / "a").exists()
     feature_pages(evidence, words, tmp_path / "b")

@@ -1,0 +1,62 @@
+"""The command that writes pages of features, on stored evidence."""
+
+from pathlib import Path
+
+import numpy as np
+
+from support.evidence.feature_texts import drawn_codes
+from support.runs.command_line import theodolite
+from theodolite.evidence.files import save
+from theodolite.evidence.store_writer import EvidenceWriter
+from theodolite.evidence.texts.vocabulary import Vocabulary
+
+
+def stored_texts(folder: Path) -> Path:
+    evidence = drawn_codes(np.full(60, 6), 40, 2, 5)
+    save(evidence, folder / "own")
+    save(drawn_codes(np.full(60, 6), 40, 2, 5), folder / "random")
+    Vocabulary.of(["a", " b", " c", " d", "."]).save(folder / "own")
+    with EvidenceWriter(folder / "pieces") as writer:
+        writer.add(evidence)
+    return folder
+
+
+def test_pages_of_stored_evidence(tmp_path: Path) -> None:
+    folder = stored_texts(tmp_path)
+    own, out = str(folder / "own"), tmp_path / "out"
+    beside = f"random directions={folder / 'random'}"
+    result = theodolite("features", own, "--out", str(out), "--beside", beside)
+    assert result.returncode == 0, result.stderr
+    assert f"page: {out / 'index.html'}" in result.stdout and "MB" in result.stdout
+    text = (out / "index.html").read_text("utf-8")
+    assert "beat random directions" in text and "block-features-0000" in text
+    again = theodolite("features", own, "--out", str(out))
+    assert again.returncode == 2 and "index.html in it" in again.stderr
+    assert theodolite("features", own, "--out", str(out), "--overwrite").returncode == 0
+    assert "no finding" in (out / "index.html").read_text("utf-8")
+
+
+def test_evidence_in_pieces_is_described_without_formulas(tmp_path: Path) -> None:
+    folder = stored_texts(tmp_path)
+    result = theodolite(
+        "features", str(folder / "pieces"), "--vocabulary", str(folder / "own"), "--out",
+        str(tmp_path / "out"),
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "no predicates" in (tmp_path / "out" / "index.html").read_text("utf-8")
+
+
+def test_wrong_calls_end_in_one_line(tmp_path: Path) -> None:
+    folder = stored_texts(tmp_path)
+    own, out = str(folder / "own"), str(tmp_path / "out")
+    for arguments, code, says in (
+        ([str(tmp_path / "nothing"), "--out", out], 2, "nothing there"),
+        ([own, "--out", out, "--beside", "random"], 2, "NAME=EVIDENCE"),
+        ([own, "--out", out, "--width", "1"], 2, "width"),
+        ([str(folder / "random"), "--out", out], 3, "vocabulary"),
+        ([own, "--out", out, "--judgements", own], 2, "answers of judges"),
+    ):
+        result = theodolite("features", *arguments)
+        assert result.returncode == code, result.stderr
+        assert says in result.stderr and "Traceback" not in result.stderr
+    assert not (tmp_path / "out").exists()
