@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
         330,
         (
             "auditing", "certification", "cli", "comparison", "conflicts", "findings", "scoring",
-            "thresholds", "verdicts",
+            "sweeps", "thresholds", "verdicts",
         ),
     ),
     "data": (

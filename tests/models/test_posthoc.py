@@ -1,5 +1,6 @@
 """The bottleneck's head: linear in the concept values themselves."""
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
+from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 from theodolite.models.concept_bank import ConceptBank
 from theodolite.models.posthoc import fit_posthoc
@@ -40,6 +42,31 @@ def test_equals_scikit_learn_on_standardised_values(
     else:
         assert_allclose(logits, expected, rtol=1e-4, atol=1e-3)
     assert (model.predict(values) == direct.predict(standard)).all()
+
+
+@pytest.mark.parametrize("projection", ["dot", "margin", "centred"])
+def test_projections_share_outputs_and_contributions_ignore_lengths(
+    projection: Literal["dot", "margin", "centred"],
+) -> None:
+    bank, features, labels = problem(3)
+    bank = replace(bank, means=(features @ bank.vectors.T).mean(axis=0))
+    plain = fit_posthoc(bank, (features, labels), 3)
+    other = plain.projected(projection)
+    outputs = plain.concepts(features) @ plain.weights + plain.bias
+    assert_allclose(other.concepts(features) @ other.weights + other.bias, outputs, atol=1e-9)
+    assert_allclose(other.projected("dot").weights, plain.weights, rtol=1e-12)
+    offset, _ = bank.scale(projection)
+    contributions = other.concepts(features)[:, :, None] * other.weights
+    by_hand = (features @ bank.vectors.T + offset)[:, :, None] * plain.weights
+    assert_allclose(contributions, by_hand, atol=1e-9)
+    if projection == "centred":
+        assert_allclose(other.concepts(features).mean(axis=0), 0.0, atol=1e-12)
+
+
+def test_centred_values_need_means() -> None:
+    bank, features, _ = problem(3)
+    with pytest.raises(EvidenceError, match="projection: got centred, without means"):
+        bank.project(features, "centred")
 
 
 @pytest.mark.parametrize("head", ["logistic", "elastic_net"])

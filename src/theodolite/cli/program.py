@@ -30,6 +30,7 @@ from theodolite.cli.commands.metrics import metrics
 from theodolite.cli.commands.plan import plan
 from theodolite.cli.commands.run import dissect, run
 from theodolite.cli.commands.seal import seal_new
+from theodolite.cli.commands.sweep import sweep
 from theodolite.cli.study.commands import (
     study_demo,
     study_init,
@@ -47,6 +48,7 @@ __all__ = ["app", "program"]
 app.command()(metrics)
 app.command()(evidence)
 app.command()(run)
+app.command()(sweep)
 app.command()(dissect)
 app.command()(codes)
 app.command()(features)

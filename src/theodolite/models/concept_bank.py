@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 
-Projection = Literal["dot", "margin"]
+Projection = Literal["dot", "margin", "centred"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,22 @@ class ConceptBank:
     concepts: Concepts
     vectors: Float[np.ndarray, "concepts channels"]
     intercepts: Float[np.ndarray, " concepts"]
+    means: Float[np.ndarray, " concepts"] | None = None
+    r"""Of :math:`c_j \cdot f` over the training samples."""
+
+    def scale(
+        self, how: Projection
+    ) -> tuple[Float[np.ndarray, " concepts"], Float[np.ndarray, " concepts"]]:
+        """What is added to each product, and what the sum is divided by."""
+        if how == "dot":
+            return np.zeros(len(self.vectors)), np.ones(len(self.vectors))
+        length = np.linalg.norm(self.vectors, axis=1)
+        length = np.where(length > 0, length, 1.0)
+        if how == "margin":
+            return self.intercepts, length
+        if self.means is None:
+            raise EvidenceError("projection", "centred, without means", "means of training samples")
+        return -self.means, length
 
     def project(
         self, features: Float[np.ndarray, "samples channels"], how: Projection = "dot"
@@ -28,12 +44,15 @@ class ConceptBank:
 
         ``dot`` is :math:`c_j \cdot f`, as the paper's equation has it; ``margin`` is the signed
         distance to the SVM's plane, :math:`(c_j \cdot f + b_j) / \lVert c_j \rVert`, as the
-        evaluated method's own code has it.
+        evaluated method's own code has it; ``centred`` is the distance from the mean of the
+        training samples, :math:`c_j \cdot (f - \bar f) / \lVert c_j \rVert`, which depends
+        neither on the origin of the features nor on where the SVM puts its plane.
         """
         values = features @ self.vectors.T
-        if how == "margin":
-            values = (values + self.intercepts) / np.linalg.norm(self.vectors, axis=1)
-        return np.asarray(values)
+        if how == "dot":
+            return np.asarray(values)
+        offset, length = self.scale(how)
+        return np.asarray((values + offset) / length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,4 +108,5 @@ def fit_concept_bank(
         machine = SVC(C=regulariser, kernel="precomputed").fit(chosen @ chosen.T, target)
         vectors[j] = machine.dual_coef_[0] @ chosen[machine.support_]
         intercepts[j] = machine.intercept_[0]
-    return ConceptBank(concepts, vectors, intercepts)
+    means = (features @ vectors.T).mean(axis=0, dtype=np.float64)
+    return ConceptBank(concepts, vectors, intercepts, means)

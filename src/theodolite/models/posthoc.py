@@ -30,6 +30,14 @@ class PosthocBottleneck:
         """The value of each concept."""
         return self.bank.project(features, self.projection)
 
+    def projected(self, projection: Projection) -> "PosthocBottleneck":
+        """The same model with concepts counted from elsewhere and in other units: whatever the
+        projection adds goes to the bias, and what it divides by to the weights."""
+        before, after = self.bank.scale(self.projection), self.bank.scale(projection)
+        of_products = self.weights / before[1][:, None]
+        bias = self.bias + (before[0] - after[0]) @ of_products
+        return PosthocBottleneck(self.bank, projection, of_products * after[1][:, None], bias)
+
     def predict(self, values: Float[np.ndarray, "samples concepts"]) -> Int[np.ndarray, " samples"]:
         """The class that the head chooses from concept values."""
         return np.asarray((values @ self.weights + self.bias).argmax(axis=1))
@@ -55,11 +63,13 @@ def fit_posthoc(
     ``logistic`` minimises cross-entropy with a light ridge; ``elastic_net`` is the evaluated
     method's own choice (one class against the rest, stochastic gradient, l1 ratio 0.99). The
     concept values are standardised for the optimiser and the scale is folded back into the
-    weights, so that the head is linear in the values themselves.
+    weights, so that the head is linear in the values themselves, and all projections share it.
     """
     features, labels = training
-    values = bank.project(features, projection)
-    return PosthocBottleneck(bank, projection, *fit_linear(values, labels, n_classes, head, seed))
+    # values are standardised, so a head for one projection is a head for all
+    values = bank.project(features, "dot")
+    head_of_products = fit_linear(values, labels, n_classes, head, seed)
+    return PosthocBottleneck(bank, "dot", *head_of_products).projected(projection)
 
 
 def fit_linear(

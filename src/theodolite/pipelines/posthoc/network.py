@@ -133,7 +133,7 @@ def surrogate_evidence(
     lengths = np.linalg.norm(model.bank.vectors, axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)
     # directions of length 1, as the measures have it; the weights take what that changes
-    scale = np.ones_like(lengths) if model.projection == "margin" else lengths
+    scale = lengths if model.projection == "dot" else np.ones_like(lengths)
     values = model.concepts(features[test]) - model.concepts(features[train]).mean(axis=0)
     return SurrogateEvidence(
         importances=model.weights * scale[:, None],

@@ -15,8 +15,8 @@ from theodolite.io.arrays import read_npy
 from theodolite.io.paths import sha256_of
 from theodolite.io.pictures import jpeg_bytes
 from theodolite.models.backbones import Backbone, load_backbone
-from theodolite.models.concept_bank import Projection, draw_examples, fit_concept_bank
-from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
+from theodolite.models.concept_bank import Projection
+from theodolite.models.posthoc import Head, PosthocBottleneck
 from theodolite.pipelines.features import checked_pooled, feature_maps, weights_digest
 from theodolite.pipelines.parallel import in_parallel, with_progress
 from theodolite.pipelines.posthoc.evidence import (
@@ -27,6 +27,7 @@ from theodolite.pipelines.posthoc.evidence import (
     setting_facts,
     settings_table,
 )
+from theodolite.pipelines.posthoc.fitted import FitSettings, TrainingSet, fitted_once
 from theodolite.pipelines.posthoc.network import (
     NetworkOutputs,
     fitted_answers,
@@ -87,7 +88,7 @@ class PosthocPipeline:
     ) -> Produced:
         tried = self._try_settings(data, work, context)
         best = max(tried, key=lambda setting: tried[setting][0])
-        fit = partial(self._fit, data, work, work.train, best)
+        fit = partial(self._fit, data, work, context, work.train, best)
         models = list(
             with_progress(in_parallel(fit, context.seeds), "models", len(context.seeds), context)
         )
@@ -106,6 +107,7 @@ class PosthocPipeline:
             model={
                 "vectors": models[0].bank.vectors,
                 "intercepts": models[0].bank.intercepts,
+                "means": np.asarray(models[0].bank.means),
                 "weights": models[0].weights,
                 "bias": models[0].bias,
             },
@@ -141,27 +143,22 @@ class PosthocPipeline:
         return PostHocInputs(features, train, test, of_test, inputs, ())
 
     def _fit(
-        self, data: ConceptData, work: PostHocInputs, rows: np.ndarray, setting: Setting, seed: int
+        self,
+        data: ConceptData,
+        work: PostHocInputs,
+        context: WorkContext,
+        rows: np.ndarray,
+        setting: Setting,
+        seed: int,
     ) -> PosthocBottleneck:
-        n, regulariser = setting
-        features = work.features[rows]
-        examples = draw_examples(
-            data.presence[rows],
-            None if data.known is None else data.known[rows],
-            n_positive=n,
-            n_negative=n,
-            concepts=data.concepts,
-            seed=seed,
+        known = None if data.known is None else data.known[rows]
+        training = TrainingSet(
+            work.features[rows], data.labels[rows], data.presence[rows], known, data.concepts
         )
-        bank = fit_concept_bank(features, examples, data.concepts, regulariser=regulariser)
-        return fit_posthoc(
-            bank,
-            (features, data.labels[rows]),
-            len(data.classes),
-            projection=self.projection,
-            head=self.head,
-            seed=seed,
+        model = fitted_once(
+            training, len(data.classes), FitSettings(*setting, self.head, seed), context.cache
         )
+        return model.projected(self.projection)
 
     def _try_settings(
         self, data: ConceptData, work: PostHocInputs, context: WorkContext
@@ -172,7 +169,7 @@ class PosthocPipeline:
         settings = [(n, c) for n in self.n_examples for c in self.regulariser]
 
         def accuracies(setting: Setting) -> tuple[float, float]:
-            model = self._fit(data, work, fit, setting, context.seeds[0])
+            model = self._fit(data, work, context, fit, setting, context.seeds[0])
             on_choose, on_test = (
                 float(np.mean(model.predict(model.concepts(work.features[r])) == data.labels[r]))
                 for r in (choose, work.test)

@@ -52,7 +52,7 @@ class PosthocRun:
                 "model", f"arrays {sorted(model)}",
                 f"{sorted(needed)} for these concepts and classes",
             )  # fmt: skip
-        bank = ConceptBank(data.concepts, model["vectors"], model["intercepts"])
+        bank = ConceptBank(data.concepts, model["vectors"], model["intercepts"], model.get("means"))
         return PosthocBottleneck(bank, self.pipeline.projection, model["weights"], model["bias"])
 
 

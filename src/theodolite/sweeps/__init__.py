@@ -1,0 +1,1 @@
+"""Choices that a protocol leaves open: which of them moves what is found, and how surely."""
