@@ -69,6 +69,9 @@ class Null:
     """The null of each seed of the experiment, where there are several."""
     p: float | None = None
     """How likely chance alone would put the score as far from this null, on either side."""
+    draws: tuple[float, ...] = ()
+    """The score of each of its draws, where these travel in the evidence: a claim must exceed
+    all of them."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,24 @@ class Doubt:
     """The answers that it stands against."""
 
 
+@dataclass(frozen=True, eq=False)
+class DetailDraws:
+    """Each concept, class or unit held against draws of a null that travel in the evidence."""
+
+    null: str
+    mean: Float[np.ndarray, " n"]
+    """Over the draws."""
+    low: Float[np.ndarray, " n"]
+    high: Float[np.ndarray, " n"]
+    """Between which value minus mean lies."""
+    beaten: Float[np.ndarray, " n"]
+    """How many draws the value is better than."""
+    n: Float[np.ndarray, " n"]
+    """Draws that are defined."""
+    answers: tuple[Answer, ...]
+    """Whether each is better than the draws: than all of them, and surely than their mean."""
+
+
 @dataclass(frozen=True)
 class Detail:
     """The score of each concept, class or unit behind the headline."""
@@ -108,6 +129,10 @@ class Detail:
     values: Float[np.ndarray, " n"]
     low: Float[np.ndarray, " n"] | None
     high: Float[np.ndarray, " n"] | None
+    chosen: Float[np.ndarray, " n"] | None = None
+    """The same on the samples that something was chosen on: no evidence, and beside the value so
+    that a reader sees by how much it flatters."""
+    draws: DetailDraws | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,7 +26,7 @@ def code_digest(metric: str) -> str:
     module = find_metric(metric).state.__module__
     digest = hashlib.sha256()
     paths = [path for room in WHOLE for path in (ROOT / room).rglob("*.py")]
-    paths += [ROOT / "verdicts" / "rules.py", *_followed(module)]
+    paths += [ROOT / "verdicts" / "rules.py", ROOT / "verdicts" / "draws.py", *_followed(module)]
     for path in sorted(set(paths)):
         name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
         digest.update(name.encode() + b"\0" + _without_words(path))

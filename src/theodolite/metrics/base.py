@@ -81,6 +81,11 @@ class NullModel:
     per_item: bool = False
     """Whether it was itself drawn for each concept, class or unit apart, once: these are then a
     sample too, and the difference to it varies over samples and items."""
+    draws_in: str = ""
+    """The array of the evidence, with an axis ``chances``, in which draws of it travel: ``make``
+    gets the number of one for a seed, and a claim must exceed them all (``verdicts.draws``)."""
+    beaten: str = ""
+    """What a score that beats it may be called, where no claim needs that: it is only said."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the metric that only make sense otherwise under this null."""
     of_columns: Callable[..., Any] | None = None

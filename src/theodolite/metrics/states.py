@@ -14,6 +14,9 @@ from theodolite.stats.groups import SampleGroups, group_sums
 from theodolite.stats.weighted_sums import weighted_sums
 
 State = TypeVar("State", bound="Additive")
+TRIALS, CHOSEN = "trials", "chosen"
+"""Names of what a pooled state may tell beside its values: of each item how many independent
+samples there are of the kind that is rarer, and the value on the samples it was chosen on."""
 Weights = Float[np.ndarray, "resamples samples"] | SampleGroups | None
 """How often each sample counts, one row per resample; ``None`` counts each once. Of very many
 samples, the group that each belongs to, and a sum for each group."""

@@ -45,7 +45,7 @@ class LanguageFeaturesPipeline:
     steps: int = 1000
     """Of training, with 256 tokens each."""
     random_dictionaries: int = 20
-    spliced_sequences: int = 64
+    spliced_sequences: int = 32
     beside: Sequence[Beside] = BESIDE
     """What is compared with the dictionary."""
 

@@ -12,6 +12,7 @@ from theodolite.report.citations import references
 from theodolite.report.formulas import blocks, formula, marked_up, metric_docstring
 from theodolite.report.words import option_text, options_text
 from theodolite.results import Score
+from theodolite.stats.draws import ENOUGH
 
 ASIDE = "``arrays``"
 """How a paragraph begins that is for those who call the function."""
@@ -101,10 +102,17 @@ def _role(metric: Metric) -> str:
             "A verdict may be read from it: it must not exceed its clean null by more than "
             f"{metric.tolerance or 0:g}, by our convention."
         )
+    draws = next((null.name for null in metric.nulls if null.draws_in), "")
+    if metric.reliable_from is None and draws:
+        return (
+            f"A verdict may be read from it: it must exceed all draws of {draws}, {ENOUGH} at "
+            "least, and surely their mean."
+        )
     if metric.reliable_from is None:
         return "A verdict may be read from it: partly at most."
+    every = f"every null, all draws of {draws} among them ({ENOUGH} at least)," if draws else ""
     return (
-        "A verdict may be read from it: it must beat every null, and reach "
+        f"A verdict may be read from it: it must beat {every or 'every null,'} and reach "
         f"{metric.reliable_from:g} of {_way(metric)}, by our convention."
     )
 

@@ -10,12 +10,10 @@ from pydantic import Field
 
 from theodolite.results import (
     Answer,
-    Detail,
     Doubt,
     Failed,
     FaultTest,
     Interval,
-    Items,
     Null,
     Reason,
     Scope,
@@ -23,10 +21,25 @@ from theodolite.results import (
     Source,
     Verdict,
 )
+from theodolite.run_folder.detail_records import (
+    DetailRecord,
+    detail_of,
+    detail_record,
+    listed,
+    numbers,
+    written,
+)
 from theodolite.run_folder.run_file import Record, RunRecord, read_record, write_record
 from theodolite.run_folder.spec import subject_of
 from theodolite.subject import Subject
 from theodolite.verdicts.answers import MissingScore
+
+__all__ = [
+    "ComparedFile", "ComparedRecord", "DetailRecord", "DoubtRecord", "FailedRecord", "FaultRecord",
+    "IntervalRecord", "NullRecord", "ScoreRecord", "ScoresFile", "UnansweredRecord",
+    "VerdictRecord", "numbers", "read_failed", "read_scores", "read_subject", "score_named",
+    "score_of", "score_record", "scores_file", "write_scores", "written",
+]  # fmt: skip
 
 
 class IntervalRecord(Record):
@@ -51,6 +64,7 @@ class NullRecord(Record):
     difference: IntervalRecord | None
     per_seed: list[float | None] = Field(default_factory=list)
     p: float | None = None
+    draws: list[float] = Field(default_factory=list)
 
 
 class FaultRecord(Record):
@@ -71,16 +85,6 @@ class DoubtRecord(Record):
     reason: Reason
     because: str
     answers: tuple[Answer, ...]
-
-
-class DetailRecord(Record):
-    """The score of each concept or class."""
-
-    over: Items
-    names: list[str]
-    values: list[float | None]
-    low: list[float | None] | None
-    high: list[float | None] | None
 
 
 class ScoreRecord(Record):
@@ -187,16 +191,6 @@ def score_named(model: ComparedRecord, metric: str, **options: Any) -> ScoreReco
     )
 
 
-def written(value: float) -> float | None:
-    """A number as records have it: undefined is null."""
-    return None if np.isnan(value) else float(value)
-
-
-def numbers(values: Sequence[float | None]) -> np.ndarray:
-    """Numbers of a record: null is undefined."""
-    return np.array([np.nan if value is None else value for value in values], float)
-
-
 def _interval_record(interval: Interval | None) -> IntervalRecord | None:
     return None if interval is None else IntervalRecord.model_validate(vars(interval))
 
@@ -206,18 +200,9 @@ def _null_record(null: Null) -> NullRecord:
         name=null.name,
         value=written(null.value),
         difference=_interval_record(null.difference),
-        per_seed=_listed(np.array(null.per_seed)),
+        per_seed=listed(np.array(null.per_seed)),
         p=null.p,
-    )
-
-
-def _detail_record(detail: Detail) -> DetailRecord:
-    return DetailRecord(
-        over=detail.over,
-        names=list(detail.names),
-        values=_listed(detail.values),
-        low=None if detail.low is None else _listed(detail.low),
-        high=None if detail.high is None else _listed(detail.high),
+        draws=list(null.draws),
     )
 
 
@@ -241,12 +226,12 @@ def score_record(score: Score) -> ScoreRecord:
         null=nulls[0] if nulls else None,
         intervals=intervals,
         nulls=nulls,
-        per_seed=_listed(np.array(score.per_seed)),
+        per_seed=listed(np.array(score.per_seed)),
         n_samples=score.n_samples,
         n_clusters=score.n_clusters,
         fault=None if score.fault is None else FaultRecord(**vars(score.fault)),
         doubt=None if score.doubt is None else DoubtRecord(**vars(score.doubt)),
-        detail=None if score.detail is None else _detail_record(score.detail),
+        detail=None if score.detail is None else detail_record(score.detail),
     )
 
 
@@ -260,10 +245,6 @@ def _bounds(ends: tuple[float | None, float | None]) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def _listed(values: np.ndarray) -> list[float | None]:
-    return [written(v) for v in values]
-
-
 def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
@@ -274,17 +255,8 @@ def _interval_of(interval: IntervalRecord | None) -> Interval | None:
 
 def _null_of(null: NullRecord) -> Null:
     seeds = tuple(map(_number, null.per_seed))
-    return Null(null.name, _number(null.value), _interval_of(null.difference), seeds, null.p)
-
-
-def _detail_of(detail: DetailRecord) -> Detail:
-    return Detail(
-        detail.over,
-        tuple(detail.names),
-        numbers(detail.values),
-        None if detail.low is None else numbers(detail.low),
-        None if detail.high is None else numbers(detail.high),
-    )
+    away = _interval_of(null.difference)
+    return Null(null.name, _number(null.value), away, seeds, null.p, tuple(null.draws))
 
 
 def score_of(record: ScoreRecord) -> Score:
@@ -308,7 +280,7 @@ def score_of(record: ScoreRecord) -> Score:
         n_clusters=record.n_clusters,
         fault=None if record.fault is None else FaultTest(**record.fault.model_dump()),
         doubt=None if record.doubt is None else Doubt(**record.doubt.model_dump()),
-        detail=None if record.detail is None else _detail_of(record.detail),
+        detail=None if record.detail is None else detail_of(record.detail),
     )
 
 

@@ -142,7 +142,7 @@ def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator
         yield StateJob(request, plan, "value", seed, rows)
     for null in request.metric.nulls:
         changed = MetricRequest(request.metric, request.options | null.options)
-        draws = seeds_of(plan, null) if null.on == "evidence" else [0]
+        draws = plan.seeds(null) if null.on == "evidence" else [0]
         for seed in range(experiments):
             rows = plan.state_rows if seed == 0 and null.on == "evidence" else ONCE
             for draw in draws:
@@ -150,12 +150,6 @@ def state_jobs(request: MetricRequest, plan: Plan, experiments: int) -> Iterator
     if request.metric.ideal is not None:
         ideal = MetricRequest(request.metric, request.options | request.metric.ideal_options)
         yield StateJob(ideal, plan, "best", 0, ONCE)
-
-
-def seeds_of(plan: Plan, null: NullModel) -> list[int]:
-    """The seeds of a null's draws."""
-    states = np.random.SeedSequence(plan.resampling.seed).generate_state(plan.draws(null))
-    return [int(s) for s in states]
 
 
 def in_blocks(job: StateJob, size: int, most_bytes: int) -> Iterator[StateJob]:
@@ -225,7 +219,7 @@ def read(job: StateJob, state: Any) -> Values:
     null = job.null_model
     if null is None or null.on == "evidence":
         return Values.of(state, job.finish())
-    draws = [null.made(state, seed).value(**job.finish()) for seed in seeds_of(job.plan, null)]
+    draws = [null.made(state, seed).value(**job.finish()) for seed in job.plan.seeds(null)]
     return Values(np.concatenate(draws))
 
 

@@ -14,6 +14,7 @@ from theodolite.scoring.intervals import (
     DrawCounts,
     Resampled,
     items_components,
+    unseen_variance,
     with_method,
 )
 from theodolite.scoring.plan import Plan
@@ -39,6 +40,8 @@ class NullRows:
     per_seed: Float[np.ndarray, " seeds"]
     between_draws: float = 0.0
     """Variance of the mean over draws."""
+    stored: Float[np.ndarray, " draws"] | None = None
+    """The draws themselves, where they travel in the evidence."""
 
 
 def compared_null(
@@ -59,19 +62,29 @@ def compared_null(
             null.name, value, _with_error(away, rows.head), seeds, shuffle_p(rows.head, score.value)
         )
     value = float(rows.head[0])
-    estimate = _difference(null, rows, score, plan, counts)
+    estimate = _difference(null, rows, score, plan, counts, metric)
+    draws = () if rows.stored is None else _defined(rows.stored)
     if estimate is None:
-        return Null(null.name, value, None, seeds)
+        return Null(null.name, value, None, seeds, None, draws)
     if estimate.variance <= NOTHING:
         away, p = _nothing_varied(estimate, counts, metric, level)
     else:
         away = with_method(student_interval(estimate, level), counts)
         p = two_sided_p(estimate.value, estimate.error, estimate.df)
-    return Null(null.name, value, away, seeds, p)
+    return Null(null.name, value, away, seeds, p, draws)
+
+
+def _defined(draws: np.ndarray) -> tuple[float, ...]:
+    return tuple(float(draw) for draw in draws[~np.isnan(draws)])
 
 
 def _difference(
-    null: NullModel, rows: NullRows, score: Resampled, plan: Plan, counts: DrawCounts
+    null: NullModel,
+    rows: NullRows,
+    score: Resampled,
+    plan: Plan,
+    counts: DrawCounts,
+    metric: Metric,
 ) -> Estimate | None:
     """Score minus null with its variance: over samples, and over items where the null was drawn
     item by item, which makes the items a sample of chance."""
@@ -89,7 +102,8 @@ def _difference(
         both = items_components(moved, moved_items[block], moved_items[0], counts)
         if both is not None:
             variance, df = both.variance, both.df
-    return Estimate(middle, variance + rows.between_draws, df, over, plan.resamples)
+    variance += rows.between_draws + unseen_variance(score, None, metric, plan, counts)
+    return Estimate(middle, variance, df, over, plan.resamples)
 
 
 def variance_of_mean(draws: Float[np.ndarray, " draws"]) -> float:

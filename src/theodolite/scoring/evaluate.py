@@ -15,8 +15,10 @@ from theodolite.evidence.produced import Progress, silent
 from theodolite.evidence.shards import Clusters, InMemoryShards, Shards, clusters_of
 from theodolite.evidence.workers import SerialWorkers, Workers
 from theodolite.metrics.base import Metric, NullModel
+from theodolite.metrics.states import CHOSEN, TRIALS
 from theodolite.results import Detail, Failed, Items, Null, Score
-from theodolite.scoring.counting import Slot, seeds_of, state_jobs
+from theodolite.scoring.counting import Slot, state_jobs
+from theodolite.scoring.detail_draws import ItemDraws, detail_draws
 from theodolite.scoring.differences import NullRows, compared_null, fault_test, variance_of_mean
 from theodolite.scoring.failures import failure_of, raised, stays_local
 from theodolite.scoring.intervals import DrawCounts, Resampled, item_ends, score_intervals
@@ -139,7 +141,7 @@ def _plan(run: MetricRun, resampling: Resampling, clusters: Clusters | None) -> 
     n = len(run.evidence[0])
     if not run.request.metric.streams:
         n = min(n, resampling.most_pooled)
-    return Plan(run.request.metric, n, clusters, resampling)
+    return Plan(run.request.metric, n, clusters, resampling, run.evidence[0].first())
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +152,8 @@ class _Null:
     each_seed: np.ndarray
     draws: np.ndarray
     """The first row of each draw, of the experiment's first seed."""
+    stored: np.ndarray | None = None
+    """The first row of each draw that travels in the evidence, the mean over seeds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,12 +206,13 @@ def _null(values: dict[Slot, Values], null: NullModel, plan: Plan, seeds: int) -
         means = np.stack([mean_of_defined(draws) for draws in per_seed])
         return _Null(mean_of_defined(per_seed), means, means[:1])
     draws = [
-        [values["null", seed, null.name, draw].rows for draw in seeds_of(plan, null)]
+        [values["null", seed, null.name, draw].rows for draw in plan.seeds(null)]
         for seed in range(seeds)
     ]
     each = [mean_of_defined(own) for own in draws]
-    firsts = np.stack([rows[0] for rows in draws[0]])
-    return _Null(over_seeds(each), np.stack([rows[0] for rows in each]), firsts)
+    firsts = np.array([[rows[0] for rows in own] for own in draws])
+    stored = mean_of_defined(firsts) if null.draws_in else None
+    return _Null(over_seeds(each), np.stack([rows[0] for rows in each]), firsts[0], stored)
 
 
 def _scores(estimates: _Estimates) -> Iterator[Score]:
@@ -219,7 +224,9 @@ def _scores(estimates: _Estimates) -> Iterator[Score]:
     for cell in np.ndindex(*(len(sweep) for sweep in sweeps)):
         chosen = dict(sweep[i] for sweep, i in zip(sweeps, cell, strict=True))
         at = (slice(None), *cell)
-        rows = Resampled(heads[at], values[at] if metric.detail else None, per_seed[at])
+        trials = estimates.seeds[0].moments.get(TRIALS)
+        items = values[at] if metric.detail else None
+        rows = Resampled(heads[at], items, per_seed[at], trials)
         score = _bare_score(estimates, cell, rows, options | chosen)
         yield _with_inference(score, estimates, cell, rows)
 
@@ -232,7 +239,8 @@ def _bare_score(
     detail = None
     if rows.items is not None:
         over: Items = options["over"]
-        detail = Detail(over, _names(estimates.evidence, over), rows.items[0], None, None)
+        chosen = estimates.seeds[0].moments.get(CHOSEN)
+        detail = Detail(over, _names(estimates.evidence, over), rows.items[0], None, None, chosen)
     n, n_undefined, n_of = _counts(estimates, cell, detail)
     return Score(
         metric=metric.name,
@@ -262,15 +270,30 @@ def _with_inference(
     nulls = _nulls(estimates, cell, rows, counts)
     score = replace(score, intervals=tuple(intervals), nulls=nulls, n_samples=counts.rows)
     if score.detail is not None and rows.items is not None:
-        ends = item_ends(score, metric, plan, rows.items, counts)
+        ends = item_ends(score, metric, plan, rows, counts)
         if ends is not None:
             score = replace(score, detail=replace(score.detail, low=ends[0], high=ends[1]))
+        score = _with_draws(score, estimates, cell, rows, counts)
     if metric.looks_for_a_fault:
         tolerance, level = metric.tolerance or 0.0, plan.resampling.level
         moments = over_seeds_of_moments([seed.moments for seed in estimates.seeds])
         if moments:
             return with_moments(score, metric, moments, counts, level)
         return replace(score, fault=fault_test(score, tolerance, level))
+    return score
+
+
+def _with_draws(
+    score: Score, estimates: _Estimates, cell: tuple[int, ...], rows: Resampled, counts: DrawCounts
+) -> Score:
+    """Each item held against the draws of a null that travel in the evidence."""
+    at: tuple[slice | int, ...] = (slice(None), *cell)
+    for null in estimates.metric.nulls:
+        own = estimates.nulls[null.name]
+        if own.stored is not None and score.detail is not None and rows.items is not None:
+            chance = ItemDraws(null.name, own.rows[at], own.stored[at])
+            draws = detail_draws(chance, rows, estimates.metric, estimates.plan, counts)
+            return replace(score, detail=replace(score.detail, draws=draws))
     return score
 
 
@@ -311,6 +334,7 @@ def _nulls(
             items,
             estimates.head(own.each_seed)[at],
             variance_of_mean(draws),
+            None if own.stored is None else estimates.head(own.stored)[at],
         )
         compared.append(compared_null(null, null_rows, rows, estimates.plan, counts, metric))
     sign = -1.0 if metric.better == "higher" else 1.0

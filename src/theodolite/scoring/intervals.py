@@ -17,10 +17,12 @@ from theodolite.stats.intervals import (
     Estimate,
     components,
     fisher_interval,
+    quantile,
     sample_variance,
     student_interval,
     wilson_interval,
 )
+from theodolite.stats.resampling import boundary_interval
 
 NOTHING = 1e-28
 """A variance below this is rounding."""
@@ -33,6 +35,9 @@ class Resampled:
     head: Float[np.ndarray, " rows"]
     items: Float[np.ndarray, "rows items"] | None
     per_seed: Float[np.ndarray, " seeds"]
+    trials: Float[np.ndarray, " items"] | None = None
+    """Of each item, or of the headline alone, the independent samples of the kind that is rarer,
+    for a score that says so: where it is perfect, resampling sees no spread."""
 
     @property
     def value(self) -> float:
@@ -80,7 +85,8 @@ def score_intervals(
     if counts.enough and varied >= 0:
         df = counts.bootstrap - 1
         these = Estimate(score.value, varied, df, counts.source, plan.resamples)
-        interval = shaped(these, score, metric, counts, level)
+        interval = _on_the_bound(these, metric, rows.trials, level)
+        interval = interval or shaped(these, score, metric, counts, level)
         if interval is not None:
             yield with_method(_cut(interval, score), counts)
     for population in _populations(score, plan, rows, counts):
@@ -153,32 +159,63 @@ def item_ends(
     score: Score,
     metric: Metric,
     plan: Plan,
-    items: Float[np.ndarray, "rows items"],
+    resampled: Resampled,
     counts: DrawCounts,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Both ends of the interval of each item; none where none has any."""
+    assert resampled.items is not None  # noqa: S101  else there is no detail
+    items, level = resampled.items, plan.resampling.level
     rows = items[plan.block]
     single = replace(score, detail=None)
     ends = np.full((2, items.shape[1]), np.nan)
     for j in range(items.shape[1]):
         varied = sample_variance(rows[:, j], counts.bootstrap)
-        if counts.enough and varied > NOTHING:
-            estimate = Estimate(
-                float(items[0, j]), varied, counts.bootstrap - 1, counts.source, len(rows)
-            )
-            interval = shaped(
-                estimate,
-                replace(single, value=estimate.value),
-                metric,
-                counts,
-                plan.resampling.level,
-            )
-            if interval is not None:
-                ends[:, j] = interval.low, interval.high
+        estimate = Estimate(
+            float(items[0, j]), varied, counts.bootstrap - 1, counts.source, len(rows)
+        )
+        own = replace(single, value=estimate.value)
+        trials = None if resampled.trials is None else resampled.trials[j : j + 1]
+        interval = _on_the_bound(estimate, metric, trials, level) if counts.enough else None
+        if interval is None and counts.enough and varied > NOTHING:
+            interval = shaped(estimate, own, metric, counts, level)
+        if interval is not None:
+            ends[:, j] = interval.low, interval.high
     if np.isnan(ends).all():
         return None
     low, high = np.clip(ends, *score.bounds)
     return low, high
+
+
+def _on_the_bound(
+    estimate: Estimate, metric: Metric, trials: np.ndarray | None, level: float
+) -> Interval | None:
+    """Of a perfect score whose resamples are all perfect too, where it says how many there are."""
+    best = metric.bounds[1 if metric.better == "higher" else 0]
+    perfect = abs(estimate.value - best) <= 1e-12 and 0 <= estimate.variance <= NOTHING
+    if trials is None or not perfect:
+        return None
+    n = int(np.nanmin(trials))
+    interval = boundary_interval(best, metric.bounds, n, level, estimate.over)
+    if interval is None:
+        return None
+    error = (interval.high - interval.low) / quantile(estimate.df, level)
+    return replace(interval, error=error, df=float(estimate.df))
+
+
+def unseen_variance(
+    rows: Resampled, item: int | None, metric: Metric, plan: Plan, counts: DrawCounts
+) -> float:
+    """Of a perfect score, or of one of its items, what resampling does not see; else 0."""
+    if rows.trials is None:
+        return 0.0
+    values = rows.head if item is None or rows.items is None else rows.items[:, item]
+    trials = rows.trials if item is None else rows.trials[item : item + 1]
+    varied = sample_variance(values[plan.block], counts.bootstrap)
+    estimate = Estimate(
+        float(values[0]), varied, counts.bootstrap - 1, counts.source, plan.resamples
+    )
+    interval = _on_the_bound(estimate, metric, trials, plan.resampling.level)
+    return 0.0 if interval is None or interval.error is None else interval.error**2
 
 
 def _cut(interval: Interval, score: Score) -> Interval:

@@ -29,9 +29,15 @@ class Plan:
     """Which rows of the resampled values mean what: the value itself, then one block per source."""
 
     def __init__(
-        self, metric: Metric, n: int, clusters: Clusters | None, resampling: Resampling
+        self,
+        metric: Metric,
+        n: int,
+        clusters: Clusters | None,
+        resampling: Resampling,
+        first: Evidence | None = None,
     ) -> None:
         self.resampling = resampling
+        self._stored = {} if first is None else _stored_draws(metric, first)
         self.pooled = issubclass(metric.state, Pooled)
         self.n = n
         self.sources: tuple[Source, ...] = ("samples",)
@@ -88,7 +94,10 @@ class Plan:
         return 1 + self.resamples
 
     def draws(self, null: NullModel) -> int:
-        """How often a null is drawn: once if it is large or not random, more often if small."""
+        """How often a null is drawn: once if it is large or not random, more often if small; as
+        often as there are draws of it where these travel in the evidence."""
+        if null.name in self._stored:
+            return self._stored[null.name]
         if null.on == "state":
             return self.resampling.shuffles
         if not null.random:
@@ -97,6 +106,13 @@ class Plan:
             return min(POOLED_NULL_DRAWS, self.resampling.most_null_draws)
         n_draws = math.ceil(self.resampling.null_pieces / max(self.n, 1))
         return min(n_draws, self.resampling.most_null_draws)
+
+    def seeds(self, null: NullModel) -> list[int]:
+        """The seeds of a null's draws, or the numbers of those in the evidence."""
+        if null.name in self._stored:
+            return list(range(self._stored[null.name]))
+        states = np.random.SeedSequence(self.resampling.seed).generate_state(self.draws(null))
+        return [int(s) for s in states]
 
     @property
     def block(self) -> slice:
@@ -107,6 +123,15 @@ class Plan:
         """What decides the weights."""
         size = {"groups": self.groups} if self.groups else {"resamples": self.resamples}
         return {"sources": self.sources, "seed": self.resampling.seed} | size
+
+
+def _stored_draws(metric: Metric, evidence: Evidence) -> dict[str, int]:
+    """By null the draws of it in the evidence; without any, one that is undefined."""
+    names = {null.name: null.draws_in for null in metric.nulls if null.draws_in}
+    return {
+        name: len(evidence.chances) if evidence.has(array) else 1  # type: ignore[attr-defined]
+        for name, array in names.items()
+    }
 
 
 @functools.lru_cache(maxsize=4)

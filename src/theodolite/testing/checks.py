@@ -58,6 +58,7 @@ def check_card(entry: Metric) -> None:
     hold(entry.card.asks.endswith("?"), f"{entry.name} asks {entry.card.asks!r}, no question")
     hold(entry.cite and entry.title and entry.version >= 1, f"{entry.name}: cite, title, version")
     line = entry.reliable_from is not None or entry.tolerance is not None
+    line = line or any(null.draws_in for null in entry.nulls)
     hold(line or not entry.decides, f"{entry.name} decides, and has no line to decide by")
 
 

@@ -9,7 +9,18 @@ from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.certified import certificate_of
 from theodolite.questions import QUESTIONS
 from theodolite.results import Answer, Doubt, FaultTest, Null, Reason, Score, Verdict
+from theodolite.stats.draws import OF_USE as OF_USE_OVER_DRAWS
 from theodolite.stats.intervals import FEWEST_CLUSTERS, SEEN, detectable, quantile, two_sided_p
+from theodolite.verdicts.draws import (
+    beaten,
+    is_enough,
+    items_text,
+    model_of,
+    must_beat,
+    null_of_draws,
+    rank_text,
+    too_few_text,
+)
 from theodolite.verdicts.words import (
     difference_text,
     interval_text,
@@ -80,8 +91,9 @@ def claim_p(score: Score) -> float:
     if score_looks_for_fault(score):
         test = fault_of(score)
         return math.nan if test is None else min(test.p_free, test.p_too_much)
-    distances = [d for d in map(distance_of, [score] * len(score.nulls), score.nulls) if d]
-    if not distances:
+    distances = _distances(score)
+    chance = null_of_draws(score)
+    if not distances or (chance is not None and not is_enough(chance)):
         return math.nan
     if all(d.gain > 0 for d in distances):  # it must beat all of them: the largest p counts
         return max(d.p for d in distances)
@@ -101,6 +113,12 @@ class Distance:
     def most(self, alpha: float) -> float:
         """The upper end of the gain."""
         return self.gain + quantile(self.df, 1 - alpha) * self.error
+
+
+def _distances(score: Score) -> list[Distance]:
+    """To the nulls that a claim must beat, as far as they could be drawn."""
+    distances = [distance_of(score, null) for null in score.nulls if must_beat(score, null)]
+    return [d for d in distances if d is not None]
 
 
 def distance_of(score: Score, null: Null) -> Distance | None:
@@ -178,7 +196,11 @@ def _better(score: Score, alpha: float) -> Verdict:
     undefined = _undefined(score)
     if undefined is not None:
         return undefined
-    distances = [d for d in (distance_of(score, null) for null in score.nulls) if d is not None]
+    distances, chance = _distances(score), null_of_draws(score)
+    if chance is not None and not is_enough(chance):
+        distances = [d for d in distances if d.null.name != chance.name]
+    if not distances:
+        return _too_few_draws(score, chance)
     hardest = min(distances, key=lambda d: d.gain)
     against = f"{hardest.null.name} ({percent(hardest.null.value, score)})"
     if _is_empty(score, hardest):
@@ -188,10 +210,27 @@ def _better(score: Score, alpha: float) -> Verdict:
         return _answer(score, "cannot tell", because, "empty")
     text = f"{_value_text(score)}{of_best(score)}"
     lost = [d for d in distances if not (d.gain > 0 and d.p <= alpha)]
+    ranked = chance is not None and is_enough(chance)
     if lost:
-        return _not_better(score, min(lost, key=lambda d: d.gain), text, alpha)
+        answered = _not_better(score, min(lost, key=lambda d: d.gain), text, alpha)
+        more = f"{_besides_text(score)}{items_text(score)}" if ranked else ""
+        return replace(answered, because=f"{answered.because.rstrip('.')}{more}.")
     because = f"{text}, better than {against}"
+    if chance is not None:
+        if not ranked:
+            return _too_few_draws(score, chance)
+        because = f"{text}, {rank_text(score, chance)}{_besides_text(score)}{items_text(score)}"
+        if beaten(score, chance) < len(chance.draws):
+            return _not_above_draws(score, chance, because, alpha)
+    return _enough(score, because, chance)
+
+
+def _enough(score: Score, because: str, chance: Null | None) -> Verdict:
+    """Of a score that beats what it must, whether it is good enough by itself."""
     line, sign = enough_line(score), 1.0 if score.better == "higher" else -1.0
+    if line is None and chance is not None and find_metric(score.metric).decides:
+        # it is asked for more than chance, and for no more
+        return _answer(score, "yes", f"{because}.")
     if line is None or score.interval is None:
         return _answer(score, "partly", f"{because}.")
     nearest = score.interval.low if sign > 0 else score.interval.high
@@ -199,6 +238,39 @@ def _better(score: Score, alpha: float) -> Verdict:
         return _answer(score, "yes", f"{because}.")
     side = "at least" if sign > 0 else "at most"
     return _answer(score, "partly", f"{because}, but not surely {side} {percent(line, score)}.")
+
+
+def _too_few_draws(score: Score, chance: Null | None) -> Verdict:
+    """Nothing is claimed against fewer draws than can show it."""
+    text = "" if chance is None else too_few_text(chance)
+    reason: Reason = "underpowered" if chance is not None and chance.draws else "undefined"
+    return _answer(score, "cannot tell", f"{_value_text(score)}; {text}.", reason)
+
+
+def _not_above_draws(score: Score, chance: Null, because: str, alpha: float) -> Verdict:
+    """Better than the draws on average, but not than all of them."""
+    distance = distance_of(score, chance)
+    if distance is not None and distance.most(alpha) < OF_USE_OVER_DRAWS:
+        more = difference_text(distance.most(alpha), score)
+        text = f"{because}; at most {more} more than these on average"
+        return _answer(score, "no", f"{text}, where {_of_use_text(score)} would be of use.")
+    return _answer(score, "cannot tell", f"{because}; a claim must exceed all.", "underpowered")
+
+
+def _of_use_text(score: Score) -> str:
+    return difference_text(OF_USE_OVER_DRAWS, score)
+
+
+def _besides_text(score: Score) -> str:
+    """What a score may be called besides, by nulls that no claim needs to beat."""
+    parts = []
+    for null in score.nulls:
+        model, distance = model_of(score, null), distance_of(score, null)
+        if model is not None and model.beaten and distance is not None:
+            sure = "" if distance.gain > 0 and distance.p <= ALPHA else "not surely "
+            against = f"{null.name}: {percent(null.value, score)}"
+            parts.append(f", {sure}{model.beaten} ({against})")
+    return "".join(parts)
 
 
 def _is_empty(score: Score, hardest: Distance) -> bool:
@@ -241,7 +313,11 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
 
 
 def useful_gain(score: Score, null: Null) -> float | None:
-    """How much better than a null would be of use: a quarter of the way to the line."""
+    """How much better than a null would be of use: a quarter of the way to the line; a fixed amount
+    over draws of a null, which tell nothing of the best."""
+    model = model_of(score, null)
+    if model is not None and model.draws_in:
+        return OF_USE_OVER_DRAWS
     sign = 1.0 if score.better == "higher" else -1.0
     ends = [end for end in (enough_line(score), score.best) if end is not None]
     ways = [sign * (end - null.value) for end in ends if math.isfinite(end)]

@@ -8,7 +8,7 @@ import numpy as np
 from theodolite.certification.conditions import Condition
 from theodolite.certification.generators.base import Generator
 from theodolite.certification.layout import PlantedRows
-from theodolite.evidence.axes import Concepts, Latents, Predicates
+from theodolite.evidence.axes import Chances, Concepts, Latents, Predicates
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, starts_of
 
@@ -17,6 +17,8 @@ RATE, ACTIVE = 0.3, 0.6
 WORDS, MARKED = 6, 2
 """Tokens of a sequence, and how many of them are marked."""
 PAIRS = 4
+DRAWS = 20
+"""Dictionaries of random directions beside the planted one."""
 VOCABULARY = 12
 
 
@@ -45,11 +47,13 @@ def named_latents(
     k = condition.concepts
     active, chance = layout.happens(ACTIVE, k), layout.happens(RATE, k)
     there = np.where(layout.happens(condition.dial, k), active, chance)
+    random = layout.happens(RATE, DRAWS, k).astype(float)
     return TokenEvidence(
         tokens=_single_tokens(layout), **_codes(active, 0.5 + layout.uniform(k)),
         holds=_listed(there), truth=there, explained=np.arange(k), predicate_of=np.arange(k),
         concept_of=np.arange(k), predicates=Predicates.numbered(k), latents=Latents.numbered(k),
-        samples=layout.samples(condition),
+        chance_activation=np.ones(random.shape), chance_on_formula=random,
+        chances=Chances.numbered(DRAWS), samples=layout.samples(condition),
     )  # fmt: skip
 
 
@@ -60,7 +64,7 @@ def rebuilt_layer(
     del metric, models
     cost, clean = 0.5 + layout.uniform(), 2 + layout.uniform()
     left = (1 - condition.dial) * cost * (0.5 + layout.uniform())
-    random = cost * (0.5 + layout.uniform())
+    random = cost[:, None] * (0.5 + layout.uniform(DRAWS))
     tokens = _single_tokens(layout)
 
     def each(values: np.ndarray) -> Ragged:
@@ -68,9 +72,10 @@ def rebuilt_layer(
 
     return TokenEvidence(
         tokens=tokens, loss=each(clean), loss_spliced=each(clean + left),
-        loss_ablated=each(clean + cost), chance_loss_spliced=each((clean + random)[:, None]),
+        loss_ablated=each(clean + cost), chance_loss_spliced=each(clean[:, None] + random),
         divergence_spliced=each(left), divergence_ablated=each(cost),
-        chance_divergence_spliced=each(random[:, None]), samples=layout.samples(condition),
+        chance_divergence_spliced=each(random), chances=Chances.numbered(DRAWS),
+        samples=layout.samples(condition),
     )  # fmt: skip
 
 
@@ -150,10 +155,11 @@ def telling_latents(
     k = condition.concepts
     truth = layout.happens(0.5, k, by=layout.facts)
     active = np.where(layout.happens(condition.dial, k), truth, layout.happens(0.5, k))
-    random = layout.happens(0.5, 1, k).astype(float)
+    random = layout.happens(0.5, DRAWS, k).astype(float)
     return TokenEvidence(
         tokens=_single_tokens(layout), **_codes(active, np.ones(active.shape)), truth=truth,
-        chance_pooled=random, latents=Latents.numbered(k), samples=layout.samples(condition),
+        chance_pooled=random, chances=Chances.numbered(DRAWS), latents=Latents.numbered(k),
+        samples=layout.samples(condition),
     )  # fmt: skip
 
 

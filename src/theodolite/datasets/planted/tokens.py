@@ -10,6 +10,8 @@ from theodolite.evidence.ragged import Ragged, starts_of
 
 WORDS = 5
 """Tokens that belong to a topic: no single one tells it."""
+DRAWS = 20
+"""Dictionaries of random directions beside the planted one."""
 OTHERS = 100
 """Tokens of no topic: so many that each is rarer than those of topics."""
 
@@ -32,7 +34,7 @@ def planted_tokens(n: int = 400, concepts: int = 3, seed: int = 0) -> TokenEvide
         explained=np.arange(concepts), predicate_of=np.arange(concepts),
         concept_of=np.arange(concepts), concepts=Concepts.numbered(concepts),
         predicates=Predicates(tuple(f"topic {c}" for c in range(concepts))),
-        chances=Chances(("random dictionary",)), removals=Removals(("delete",)),
+        chances=Chances.numbered(DRAWS), removals=Removals(("delete",)),
     )  # fmt: skip
 
 
@@ -63,7 +65,7 @@ def _codes(
     inner, latent = starts_of(fires.sum(axis=1)), np.nonzero(fires)[1].astype(np.int32)
     claims = random.normal(size=len(latent))
     decoder = np.eye(k)
-    chance = random.random((len(tokens), 1, concepts))
+    chance = random.random((len(tokens), DRAWS, concepts))
 
     def codes(values: np.ndarray) -> Ragged:
         return Ragged(values, tokens.starts, inner)
@@ -75,18 +77,19 @@ def _codes(
         "holds": Ragged(topic[topic >= 0], tokens.starts, starts_of(topic >= 0)),
         "latents": Latents.numbered(k), "decoder": decoder, "probes": decoder[:concepts],
         "projections": Ragged(np.where(own, 1.0, np.nan), tokens.starts),
-        "chance_pooled": random.random((len(tokens), 1, k)),
+        "chance_pooled": random.random((len(tokens), DRAWS, k)),
         "chance_activation": np.ones(chance.shape), "chance_on_formula": 0.4 * chance,
     }  # fmt: skip
 
 
 def _losses(random: np.random.Generator, tokens: Ragged) -> dict[str, Any]:
     loss, cost = 2 + random.random((2, len(tokens.flat)))
+    chance = cost[:, None] * (0.6 + 0.2 * random.random((len(cost), DRAWS)))
     arrays = {
         "loss": loss, "loss_spliced": loss + 0.1 * cost, "loss_ablated": loss + cost,
-        "loss_zeroed": loss + 2 * cost, "chance_loss_spliced": (loss + 0.7 * cost)[:, None],
+        "loss_zeroed": loss + 2 * cost, "chance_loss_spliced": loss[:, None] + chance,
         "divergence_spliced": 0.1 * cost, "divergence_ablated": cost,
-        "divergence_zeroed": 2 * cost, "chance_divergence_spliced": 0.7 * cost[:, None],
+        "divergence_zeroed": 2 * cost, "chance_divergence_spliced": chance,
     }  # fmt: skip
     return {name: Ragged(values, tokens.starts) for name, values in arrays.items()}
 
@@ -96,10 +99,11 @@ def _answers(
 ) -> dict[str, Any]:
     marked = topic >= 0
     curve = 0.1 * random.random((n, 1, 2))
+    chance = np.repeat(curve[:, None], DRAWS, axis=1)
     return {
         "rationale": Ragged(marked, tokens.starts),
         "relevance": Ragged(marked + 0.1 * random.random(len(marked)), tokens.starts),
         "clean": np.full(n, 0.9), "removed": curve, "only": 0.8 + curve,
-        "chance_removed": 0.5 + curve[:, None], "chance_only": 0.3 + curve[:, None],
+        "chance_removed": 0.5 + chance, "chance_only": 0.3 + chance,
         "percents": np.array([20.0, 50.0]),
     }  # fmt: skip

@@ -101,14 +101,15 @@ def merits(values: np.ndarray, there: np.ndarray, by: By, side: Side) -> np.ndar
 
 def weighted_aurocs(values: np.ndarray, there: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The AUROC of one latent under each row of weights."""
-    _, level = np.unique(values, return_inverse=True)
-    n = int(level.max(initial=-1)) + 1
-    result = np.full(len(weights), np.nan)
-    for at, weight in enumerate(weights.astype(float)):
-        positive = np.bincount(level, weight * there, n)
-        negative = np.bincount(level, weight * ~there, n)
-        pairs = positive.sum() * negative.sum()
-        if pairs > 0:
-            below = np.cumsum(negative) - negative / 2
-            result[at] = min(float((positive * below).sum() / pairs), 1.0)
-    return result
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # of values that are equal
+    counts, there = weights[:, order].astype(float), there[order]
+    positive, negative = (
+        np.add.reduceat(counts * own, starts, axis=1) if len(starts) else counts
+        for own in (there, ~there)
+    )
+    below = np.cumsum(negative, axis=1) - negative / 2
+    pairs = positive.sum(axis=1) * negative.sum(axis=1)
+    wins = (positive * below).sum(axis=1)
+    shares = np.divide(wins, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
+    return np.asarray(np.minimum(shares, 1.0))

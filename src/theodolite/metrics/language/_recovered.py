@@ -62,12 +62,13 @@ class Recovered(Additive):
 def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
     """Dictionaries of random directions, and the mean activation; ``measure`` of what is put in."""
 
-    def random_dictionary(evidence: TokenEvidence, seed: int) -> TokenEvidence:
-        del seed
-        spliced, chance = f"{measure}_spliced", getattr(evidence, f"chance_{measure}_spliced")
+    draws = f"chance_{measure}_spliced"
+
+    def random_dictionary(evidence: TokenEvidence, number: int) -> TokenEvidence:
+        spliced, chance = f"{measure}_spliced", getattr(evidence, draws)
         own = rows_of(getattr(evidence, spliced))
-        gone = np.full(len(own.flat), np.nan)
-        flat = gone if chance is None else chance.flat.mean(axis=1, dtype=float)
+        gone = np.full(len(own.flat), np.nan)  # as one that was not tried: it is left out
+        flat = gone if chance is None else chance.flat[:, number % chance.flat.shape[1]]
         return with_arrays(evidence, **{spliced: Ragged(flat, own.starts)})
 
     def mean_activation(evidence: TokenEvidence, seed: int) -> TokenEvidence:
@@ -78,8 +79,9 @@ def nulls_of(measure: str) -> tuple[NullModel, NullModel]:
     return (
         NullModel(
             "a random dictionary",
-            "what a dictionary of random directions rebuilds; undefined where none was given",
-            random_dictionary, random=False,
+            "what a dictionary of random directions rebuilds, the mean over those that were tried; "
+            "undefined where none was",
+            random_dictionary, draws_in=draws,
         ),
         NullModel(
             "the mean activation", "the same vector put in at every token", mean_activation,

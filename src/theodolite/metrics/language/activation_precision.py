@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of
 from theodolite.metrics.base import Card, NullModel, PerSample, SampleMean, metric
@@ -24,7 +25,10 @@ Over = Literal["explanations"]
 
 
 def _activity(evidence: TokenEvidence, weight: Weight) -> tuple[np.ndarray, np.ndarray]:
-    """By sequence and explanation: the latent's activity where it holds, and all of it."""
+    """By sequence and explanation: the latent's activity where it holds, and all of it; of a random
+    dictionary what was summed before."""
+    if evidence.latent is None:
+        return _sums_of_draw(evidence.chance_on_formula), _sums_of_draw(evidence.chance_activation)
     values = rows_of(evidence.value)
     entry, item = explained_entries(evidence)
     amounts = np.maximum(values.flat[entry].astype(float), 0.0)
@@ -37,6 +41,11 @@ def _activity(evidence: TokenEvidence, weight: Weight) -> tuple[np.ndarray, np.n
         summed(evidence, sample, item, amounts * inside) * stated,
         summed(evidence, sample, item, amounts) * stated,
     )
+
+
+def _sums_of_draw(sums: np.ndarray | None) -> np.ndarray:
+    assert sums is not None  # noqa: S101  the null has put them in
+    return np.asarray(sums[:, 0], float)
 
 
 def _how_often(evidence: TokenEvidence) -> dict[str, np.ndarray]:
@@ -53,21 +62,21 @@ def _any_token(
     return per_sample(whole * share, whole)
 
 
-def _random_dictionary(evidence: TokenEvidence, *, weight: Weight, over: Over) -> PerSample:
-    del weight, over
-    if evidence.chance_activation is None or evidence.chance_on_formula is None:
-        nothing = np.zeros((len(evidence), len(evidence.explanations)))
-        return per_sample(nothing, nothing)
-    part, whole = evidence.chance_on_formula, evidence.chance_activation
-    return per_sample(part.sum(axis=1, dtype=float), whole.sum(axis=1, dtype=float))
+def _random_dictionary(evidence: TokenEvidence, number: int) -> TokenEvidence:
+    """One draw: its sums in place of codes; nothing at all where none was given."""
+    chances = evidence.chance_activation, evidence.chance_on_formula
+    nothing = np.zeros((len(evidence), 1, len(evidence.explanations)))
+    whole, part = (nothing if a is None else a[:, number % a.shape[1] :][:, :1] for a in chances)
+    single = {"chance_activation": whole, "chance_on_formula": part}
+    return with_arrays(evidence, latent=None, value=None, **single)
 
 
 RANDOM_DICTIONARY = NullModel(
     "a random dictionary",
     "the best latent for the same explanation of a dictionary of random directions; undefined "
     "where none was given",
-    expected=_random_dictionary,
-    random=False,
+    make=_random_dictionary,
+    draws_in="chance_activation",
 )
 ANY_TOKEN = NullModel(
     "any token",

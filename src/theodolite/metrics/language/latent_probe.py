@@ -11,7 +11,7 @@ from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.evidence.sampling import POOLED, another, pool_of, scattered
-from theodolite.metrics.base import Card, NullModel, Pooled, metric
+from theodolite.metrics.base import Card, NullModel, Pooled, metric, metric_of
 from theodolite.metrics.language._pooled_codes import (
     BLOCK,
     By,
@@ -23,6 +23,7 @@ from theodolite.metrics.language._pooled_codes import (
     pooled_codes,
     weighted_aurocs,
 )
+from theodolite.metrics.states import CHOSEN, TRIALS
 
 Over = Literal["concepts"]
 SplitSeed = Annotated[int, Field(ge=0, description="Which sequences a latent is chosen on.")]
@@ -74,11 +75,11 @@ NULLS = (
     NullModel(
         "a random dictionary",
         "the best latent of a dictionary of random directions; undefined where none was given",
-        _random_dictionary,
+        _random_dictionary, per_item=True, draws_in="chance_pooled",
     ),
     NullModel(
         "a single token", "the best token, by whether it occurs in the sequence",
-        _tokens_as_latents, random=False,
+        _tokens_as_latents, random=False, beaten="more than a word",
     ),
     NullModel(
         "shuffled labels", "concepts dealt out over the sequences, and the best latent for these",
@@ -99,16 +100,14 @@ NULLS = (
     nulls_use=("tokens",),
     detail=True,
     nulls=NULLS,
-    reliable_from=0.5,
-    share_from="null",
     cite="kantamneni2025sparse",
     asked_as="Does a latent tell where the concept is?",
     card=Card(
         asks="How well does the latent that tells a concept best on one half of the texts tell it "
         "on the other half?",
         read="An AUROC: the share of pairs, one with the concept and one without, that the latent "
-        "puts in order. From half of the way from the hardest null to 1 on we would rely on it, a "
-        "convention.",
+        "puts in order. Yes: better than each of 20 random dictionaries, and surely than their "
+        "mean. No: surely less than 0.1 better than that, a convention.",
         misleads="Random directions get far above 0.5, for there are so many of them. The best of "
         "all latents on the texts it was chosen on is no evidence at all.",
         cost="a sort for each latent",
@@ -148,25 +147,49 @@ class LatentProbe(Pooled):
     ) -> np.ndarray:
         """The held-out AUROC of each concept's latent, chosen once, under each row of weights."""
         del over
-        codes, truth, known = pooled_codes(evidence, pooling), evidence.truth, _known(evidence)
-        choosing = halves(evidence, split_seed)
-        truth = np.asarray(truth)
-        best = chosen_latents(codes, truth, known & choosing[:, None], by, side)
-        result = np.full((len(weights), truth.shape[1]), np.nan)
-        for concept, latent in enumerate(best.tolist()):
-            rows = known[:, concept] & ~choosing
-            if latent >= 0 and rows.any():
-                own = codes.of(latent)
-                there = truth[:, concept]
-                if side == "either":
-                    first = known[:, concept] & choosing
-                    own = own * _side(own[first], there[first])
-                result[:, concept] = weighted_aurocs(own[rows], there[rows], weights[:, rows])
-        return result
+        return _probed(evidence, weights, pooling, by, side, split_seed)[0]
+
+    @staticmethod
+    def measure_with_moments(
+        evidence: TokenEvidence, weights: np.ndarray, **options: Any
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The same; the AUROC on the half that the latent was chosen on, and how many clusters the
+        rarer class has in the other."""
+        every = {**metric_of(LatentProbe).counting_options(), **options}
+        every.pop("over")
+        return _probed(evidence, weights, **every)
 
 
-def _side(values: np.ndarray, there: np.ndarray) -> float:
-    return 1.0 if aurocs(values[:, None], there)[0] >= 0.5 else -1.0
+def _probed(
+    evidence: TokenEvidence,
+    weights: np.ndarray,
+    pooling: Pooling,
+    by: By,
+    side: Side,
+    split_seed: int,
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    codes, known = pooled_codes(evidence, pooling), _known(evidence)
+    choosing, truth = halves(evidence, split_seed), np.asarray(evidence.truth)
+    best = chosen_latents(codes, truth, known & choosing[:, None], by, side)
+    result = np.full((len(weights), truth.shape[1]), np.nan)
+    chosen, trials = np.full((2, truth.shape[1]), np.nan)
+    for concept, latent in enumerate(best.tolist()):
+        first, rows = known[:, concept] & choosing, known[:, concept] & ~choosing
+        if latent >= 0 and rows.any():
+            own, there = codes.of(latent), truth[:, concept]
+            chosen[concept] = aurocs(own[first, None], there[first])[0]
+            if side == "either" and chosen[concept] < 0.5:
+                own, chosen[concept] = -own, 1 - chosen[concept]
+            result[:, concept] = weighted_aurocs(own[rows], there[rows], weights[:, rows])
+            trials[concept] = _rarer(evidence, rows, there)
+    return result, {CHOSEN: chosen, TRIALS: trials}
+
+
+def _rarer(evidence: TokenEvidence, rows: np.ndarray, there: np.ndarray) -> int:
+    """Clusters of the class that has fewer of them."""
+    samples: Any = evidence.samples
+    keys = np.asarray(samples.index if samples.clusters is None else samples.clusters)
+    return min(len(np.unique(keys[rows & own])) for own in (there, ~there))
 
 
 def halves(evidence: TokenEvidence, seed: int) -> np.ndarray:

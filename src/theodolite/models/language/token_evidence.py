@@ -34,11 +34,12 @@ class TokenSettings:
     """Draws that any score of the dictionary is held against."""
     splice: bool = True
     """Whether the next token is predicted from what the dictionary rebuilds."""
-    spliced_sequences: int = 64
+    spliced_sequences: int = 32
     """How many sequences, the first ones, that is done for: each costs as many runs of the network
     as there are things put in."""
-    spliced_draws: int = 3
-    """How many of the random dictionaries that is done with; they stand for the others in turn."""
+    spliced_draws: int = 20
+    """How many of the random dictionaries that is done with; the others are NaN there. Fewer than
+    20 are too few for a *yes*."""
     seed: int = 0
 
     def without_chance(self) -> "TokenSettings":
@@ -198,14 +199,15 @@ def _draws(settings: TokenSettings, sequences: int, latents: int) -> int:
 def _losses_of(
     losses: Mapping[str, np.ndarray], name: str, draws: int, settings: TokenSettings
 ) -> dict[str, np.ndarray]:
-    """Losses and divergences with one of the dictionaries and with some of the random ones, which
-    stand for the others in turn."""
+    """Losses and divergences with one of the dictionaries and with some of the random ones; NaN for
+    those that were not tried."""
     own = {"loss": losses["loss"]}
     tried = min(draws, settings.spliced_draws)
     for what in ("loss", "divergence"):
         own[f"{what}_spliced"] = losses[f"{what}_{name}"]
         own |= {f"{what}_{how}": losses[f"{what}_{how}"] for how in ("ablated", "zeroed")}
         if tried:
-            in_turn = [losses[f"{what}_draw{n % tried}"] for n in range(draws)]
-            own[f"chance_{what}_spliced"] = np.stack(in_turn, axis=1)
+            columns = [losses[f"{what}_draw{n}"] for n in range(tried)]
+            columns += [np.full(len(columns[0]), np.nan)] * (draws - tried)
+            own[f"chance_{what}_spliced"] = np.stack(columns, axis=1)
     return own
