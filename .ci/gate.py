@@ -33,8 +33,8 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "audits": (
         330,
         (
-            "auditing", "certification", "cli", "comparison", "conflicts", "findings", "scoring",
-            "sweeps", "thresholds", "verdicts",
+            "auditing", "certification", "cli", "comparison", "conflicts", "findings", "papers",
+            "scoring", "sweeps", "thresholds", "verdicts",
         ),
     ),
     "data": (

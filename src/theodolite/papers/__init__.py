@@ -1,0 +1,1 @@
+"""What five papers define, print and claim, entry by entry, and what runs and tests say of it."""
