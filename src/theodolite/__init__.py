@@ -35,6 +35,7 @@ __all__ = [
     "Score",
     "Subject",
     "SurrogateEvidence",
+    "TokenDissection",
     "TokenEvidence",
     "UnitEvidence",
     "Verdict",
@@ -43,6 +44,7 @@ __all__ = [
     "compare",
     "dissect",
     "dissect_codes",
+    "dissect_tokens",
     "ext",
     "gate",
     "load",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from theodolite.dictionaries.evidence import CodeEvidence
     from theodolite.dictionaries.pieces import CodePiece
     from theodolite.dictionaries.result import CodeDissection
+    from theodolite.dictionaries.tokens import TokenDissection, dissect_tokens
     from theodolite.dictionaries.writer import CodeWriter
     from theodolite.dissection.dissect import dissect
     from theodolite.errors import EvidenceError
@@ -98,6 +101,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "dictionaries.evidence": "CodeEvidence",
             "dictionaries.pieces": "CodePiece",
             "dictionaries.result": "CodeDissection",
+            "dictionaries.tokens": "TokenDissection dissect_tokens",
             "dictionaries.writer": "CodeWriter",
             "dissection.dissect": "dissect",
             "errors": "EvidenceError",

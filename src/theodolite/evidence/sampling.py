@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,13 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def first_half(samples: Any, seed: int) -> np.ndarray:
+    """Which samples something is chosen on that is scored on the others: by cluster, whatever the
+    order, about half of them."""
+    keys = samples.index if samples.clusters is None else samples.clusters
+    return np.asarray(scattered(np.asarray(keys), seed) & np.uint64(1), bool)
 
 
 def uniform(numbers: np.ndarray, shape: tuple[int, ...], seed: int) -> np.ndarray:

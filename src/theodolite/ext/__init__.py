@@ -69,6 +69,7 @@ __all__ = [
     "SurrogateEvidence",
     "TieSeed",
     "TokenEvidence",
+    "TokenSurrogate",
     "Top",
     "UnitCard",
     "UnitEvidence",
@@ -121,6 +122,7 @@ __all__ = [
     "table",
     "tabular_toy",
     "token_predicates",
+    "token_surrogate",
     "total",
     "uniform",
     "vote_table",
@@ -185,6 +187,7 @@ if TYPE_CHECKING:
         with_explanations,
     )
     from theodolite.evidence.texts.predicates import token_predicates
+    from theodolite.evidence.texts.token_surrogate import TokenSurrogate, token_surrogate
     from theodolite.evidence.texts.vocabulary import Vocabulary
     from theodolite.evidence.workers import SerialWorkers, Work, Workers
     from theodolite.explainers.discovery.importance import gradient_importance
@@ -264,6 +267,7 @@ else:
                 "LatentExplanation load_explanations save_explanations with_explanations"
             ),
             "evidence.texts.predicates": "token_predicates",
+            "evidence.texts.token_surrogate": "TokenSurrogate token_surrogate",
             "evidence.texts.vocabulary": "Vocabulary",
             "evidence.workers": "SerialWorkers Work Workers",
             "explainers.discovery.importance": "gradient_importance",

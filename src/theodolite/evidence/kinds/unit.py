@@ -18,7 +18,7 @@ class UnitEvidence(Evidence):
     """What units mark in each picture, and where what they are named after is.
 
     A unit's formula is a concept or a combination of concepts (``horn OR tusk``); masks are
-    counted in pixels of one grid.
+    counted in places: pixels of one grid, or tokens of a sequence.
     """
 
     kind = "unit"

@@ -21,8 +21,9 @@ def _by_chance(evidence: UnitEvidence, seed: int) -> UnitEvidence:
 
 
 BY_CHANCE = NullModel(
-    "another picture's mask",
-    "the unit's masks dealt out over other pictures, and the best formula for those",
+    "by chance",
+    "the best formula for what stands for nothing: the unit's masks dealt out over other pictures "
+    "or sequences; or, if the evidence was made so, units of a random dictionary",
     _by_chance,
     random=False,
     per_item=True,

@@ -26,8 +26,8 @@ from theodolite.metrics.detects.unit_iou import Over
         asks="Where the formula is in the picture, does the unit notice it?",
         read="0.8 means that the unit marks some of it in four of five pictures that show it. From "
         "0.8 on we would rely on the name; that line is a convention.",
-        misleads="One shared pixel is enough, so that a unit that fires everywhere detects "
-        "everything: compare with another picture's masks, and read it beside the overlap.",
+        misleads="One shared place (pixel, token) is enough, so that a unit that fires everywhere "
+        "detects everything: compare with chance, and read it beside the overlap.",
         cost="two counts of pictures",
     ),
 )

@@ -23,10 +23,10 @@ from theodolite.metrics.detects.unit_iou import Over
     share_from="null",
     cite="larosa2023towards",
     card=Card(
-        asks="How much of the formula's area does the unit mark?",
+        asks="How much of the formula's places (pixels or tokens) does the unit mark?",
         read="A unit marks half a per cent of all pixels, so that only small concepts can be "
-        "covered; compare units of one layer with each other. From half of the way from another "
-        "picture's masks to 1 on we would rely on the name, which is a convention.",
+        "covered; compare units of one layer with each other. From half of the way from chance to "
+        "1 on we would rely on the name, which is a convention.",
         misleads="A large concept has a low recall however well it is found.",
         cost="two sums of pixel counts",
     ),

@@ -33,21 +33,22 @@ Over = Literal["units"]
     share_from="null",
     cite="bau2017network",
     card=Card(
-        asks="Do the unit and the concept it is named after mark the same pixels?",
+        asks="Do the unit and what it is named after mark the same places (pixels or tokens)?",
         read="1 is the same mask. Units mark half a per cent of all pixels, so that large or "
         "frequent concepts cannot reach 1; 0.04 is Network Dissection's customary line. Compare "
-        "with what the best formula for another picture's masks scores: from half of the way from "
-        "there to 1 on we would rely on the name, which is a convention.",
+        "with what the best formula scores by chance: from half of the way from there to 1 on we "
+        "would rely on the name, which is a convention.",
         misleads="It grows with the length of the formula, whatever the formula says: it is what "
         "the search maximises. Read it beside detection accuracy.",
         cost="three sums of pixel counts",
     ),
 )
 class UnitIoU(SampleMean):
-    r"""Intersection over union of a unit's mask and its formula's, over all pixels of all pictures.
+    r"""Intersection over union of a unit's mask and its formula's, over all places of all samples.
 
     .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |M_u(x) \cup G(x)|}
 
+    Places are pixels of pictures, or tokens of sequences (``theodolite.dissect_tokens``).
     Network Dissection :cite:p:`bau2017network` counts in the union only the unit's pixels in
     pictures that are annotated with the concept's category (``denominator="category"``, needs
     ``annotated``). The published codes return 0 where both masks are empty everywhere; here that

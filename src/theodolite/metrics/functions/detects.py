@@ -435,10 +435,11 @@ def unit_iou(
     annotated: ArrayLike | None = None,
     chance_annotated: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    r"""Intersection over union of a unit's mask and its formula's, over all pixels of all pictures.
+    r"""Intersection over union of a unit's mask and its formula's, over all places of all samples.
 
     .. math:: \frac{\sum_x |M_u(x) \cap G(x)|}{\sum_x |M_u(x) \cup G(x)|}
 
+    Places are pixels of pictures, or tokens of sequences (``theodolite.dissect_tokens``).
     Network Dissection :cite:p:`bau2017network` counts in the union only the unit's pixels in
     pictures that are annotated with the concept's category (``denominator="category"``, needs
     ``annotated``). The published codes return 0 where both masks are empty everywhere; here that
