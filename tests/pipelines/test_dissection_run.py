@@ -163,6 +163,10 @@ def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     by = {(s.options["which"], s.options["by"]): s.value for s in found.scores
           if s.metric == "detection_and_accuracy" and s.options["meeting"] == "overlap"}  # fmt: skip
     table = read_parquet(out / "tables" / "correlations.parquet")
+    lengths = {name for name in table["formulas"] if name.startswith("length")}
+    assert lengths == {f"length {n}" for n in range(2, 11)}, "Figure 3"
+    each = read_parquet(out / "tables" / "formula_scores.parquet")
+    assert len(each["unit"]) == 64 * 13 and set(each["formulas"]) == set(table["formulas"])
     rows = zip(table["formulas"], table["score"], table["correlation"], strict=True)
     scored = {score: value for name, score, value in rows if name == "as scored"}
     assert scored["overlap, pictures of either"] == pytest.approx(by["union", "iou"])

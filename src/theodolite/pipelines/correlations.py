@@ -11,33 +11,66 @@ from theodolite.dissection.counts import count
 from theodolite.dissection.formula import Formula
 from theodolite.dissection.units import UnitMasks
 
+Table = Mapping[str, Sequence[Any]]
+SETS = {"accuracy_either": "either", "accuracy_both": "both"}
+SCORES = {"iou": "overlap", "detection_accuracy": "detection accuracy"}
 
-def correlations(
+
+def formula_scores(
     atoms: Atoms,
     units: UnitMasks,
     variants: Mapping[str, Sequence[Formula | None]],
     fires: Bool[np.ndarray, "pictures units"],
     right: Bool[np.ndarray, " pictures"],
-) -> Mapping[str, Sequence[Any]]:
-    """Pearson's correlation over units, on the pictures of either and on those of both."""
-    table: dict[str, list[Any]] = {"formulas": [], "score": [], "correlation": []}
+) -> Table:
+    """Of every unit under every way to choose its formula: scores, and accuracy on its pictures.
+
+    Pictures of either: the unit fires or the formula is there. Of both: they share a pixel, or each
+    is somewhere (``accuracy_present``). What is undefined is None.
+    """
+    table: dict[str, list[Any]] = {}
     for name, formulas in variants.items():
         counts = count(atoms, units, formulas)
         there, shared = counts.formula > 0, counts.shared > 0
-        with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 is undefined, and left out
-            either, both = (
-                (chosen & right[:, None]).sum(axis=0) / chosen.sum(axis=0)
-                for chosen in (fires | there, shared)
-            )
-            detected = shared.sum(axis=0) / there.sum(axis=0)
-            union = counts.unit.sum(axis=0) + counts.formula.sum(axis=0) - counts.shared.sum(axis=0)
-            overlap = counts.shared.sum(axis=0) / union
-        for where, accuracy in (("either", either), ("both", both)):
-            for label, score in (("overlap", overlap), ("detection accuracy", detected)):
+        pixels = counts.unit.sum(axis=0) + counts.formula.sum(axis=0) - counts.shared.sum(axis=0)
+        columns = {
+            "unit": [f"unit {u}" for u in range(len(formulas))],
+            "formulas": [name] * len(formulas),
+            "length": [0 if formula is None else len(formula) for formula in formulas],
+            "pictures": there.sum(axis=0).tolist(),
+            "iou": _shares(counts.shared.sum(axis=0), pixels),
+            "detection_accuracy": _shares(shared.sum(axis=0), there.sum(axis=0)),
+            "accuracy_either": _accuracy(fires | there, right),
+            "accuracy_both": _accuracy(shared, right),
+            "accuracy_present": _accuracy(fires & there, right),
+        }
+        for column, values in columns.items():
+            table.setdefault(column, []).extend(values)
+    return table
+
+
+def correlations(scores: Table) -> Table:
+    """Pearson's correlation over units, on the pictures of either and on those of both."""
+    table: dict[str, list[Any]] = {"formulas": [], "score": [], "correlation": []}
+    names = np.array(scores["formulas"])
+    for name in dict.fromkeys(scores["formulas"]):
+        for accuracy, where in SETS.items():
+            for score, label in SCORES.items():
+                x, y = (np.array(scores[c], float)[names == name] for c in (score, accuracy))
                 table["formulas"].append(name)
                 table["score"].append(f"{label}, pictures of {where}")
-                table["correlation"].append(_pearson(score, accuracy))
+                table["correlation"].append(_pearson(x, y))
     return table
+
+
+def _accuracy(
+    chosen: Bool[np.ndarray, "pictures units"], right: Bool[np.ndarray, " pictures"]
+) -> list[float | None]:
+    return _shares((chosen & right[:, None]).sum(axis=0), chosen.sum(axis=0))
+
+
+def _shares(parts: np.ndarray, wholes: np.ndarray) -> list[float | None]:
+    return [float(a) / float(b) if b else None for a, b in zip(parts, wholes, strict=True)]
 
 
 def _pearson(x: Float[np.ndarray, " units"], y: Float[np.ndarray, " units"]) -> float | None:

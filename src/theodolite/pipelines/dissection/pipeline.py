@@ -23,7 +23,7 @@ from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.models.backbones import Backbone, load_backbone
-from theodolite.pipelines.correlations import correlations
+from theodolite.pipelines.correlations import correlations, formula_scores
 from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_cards
 from theodolite.pipelines.dissection.unit_tables import unit_tables
 from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
@@ -90,13 +90,13 @@ class DissectionPipeline:
             evidence, fires=peak > limits, right=right, samples=Samples(ids=np.array(data.pictures))
         )
         dissection = DissectionResult(data, atoms, units, read, limits, peak)
-        cards, pictures = unit_cards(
-            dissection, formula_search, formulas, self._units_to_show(evidence, seed)
-        )
+        chosen = self._units_to_show(evidence, seed)
+        cards, pictures = unit_cards(dissection, formula_search, formulas, chosen)
         tables = unit_tables(atoms, units, formula_search, proved, formulas, evidence)
         if right is not None:
-            variants = _variants(formula_search, formulas)
-            tables["correlations"] = correlations(atoms, units, variants, peak > limits, right)
+            ways = _variants(formula_search, formulas)
+            scores = formula_scores(atoms, units, ways, peak > limits, right)
+            tables |= {"formula_scores": scores, "correlations": correlations(scores)}
         return Produced(
             evidence=[[evidence]],
             tables=tables,
@@ -168,7 +168,7 @@ class DissectionPipeline:
 def _variants(
     formula_search: FormulaSearch, formulas: Sequence[Formula | None]
 ) -> dict[str, Sequence[Formula | None]]:
-    """The ways to choose formulas that the paper compares."""
+    """The ways to choose formulas that the paper compares, and each length of its Figure 3."""
     units = range(len(formula_search.searched))
     return {
         "one concept": best_formulas(formula_search, 1),
@@ -181,6 +181,10 @@ def _variants(
             unit_formula.formula if unit_formula else None
             for unit_formula in map(formula_search.stopped, units)
         ],
+        **{
+            f"length {length}": best_formulas(formula_search, length)
+            for length in range(2, formula_search.beam.lengths + 1)
+        },
     }
 
 

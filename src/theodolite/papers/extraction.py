@@ -1,0 +1,99 @@
+"""From a finished run of a protocol to answers that can be kept."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from theodolite.errors import RefusedInput
+from theodolite.io.paths import sha256_of
+from theodolite.papers.alignment import alignment_answers
+from theodolite.papers.detection import detection_answers
+from theodolite.papers.ledger import PAGES, ledger
+from theodolite.papers.results import EntryAnswer, OptionMove, ResultFile
+from theodolite.run_folder.run_file import RunRecord, read_record
+from theodolite.run_folder.scores_file import ScoresFile
+from theodolite.run_folder.seal import MANIFEST, verify
+from theodolite.run_folder.spec import read_spec
+from theodolite.sweeps.result import SweepRecord
+from theodolite.sweeps.spec import read_sweep
+
+Answers = tuple[list[EntryAnswer], list[OptionMove]]
+OF_RUNS: dict[str, Callable[[Path], Answers]] = {
+    "detection_pets_monumai_camvid": detection_answers,
+}
+OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {"alignment_options": alignment_answers}
+DIFFERS = {
+    "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 pictures of "
+    "pets, facades and streets, 70 concepts, 1,280 units",
+    "alignment_options": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
+    "location on 1,200 test pictures",
+}
+"""What took the place of the paper's data and network."""
+SWEEP, SCORES = "sweep.json", "scores.json"
+
+
+def result_of(folder: Path, protocol: Path) -> ResultFile:
+    """Answers of a run folder or of a sweep, if it is the whole protocol and nothing else.
+
+    Args:
+        folder: A sealed run folder, or the folder of a sweep.
+        protocol: The file that was run. A shortened form of it is refused.
+    """
+    if (folder / SWEEP).is_file():
+        return _checked(_of_sweep(folder, protocol))
+    return _checked(_of_run(folder, protocol))
+
+
+def answered_protocols() -> tuple[str, ...]:
+    """Protocols and sweeps whose runs can be kept."""
+    return (*OF_RUNS, *OF_SWEEPS)
+
+
+def _of_run(folder: Path, protocol: Path) -> ResultFile:
+    verify(folder)
+    spec = read_spec(protocol)
+    record = read_record(folder / "run.json", RunRecord)
+    if record.spec != spec:
+        raise RefusedInput(
+            f"run {folder.name!r}", f"a run of other settings than {protocol.name}",
+            "the whole protocol", "Results of shortened or changed protocols are not kept.",
+        )  # fmt: skip
+    extract = _extractor(OF_RUNS, spec.name)
+    scores = read_record(folder / SCORES, ScoresFile)
+    answers, moves = extract(folder)
+    return ResultFile(
+        protocol=spec.name, files={protocol.name: sha256_of(protocol)},
+        metrics={score.metric: score.version for score in scores.scores},
+        run=sha256_of(folder / MANIFEST), code=record.code, differs=DIFFERS[spec.name],
+        answers=tuple(answers), moves=tuple(moves),
+    )  # fmt: skip
+
+
+def _of_sweep(folder: Path, protocol: Path) -> ResultFile:
+    sweep, _ = read_sweep(protocol)
+    record = read_record(folder / SWEEP, SweepRecord)
+    if record.sweep != sweep:
+        raise RefusedInput(f"sweep {folder.name!r}", "other settings", f"all of {protocol.name}")
+    extract = _extractor(OF_SWEEPS, sweep.name)
+    answers, moves = extract(record)
+    files = {path.name: sha256_of(path) for path in (protocol, protocol.parent / sweep.protocol)}
+    return ResultFile(
+        protocol=sweep.name, files=files, metrics=record.metrics, run=sha256_of(folder / SWEEP),
+        code=record.code, differs=DIFFERS[sweep.name], answers=tuple(answers), moves=tuple(moves),
+    )  # fmt: skip
+
+
+def _extractor(known: dict[str, Callable[..., Answers]], name: str) -> Callable[..., Answers]:
+    if name not in known:
+        needed = f"one of {', '.join(answered_protocols())}"
+        raise RefusedInput("protocol", f"{name!r}, whose run answers no entry", needed)
+    return known[name]
+
+
+def _checked(result: ResultFile) -> ResultFile:
+    """Answers are to entries that exist; one cell of each entry is nearest to the paper."""
+    for answer in result.answers:
+        ledger().entry(answer.entry)
+    for move in result.moves:
+        if ledger().entry(move.option).kind != "option":
+            raise RefusedInput("moves", f"{move.option}", f"an option of {', '.join(PAGES)}")
+    return result.sealed()
