@@ -247,6 +247,7 @@ def latent_probe(
     value: ArrayLike,
     truth: ArrayLike,
     *,
+    k: int = 1,
     pooling: Literal["max", "mean", "last", "sum"] = "max",
     by: Literal["auroc", "mean_difference"] = "auroc",
     side: Literal["positive", "either"] = "positive",
@@ -261,15 +262,17 @@ def latent_probe(
 
     with the latents' values :math:`a_l` in a sequence (``pooling``), the concept :math:`c`, and two
     halves :math:`A`, :math:`B` of the clusters of sequences, cut by ``split_seed``. A latent that
-    is silent where the concept is can be chosen with ``side="either"``. One class only in either
-    half: NaN. Choosing on some texts and scoring on others is done in
-    :cite:t:`kantamneni2025sparse`.
+    is silent where the concept is can be chosen with ``side="either"``. With ``k`` latents, those
+    with the largest AUROC enter a logistic regression that is fitted to the first half, with an L2
+    penalty chosen in five folds of it. One class only in either half: NaN. Choosing on some texts
+    and scoring on others is done in :cite:t:`kantamneni2025sparse`.
 
     Args:
         latent: samples × ~tokens × ~active. The latents that are active at each token, rising.
         value: samples × ~tokens × ~active. How active each of them is there: never 0, and below 0
             only if `signed`.
         truth: samples × concepts. Whether each concept is in the sequence: a topic, a language.
+        k: How many latents: with more than 1, a logistic regression.
         pooling: A latent's value in a sequence: its largest, mean, last, or summed.
         by: What chooses the latent: its AUROC, or how far its class means are apart.
         side: Whether a latent that is silent where the concept is may be chosen.
@@ -299,5 +302,5 @@ def latent_probe(
         "known": known,
         "chance_pooled": chance_pooled,
     }
-    options = {"pooling": pooling, "by": by, "side": side, "split_seed": split_seed}
+    options = {"k": k, "pooling": pooling, "by": by, "side": side, "split_seed": split_seed}
     return table(LatentProbe, arrays, options)

@@ -10,6 +10,7 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.evidence.sampling import uniform
 from theodolite.metrics.base import Card, NullModel, Pooled, metric
+from theodolite.metrics.states import TRIALS
 
 Agreement = Annotated[
     Literal["spearman", "pearson", "sign"],
@@ -104,6 +105,20 @@ class AttributionEffect(Pooled):
             )
             rows.append(_pearson(x, y, own))
         return np.array(rows)
+
+    @staticmethod
+    def measure_with_moments(
+        evidence: TokenEvidence, weights: np.ndarray, **options: Any
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The same, and how many clusters of sequences have a pair that was tried."""
+        claims, effects = rows_of(evidence.importance), rows_of(evidence.effect)
+        tried = ~(np.isnan(claims.flat) | np.isnan(effects.flat))
+        samples: Any = evidence.samples
+        keys = np.asarray(samples.index if samples.clusters is None else samples.clusters)
+        n = len(np.unique(keys[claims.row[tried]]))
+        return AttributionEffect.measure(evidence, weights, **options), {
+            TRIALS: np.array([float(n)])
+        }
 
 
 def _shares(same: np.ndarray, row: np.ndarray, weights: np.ndarray) -> np.ndarray:

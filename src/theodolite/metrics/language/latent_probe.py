@@ -1,6 +1,7 @@
 """Does some latent tell a concept, in sequences that it was not chosen on?"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -23,9 +24,14 @@ from theodolite.metrics.language._pooled_codes import (
     pooled_codes,
     weighted_aurocs,
 )
+from theodolite.metrics.language._sparse_probe import FOLDS, fitted_probe
 from theodolite.metrics.states import CHOSEN, TRIALS
 
 Over = Literal["concepts"]
+HowMany = Annotated[
+    int,
+    Field(ge=1, le=64, description="How many latents: with more than 1, a logistic regression."),
+]
 SplitSeed = Annotated[int, Field(ge=0, description="Which sequences a latent is chosen on.")]
 
 
@@ -121,9 +127,10 @@ class LatentProbe(Pooled):
 
     with the latents' values :math:`a_l` in a sequence (``pooling``), the concept :math:`c`, and two
     halves :math:`A`, :math:`B` of the clusters of sequences, cut by ``split_seed``. A latent that
-    is silent where the concept is can be chosen with ``side="either"``. One class only in either
-    half: NaN. Choosing on some texts and scoring on others is done in
-    :cite:t:`kantamneni2025sparse`.
+    is silent where the concept is can be chosen with ``side="either"``. With ``k`` latents, those
+    with the largest AUROC enter a logistic regression that is fitted to the first half, with an L2
+    penalty chosen in five folds of it. One class only in either half: NaN. Choosing on some texts
+    and scoring on others is done in :cite:t:`kantamneni2025sparse`.
 
     Example:
         >>> from theodolite.metrics import latent_probe
@@ -139,6 +146,7 @@ class LatentProbe(Pooled):
         evidence: TokenEvidence,
         weights: np.ndarray,
         *,
+        k: HowMany = 1,
         pooling: Pooling = "max",
         by: By = "auroc",
         side: Side = "positive",
@@ -147,7 +155,7 @@ class LatentProbe(Pooled):
     ) -> np.ndarray:
         """The held-out AUROC of each concept's latent, chosen once, under each row of weights."""
         del over
-        return _probed(evidence, weights, pooling, by, side, split_seed)[0]
+        return _probed(evidence, weights, _Probing(k, pooling, by, side, split_seed))[0]
 
     @staticmethod
     def measure_with_moments(
@@ -157,30 +165,42 @@ class LatentProbe(Pooled):
         rarer class has in the other."""
         every = {**metric_of(LatentProbe).counting_options(), **options}
         every.pop("over")
-        return _probed(evidence, weights, **every)
+        return _probed(evidence, weights, _Probing(**every))
+
+
+@dataclass(frozen=True)
+class _Probing:
+    """The options."""
+
+    k: int
+    pooling: Pooling
+    by: By
+    side: Side
+    split_seed: int
 
 
 def _probed(
-    evidence: TokenEvidence,
-    weights: np.ndarray,
-    pooling: Pooling,
-    by: By,
-    side: Side,
-    split_seed: int,
+    evidence: TokenEvidence, weights: np.ndarray, options: _Probing
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    codes, known = pooled_codes(evidence, pooling), _known(evidence)
-    choosing, truth = halves(evidence, split_seed), np.asarray(evidence.truth)
-    best = chosen_latents(codes, truth, known & choosing[:, None], by, side)
+    codes, known, k = pooled_codes(evidence, options.pooling), _known(evidence), options.k
+    choosing, truth = halves(evidence, options.split_seed), np.asarray(evidence.truth)
+    rows = known & choosing[:, None]
+    best = chosen_latents(codes, truth, rows, options.by, options.side, k)
     result = np.full((len(weights), truth.shape[1]), np.nan)
     chosen, trials = np.full((2, truth.shape[1]), np.nan)
-    for concept, latent in enumerate(best.tolist()):
+    fold = folds(evidence, options.split_seed)
+    for concept, latents in enumerate(best):
         first, rows = known[:, concept] & choosing, known[:, concept] & ~choosing
-        if latent >= 0 and rows.any():
-            own, there = codes.of(latent), truth[:, concept]
-            chosen[concept] = aurocs(own[first, None], there[first])[0]
-            if side == "either" and chosen[concept] < 0.5:
-                own, chosen[concept] = -own, 1 - chosen[concept]
-            result[:, concept] = weighted_aurocs(own[rows], there[rows], weights[:, rows])
+        if len(latents) and rows.any():
+            own, there = np.stack([codes.of(int(n)) for n in latents], axis=1), truth[:, concept]
+            if k > 1:
+                values = fitted_probe(own[first], there[first], fold[first]).scores(own)
+            else:
+                values = own[:, 0]
+            chosen[concept] = aurocs(values[first, None], there[first])[0]
+            if k == 1 and options.side == "either" and chosen[concept] < 0.5:
+                values, chosen[concept] = -values, 1 - chosen[concept]
+            result[:, concept] = weighted_aurocs(values[rows], there[rows], weights[:, rows])
             trials[concept] = _rarer(evidence, rows, there)
     return result, {CHOSEN: chosen, TRIALS: trials}
 
@@ -200,11 +220,13 @@ def halves(evidence: TokenEvidence, seed: int) -> np.ndarray:
 
 
 def chosen_latents(
-    codes: PooledCodes, truth: np.ndarray, rows: np.ndarray, by: By, side: Side
-) -> np.ndarray:
-    """The best latent of each concept among some sequences, of equals the first; -1 for none."""
+    codes: PooledCodes, truth: np.ndarray, rows: np.ndarray, by: By, side: Side, k: int = 1
+) -> list[np.ndarray]:
+    """The k best latents of each concept among some sequences, the best first and of equals the
+    first; none where the concept has one value there."""
     n_concepts = truth.shape[1]
-    best, merit = np.full(n_concepts, -1), np.full(n_concepts, -np.inf)
+    best = [np.zeros(0, np.int64)] * n_concepts
+    merit = [np.zeros(0)] * n_concepts
     both = [
         truth[rows[:, c], c].any() and not truth[rows[:, c], c].all() for c in range(n_concepts)
     ]
@@ -213,7 +235,15 @@ def chosen_latents(
         for concept in np.flatnonzero(both):
             own = rows[:, concept]
             each = merits(values[own], truth[own, concept], by, side)
-            at = int(each.argmax())
-            if each[at] > merit[concept]:
-                best[concept], merit[concept] = first + at, each[at]
+            each = np.concatenate([merit[concept], each])
+            number = np.concatenate([best[concept], first + np.arange(values.shape[1])])
+            order = np.argsort(-each, kind="stable")[:k]
+            best[concept], merit[concept] = number[order], each[order]
     return best
+
+
+def folds(evidence: TokenEvidence, seed: int) -> np.ndarray:
+    """Which fifth of the sequences each is in, by cluster, whatever the order."""
+    samples: Any = evidence.samples
+    keys = samples.index if samples.clusters is None else samples.clusters
+    return np.asarray((scattered(np.asarray(keys), seed) >> np.uint64(1)) % FOLDS, np.int64)
