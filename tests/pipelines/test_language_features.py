@@ -188,7 +188,7 @@ def test_activations_are_computed_once_a_network(
 
     monkeypatch.setattr(HookedModel, "activations", counted)
     produced(folder, concept_sets(tmp_path / "sets"), tmp_path / "cache")
-    assert len(calls) == 3  # trained, untrained, and the neurons
+    assert calls == [1, 32, 32, 32]  # one text to see the width; trained, neurons, untrained
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:

@@ -14,26 +14,14 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from theodolite.bridges._tensors import numbers, numbers_or_none, whole
-from theodolite.errors import EvidenceError, RefusedInput, printable
+from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Concepts
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.explainers.discovery.importance import gradient_importance
-from theodolite.io.arrays import read_safetensors
-from theodolite.io.paths import confined
-from theodolite.io.text import read_json
-from theodolite.models.language.dictionaries import largest_only
+from theodolite.models.language.sae_lens import read_sae_lens_folder
 
 Activations = Float[np.ndarray, "n dimensions"]
 Codes = Float[np.ndarray, "n features"]
-NEEDED = {
-    "standard": ("b_enc",),
-    "topk": ("b_enc",),
-    "jumprelu": ("b_enc", "threshold"),
-    "gated": ("b_gate", "b_mag", "r_mag"),
-}
-NORMALISED = ("none", "layer_norm", "constant_norm_rescale")
-SCALED = ("scaling_factor", "finetuning_scaling_factor")
-"""What finetuning in older SAELens multiplied codes with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,90 +44,13 @@ def read_sae_lens(folder: Path) -> Dictionary:
     What SAELens' training has not folded into the weights yet is refused; ``sae.save_model`` after
     training and ``sae.save_inference_model`` write what is wanted.
     """
-    settings = read_json(confined(Path(folder), "cfg.json"), "SAELens settings", 1 << 20)
-    if not isinstance(settings, dict):
-        raise RefusedInput("cfg.json", type(settings).__name__, "settings by name")
-    kind = settings.get("architecture", "standard")
-    old = settings.get("activation_fn_str", settings.get("activation_fn", "relu"))
-    normalised = settings.get("normalize_activations", "none")
-    weights = read_safetensors(confined(Path(folder), "sae_weights.safetensors"))
-    are_texts = all(isinstance(setting, str) for setting in (kind, old, normalised))
-    if not are_texts or kind not in NEEDED or old != "relu" or normalised not in NORMALISED:
-        raise EvidenceError(
-            "cfg.json",
-            f"architecture {printable(str(kind))!r}, activation {printable(str(old))!r}, "
-            f"normalised by {printable(str(normalised))!r}",
-            f"one of {', '.join(NEEDED)}, relu, one of {', '.join(NORMALISED)}",
-            "Load it with sae_lens 6 and save it again with save_inference_model.",
-        )
-    for name in SCALED:
-        if name in weights and not (np.asarray(weights[name], np.float64) == 1).all():
-            raise EvidenceError(
-                name, "features scaled after training", "none, or all 1",
-                "Fold it into the weights with sae_lens: W_dec times it, then save again.",
-            )  # fmt: skip
-    if "log_threshold" in weights:
-        weights["threshold"] = np.exp(weights["log_threshold"])
-    arrays = {name: np.asarray(value, np.float64) for name, value in weights.items()}
-    _check_shapes(arrays, ("W_enc", "W_dec", "b_dec", *NEEDED[kind]))
-    return _dictionary(arrays, kind, settings)
-
-
-def _check_shapes(arrays: dict[str, np.ndarray], needed: tuple[str, ...]) -> None:
-    missing = [name for name in needed if name not in arrays]
-    if missing:
-        raise RefusedInput("sae_weights.safetensors", f"no {', '.join(missing)}", "all of them")
-    features, dimensions = arrays["W_dec"].shape if arrays["W_dec"].ndim == 2 else (0, 0)
-    shapes = {"W_enc": (dimensions, features), "b_dec": (dimensions,)}
-    for name in needed:
-        shape = shapes.get(name, (features,))
-        if name != "W_dec" and arrays[name].shape != shape:
-            raise RefusedInput(name, f"shape {arrays[name].shape}", f"{shape}, as W_dec says")
-
-
-def _dictionary(arrays: dict[str, np.ndarray], kind: str, settings: dict[str, Any]) -> Dictionary:
-    """``settings`` is cfg.json."""
-    rescaled = kind == "topk" and settings.get("rescale_acts_by_decoder_norm", False)
-    lengths = np.linalg.norm(arrays["W_dec"], axis=1) if rescaled else np.ones(len(arrays["W_dec"]))
-    rows = arrays["W_dec"] / np.where(lengths > 0, lengths, 1.0)[:, None]
-    subtracted = arrays["b_dec"] if settings.get("apply_b_dec_to_input", True) else 0.0
-    how = settings.get("normalize_activations", "none")
-    active = settings.get("k")
-    if kind == "topk" and not (isinstance(active, int) and 1 <= active <= len(rows)):
-        raise RefusedInput("cfg.json", f"k = {active!r}", f"1 to {len(rows)}, the features")
-
-    def encode(activations: Any) -> Codes:
-        values = np.asarray(numbers(activations, "activations"), np.float64)
-        if values.ndim != 2 or values.shape[1] != rows.shape[1]:
-            raise EvidenceError("activations", f"shape {values.shape}", f"(n, {rows.shape[1]})")
-        inside = _normalised(values, how) - subtracted
-        if kind == "gated":
-            turned = inside @ arrays["W_enc"]
-            strength = np.maximum(turned * np.exp(arrays["r_mag"]) + arrays["b_mag"], 0.0)
-            return np.asarray(np.where(turned + arrays["b_gate"] > 0, strength, 0.0))
-        codes = inside @ arrays["W_enc"] + arrays["b_enc"]
-        if kind == "jumprelu":
-            return np.asarray(np.where(codes > arrays["threshold"], np.maximum(codes, 0.0), 0.0))
-        if kind == "topk":
-            codes = largest_only(codes * lengths, active or 1)
-        return np.asarray(np.maximum(codes, 0.0))
-
-    def decode(codes: Codes) -> Activations:
-        return np.asarray(codes @ rows + arrays["b_dec"])
-
-    return Dictionary(rows, encode, decode, how != "none")
-
-
-def _normalised(values: Activations, how: str) -> Activations:
-    """As SAELens does it at run time."""
-    if how == "layer_norm":
-        centred = values - values.mean(axis=1, keepdims=True)
-        return np.asarray(centred / (centred.std(axis=1, ddof=1, keepdims=True) + 1e-5))
-    if how == "constant_norm_rescale":
-        return np.asarray(
-            values * np.sqrt(values.shape[1]) / np.linalg.norm(values, axis=1, keepdims=True)
-        )
-    return values
+    sae = read_sae_lens_folder(Path(folder))
+    return Dictionary(
+        sae.rows,
+        lambda activations: sae.encode(numbers(activations, "activations")),
+        sae.decode,
+        sae.normalised,
+    )
 
 
 def from_overcomplete(model: Any) -> Dictionary:

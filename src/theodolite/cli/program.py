@@ -26,6 +26,7 @@ from theodolite.cli.commands.export import export
 from theodolite.cli.commands.features import features
 from theodolite.cli.commands.folders import report, upgrade, verify
 from theodolite.cli.commands.gate import gate
+from theodolite.cli.commands.latents import latents
 from theodolite.cli.commands.metrics import metrics
 from theodolite.cli.commands.plan import plan
 from theodolite.cli.commands.run import dissect, run
@@ -51,6 +52,7 @@ app.command()(run)
 app.command()(sweep)
 app.command()(dissect)
 app.command()(codes)
+app.command()(latents)
 app.command()(features)
 app.command()(explain)
 app.command()(audit)

@@ -34,6 +34,14 @@ class LabelledTexts:
     notes: tuple[str, ...] = ()
     digests: dict[str, str] | None = None
 
+    documents = None
+    """No two are from one document, as far as is known."""
+
+    @property
+    def at_end(self) -> Bool[np.ndarray, " texts"]:
+        """Whether each text's concept sits at its end."""
+        return np.asarray(self.last_tokens[self.concept])
+
     @property
     def truth(self) -> Bool[np.ndarray, "texts concepts"]:
         """Whether a text has each concept; False where that is not known."""

@@ -55,6 +55,18 @@ class Layer:
     activations: np.ndarray
 
 
+def left_out(layer: Layer, *, concepts: int, splice: bool) -> dict[Beside, str]:
+    """What cannot be compared here, and why."""
+    network, reasons = layer.network, {}
+    if reader_of_neurons(network.model, network.module) is None:
+        reasons["neurons"] = f"no matrix that reads neurons is known in {network.module}"
+    if not concepts:
+        reasons["planted"] = "there is no concept"
+    if not splice:
+        reasons["permuted_decoder"] = "the next token is not predicted"
+    return reasons  # type: ignore[return-value]
+
+
 @dataclass(frozen=True, eq=False)
 class ComparedDictionaries:
     """Makes them as wide, as sparse and as long trained as the dictionary that is asked about."""

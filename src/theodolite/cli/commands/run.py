@@ -59,7 +59,7 @@ def run(
     checked = read_spec(spec)
     check_there(data)
     at = Places(data, out, cache or default_cache())
-    _run(checked, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
+    run_spec(checked, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 
 def dissect(
@@ -128,10 +128,10 @@ def dissect(
     chosen = chosen_engine(
         engine, workers, ray_address, None, inference, metrics_port, mixed_cpus=mixed_cpus
     )
-    _run(spec, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
+    run_spec(spec, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)
 
 
-def _run(
+def run_spec(
     spec: "RunSpec",
     at: "Places",
     engine: "Engine",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.errors import EvidenceError, printable
+from theodolite.errors import EvidenceError, did_you_mean, printable
 
 MOST_TOKENS = 2_048
 """Tokens that go through the network at once, padding included; a longer sequence goes alone."""
@@ -45,7 +45,8 @@ class HookedModel:
         if self.module not in names:
             like = [name for name in names if name.rsplit(".", 1)[-1].isdigit()][:3]
             needed = f"a module of the network, such as {', '.join(like or names[:3])}"
-            raise EvidenceError("module", repr(printable(self.module)), needed)
+            hint = did_you_mean(self.module, names)
+            raise EvidenceError("module", repr(printable(self.module)), needed, hint)
 
     def activations(self, ids: Ids) -> Float[np.ndarray, "tokens dimensions"]:
         """At every token of all sequences, one after the other; the start tokens left out."""

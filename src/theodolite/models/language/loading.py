@@ -1,5 +1,7 @@
 """Language models from files on this machine: folders of transformers, and GGUF."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,23 +14,50 @@ MAX_BYTES = 1 << 36
 GGUF = ".gguf"
 
 
+CAUSAL = ("ForCausalLM", "LMHeadModel")
+"""How architectures end that predict the next token."""
+
+
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
     """A model and its tokenizer."""
 
     model: Any
     tokenizer: Any
+    causal: bool = True
+    """Whether it predicts the next token; encoders do not."""
 
     def start(self, token: str | None = None) -> int:
-        """The id of the start token: the one named, else that which the tokenizer has."""
-        number = self.tokenizer.bos_token_id
+        """The id of the start token: the one named, else that which the tokenizer has, or the one
+        that parts texts from each other."""
+        own = self.tokenizer
+        choices = (own.bos_token_id, own.cls_token_id, own.eos_token_id)
+        number = next((choice for choice in choices if choice is not None), None)
         if token is not None:
-            number = self.tokenizer.convert_tokens_to_ids(token)
-        unknown = number == self.tokenizer.unk_token_id and token != self.tokenizer.unk_token
+            number = own.convert_tokens_to_ids(token)
+        unknown = number == own.unk_token_id and token != own.unk_token
         if number is None or (token is not None and unknown):
             got = "none" if token is None else repr(token)
             raise EvidenceError("start token", got, "a token of the vocabulary")
         return int(number)
+
+    def end(self) -> int | None:
+        """The token that encoders have after a text; none for others."""
+        return None if self.causal else self.tokenizer.sep_token_id
+
+    def check_fits(self, ids: Sequence[Sequence[int]]) -> None:
+        """Refuse texts that the model cannot take, before it fails somewhere inside."""
+        longest = max(len(own) for own in ids) + 1 + (self.end() is not None)
+        most = getattr(self.model.config, "max_position_embeddings", None)
+        if isinstance(most, int) and 0 < most < longest:
+            got = f"{longest} tokens with those put around a text"
+            do = "Cut them shorter (most_tokens)."
+            raise EvidenceError("texts", got, f"at most {most}, the model's", do)
+        vocabulary = self.model.get_input_embeddings().weight.shape[0]
+        largest = max(max(own, default=0) for own in ids)
+        if largest >= vocabulary:
+            needed = f"below {vocabulary:,}, the model's vocabulary"
+            raise EvidenceError("tokenizer", f"a token {largest:,}", needed)
 
 
 def load_language_model(path: Path) -> LoadedModel:
@@ -37,23 +66,60 @@ def load_language_model(path: Path) -> LoadedModel:
     Nothing is asked of a hub, and no code of the folder is run.
     """
     transformers = require("transformers", "language models", "language")
-    folder, options = path, {}
+    require("torch", "language models", "language")
+    what, folder, options = f"language model {path.name!r}", path, {}
     if path.suffix == GGUF:
         require("gguf", "models in GGUF", "language")
         size_within(path, MAX_BYTES, "language model")
         folder, options = path.parent, {"gguf_file": path.name}
     elif not (path / "config.json").is_file():
         needed = "a folder with config.json, or a .gguf file"
-        raise RefusedInput(f"language model {path.name!r}", "neither", needed)
+        raise RefusedInput(what, "neither", needed)
     plain = {"local_files_only": True, "trust_remote_code": False, **options}
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **plain)
     weights = {} if options else {"use_safetensors": True}
+    with _quiet(transformers):
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **plain)
+        except Exception as error:  # whatever a broken folder makes of it
+            raise RefusedInput(what, _reason(error), "a tokenizer in the same folder") from error
+        try:
+            causal = bool(options) or _is_causal(transformers, folder)
+            auto = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
+            model = auto.from_pretrained(folder, **plain, **weights)
+        except Exception as error:
+            needed = "a model of transformers with weights in safetensors"
+            raise RefusedInput(what, _reason(error), needed) from error
+    return LoadedModel(model.eval(), tokenizer, causal)
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:200]
+
+
+def _is_causal(transformers: Any, folder: Path) -> bool:
+    """By what the folder says of itself; an encoder could be loaded as either."""
+    config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+    names = [str(name) for name in getattr(config, "architectures", None) or ()]
+    reads_both_ways = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
+    if reads_both_ways and not getattr(config, "is_decoder", False):
+        return False
+    return not names or any(name.endswith(CAUSAL) for name in names)
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Without bars and warnings of transformers, which are put back."""
+    logging = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(folder, **plain, **weights)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0][:200]
-        raise RefusedInput(f"language model {path.name!r}", reason, "a causal model") from error
-    return LoadedModel(model.eval(), tokenizer)
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def untrained(model: Any, seed: int) -> Any:

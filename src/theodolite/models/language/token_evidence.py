@@ -35,7 +35,7 @@ class TokenSettings:
     splice: bool = True
     """Whether the next token is predicted from what the dictionary rebuilds."""
     spliced_sequences: int = 32
-    """How many sequences, the first ones, that is done for: each costs as many runs of the network
+    """How many sequences, spread evenly, that is done for: each costs as many runs of the network
     as there are things put in."""
     spliced_draws: int = 20
     """How many of the random dictionaries that is done with; the others are NaN there. Fewer than
@@ -199,8 +199,8 @@ def _draws(settings: TokenSettings, sequences: int, latents: int) -> int:
 def _losses_of(
     losses: Mapping[str, np.ndarray], name: str, draws: int, settings: TokenSettings
 ) -> dict[str, np.ndarray]:
-    """Losses and divergences with one of the dictionaries and with some of the random ones; NaN for
-    those that were not tried."""
+    """Losses and divergences with one of the dictionaries and with some of the random ones; NaN
+    for those that were not tried."""
     own = {"loss": losses["loss"]}
     tried = min(draws, settings.spliced_draws)
     for what in ("loss", "divergence"):

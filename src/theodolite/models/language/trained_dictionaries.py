@@ -6,7 +6,12 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
-from theodolite.models.language.dictionaries import Activations, largest_only
+from theodolite.models.language.dictionaries import (
+    MOST_CODES,
+    Activations,
+    FeatureDictionary,
+    largest_only,
+)
 
 BATCH = 256
 LEARNING_RATE = 1e-3
@@ -114,9 +119,16 @@ def train_dictionary(
     return TopKDictionary(arrays[0] * scale, arrays[1], arrays[2], mean, scale, active)
 
 
-def unexplained(dictionary: TopKDictionary, activations: Activations) -> float:
-    """The share of the activations' variance that the dictionary does not rebuild."""
-    rebuilt = dictionary.decode(dictionary.encode(activations))
-    left = ((activations - rebuilt) / dictionary.scale) ** 2
-    whole = ((activations - dictionary.mean) / dictionary.scale) ** 2
-    return float(left.sum() / whole.sum())
+def unexplained(dictionary: FeatureDictionary, activations: Activations) -> float:
+    """The share of the activations' variance that the dictionary does not rebuild, each dimension
+    measured in its own spread."""
+    mean, scale = activations.mean(axis=0), activations.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    left = whole = 0.0
+    step = max(MOST_CODES // max(len(dictionary.rows), 1), 1)
+    for at in range(0, len(activations), step):
+        some = activations[at : at + step]
+        rebuilt = dictionary.decode(dictionary.encode(some))
+        left += float((((some - rebuilt) / scale) ** 2).sum())
+        whole += float((((some - mean) / scale) ** 2).sum())
+    return left / whole if whole > 0 else float("nan")
