@@ -103,6 +103,10 @@ def test_windows_hold_the_words_and_values_around(monkeypatch: pytest.MonkeyPatc
         row, latent = int(contexts.row[i]), int(contexts.latent[i])
         tokens, first = evidence.tokens[row], int(whole.first[i])
         assert whole.tokens[i][whole.tokens[i] >= 0].tolist() == tokens[first : first + 8].tolist()
+        assert 0 <= whole.peak[i] < min(8, len(tokens) - first), "the place itself is in it"
+        if contexts.at[i] >= 0:
+            assert first + whole.peak[i] == contexts.at[i]
+            assert whole.peak[i] <= 5 or first + 8 == len(tokens), "words before it and after"
         for column in range(min(8, len(tokens) - first)):
             own = evidence.latent[row][first + column]
             value = evidence.value[row][first + column][own == latent]
@@ -112,6 +116,7 @@ def test_windows_hold_the_words_and_values_around(monkeypatch: pytest.MonkeyPatc
     assert contexts.latent[judged].tolist() == [0, 7] and (contexts.row[judged] == [1, 0]).all()
     monkeypatch.setattr(window_sizes, "MOST_WINDOWS", 8 * 6 * 9)  # nine windows at a time
     cuts = list(batches(contexts, LATENTS, 8, 2))
+    assert all(c[0] % 2 == 0 for c in cuts), "whole steps"
     assert len(cuts) > 2 and [c[0] for c in cuts[1:]] == [c[1] for c in cuts[:-1]]
     again = [gathered_windows(shards, some, activity.largest, 8).parts for _, _, some in cuts]
     assert (np.concatenate(again) == whole.parts).all()

@@ -19,7 +19,7 @@ from theodolite.evidence.texts.vocabulary import Vocabulary
 from theodolite.report.features.answers import answers_by_latent, judge_score
 from theodolite.report.features.material import FeatureMaterial, Judged, formula_words
 from theodolite.report.features.nulls import FeatureNull, FeatureScore, bars_by_rate, bars_of_each
-from theodolite.report.features.peaks import find_peaks
+from theodolite.report.features.peaks import check_ids, find_peaks
 from theodolite.report.features.summary import RANDOM
 from theodolite.report.features.windows import batches, choose_contexts, gathered_windows
 from theodolite.report.features.writer import BLOCK_LATENTS, LONGEST_TOKEN, PAGE, write_pages
@@ -84,10 +84,8 @@ def feature_pages(  # noqa: PLR0913  options are keywords
         raise EvidenceError(
             f"folder {str(target)!r}", f"{PAGE} in it", "a folder without", "Or overwrite it."
         )
-    shards = _shards(evidence, "evidence")
-    _check_ids(shards, vocabulary)
-    shards = _with_predicates(shards, vocabulary)
-    activity = find_peaks(shards, strongest, seed)
+    shards = _with_predicates(_shards(evidence, "evidence"), vocabulary)
+    activity = find_peaks(shards, strongest, seed, len(vocabulary))
     others = {name: _shards(own, f"beside {name!r}") for name, own in (beside or {}).items()}
     formulas, overlap = _formulas(shards, others, seed)
     answers: dict[int, list[Judged]] = {}
@@ -128,16 +126,6 @@ def _shards(evidence: Tokens, what: str) -> Shards:
     return shards
 
 
-def _check_ids(shards: Shards, vocabulary: Vocabulary) -> None:
-    for piece in shards.pieces():
-        ids = piece.evidence().tokens.flat
-        if len(ids) and (int(ids.max()) >= len(vocabulary) or int(ids.min()) < 0):
-            raise EvidenceError(
-                "vocabulary", f"{len(vocabulary):,} tokens", f"one for the id {int(ids.max())}",
-                "It is of another tokenizer.",
-            )  # fmt: skip
-
-
 def _with_predicates(shards: Shards, vocabulary: Vocabulary) -> Shards:
     """Evidence in memory gets predicates where it has none, if it is not too long."""
     if not isinstance(shards, InMemoryShards):
@@ -145,6 +133,7 @@ def _with_predicates(shards: Shards, vocabulary: Vocabulary) -> Shards:
     evidence = shards.whole
     if not isinstance(evidence, TokenEvidence) or evidence.has("holds"):
         return shards
+    check_ids(evidence, len(vocabulary))
     tokens = rows_of(evidence.tokens)
     if len(tokens.flat) > MOST_PREDICATES_MADE:
         return shards

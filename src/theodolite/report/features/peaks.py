@@ -68,7 +68,7 @@ class Largest:
         some, rank = peaks.take(near), rank[near]
         if not len(some):
             return
-        touched = np.unique(some.latent)
+        touched = np.flatnonzero(np.bincount(some.latent, minlength=self.latents))
         old = self.rank[touched] > -np.inf
         latent = np.concatenate([np.repeat(touched, old.sum(axis=1)), some.latent])
         columns = [
@@ -79,7 +79,8 @@ class Largest:
                 strict=True,
             )
         ]
-        order = np.lexsort((columns[3], columns[2], -columns[0], latent))
+        # what was there comes earlier in the texts, and the order of equals is left as it is
+        order = np.lexsort((-columns[0], latent))
         latent, columns = latent[order], [column[order] for column in columns]
         place = np.arange(len(latent)) - np.searchsorted(latent, latent, side="left")
         first = place < self.most
@@ -109,13 +110,24 @@ class Activity:
         return np.asarray(self.active_tokens / max(self.tokens, 1))
 
 
-def find_peaks(shards: Shards, strongest: int, seed: int) -> Activity:
+def check_ids(evidence: TokenEvidence, words: int) -> None:
+    """Refuse tokens that a vocabulary of so many words does not have."""
+    ids = rows_of(evidence.tokens).flat
+    if len(ids) and (int(ids.max()) >= words or int(ids.min()) < 0):
+        raise EvidenceError(
+            "vocabulary", f"{words:,} tokens", f"one for the id {int(ids.max())}",
+            "It is of another tokenizer.",
+        )  # fmt: skip
+
+
+def find_peaks(shards: Shards, strongest: int, seed: int, words: int | None = None) -> Activity:
     """Go through all pieces once.
 
     Args:
         shards: Token evidence in pieces.
         strongest: How many of the strongest places of each latent are looked for.
         seed: Of the places that are drawn.
+        words: How many the vocabulary has, if that is to be checked.
     """
     latents = len(shards.first().latents)  # type: ignore[attr-defined]
     top, sampled = Largest(latents, strongest), Largest(latents, SAMPLED_PLACES)
@@ -123,11 +135,12 @@ def find_peaks(shards: Shards, strongest: int, seed: int) -> Activity:
     largest = np.full(latents, np.nan)
     tokens = rows = 0
     for evidence in token_pieces(shards):
+        if words is not None:
+            check_ids(evidence, words)
         codes = rows_of(evidence.latent)
         active_tokens += np.bincount(codes.flat, minlength=latents)
-        pairs = np.unique(codes.row * latents + codes.flat)
-        active_sequences += np.bincount(pairs % latents, minlength=latents)
         peaks = _peaks(evidence, rows)
+        active_sequences += _sequences(peaks, latents)
         size = np.abs(peaks.value).astype(float)
         np.fmax.at(largest, peaks.latent, size)
         top.add(peaks, size)
@@ -136,6 +149,15 @@ def find_peaks(shards: Shards, strongest: int, seed: int) -> Activity:
         sampled.add(peaks, -(scattered(places, seed) >> np.uint64(11)).astype(float))
         tokens, rows = tokens + len(rows_of(evidence.tokens).flat), rows + len(evidence)
     return Activity(tokens, rows, active_tokens, active_sequences, largest, top, sampled)
+
+
+def _sequences(peaks: Peaks, latents: int) -> Int[np.ndarray, " latents"]:
+    """How many texts each latent is active in: a long text has several stretches."""
+    order = np.argsort(peaks.latent, kind="stable")  # rows rise within each latent
+    latent, row = peaks.latent[order], peaks.row[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (latent[1:] != latent[:-1]) | (row[1:] != row[:-1])
+    return np.bincount(latent[new], minlength=latents)
 
 
 def token_pieces(shards: Shards) -> Iterator[TokenEvidence]:

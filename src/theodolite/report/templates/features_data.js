@@ -4,7 +4,6 @@
 const waiting = new Map(), blocks = new Map();
 const VIEWS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i2: Int16Array, f4: Float32Array };
 
-// eslint-disable-next-line no-unused-vars
 window.theodoliteBlock = (name, text) => {
   waiting.get(name)?.resolve(String(text));
   waiting.delete(name);
