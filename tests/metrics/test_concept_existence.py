@@ -35,7 +35,9 @@ def test_worked_example(rank_by: str, expected: list[float]) -> None:
     assert_allclose(found, expected, atol=5e-7)
 
 
-def naive(evidence: ConceptEvidence, top: int, rank_by: str, order: str, population: str) -> float:
+def naive(
+    evidence: ConceptEvidence, top: int, rank_by: str, order: str, population: str, named: str
+) -> float:
     shares = []
     for i in range(len(evidence)):
         k = evidence.predicted[i]
@@ -45,7 +47,8 @@ def naive(evidence: ConceptEvidence, top: int, rank_by: str, order: str, populat
         scores = {"contribution": u * theta, "weight": theta, "value": u}[rank_by]
         if order == "absolute":
             scores = abs(scores)
-        ranking = sorted(range(len(scores)), key=lambda j: (-scores[j], j))[:top]
+        able = [j for j in range(len(scores)) if named == "any" or u[j] > 0]
+        ranking = sorted(able, key=lambda j: (-scores[j], j))[:top]
         known = [j for j in ranking if evidence.known is None or evidence.known[i, j]]
         if known:
             shares.append(sum(evidence.truth[i, j] for j in known) / len(known))
@@ -57,14 +60,15 @@ def naive(evidence: ConceptEvidence, top: int, rank_by: str, order: str, populat
     rank_by=st.sampled_from(["contribution", "weight", "value"]),
     order=st.sampled_from(["signed", "absolute"]),
     population=st.sampled_from(["all", "correct"]),
+    named=st.sampled_from(["any", "positive"]),
 )
 def test_equals_the_definition(
-    evidence: ConceptEvidence, rank_by: str, order: str, population: str
+    evidence: ConceptEvidence, rank_by: str, order: str, population: str, named: str
 ) -> None:
     found = ConceptExistence.of(
-        evidence, top=(1, 3, 5), rank_by=rank_by, order=order, population=population
+        evidence, top=(1, 3, 5), rank_by=rank_by, order=order, population=population, named=named
     ).value()
-    expected = [naive(evidence, top, rank_by, order, population) for top in (1, 3, 5)]
+    expected = [naive(evidence, top, rank_by, order, population, named) for top in (1, 3, 5)]
     assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -89,6 +93,21 @@ def test_undefined_is_nan_and_counted() -> None:
     )
     assert state.value() == [1.0]
     assert (state.defined, state.asked) == (1.0, 2.0)
+
+
+def test_a_concept_is_not_named_because_it_is_absent() -> None:
+    """The first is absent, with a value and a weight below 0: the largest contribution."""
+    evidence = ConceptEvidence(
+        values=np.array([[-2.0, 1.0, 0.5], [-1.0, -1.0, -1.0]]),
+        truth=np.array([[0, 1, 0], [1, 1, 1]], bool),
+        weights=np.array([[-3.0], [2.0], [1.0]]),
+        predicted=np.array([0, 0]),
+    )
+    assert ConceptExistence.of(evidence, top=(1,)).value() == [0.5]
+    state = ConceptExistence.of(evidence, top=(1, 3), named="positive")
+    assert_allclose(state.value(), [1.0, 0.5])  # of three, two can be named
+    assert_allclose(state.defined, 1.0)  # nothing named: undefined, not 0
+    assert_allclose(state.asked, 2.0)
 
 
 @pytest.mark.parametrize(

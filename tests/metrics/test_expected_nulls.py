@@ -75,18 +75,19 @@ def concepts(known: float = 1.0, clusters: bool = False) -> ConceptEvidence:
 OPTIONS = {"top": (1, 3, 6), "rank_by": "value"}
 
 
+@pytest.mark.parametrize("named", ["any", "positive"])
 @pytest.mark.parametrize("known", [1.0, 0.6])
-def test_concepts_dealt_out_over_names(known: float) -> None:
-    whole = concepts(known)
+def test_concepts_dealt_out_over_names(known: float, named: str) -> None:
+    whole, options = concepts(known), OPTIONS | {"named": named}
 
     def drawn() -> Any:
         for _ in range(DRAWS):
             order = RANDOM.random(whole.values.shape).argsort(axis=1)
             truth = np.take_along_axis(np.asarray(whole.truth), order, axis=1)
             facts = None if known == 1 else np.take_along_axis(np.asarray(whole.known), order, 1)
-            yield scored("concept_existence", replace(whole, truth=truth, known=facts), **OPTIONS)
+            yield scored("concept_existence", replace(whole, truth=truth, known=facts), **options)
 
-    drawn_mean_is(drawn(), expected("concept_existence", "shuffled concepts", whole, **OPTIONS))
+    drawn_mean_is(drawn(), expected("concept_existence", "shuffled concepts", whole, **options))
 
 
 def others(clusters: np.ndarray | None, n: int) -> np.ndarray:
@@ -101,16 +102,18 @@ def others(clusters: np.ndarray | None, n: int) -> np.ndarray:
     return np.array(rows)
 
 
-@pytest.mark.parametrize("clusters", [False, True])
-def test_concepts_of_another_sample(clusters: bool) -> None:
-    whole = concepts(clusters=clusters)
+@pytest.mark.parametrize(
+    ("clusters", "named"), [(False, "any"), (True, "any"), (False, "positive")]
+)
+def test_concepts_of_another_sample(clusters: bool, named: str) -> None:
+    whole, options = concepts(clusters=clusters), OPTIONS | {"named": named}
 
     def drawn() -> Any:
         for _ in range(DRAWS):
             truth = np.asarray(whole.truth)[others(whole.samples.clusters, len(whole))]
-            yield scored("concept_existence", replace(whole, truth=truth), **OPTIONS)
+            yield scored("concept_existence", replace(whole, truth=truth), **options)
 
-    null = expected("concept_existence", "another sample's concepts", whole, **OPTIONS)
+    null = expected("concept_existence", "another sample's concepts", whole, **options)
     drawn_mean_is(drawn(), null)
 
 

@@ -13,14 +13,16 @@ from theodolite.metrics.shared.nulls import (
 )
 from theodolite.metrics.shared.ranking import (
     USES_IF,
+    Named,
     Order,
     Population,
     RankBy,
     checked_top,
     fitting_top,
     importance,
+    nameable,
     population_mask,
-    ranked,
+    ranked_among,
 )
 
 
@@ -65,7 +67,10 @@ class ConceptExistence(SampleMean):
     :math:`q_i` are the concepts of sample :math:`i` in descending order of importance for the
     predicted class, :math:`\Lambda_i` those that are there. A sample without any concept scores 0.
     Where presence is unknown (``known``), the pair is left out of both counts; a sample with
-    nothing known is undefined. Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
+    nothing known is undefined. Under ``named="positive"`` only concepts with a value above 0 are
+    named, fewer than :math:`l` where there are not so many, and a sample without any is undefined:
+    else a concept with a negative value and a negative weight is named because it is absent.
+    Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
 
     Example:
         >>> import numpy as np
@@ -84,14 +89,15 @@ class ConceptExistence(SampleMean):
         rank_by: RankBy = "contribution",
         order: Order = "signed",
         population: Population = "all",
+        named: Named = "any",
     ) -> PerSample:
         """Each sample's share, for each length of explanation."""
         lengths = np.asarray(checked_top(top, len(evidence.concepts)))
-        named = ranked(importance(evidence, rank_by, order), int(lengths.max()))
-        known = np.ones(named.shape, bool)
+        scores = importance(evidence, rank_by, order)
+        first, known = ranked_among(scores, nameable(evidence, named), int(lengths.max()))
         if evidence.known is not None:
-            known = np.take_along_axis(evidence.known, named, axis=1)
-        there = np.take_along_axis(np.asarray(evidence.truth), named, axis=1) & known
+            known &= np.take_along_axis(evidence.known, first, axis=1)
+        there = np.take_along_axis(np.asarray(evidence.truth), first, axis=1) & known
         n_there = there.cumsum(axis=1)[:, lengths - 1]
         n_known = known.cumsum(axis=1)[:, lengths - 1]
         return PerSample(

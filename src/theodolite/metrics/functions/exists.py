@@ -35,6 +35,7 @@ def concept_existence(
     rank_by: Literal["contribution", "weight", "value"] = "contribution",
     order: Literal["signed", "absolute"] = "signed",
     population: Literal["all", "correct"] = "all",
+    named: Literal["any", "positive"] = "any",
     weights: ArrayLike | None = None,
     predicted: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -47,7 +48,10 @@ def concept_existence(
     :math:`q_i` are the concepts of sample :math:`i` in descending order of importance for the
     predicted class, :math:`\Lambda_i` those that are there. A sample without any concept scores 0.
     Where presence is unknown (``known``), the pair is left out of both counts; a sample with
-    nothing known is undefined. Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
+    nothing known is undefined. Under ``named="positive"`` only concepts with a value above 0 are
+    named, fewer than :math:`l` where there are not so many, and a sample without any is undefined:
+    else a concept with a negative value and a negative weight is named because it is absent.
+    Introduced in :cite:t:`aysel2025concept`, eqs. 9 and 10.
 
     Args:
         values: samples × concepts. The model's value of each concept: an activation, a probability,
@@ -57,6 +61,8 @@ def concept_existence(
         rank_by: What ranks the concepts: weight times value, the weight, or the value.
         order: Whether what speaks against the prediction ranks last or by its size.
         population: Samples that are asked: all, or those that are predicted rightly.
+        named: Concepts that can be named: any, or those whose value is above 0. One with a value
+            and a weight below 0 is else named because it is absent.
         weights: concepts × classes. The linear head: the weight of each concept for each class.
             Needed for rank_by=contribution or weight.
         predicted: samples. The class that the model chose. Needed for rank_by=contribution or
@@ -86,7 +92,13 @@ def concept_existence(
         "labels": labels,
         "known": known,
     }
-    options = {"top": top, "rank_by": rank_by, "order": order, "population": population}
+    options = {
+        "top": top,
+        "rank_by": rank_by,
+        "order": order,
+        "population": population,
+        "named": named,
+    }
     return table(ConceptExistence, arrays, options)
 
 

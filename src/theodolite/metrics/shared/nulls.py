@@ -11,13 +11,15 @@ from theodolite.evidence.kinds.location import LocationEvidence
 from theodolite.evidence.sampling import ADDED, place_in, pool_of_clusters, uniform
 from theodolite.metrics.base import NullModel, PerSample, ratio
 from theodolite.metrics.shared.ranking import (
+    Named,
     Order,
     Population,
     RankBy,
     checked_top,
     importance,
+    nameable,
     population_mask,
-    ranked,
+    ranked_among,
 )
 
 
@@ -27,7 +29,12 @@ def _orders(evidence: LocationEvidence, n: int, seed: int) -> np.ndarray:
 
 
 def _any_concept(
-    evidence: ConceptEvidence, *, top: Sequence[int], population: Population, **ranking: Any
+    evidence: ConceptEvidence,
+    *,
+    top: Sequence[int],
+    population: Population,
+    named: Named,
+    **ranking: Any,
 ) -> PerSample:
     """Any concept is as likely to be named: a sample's share of concepts that are there.
 
@@ -41,6 +48,11 @@ def _any_concept(
     steps = np.arange(int(lengths.max()))
     unknown = np.maximum((n - n_known)[:, None] - steps, 0) / (n - steps)
     whole = 1.0 - unknown.cumprod(axis=1)[:, lengths - 1]
+    can = nameable(evidence, named)
+    if can is not None:  # as many as the explanation names, which may be none
+        n_named = np.minimum(can.sum(axis=1)[:, None], lengths)
+        every = 1.0 - np.concatenate([np.ones((len(known), 1)), unknown.cumprod(axis=1)], axis=1)
+        whole = np.take_along_axis(every, n_named, axis=1)
     return PerSample(share[:, None] * whole, whole, population_mask(evidence, population))
 
 
@@ -72,7 +84,7 @@ def _of_others(
     return there, np.where(known > 1e-9, known, 0.0)
 
 
-def _any_sample(
+def _any_sample(  # noqa: PLR0913  options are keywords
     evidence: ConceptEvidence,
     sums: Mapping[str, np.ndarray],
     *,
@@ -80,12 +92,14 @@ def _any_sample(
     rank_by: RankBy,
     order: Order,
     population: Population,
+    named: Named,
 ) -> PerSample:
     """How often the named concepts are there in other samples, of those where that is known."""
     lengths = np.asarray(checked_top(top, len(evidence.concepts)))
-    named = ranked(importance(evidence, rank_by, order), int(lengths.max()))
+    scores = importance(evidence, rank_by, order)
+    first, can = ranked_among(scores, nameable(evidence, named), int(lengths.max()))
     there, known = (
-        np.take_along_axis(part, named, axis=1).cumsum(axis=1)[:, lengths - 1]
+        (np.take_along_axis(part, first, axis=1) * can).cumsum(axis=1)[:, lengths - 1]
         for part in _of_others(evidence, sums)
     )
     part = np.clip(ratio(there, known), 0.0, 1.0)

@@ -18,6 +18,13 @@ Order = Annotated[
     Literal["signed", "absolute"],
     Field(description="Whether what speaks against the prediction ranks last or by its size."),
 ]
+Named = Annotated[
+    Literal["any", "positive"],
+    Field(
+        description="Concepts that can be named: any, or those whose value is above 0. One with a "
+        "value and a weight below 0 is else named because it is absent."
+    ),
+]
 Population = Annotated[
     Literal["all", "correct"],
     Field(description="Samples that are asked: all, or those that are predicted rightly."),
@@ -59,6 +66,30 @@ def importance(
 def ranked(scores: Float[np.ndarray, "samples concepts"], n: int) -> Int[np.ndarray, "samples n"]:
     """The first ``n`` concepts, largest score first; ties go to the lower index."""
     return np.argsort(-scores, axis=1, kind="stable")[:, :n]
+
+
+def nameable(
+    evidence: ConceptEvidence, named: Named
+) -> Bool[np.ndarray, "samples concepts"] | None:
+    """Which concepts can be named in each sample; none where all can."""
+    if named == "any":
+        return None
+    if named != "positive":
+        raise EvidenceError("named", repr(named), "'any' or 'positive'")
+    return np.asarray(evidence.values) > 0
+
+
+def ranked_among(
+    scores: Float[np.ndarray, "samples concepts"],
+    among: Bool[np.ndarray, "samples concepts"] | None,
+    n: int,
+) -> tuple[Int[np.ndarray, "samples n"], Bool[np.ndarray, "samples n"]]:
+    """The first ``n`` of those that can be named, and whether there are so many."""
+    if among is None:
+        first = ranked(scores, n)
+        return first, np.ones(first.shape, bool)
+    first = ranked(np.where(among, scores, -np.inf), n)
+    return first, np.take_along_axis(among, first, axis=1)
 
 
 def population_mask(
