@@ -25,6 +25,11 @@ accept_app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(accept_app, name="accept")
+findings_app = typer.Typer(
+    help="What five papers define, print and claim, and what runs and tests say of it.",
+    no_args_is_help=True,
+)
+app.add_typer(findings_app, name="findings")
 study_app = typer.Typer(
     help="Ask people: make a study from a run, serve it, bring home what they said.",
     no_args_is_help=True,

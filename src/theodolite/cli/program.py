@@ -5,7 +5,7 @@ from functools import cache
 
 import typer
 
-from theodolite.cli.app import accept_app, app, data_app, seal_app, study_app
+from theodolite.cli.app import accept_app, app, data_app, findings_app, seal_app, study_app
 from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
 from theodolite.cli.commands.audit import audit
 from theodolite.cli.commands.certify import certify
@@ -24,6 +24,13 @@ from theodolite.cli.commands.evidence import evidence
 from theodolite.cli.commands.explain import explain
 from theodolite.cli.commands.export import export
 from theodolite.cli.commands.features import features
+from theodolite.cli.commands.findings import (
+    findings_list,
+    findings_pages,
+    findings_run,
+    findings_show,
+    findings_status,
+)
 from theodolite.cli.commands.folders import report, upgrade, verify
 from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.latents import latents
@@ -76,6 +83,11 @@ seal_app.command("new")(seal_new)
 accept_app.command("train")(accept_train)
 accept_app.command("score")(accept_score)
 accept_app.command("tune")(accept_tune)
+findings_app.command("list")(findings_list)
+findings_app.command("show")(findings_show)
+findings_app.command("status")(findings_status)
+findings_app.command("run")(findings_run)
+findings_app.command("pages")(findings_pages)
 study_app.command("demo")(study_demo)
 study_app.command("plan")(study_plan)
 study_app.command("init")(study_init)
