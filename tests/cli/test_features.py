@@ -1,5 +1,6 @@
 """The command that writes pages of features, on stored evidence."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -60,3 +61,19 @@ def test_wrong_calls_end_in_one_line(tmp_path: Path) -> None:
         assert result.returncode == code, result.stderr
         assert says in result.stderr and "Traceback" not in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_folder_brings_what_it_compared(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text("{}")
+    save(drawn_codes(np.full(60, 6), 40, 2, 5), run / "evidence" / "seed-3" / "token")
+    save(drawn_codes(np.full(60, 6), 40, 2, 5), run / "compared" / "random" / "seed-3" / "token")
+    words = {"model": {"type": "WordLevel", "vocab": {c: i for i, c in enumerate("abcde")}}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(words))
+    out = tmp_path / "out"
+    result = theodolite(
+        "features", str(run), "--tokenizer", str(tmp_path), "--out", str(out), "--width", "8"
+    )
+    assert result.returncode == 0, result.stderr
+    assert "beat random directions" in (out / "index.html").read_text("utf-8")

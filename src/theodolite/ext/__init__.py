@@ -113,6 +113,7 @@ __all__ = [
     "read_parquet",
     "read_picture",
     "read_safetensors",
+    "read_vocabulary",
     "read_yaml",
     "sanity_check",
     "save_explanations",
@@ -188,6 +189,7 @@ if TYPE_CHECKING:
     )
     from theodolite.evidence.texts.predicates import token_predicates
     from theodolite.evidence.texts.token_surrogate import TokenSurrogate, token_surrogate
+    from theodolite.evidence.texts.tokenizer_file import read_vocabulary
     from theodolite.evidence.texts.vocabulary import Vocabulary
     from theodolite.evidence.workers import SerialWorkers, Work, Workers
     from theodolite.explainers.discovery.importance import gradient_importance
@@ -268,6 +270,7 @@ else:
             ),
             "evidence.texts.predicates": "token_predicates",
             "evidence.texts.token_surrogate": "TokenSurrogate token_surrogate",
+            "evidence.texts.tokenizer_file": "read_vocabulary",
             "evidence.texts.vocabulary": "Vocabulary",
             "evidence.workers": "SerialWorkers Work Workers",
             "explainers.discovery.importance": "gradient_importance",

@@ -9,13 +9,30 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.judgement import JudgementEvidence
     from theodolite.evidence.shards import Shards
 
+COMPARED = {
+    "random": "random directions",
+    "frozen_decoder": "random directions, encoder trained",
+    "untrained": "a dictionary of the untrained network",
+}
+"""What a run compares with its dictionary that a feature should beat, and how a page calls it."""
+
 
 def features(
-    evidence: Annotated[Path, typer.Argument(help="Stored token evidence with sparse codes.")],
+    evidence: Annotated[
+        Path,
+        typer.Argument(
+            help="Stored token evidence with sparse codes, or a run folder: what the run compared "
+            "with its dictionary is then held against it."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The folder to write; open its index.html.")],
     vocabulary: Annotated[
         Path | None,
         typer.Option(help="The folder with vocabulary.safetensors; else that of the evidence."),
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(help="In place of it, a tokenizer.json or the folder of a model that has it."),
     ] = None,
     beside: Annotated[
         list[str] | None,
@@ -40,14 +57,20 @@ def features(
 ) -> None:
     """Write pages of a dictionary and of each of its features, to be read without a server."""
     from theodolite.evidence.texts.explanations import load_explanations
+    from theodolite.evidence.texts.tokenizer_file import read_vocabulary
     from theodolite.evidence.texts.vocabulary import Vocabulary
     from theodolite.report.features.pages import feature_pages
 
+    place, compared = _of_run(evidence)
+    tokens = _tokens(place)
+    words = (
+        Vocabulary.load(vocabulary or place) if tokenizer is None else read_vocabulary(tokenizer)
+    )
     page = feature_pages(
-        _tokens(evidence),
-        Vocabulary.load(vocabulary or evidence),
+        tokens,
+        words,
         out,
-        beside=dict(_parse_beside(pair) for pair in beside or ()),
+        beside=compared | dict(_parse_beside(pair) for pair in beside or ()),
         explanations=() if explanations is None else load_explanations(explanations),
         judgements=None if judgements is None else _judgements(judgements),
         title=title,
@@ -59,6 +82,22 @@ def features(
     )
     size = sum(path.stat().st_size for path in page.parent.rglob("*") if path.is_file())
     typer.echo(f"page: {page} ({size / 1e6:,.1f} MB with what lies beside it)")
+
+
+def _of_run(folder: Path) -> "tuple[Path, dict[str, Shards]]":
+    """Where the token evidence is; of a run folder, also what knows nothing of the network."""
+    if not (folder / "run.json").is_file():
+        return folder, {}
+    from theodolite.errors import EvidenceError
+
+    own = sorted((folder / "evidence").glob("seed-*/token"))
+    if not own:
+        raise EvidenceError(f"run {folder.name!r}", "no token evidence", "a run about latents")
+    places = {
+        says: folder / "compared" / name / own[0].parent.name / "token"
+        for name, says in COMPARED.items()
+    }
+    return own[0], {says: _tokens(place) for says, place in places.items() if place.is_dir()}
 
 
 def _tokens(folder: Path) -> "Shards":

@@ -67,6 +67,10 @@ def _verdict(material: FeatureMaterial, shares: list[NullShare]) -> list[str]:
     if first is None:
         without = "No random directions were given to hold the features against: nothing here can "
         lines = [without + "be called a finding about the network."]
+    elif not first.yes + first.no:
+        lines = [
+            f"Of none of the {n:,} features can it be told whether it beats random directions."
+        ]
     else:
         low, high = first.interval
         which = (
