@@ -167,12 +167,20 @@ def _planted_codes(random: np.random.Generator, tokens: Ragged) -> dict[str, Any
     there = ids[:, None] == words[:CONCEPTS]
     chance = random.random((2, SAMPLES, 1, CONCEPTS))
 
+    value = (0.1 + random.random(len(latent))).astype(np.float32)
+    values = np.zeros((n, OTHER_AXES))
+    values[np.nonzero(fires)] = value
+    guess = values[:, :CONCEPTS] + random.normal(scale=0.3, size=(n, CONCEPTS))
+
     def codes(values: np.ndarray) -> Ragged:
         return Ragged(values, tokens.starts, active)
 
     return {
+        "simulated": Ragged(guess, tokens.starts),
+        "chance_simulated": Ragged(random.random(guess.shape), tokens.starts),
+        "picked": random.integers(0, 3, (SAMPLES, CONCEPTS)),
         "latent": codes(latent), "holds": Ragged(ids, tokens.starts, np.arange(n + 1)),
-        "value": codes((0.1 + random.random(len(latent))).astype(np.float32)),
+        "value": codes(value),
         "importance": codes(importance),
         "effect": codes(importance + random.normal(size=len(latent))),
         "truth": counts[:, :CONCEPTS] > random.random((SAMPLES, CONCEPTS)),

@@ -11,6 +11,7 @@ from theodolite.judges.keyword import KeywordJudge
 from theodolite.judges.log_odds import LogOddsJudge
 from theodolite.judges.registry import find_judge, judge_names
 from theodolite.judges.rows import judge_and_people, judgement_evidence, length_matched
+from theodolite.judges.simulators import simulated_by
 from theodolite.judges.stored import StoredJudge
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "judge_names",
     "judgement_evidence",
     "length_matched",
+    "simulated_by",
 ]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         judge_fuzzing,
         judge_intruder,
         pixel_recall,
+        simulation_correlation,
         unit_iou,
     )
     from theodolite.metrics.functions.exists import (
@@ -192,6 +193,7 @@ __all__ = [
     "removal_faithfulness",
     "removal_necessity",
     "removal_sufficiency",
+    "simulation_correlation",
     "sparseness",
     "sufficiency",
     "surrogate_accuracy",
@@ -270,6 +272,7 @@ _QUESTIONS = {
     "removal_faithfulness": "faithful",
     "removal_necessity": "faithful",
     "removal_sufficiency": "faithful",
+    "simulation_correlation": "detects",
     "sparseness": "located",
     "sufficiency": "located",
     "surrogate_accuracy": "faithful",

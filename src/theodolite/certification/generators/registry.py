@@ -29,6 +29,7 @@ GENERATORS: tuple[Generator, ...] = (
     votes.ACCEPTING_VOTES, votes.AGREEING_VOTES, votes.PREDICTED_VOTES,
     edits.EDITS, edits.EXPLAINED_EDITS, judgements.JUDGEMENTS,
     tokens.NAMED_LATENTS, tokens.REBUILT_LAYER, tokens.CLAIMED_EFFECTS, tokens.MARKED_TOKENS,
+    tokens.SIMULATED_LATENTS,
     tokens.NEEDED_TOKENS, tokens.ABSORBING_LATENTS, tokens.TELLING_LATENTS,
 )  # fmt: skip
 

@@ -17,6 +17,8 @@ RATE, ACTIVE = 0.3, 0.6
 WORDS, MARKED = 6, 2
 """Tokens of a sequence, and how many of them are marked."""
 PAIRS = 4
+FAR = 20.0
+"""What is added to activations with a normal distribution, so that none is below 0."""
 DRAWS = 20
 """Dictionaries of random directions beside the planted one."""
 VOCABULARY = 12
@@ -95,6 +97,22 @@ def claimed_effects(
     return TokenEvidence(
         tokens=_single_tokens(layout), **codes, importance=each(claims), effect=each(effects),
         latents=Latents.numbered(PAIRS), samples=layout.samples(condition),
+    )  # fmt: skip
+
+
+def simulated_latents(
+    metric: str, condition: Condition, models: np.random.Generator, layout: PlantedRows
+) -> TokenEvidence:
+    """Activations and simulations with a normal distribution, correlated as the dial says."""
+    del metric, models
+    k = condition.concepts
+    real, noise, words = layout.normal(k), layout.normal(k), layout.normal(k)
+    guess = condition.dial * real + math.sqrt(1 - condition.dial**2) * noise
+    tokens, codes = _single_tokens(layout), _codes(np.ones(real.shape, bool), FAR + real)
+    return TokenEvidence(
+        tokens=tokens, **codes, simulated=Ragged(guess, tokens.starts),
+        chance_simulated=Ragged(words, tokens.starts), explained=np.arange(k),
+        latents=Latents.numbered(k), samples=layout.samples(condition),
     )  # fmt: skip
 
 
@@ -205,6 +223,12 @@ CLAIMED_EFFECTS = Generator(
     name="claimed effects",
     says="claims and effects of latents with the correlation of the dial",
     serves=("attribution_effect",), make=claimed_effects, exact=_spearman, reference=0.5,
+)  # fmt: skip
+SIMULATED_LATENTS = Generator(
+    name="simulated latents",
+    says="activations and what a simulator expects, with the correlation of the dial",
+    serves=("simulation_correlation",), make=simulated_latents, exact=_dial, varies=("concepts",),
+    reference=0.5,
 )  # fmt: skip
 MARKED_TOKENS = Generator(
     name="marked tokens",

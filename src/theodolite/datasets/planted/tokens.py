@@ -63,7 +63,7 @@ def _codes(
     own = topic[:, None] == np.arange(concepts)
     fires = np.concatenate([own, random.random((n, k - concepts)) < 0.4], axis=1)
     inner, latent = starts_of(fires.sum(axis=1)), np.nonzero(fires)[1].astype(np.int32)
-    claims = random.normal(size=len(latent))
+    claims, values = random.normal(size=len(latent)), 1 + random.random(fires.shape)
     decoder = np.eye(k)
     chance = random.random((len(tokens), DRAWS, concepts))
 
@@ -71,7 +71,9 @@ def _codes(
         return Ragged(values, tokens.starts, inner)
 
     return {
-        "latent": codes(latent), "value": codes(1 + random.random(len(latent))),
+        "latent": codes(latent), "value": codes(values[fires]),
+        "simulated": Ragged(np.where(fires, values, 0.0)[:, :concepts], tokens.starts),
+        "chance_simulated": Ragged(random.random((n, concepts)), tokens.starts),
         "importance": codes(claims),
         "effect": codes(claims + 0.1 * random.normal(size=len(latent))),
         "holds": Ragged(topic[topic >= 0], tokens.starts, starts_of(topic >= 0)),

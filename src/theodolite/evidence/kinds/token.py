@@ -30,6 +30,7 @@ NEEDS = {
     "loss_zeroed": "loss", "chance_loss_spliced": "loss", "known": "truth",
     "predicate_of": "explained", "concept_of": "explained", "projections": "probes",
     "chance_on_formula": "chance_activation", "chance_activation": "chance_on_formula",
+    "simulated": "explained", "chance_simulated": "simulated", "picked": "simulated",
 }  # fmt: skip
 """Arrays that say nothing without another."""
 PROBABILITIES = ("clean", "removed", "only", "chance_removed", "chance_only")
@@ -170,6 +171,20 @@ class TokenEvidence(Evidence):
         "samples", "chances", "explanations", optional=True
     )
     """The part of it at tokens where the explanation holds."""
+    simulated: Ragged | None = ragged(
+        "samples", "tokens", "explanations", optional=True, may_be_nan=True
+    )
+    """How active a simulator that knows the explanation expects the latent to be; NaN where it was
+    not asked."""
+    chance_simulated: Ragged | None = ragged(
+        "samples", "tokens", "explanations", optional=True, may_be_nan=True
+    )
+    """The same from the token alone, by its mean in other sequences: no explanation is known."""
+    picked: Int[np.ndarray, "samples explanations"] | None = array(
+        "samples", "explanations", content="index", optional=True
+    )
+    """Why a sequence was simulated: 0 drawn at random, 1 as the latent is most active in it, 2 for
+    another reason. At random everywhere, if not given."""
     clean: Float[np.ndarray, " samples"] | None = array("samples", optional=True)
     """Probability of the explained answer for the text as it is."""
     removed: Float[np.ndarray, "samples removals steps"] | None = array(

@@ -20,6 +20,7 @@ from theodolite.metrics.language.activation_precision import ActivationPrecision
 from theodolite.metrics.language.judge_detection import JudgeDetection
 from theodolite.metrics.language.judge_fuzzing import JudgeFuzzing
 from theodolite.metrics.language.judge_intruder import JudgeIntruder
+from theodolite.metrics.language.simulation_correlation import SimulationCorrelation
 
 __all__ = [
     "activation_precision",
@@ -29,6 +30,7 @@ __all__ = [
     "judge_fuzzing",
     "judge_intruder",
     "pixel_recall",
+    "simulation_correlation",
     "unit_iou",
 ]
 
@@ -424,6 +426,68 @@ def pixel_recall(
     }
     options: dict[str, object] = {}
     return table(PixelRecall, arrays, options)
+
+
+def simulation_correlation(
+    latent: ArrayLike,
+    value: ArrayLike,
+    explained: ArrayLike,
+    simulated: ArrayLike,
+    *,
+    sequences: Literal["random", "top+random", "all"] = "random",
+    agreement: Literal["pearson", "squared", "spearman"] = "pearson",
+    picked: ArrayLike | None = None,
+    chance_simulated: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Correlation over tokens of simulated with real activation.
+
+    .. math:: r(\hat a_t, a_t)
+
+    with the latent's activity :math:`a_t` (0 where it is not active) and the activity
+    :math:`\hat a_t` that a simulator expects at token :math:`t` from the explanation.
+    ``agreement``: Pearson's correlation, its square, or Spearman's, in which ties share their mean
+    rank. Either constant, or fewer than three tokens: NaN. After :cite:t:`bills2023language`, who
+    take sequences in which the latent is most active together with random ones
+    (``sequences="top+random"``).
+
+    Args:
+        latent: samples × ~tokens × ~active. The latents that are active at each token, rising.
+        value: samples × ~tokens × ~active. How active each of them is there: never 0, and below 0
+            only if `signed`.
+        explained: explanations. The latent that each explanation is of.
+        simulated: samples × ~tokens × explanations. How active a simulator that knows the
+            explanation expects the latent to be; NaN where it was not asked.
+        sequences: Whose tokens: of random sequences, with those of most activity, or all.
+        agreement: Of values, the same squared, or of ranks.
+        picked: samples × explanations. Why a sequence was simulated: 0 drawn at random, 1 as the
+            latent is most active in it, 2 for another reason. At random everywhere, if not given.
+        chance_simulated: samples × ~tokens × explanations. The same from the token alone, by its
+            mean in other sequences: no explanation is known.
+
+    Returns:
+        An array (explanations), each -1 to 1, higher is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import simulation_correlation
+        >>> latent = [[[], [0], []], [[], [0], [0], []], [[], [0], []], [[], [], []]]
+        >>> value = [[[], [2.0], []], [[], [1.5], [0.5], []], [[], [0.4], []], [[], [], []]]
+        >>> guess = [[[0], [10], [0]], [[0], [8], [1], [0]], [[0], [2], [0]], [[0], [0], [1]]]
+        >>> simulation_correlation(latent, value, [0], guess).round(6)
+        array([0.986731])
+    """
+    arrays = {
+        "latent": latent,
+        "value": value,
+        "explained": explained,
+        "simulated": simulated,
+        "picked": picked,
+        "chance_simulated": chance_simulated,
+    }
+    options = {"sequences": sequences, "agreement": agreement}
+    return table(SimulationCorrelation, arrays, options)
 
 
 def unit_iou(

@@ -10,13 +10,13 @@ from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
 from theodolite.evidence.sampling import uniform
 from theodolite.metrics.base import Card, NullModel, Pooled, metric
+from theodolite.metrics.language._correlations import LEAST_PAIRS, Ranks, pearson
 from theodolite.metrics.states import TRIALS
 
 Agreement = Annotated[
     Literal["spearman", "pearson", "sign"],
     Field(description="Of ranks, of values, or whether both have the same sign."),
 ]
-LEAST_PAIRS = 3
 
 
 def _in_any_order(evidence: TokenEvidence, seed: int) -> TokenEvidence:
@@ -95,7 +95,7 @@ class AttributionEffect(Pooled):
         if agreement == "sign":
             same = (np.sign(pair[0]) == np.sign(pair[1])) & (pair[0] != 0)
             return _shares(same.astype(float), row, weights)
-        places = [_Ranks(values) if agreement == "spearman" else None for values in pair]
+        places = [Ranks(values) if agreement == "spearman" else None for values in pair]
         rows = []
         for weight in weights:
             own = weight[row].astype(float)
@@ -103,7 +103,7 @@ class AttributionEffect(Pooled):
                 values if ranks is None else ranks.under(own)
                 for values, ranks in zip(pair, places, strict=True)
             )
-            rows.append(_pearson(x, y, own))
+            rows.append(pearson(x, y, own))
         return np.array(rows)
 
     @staticmethod
@@ -126,27 +126,3 @@ def _shares(same: np.ndarray, row: np.ndarray, weights: np.ndarray) -> np.ndarra
         float((same * w[row]).sum() / w[row].sum()) if w[row].sum() > 0 else np.nan for w in weights
     ]
     return np.array(shares if len(row) >= LEAST_PAIRS else [np.nan] * len(weights))
-
-
-class _Ranks:
-    """Mean ranks under weights; what is sorted is sorted once."""
-
-    def __init__(self, values: np.ndarray) -> None:
-        _, self._level = np.unique(values, return_inverse=True)
-        self._n = int(self._level.max(initial=-1)) + 1
-
-    def under(self, weights: np.ndarray) -> np.ndarray:
-        each = np.bincount(self._level, weights, self._n)
-        return np.asarray((np.cumsum(each) - each / 2)[self._level])
-
-
-def _pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    total: Any = weights.sum()
-    if (weights > 0).sum() < LEAST_PAIRS:
-        return float("nan")
-    dx, dy = x - (x * weights).sum() / total, y - (y * weights).sum() / total
-    spread = np.sqrt((weights * dx**2).sum() * (weights * dy**2).sum())
-    scale = total * max(np.abs(x).max(), 1e-300) * max(np.abs(y).max(), 1e-300)
-    if spread <= 1e-12 * scale:
-        return float("nan")
-    return float(np.clip((weights * dx * dy).sum() / spread, -1.0, 1.0))

@@ -1,0 +1,217 @@
+"""Does a simulator that knows the explanation foretell how active the latent is?"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from theodolite.evidence.columns import with_arrays
+from theodolite.evidence.kinds.token import TokenEvidence
+from theodolite.evidence.ragged import Ragged, rows_of
+from theodolite.metrics.base import Card, NullModel, Pooled, metric
+from theodolite.metrics.language._correlations import FLAT, LEAST_PAIRS, Ranks, pearson
+from theodolite.metrics.language._tokens import explained_entries
+from theodolite.metrics.states import TRIALS
+from theodolite.stats.weighted_sums import weighted_sums
+
+Sequences = Annotated[
+    Literal["random", "top+random", "all"],
+    Field(description="Whose tokens: of random sequences, with those of most activity, or all."),
+]
+Agreement = Annotated[
+    Literal["pearson", "squared", "spearman"],
+    Field(description="Of values, the same squared, or of ranks."),
+]
+Over = Literal["explanations"]
+LIKE = 1.25
+"""How many times as frequent another latent may be to be like in frequency."""
+COUNTED = {"random": (0,), "top+random": (0, 1), "all": (0, 1, 2)}
+
+
+def _firing(evidence: TokenEvidence) -> dict[str, np.ndarray]:
+    _, item = explained_entries(evidence)
+    return {"active": np.bincount(item, minlength=len(evidence.explanations)).astype(float)}
+
+
+def _of_another(
+    evidence: TokenEvidence, seed: int, sums: Mapping[str, np.ndarray]
+) -> TokenEvidence:
+    """Each explanation's simulation held against another latent that fires about as often."""
+    often, latent = sums["active"], np.asarray(evidence.explained)
+    low, high = np.minimum(often[:, None], often), np.maximum(often[:, None], often)
+    like = (high <= LIKE * low) & (low > 0) & (latent[:, None] != latent)
+    luck = np.where(like, np.random.default_rng(seed).random(like.shape), -1.0)
+    other = luck.argmax(axis=1) if len(luck) else np.zeros(0, int)
+    simulated = rows_of(evidence.simulated)
+    flat = np.where(like.any(axis=1), np.asarray(simulated.flat, float)[:, other], np.nan)
+    return with_arrays(evidence, simulated=Ragged(flat, simulated.starts))
+
+
+def _of_the_token(evidence: TokenEvidence, seed: int) -> TokenEvidence:
+    del seed
+    simulated = rows_of(evidence.simulated)
+    flat = np.full(simulated.flat.shape, np.nan)
+    if evidence.chance_simulated is not None:
+        asked = ~np.isnan(np.asarray(simulated.flat, float))
+        flat = np.where(asked, rows_of(evidence.chance_simulated).flat, np.nan)
+    return with_arrays(evidence, simulated=Ragged(flat, simulated.starts))
+
+
+NULLS = (
+    NullModel(
+        "another latent's explanation",
+        "the simulation from the explanation of another latent, one that is active about as often; "
+        "undefined where there is none",
+        _of_another, sums=_firing,
+    ),
+    NullModel(
+        "the token alone",
+        "the mean activation of the token in other sequences, without any explanation; undefined "
+        "where it was not given",
+        _of_the_token, random=False,
+    ),
+)  # fmt: skip
+
+
+@metric(
+    "simulation_correlation",
+    title="Correlation with simulated activations",
+    version=1,
+    question="detects",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    uses=("latent", "value", "explained", "simulated"),
+    may_use=("picked", "chance_simulated"),
+    detail=True,
+    nulls=NULLS,
+    reliable_from=0.8,
+    share_from="null",
+    share=True,
+    decides=False,
+    cite="bills2023language",
+    asked_as="Can a simulator foretell the latent from its explanation?",
+    card=Card(
+        asks="Does a simulator that knows the explanation alone foretell how active the latent is "
+        "at each token?",
+        read="1 is the same activity up to a factor, 0 no relation. On sequences drawn at random, "
+        "unless said otherwise. From 0.8 on we would rely on it, a convention.",
+        misleads="Over sequences in which the latent is most active the same simulator gets "
+        "another number, mostly a higher one: only numbers of one choice of `sequences` compare. "
+        "A latent that fires at one word is foretold by a word list: see the token alone.",
+        cost="a simulation of every token, then sums over tokens",
+    ),
+)
+class SimulationCorrelation(Pooled):
+    r"""Correlation over tokens of simulated with real activation.
+
+    .. math:: r(\hat a_t, a_t)
+
+    with the latent's activity :math:`a_t` (0 where it is not active) and the activity
+    :math:`\hat a_t` that a simulator expects at token :math:`t` from the explanation.
+    ``agreement``: Pearson's correlation, its square, or Spearman's, in which ties share their mean
+    rank. Either constant, or fewer than three tokens: NaN. After :cite:t:`bills2023language`, who
+    take sequences in which the latent is most active together with random ones
+    (``sequences="top+random"``).
+
+    Example:
+        >>> from theodolite.metrics import simulation_correlation
+        >>> latent = [[[], [0], []], [[], [0], [0], []], [[], [0], []], [[], [], []]]
+        >>> value = [[[], [2.0], []], [[], [1.5], [0.5], []], [[], [0.4], []], [[], [], []]]
+        >>> guess = [[[0], [10], [0]], [[0], [8], [1], [0]], [[0], [2], [0]], [[0], [0], [1]]]
+        >>> simulation_correlation(latent, value, [0], guess).round(6)
+        array([0.986731])
+    """
+
+    @staticmethod
+    def measure(
+        evidence: TokenEvidence,
+        weights: np.ndarray,
+        *,
+        sequences: Sequences = "random",
+        agreement: Agreement = "pearson",
+        over: Over = "explanations",
+    ) -> np.ndarray:
+        """The correlation of each explanation under each row of weights."""
+        del over
+        simulated, counted = rows_of(evidence.simulated), _counted(evidence, sequences)
+        guess, real = np.asarray(simulated.flat, float), _activity(evidence)
+        result = np.full((len(weights), guess.shape[1]), np.nan)
+        for item in range(guess.shape[1]):
+            own = counted[:, item]
+            pair, row = (guess[own, item], real[own, item]), simulated.row[own]
+            if agreement == "spearman":
+                result[:, item] = _of_ranks(pair, row, weights)
+            else:
+                result[:, item] = _of_values(pair, row, weights)
+        return result**2 if agreement == "squared" else result
+
+    @staticmethod
+    def measure_with_moments(
+        evidence: TokenEvidence,
+        weights: np.ndarray,
+        *,
+        sequences: Sequences = "random",
+        **options: Any,
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The same, and how many clusters of sequences each explanation was simulated on."""
+        samples: Any = evidence.samples
+        keys = np.asarray(samples.index if samples.clusters is None else samples.clusters)
+        key = keys[rows_of(evidence.simulated).row]
+        trials = [len(np.unique(key[own])) for own in _counted(evidence, sequences).T]
+        values = SimulationCorrelation.measure(evidence, weights, sequences=sequences, **options)
+        return values, {TRIALS: np.array(trials, float)}
+
+
+def _counted(evidence: TokenEvidence, sequences: Sequences) -> np.ndarray:
+    """Which tokens count, for each explanation."""
+    simulated = rows_of(evidence.simulated)
+    counted = ~np.isnan(np.asarray(simulated.flat, float))
+    if evidence.picked is not None:
+        counted &= np.isin(evidence.picked, COUNTED[sequences])[simulated.row]
+    return counted
+
+
+def _activity(evidence: TokenEvidence) -> np.ndarray:
+    """Of each explained latent at each token, 0 where it is not active."""
+    values = rows_of(evidence.value)
+    entry, item = explained_entries(evidence)
+    n = len(np.asarray(values.inner_starts)) - 1
+    real = np.zeros((n, len(evidence.explanations)))
+    real[values.inner_row[entry], item] = values.flat[entry]
+    return real
+
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def _of_ranks(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    ranks = [Ranks(values) for values in pair]
+    each = (weight[row].astype(float) for weight in weights)
+    return np.array([pearson(ranks[0].under(own), ranks[1].under(own), own) for own in each])
+
+
+def _of_values(pair: Pair, row: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """From sums of each sequence, so that a resample costs nothing a token."""
+    n = weights.shape[1]
+    if not len(row):
+        return np.full(len(weights), np.nan)
+    x, y = (values - values.mean() for values in pair)  # nothing is lost where means are large
+    columns = (np.ones(len(row)), x, y, x * x, y * y, x * y)
+    sums = np.stack([np.bincount(row, column, n) for column in columns], axis=1)
+    total, sx, sy, xx, yy, xy = weighted_sums(weights.astype(float), sums).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spreads = xx - sx**2 / total, yy - sy**2 / total
+        flat = [
+            ~(spread > FLAT * total * np.abs(centred).max() ** 2) | _same(values)
+            for spread, centred, values in zip(spreads, (x, y), pair, strict=True)
+        ]
+        value = np.clip((xy - sx * sy / total) / np.sqrt(spreads[0] * spreads[1]), -1.0, 1.0)
+    tokens = np.bincount(row, minlength=n)
+    few = (weights > 0).astype(int) @ tokens < LEAST_PAIRS
+    return np.where(flat[0] | flat[1] | few, np.nan, value)
+
+
+def _same(values: np.ndarray) -> bool:
+    """Whether all are one number, up to what rounding does to a mean."""
+    return bool(np.ptp(values) <= 1e-13 * np.abs(values).max())
