@@ -169,7 +169,7 @@ def _counted(evidence: TokenEvidence, sequences: Sequences) -> np.ndarray:
     counted = ~np.isnan(np.asarray(simulated.flat, float))
     if evidence.picked is not None:
         counted &= np.isin(evidence.picked, COUNTED[sequences])[simulated.row]
-    return counted
+    return np.asarray(counted)
 
 
 def _activity(evidence: TokenEvidence) -> np.ndarray:
