@@ -97,10 +97,12 @@ __all__ = [
     "inner",
     "leakage_criterion",
     "load_explanations",
+    "marked_html",
     "mask_folder",
     "material_from_arrays",
     "metric",
     "number",
+    "plain_words",
     "pool_of",
     "pool_of_clusters",
     "ragged",
@@ -113,12 +115,14 @@ __all__ = [
     "read_parquet",
     "read_picture",
     "read_safetensors",
+    "read_text_material",
     "read_vocabulary",
     "read_yaml",
     "sanity_check",
     "save_explanations",
     "sha256_of",
     "silent",
+    "study_texts",
     "summary",
     "table",
     "tabular_toy",
@@ -131,6 +135,7 @@ __all__ = [
     "with_explanations",
     "write_maps",
     "write_shapes",
+    "write_text_material",
 ]
 
 if TYPE_CHECKING:
@@ -226,8 +231,15 @@ if TYPE_CHECKING:
     from theodolite.metrics.shared.ranking import Order, Population, RankBy
     from theodolite.report.features.nulls import FeatureNull, FeatureScore
     from theodolite.report.features.pages import feature_pages
+    from theodolite.report.features.study_texts import study_texts
     from theodolite.results import Detail, Interval, Null
     from theodolite.study_material.explained_pictures import Answer, Item, material_from_arrays
+    from theodolite.study_material.marked_texts import (
+        marked_html,
+        plain_words,
+        read_text_material,
+        write_text_material,
+    )
     from theodolite.study_material.voting_design import image_exposure_index, votes_needed
 else:
     HOMES = lazy_names(
@@ -297,8 +309,12 @@ else:
             "metrics.shared.ranking": "Order Population RankBy",
             "report.features.nulls": "FeatureNull FeatureScore",
             "report.features.pages": "feature_pages",
+            "report.features.study_texts": "study_texts",
             "results": "Detail Interval Null",
             "study_material.explained_pictures": "Answer Item material_from_arrays",
+            "study_material.marked_texts": (
+                "marked_html plain_words read_text_material write_text_material"
+            ),
             "study_material.voting_design": "image_exposure_index votes_needed",
         },
     )
