@@ -92,8 +92,16 @@ def answer_from(  # noqa: PLR0913  an answer has these parts
     *,
     nearest: bool = False,
 ) -> EntryAnswer:
-    """An answer with its interval, its p-value by the normal law, and its power."""
-    value, error = float(draws[0]), float(np.nanstd(draws[1:], ddof=1))
+    """An answer with its interval, its p-value by the normal law, and its power.
+
+    What is undefined has no effect, and so no verdict.
+    """
+    known = draws[1:][~np.isnan(draws[1:])]
+    if np.isnan(draws[0]) or len(known) < 2:
+        return EntryAnswer(
+            entry=entry, settings=dict(settings), unit=resamples.unit, n=n, ours=dict(ours)
+        )
+    value, error = float(draws[0]), float(known.std(ddof=1))
     low, high = percentile_ends(draws)
     p = float(2 * ndtr(-abs(value) / error)) if error > 0 else float(abs(value) <= 1e-12)
     return EntryAnswer(

@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from theodolite.engine.ledger import canonical
 from theodolite.errors import RefusedInput, VerificationFailed
@@ -45,9 +45,17 @@ class EntryAnswer(PaperPart):
     reason: Reason | None = None
     """Why this cell cannot show it."""
 
+    @field_validator("ours")
+    @classmethod
+    def _undefined_is_none(cls, ours: dict[str, Figure]) -> dict[str, Figure]:
+        """JSON has no NaN."""
+        return {name: None if value != value else value for name, value in ours.items()}
+
     @model_validator(mode="after")
     def _decidable(self) -> "EntryAnswer":
         bounds = (self.effect, self.low, self.high)
+        if any(value != value for value in bounds):
+            raise ValueError(f"{self.entry}: an effect that is not a number")
         if any(value is None for value in bounds) and any(value is not None for value in bounds):
             raise ValueError(f"{self.entry}: an effect has two bounds")
         if self.effect is None and not self.ours and self.reason is None:
@@ -70,7 +78,7 @@ class OptionMove(PaperPart):
 class ResultFile(PaperPart):
     """The file ``results/NAME.json``."""
 
-    format: Literal["theodolite-findings"] = "theodolite-findings"
+    format: Literal["theodolite-ledger-answers"] = "theodolite-ledger-answers"
     format_version: Literal[1] = 1
     protocol: str
     """The name of the protocol or sweep."""

@@ -1,0 +1,240 @@
+"""From runs to answers: planted tables come back with their sign, size and verdict."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from theodolite.errors import RefusedInput, VerificationFailed
+from theodolite.io.tables import write_parquet
+from theodolite.papers import detection, leakage
+from theodolite.papers.alignment import OPTIONS, alignment_answers
+from theodolite.papers.extraction import result_of
+from theodolite.papers.ledger import ledger
+from theodolite.papers.results import EntryAnswer, read_result, write_result
+from theodolite.papers.verdict import verdict_of
+from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
+from theodolite.run_folder.run_file import run_record, write_record
+from theodolite.run_folder.scores_file import (
+    ComparedFile,
+    ComparedRecord,
+    ScoreRecord,
+    ScoresFile,
+)
+from theodolite.run_folder.seal import seal
+from theodolite.run_folder.spec import read_spec
+from theodolite.sweeps.cells import cells_of
+from theodolite.sweeps.result import CellRecord, ContrastRecord, MoveRecord, SweepRecord
+from theodolite.sweeps.spec import read_sweep
+
+PROTOCOLS = Path(__file__).parents[2] / "protocols"
+DETECTION = PROTOCOLS / "detection_pets_monumai_camvid.yaml"
+SWEEP = PROTOCOLS / "alignment.sweep.yaml"
+UNITS = 300
+
+
+def words(answers: list[EntryAnswer]) -> dict[str, str]:
+    """The headline of each entry."""
+    return {
+        a.entry: str(verdict_of(ledger().entry(a.entry), a.low, a.high))
+        for a in answers
+        if a.nearest and a.low is not None and a.high is not None
+    }
+
+
+def planted_run(folder: Path) -> dict[str, np.ndarray]:
+    """Units whose detection falls and overlap grows with length, as the paper says."""
+    random = np.random.default_rng(0)
+    base = random.uniform(0.3, 0.7, UNITS)
+    ways = {way: n for n, way in enumerate(detection.LENGTHS)}
+    ways |= {detection.CHOSEN: 0, detection.STOPPED: 1}
+    table: dict[str, list[Any]] = {}
+    for way, number in ways.items():
+        detected = base - 0.02 * number + 0.01 * random.normal(size=UNITS)
+        columns = {
+            "unit": [f"unit {u}" for u in range(UNITS)],
+            "formulas": [way] * UNITS,
+            "length": [number + 1] * UNITS,
+            "pictures": random.integers(5, 500, UNITS).tolist(),
+            "iou": (0.05 + 0.01 * number + 0.002 * random.normal(size=UNITS)).tolist(),
+            "detection_accuracy": detected.tolist(),
+            "accuracy_either": (base + 0.1 * random.normal(size=UNITS)).tolist(),
+            "accuracy_both": random.uniform(size=UNITS).tolist(),
+            "accuracy_present": [None, *random.uniform(size=UNITS - 1).tolist()],
+        }
+        for name, values in columns.items():
+            table.setdefault(name, []).extend(values)
+    (folder / "tables").mkdir(parents=True)
+    units = {"unit": table["unit"][:UNITS], "specialised": [True] * UNITS}
+    write_parquet(folder / "tables" / "formula_scores.parquet", table)
+    write_parquet(folder / "tables" / "units.parquet", units)
+    one = np.array(table["formulas"]) == detection.THREE
+    return {
+        name: np.array(table[name], float)[one]
+        for name in ("detection_accuracy", "accuracy_either")
+    }
+
+
+def test_planted_units_get_their_verdicts(tmp_path: Path) -> None:
+    three = planted_run(tmp_path)
+    answers, moves = detection.detection_answers(tmp_path)
+    verdicts = words(answers)
+    for entry in (
+        "P003-F0-01",
+        "P003-F0-03",
+        "P003-F0-04",
+        "P003-F0-05",
+        "P003-F0-07",
+        "P003-F0-13",
+    ):
+        assert verdicts[entry] == "confirmed", entry
+    assert verdicts["P003-F0-02"] == "contradicted", "all prefer one concept"
+    assert verdicts["P003-F0-14"] == "contradicted", "none has one concept"
+    assert verdicts["P003-F0-06"].startswith("contradicted"), "accuracy of both is noise"
+    by = {a.entry: a for a in answers if a.nearest}
+    r = np.corrcoef(three["detection_accuracy"], three["accuracy_either"])[0, 1]
+    assert by["P003-F0-05"].effect == pytest.approx(r) and by["P003-F0-05"].n == UNITS
+    assert by["P003-F0-06"].n == UNITS - 1, "one is undefined"
+    assert {move.option for move in moves} == {"P003-O-03", "P003-O-06"}
+    printed_below_0 = [a for a in answers if a.entry == "P003-T4-01" and a.effect != a.ours["r"]]
+    assert [a.settings["set"] for a in printed_below_0] == ["intersection"]
+
+
+def score(metric: str, values: np.ndarray) -> ScoreRecord:
+    return ScoreRecord(
+        metric=metric, version=1, question="leak_free", value=float(values.mean()), better="lower",
+        bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_of="samples", options={}, interval=None,
+        null=None, intervals=[], nulls=[], detail=None, per_seed=values.tolist(),
+    )  # fmt: skip
+
+
+def planted_models(value: Any) -> list[ComparedRecord]:
+    """All models of the protocol, with scores by a rule."""
+    spec = read_spec(PROTOCOLS / "leakage_tabulartoy.yaml")
+    assert spec.pipeline is not None and spec.dataset is not None
+    options = {k: v for k, v in spec.pipeline.model_dump().items() if k != "name"}
+    forms = dict.fromkeys(spec.dataset.model_dump()["forms"])
+    metrics = [metric.name for metric in spec.compared_metrics]
+    random = np.random.default_rng(1)
+    return [
+        ComparedRecord(
+            name=model.name, about=model.description,
+            scores=[score(m, value(m, model.description) + 0.001 * random.normal(size=5)) for m in metrics],
+        )
+        for model in BottleneckPipeline(**options)._models(forms)
+    ]  # fmt: skip
+
+
+def leaks(metric: str, about: dict[str, Any]) -> float:
+    weight = about["concept_weight"]
+    hard = about["encoding"] == "hard"
+    if metric in (leakage.CTL, leakage.ICL, "intervention_score"):
+        if about["kind"] == "cem" and metric == "intervention_score":
+            return 0.0
+        more = 0.1 * (about["encoding"] == "logit" and weight >= 1) + 0.1 * (
+            about["data"] == "incomplete"
+        )
+        return 0.0 if hard else 0.3 - 0.05 * np.log10(weight) + more
+    if about["kind"] == "cem" and metric != "concept_prediction":
+        return 0.5 + 0.1 * np.log10(weight) + 0.1 * about["intervention_rate"]
+    return 0.3
+
+
+def test_planted_models_get_their_verdicts(tmp_path: Path) -> None:
+    models = planted_models(leaks)
+    write_record(tmp_path / leakage.COMPARED, ComparedFile(models=models))
+    answers, moves = leakage.leakage_answers(tmp_path)
+    verdicts = words(answers)
+    assert len(verdicts) == 20 and not moves
+    for entry in (
+        "04",
+        "05",
+        "08",
+        "09",
+        "12",
+        "16",
+        "18",
+        "19",
+        "23",
+        "25",
+        "26",
+        "27",
+        "28",
+        "30",
+    ):
+        assert verdicts[f"P001-F0-{entry}"] == "confirmed", entry
+    assert verdicts["P001-T2-01"] == "confirmed"
+    assert verdicts["P001-F0-11"] != "confirmed", "CTL and ICL follow alike"
+    by = {a.entry: a for a in answers if a.nearest}
+    assert by["P001-F0-12"].effect == pytest.approx(0.1, abs=0.003), "0.05 a decade"
+    assert (by["P001-F0-08"].n, by["P001-F0-12"].n, by["P001-F0-23"].n) == (12, 5, 20)
+    with pytest.raises(RefusedInput, match="just one"):
+        leakage.per_fold(models[1:], models[0].about, leakage.CTL)
+    with pytest.raises(RefusedInput, match="a value a fold"):
+        leakage.per_fold(models, models[0].about, "beauty")
+
+
+def planted_sweep() -> SweepRecord:
+    sweep, _ = read_sweep(SWEEP)
+    cells = [
+        CellRecord(choices=cell, contrasts=[
+            ContrastRecord(contrast=c.name, score=0.5, taken_off=0.2, value=0.3, low=0.2, high=0.4,
+                           draws=200.0, seeds=5)
+            for c in sweep.contrasts
+        ])
+        for cell in cells_of(sweep)
+    ]  # fmt: skip
+    name = next(iter(sweep.vary))
+    move = MoveRecord(setting=name, before="dot", after="margin", contrast=sweep.contrasts[0].name,
+                      value=0.2, low=0.1, high=0.3, p=0.01)  # fmt: skip
+    metrics = {"concept_existence": 2}
+    return SweepRecord(sweep=sweep, metrics=metrics, code="c", cells=cells, moves=[move])
+
+
+def test_sweeps_answer_cell_by_cell_in_the_papers_units() -> None:
+    record = planted_sweep()
+    answers, moves = alignment_answers(record)
+    first = next(a for a in answers if a.entry == "P000-F0-01" and a.nearest)
+    assert (first.effect, first.low, first.high) == pytest.approx((30, 20, 40)), "points"
+    assert first.ours == pytest.approx({"score": 50, "taken off": 20}) and first.n == 200
+    assert str(verdict_of(ledger().entry("P000-F0-01"), 20, 40)) == "confirmed"
+    importance = next(a for a in answers if a.entry == "P000-F0-06" and a.nearest)
+    assert importance.effect == pytest.approx(0.3), "a cosine is no share"
+    assert sum(a.entry == "P000-F0-01" for a in answers) == len(record.cells)
+    assert sum(a.nearest for a in answers if a.entry == "P000-F0-01") == 1
+    assert moves[0].option == "P000-O-01" and moves[0].value == pytest.approx(20)
+    assert set(OPTIONS) >= set(record.sweep.vary), "every choice of the sweep is an option"
+
+
+def test_a_sweep_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+    record = planted_sweep()
+    write_record(tmp_path / "sweep.json", record)
+    result = result_of(tmp_path, SWEEP)
+    assert set(result.files) == {"alignment.sweep.yaml", "alignment_cub.yaml"}
+    assert read_result(write_result(tmp_path, result)) == result
+    shorter = record.sweep.model_copy(update={"contrasts": record.sweep.contrasts[:1]})
+    write_record(tmp_path / "sweep.json", record.model_copy(update={"sweep": shorter}))
+    with pytest.raises(RefusedInput, match="other settings"):
+        result_of(tmp_path, SWEEP)
+
+
+def test_a_run_is_kept_whole_sealed_and_of_this_protocol(tmp_path: Path) -> None:
+    planted_run(tmp_path)
+    spec = read_spec(DETECTION)
+    write_record(tmp_path / "scores.json", ScoresFile(scores=[]))
+    write_record(tmp_path / "run.json", run_record(spec, "run"))
+    seal(tmp_path)
+    result = result_of(tmp_path, DETECTION)
+    assert result.protocol == spec.name and result.seal == result.digest()
+    with pytest.raises(RefusedInput, match="other settings"):
+        result_of(tmp_path, PROTOCOLS / "saliency_pets.yaml")
+    (tmp_path / "tables" / "units.parquet").write_bytes(b"")
+    with pytest.raises(VerificationFailed):
+        result_of(tmp_path, DETECTION)
+    planted_run(tmp_path / "short")
+    fewer = spec.model_copy(update={"seeds": [1]})
+    write_record(tmp_path / "short" / "run.json", run_record(fewer, "run"))
+    seal(tmp_path / "short")
+    with pytest.raises(RefusedInput, match="whole protocol"):
+        result_of(tmp_path / "short", DETECTION)
