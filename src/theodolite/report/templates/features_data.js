@@ -75,7 +75,7 @@ const isolated = (text) => made("bdi", { dir: "auto" }, text);
 function percent(share) {
   if (Number.isNaN(share)) return "undefined";
   const value = 100 * share;
-  if (value === 0 || value >= 0.095) return `${value.toFixed(value >= 0.95 || value === 0 ? 1 : 2).replace(/\.0$/, "")} %`;
+  if (value === 0 || value >= 0.095) return `${value.toFixed(value >= 0.95 || value === 0 ? 1 : 2)} %`;
   return `${Number(value.toPrecision(2))} %`;
 }
 

@@ -80,19 +80,19 @@ function judgedList(contexts, answers, largest) {
 }
 
 function scoreTable(part, row, feature) {
-  const rows = list.columns.flatMap((score, i) => score.nulls.map(([name, meaning], j) => {
-    const bar = part.arrays.get(`bars ${i}`)[j * part.texts.texts.length + row];
-    return made("tr", {}, made("th", { scope: "row" }, j === 0 ? score.title : ""),
-      made("td", { className: "number" }, j === 0 ? made("span", { className: "value" }, scored(score, score.values[feature])) : ""),
-      made("td", {}, name, made("span", { className: "under" }, meaning)),
-      made("td", { className: "number" }, scored(score, bar)), made("td", {}, mark(list.mark(i, j, feature))));
-  }));
+  const rows = list.columns.flatMap((score, i) => [
+    made("tr", { className: "score" }, made("th", { scope: "rowgroup", colSpan: 3 }, `${score.title}: `,
+      made("span", { className: "value" }, scored(score, score.values[feature])))),
+    ...score.nulls.map(([name, meaning], j) => {
+      const bar = part.arrays.get(`bars ${i}`)[j * part.texts.texts.length + row];
+      return made("tr", {}, made("th", { scope: "row" }, name, made("span", { className: "under" }, meaning)),
+        made("td", { className: "number" }, scored(score, bar)), made("td", {}, mark(list.mark(i, j, feature))));
+    })]);
   if (!rows.length) return made("p", { className: "soft" }, "No score of it is at hand.");
-  const heads = ["score", "value", "held against", "must be above", "beats it?"];
-  rows.forEach((line) => { const head = line.querySelector("th"); if (!head.textContent) head.replaceWith(made("td")); });
   return made("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Scores" },
-    made("table", { className: "beats" }, made("thead", {}, made("tr", {}, ...heads.map((head, i) =>
-      made("th", { scope: "col", className: i === 1 || i === 3 ? "number" : "" }, head)))), made("tbody", {}, ...rows)));
+    made("table", { className: "beats" }, made("thead", {}, made("tr", {}, made("th", { scope: "col" }, "held against"),
+      made("th", { scope: "col", className: "number" }, "must be above"), made("th", { scope: "col" }, "beats it?"))),
+    made("tbody", {}, ...rows)));
 }
 
 function verdictOf(feature) {
@@ -124,7 +124,7 @@ function key() {
   box.checked = document.getElementById("feature").classList.contains("numbers");
   return made("ul", { className: "key", "aria-label": "Key" },
     made("li", {}, ...grades.flatMap((grade) => [grade, " "]), "% of its largest value"),
-    made("li", {}, "the number on the left is of the strongest token, in bold"),
+    made("li", {}, "the number of a text is that of its strongest token, in bold"),
     made("li", {}, made("label", {}, box, " a number at every mark")));
 }
 
