@@ -123,16 +123,15 @@ def test_without_scripts_the_summary_is_read(browser: Any, in_blocks: Path) -> N
 
 
 def test_axe_finds_nothing(browser: Any, tmp_path: Path) -> None:
-    path = evil_pages(tmp_path, strongest=4, per_tenth=1)
-    for width, scheme, features in ((1280, "light", (None, 0)), (400, "dark", (0,))):
+    path = evil_pages(tmp_path, strongest=3, per_tenth=0)
+    for width, scheme, feature in ((1280, "light", None), (400, "dark", 0)):
         view = {"width": width, "height": 900}
         visit = Visit(browser, path, viewport=view, color_scheme=scheme)
         visit.page.wait_for_selector("#list-body[data-ready]")
-        for feature in features:
-            if feature is not None:
-                visit.feature(feature)
-            axe_clean(visit.page)
-            assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        if feature is not None:
+            visit.feature(feature)
+        axe_clean(visit.page)
+        assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         visit.close()
 
 
