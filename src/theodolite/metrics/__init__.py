@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         predictive_embedding_leakage,
         predictive_interconcept_leakage,
         predictive_task_leakage,
+        splitting,
         task_accuracy,
         task_leakage_given_concept,
     )
@@ -195,6 +196,7 @@ __all__ = [
     "removal_sufficiency",
     "simulation_correlation",
     "sparseness",
+    "splitting",
     "sufficiency",
     "surrogate_accuracy",
     "surrogate_agreement",
@@ -274,6 +276,7 @@ _QUESTIONS = {
     "removal_sufficiency": "faithful",
     "simulation_correlation": "detects",
     "sparseness": "located",
+    "splitting": "leak_free",
     "sufficiency": "located",
     "surrogate_accuracy": "faithful",
     "surrogate_agreement": "faithful",

@@ -31,6 +31,7 @@ GENERATORS: tuple[Generator, ...] = (
     tokens.NAMED_LATENTS, tokens.REBUILT_LAYER, tokens.CLAIMED_EFFECTS, tokens.MARKED_TOKENS,
     tokens.SIMULATED_LATENTS,
     tokens.NEEDED_TOKENS, tokens.ABSORBING_LATENTS, tokens.TELLING_LATENTS,
+    tokens.SPLIT_LATENTS,
 )  # fmt: skip
 
 

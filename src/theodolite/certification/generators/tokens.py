@@ -181,6 +181,30 @@ def telling_latents(
     )  # fmt: skip
 
 
+def split_latents(
+    metric: str, condition: Condition, models: np.random.Generator, layout: PlantedRows
+) -> TokenEvidence:
+    """A concept has a latent of its own with the probability of the dial, else two halves."""
+    del metric
+    k = condition.concepts
+    single = models.random(k) < condition.dial
+    truth = layout.happens(0.5, k, by=layout.facts)
+    first = truth & (layout.happens(0.5, k, by=layout.facts) | single)
+    active = np.concatenate([first, truth & ~first], axis=1)
+    other = layout.happens(0.5, DRAWS, k, by=layout.facts) & truth[:, None]
+    halves = np.concatenate([other, truth[:, None] & ~other], axis=2).astype(float)
+    return TokenEvidence(
+        tokens=_single_tokens(layout), **_codes(active, np.ones(active.shape)), truth=truth,
+        chance_pooled=halves, chances=Chances.numbered(DRAWS), latents=Latents.numbered(2 * k),
+        samples=layout.samples(condition),
+    )  # fmt: skip
+
+
+def _split(metric: str, condition: Condition, models: np.random.Generator) -> float:
+    del metric
+    return float((models.random(condition.concepts) >= condition.dial).mean())
+
+
 def _precision(metric: str, condition: Condition, models: np.random.Generator) -> float:
     del metric, models
     return condition.dial + (1 - condition.dial) * RATE
@@ -247,6 +271,11 @@ ABSORBING_LATENTS = Generator(
     says="a concept is carried by its own latent with the probability of the dial, else by another",
     serves=("absorption",), make=absorbing_latents, exact=_dial, varies=("concepts",),
     reference=0.5,
+)  # fmt: skip
+SPLIT_LATENTS = Generator(
+    name="split latents",
+    says="a concept has a latent of its own with the probability of the dial, else two halves",
+    serves=("splitting",), make=split_latents, exact=_split, varies=("concepts",), reference=0.5,
 )  # fmt: skip
 TELLING_LATENTS = Generator(
     name="telling latents",

@@ -79,9 +79,20 @@ def _codes(
         "holds": Ragged(topic[topic >= 0], tokens.starts, starts_of(topic >= 0)),
         "latents": Latents.numbered(k), "decoder": decoder, "probes": decoder[:concepts],
         "projections": Ragged(np.where(own, 1.0, np.nan), tokens.starts),
-        "chance_pooled": random.random((len(tokens), DRAWS, k)),
+        "chance_pooled": _parts(random, tokens, topic, concepts),
         "chance_activation": np.ones(chance.shape), "chance_on_formula": 0.4 * chance,
     }  # fmt: skip
+
+
+def _parts(
+    random: np.random.Generator, tokens: Ragged, topic: np.ndarray, concepts: int
+) -> np.ndarray:
+    """Of random directions: three for each topic, each of which knows some of its words."""
+    part = np.where(topic >= 0, tokens.flat % WORDS // 2, 0)
+    knows = np.zeros((len(tokens), 3 * concepts), bool)
+    knows[tokens.row[topic >= 0], (topic + concepts * part)[topic >= 0]] = True
+    noise = random.random((len(tokens), DRAWS, 3 * concepts))
+    return np.asarray(noise + knows[:, None] * (noise > 0.2))
 
 
 def _losses(random: np.random.Generator, tokens: Ragged) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from theodolite.metrics.compute import number, table
 from theodolite.metrics.language.absorption import Absorption
 from theodolite.metrics.language.edit_specificity import EditSpecificity
+from theodolite.metrics.language.splitting import Splitting
 from theodolite.metrics.leak_free.concept_prediction import ConceptPrediction
 from theodolite.metrics.leak_free.concept_task_leakage import ConceptTaskLeakage
 from theodolite.metrics.leak_free.embedding_alignment import EmbeddingAlignment
@@ -60,6 +61,7 @@ __all__ = [
     "predictive_embedding_leakage",
     "predictive_interconcept_leakage",
     "predictive_task_leakage",
+    "splitting",
     "task_accuracy",
     "task_leakage_given_concept",
 ]
@@ -906,6 +908,68 @@ def predictive_task_leakage(
     arrays = {"values": values, "truth": truth, "labels": labels, "known": known}
     options: dict[str, object] = {}
     return table(PredictiveTaskLeakage, arrays, options)
+
+
+def splitting(
+    latent: ArrayLike,
+    value: ArrayLike,
+    truth: ArrayLike,
+    *,
+    most: int = 10,
+    pooling: Literal["max", "mean", "last", "sum"] = "max",
+    by: Literal["auroc", "mean_difference"] = "auroc",
+    side: Literal["positive", "either"] = "positive",
+    split_seed: int = 0,
+    known: ArrayLike | None = None,
+    chance_pooled: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Latents that a probe goes on to use beyond the best: as long as each adds to F1.
+
+    .. math:: \max \{k : F_j - F_{j-1} > 0.03 \text{ for all } 1 < j \le k\} - 1
+
+    with :math:`F_k` the F1 on held-out sequences of a logistic regression on the :math:`k` latents
+    with the largest AUROC, chosen and fitted on the other half, as ``latent_probe`` does with
+    ``k``; up to ``most`` are tried. A whole number for each concept. One class only in either half,
+    or no sequence that is or is called positive: NaN. As in :cite:t:`chanin2024absorption`, there
+    without halves.
+
+    Args:
+        latent: samples × ~tokens × ~active. The latents that are active at each token, rising.
+        value: samples × ~tokens × ~active. How active each of them is there: never 0, and below 0
+            only if `signed`.
+        truth: samples × concepts. Whether each concept is in the sequence: a topic, a language.
+        most: The most latents that are tried.
+        pooling: A latent's value in a sequence: its largest, mean, last, or summed.
+        by: What chooses the latent: its AUROC, or how far its class means are apart.
+        side: Whether a latent that is silent where the concept is may be chosen.
+        split_seed: Which sequences a latent is chosen on.
+        known: samples × concepts. Where `truth` is known; everywhere if not given.
+        chance_pooled: samples × chances × latents. The largest value in each sequence of each
+            latent of dictionaries that know nothing.
+
+    Returns:
+        An array (concepts), each 0 to inf, lower is better; NaN where undefined.
+
+    Raises:
+        EvidenceError: Where an array or an option cannot be used.
+
+    Example:
+        >>> from theodolite.metrics import splitting
+        >>> rows = [{0: 1.0}, {1: 1.0}, {}, {}] * 8
+        >>> latent = [[list(row)] for row in rows]
+        >>> value = [[list(row.values())] for row in rows]
+        >>> splitting(latent, value, [[1], [1], [0], [0]] * 8)
+        array([1.])
+    """
+    arrays = {
+        "latent": latent,
+        "value": value,
+        "truth": truth,
+        "known": known,
+        "chance_pooled": chance_pooled,
+    }
+    options = {"most": most, "pooling": pooling, "by": by, "side": side, "split_seed": split_seed}
+    return table(Splitting, arrays, options)
 
 
 def task_accuracy(

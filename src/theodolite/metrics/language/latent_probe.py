@@ -35,13 +35,14 @@ HowMany = Annotated[
 SplitSeed = Annotated[int, Field(ge=0, description="Which sequences a latent is chosen on.")]
 
 
-def _known(evidence: TokenEvidence) -> np.ndarray:
+def known_labels(evidence: TokenEvidence) -> np.ndarray:
+    """Where it is known whether a concept is there."""
     truth = np.asarray(evidence.truth)
     return np.ones(truth.shape, bool) if evidence.known is None else np.asarray(evidence.known)
 
 
 def _some_labels(evidence: TokenEvidence) -> dict[str, np.ndarray]:
-    arrays = {"truth": np.asarray(evidence.truth), "known": _known(evidence)}
+    arrays = {"truth": np.asarray(evidence.truth), "known": known_labels(evidence)}
     samples = evidence.samples
     return pool_of(np.asarray(samples.index), arrays, samples.clusters)
 
@@ -71,18 +72,21 @@ def _tokens_as_latents(evidence: TokenEvidence, seed: int) -> TokenEvidence:
 def _random_dictionary(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     chance = evidence.chance_pooled
     if chance is None:
-        return with_arrays(evidence, known=np.zeros_like(_known(evidence)))
+        return with_arrays(evidence, known=np.zeros_like(known_labels(evidence)))
     number = seed % chance.shape[1]
     own = chance[:, number : number + 1]
     return with_arrays(evidence, latent=None, value=None, chance_pooled=own)
 
 
+RANDOM_DICTIONARY = NullModel(
+    "a random dictionary",
+    "the best latent of a dictionary of random directions; undefined where none was given",
+    _random_dictionary,
+    per_item=True,
+    draws_in="chance_pooled",
+)
 NULLS = (
-    NullModel(
-        "a random dictionary",
-        "the best latent of a dictionary of random directions; undefined where none was given",
-        _random_dictionary, per_item=True, draws_in="chance_pooled",
-    ),
+    RANDOM_DICTIONARY,
     NullModel(
         "a single token", "the best token, by whether it occurs in the sequence",
         _tokens_as_latents, random=False, beaten="more than a word",
@@ -182,7 +186,7 @@ class _Probing:
 def _probed(
     evidence: TokenEvidence, weights: np.ndarray, options: _Probing
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    codes, known, k = pooled_codes(evidence, options.pooling), _known(evidence), options.k
+    codes, known, k = pooled_codes(evidence, options.pooling), known_labels(evidence), options.k
     choosing, truth = halves(evidence, options.split_seed), np.asarray(evidence.truth)
     rows = known & choosing[:, None]
     best = chosen_latents(codes, truth, rows, options.by, options.side, k)
