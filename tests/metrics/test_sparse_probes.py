@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Chances, Concepts, Latents, Samples
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged
+from theodolite.evidence.texts.dense_latents import latents_of_both_signs
 from theodolite.metrics.catalogue import find_metric
 from theodolite.metrics.language._pooled_codes import aurocs, pooled_codes
 from theodolite.metrics.language._sparse_probe import (
@@ -193,3 +195,31 @@ def test_anchors_of_the_pack(pack: dict[str, Any]) -> None:
         assert np.mean([value for value, _ in best.values()]) == pytest.approx(mean, abs=1e-6)
         for name, (value, latent) in some.items():
             assert best[name] == (pytest.approx(value, abs=1e-6), latent)
+
+
+def test_neurons_enter_once_with_each_sign() -> None:
+    random = np.random.default_rng(0)
+    truth = random.random((60, 1)) < 0.5
+    values = random.normal(size=(60, 2, 3))
+    values[:, :, 1] -= 6 * truth  # silent where the concept is, and below 0 there
+    neurons = TokenEvidence(
+        tokens=[[0, 1]] * 60, dense=values.tolist(), truth=truth, concepts=["a"]
+    )
+    sparse = latents_of_both_signs(neurons)
+    pooled = pooled_codes(sparse, "max").block(0, 6)
+    by_hand = np.maximum(np.concatenate([values, -values], axis=2), 0).max(axis=1)
+    np.testing.assert_allclose(pooled, by_hand)
+    choosing = halves(sparse, 0)
+    best = chosen_latents(
+        pooled_codes(sparse, "max"), truth, choosing[:, None], "auroc", "positive"
+    )
+    assert best[0].tolist() == [4]
+    assert scored("latent_probe", sparse).value == 1.0
+    few = latents_of_both_signs(neurons, active=1)
+    assert (np.diff(few.latent.inner_starts) <= 1).all()
+    largest = np.abs(values).reshape(-1, 3).max(axis=1)
+    np.testing.assert_allclose(few.value.flat, largest)
+    with pytest.raises(EvidenceError, match="active"):
+        latents_of_both_signs(neurons, active=7)
+    with pytest.raises(EvidenceError, match="no dense"):
+        latents_of_both_signs(sparse)

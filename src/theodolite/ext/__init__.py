@@ -95,6 +95,7 @@ __all__ = [
     "gradient_importance",
     "image_exposure_index",
     "inner",
+    "latents_of_both_signs",
     "leakage_criterion",
     "load_explanations",
     "marked_html",
@@ -186,6 +187,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.rating_summary import summary
     from theodolite.evidence.sampling import pool_of, pool_of_clusters, uniform
     from theodolite.evidence.store_writer import EvidenceWriter
+    from theodolite.evidence.texts.dense_latents import latents_of_both_signs
     from theodolite.evidence.texts.explanations import (
         LatentExplanation,
         load_explanations,
@@ -277,6 +279,7 @@ else:
             "evidence.sampling": "pool_of pool_of_clusters uniform",
             "evidence.ragged": "Ragged",
             "evidence.store_writer": "EvidenceWriter",
+            "evidence.texts.dense_latents": "latents_of_both_signs",
             "evidence.texts.explanations": (
                 "LatentExplanation load_explanations save_explanations with_explanations"
             ),
