@@ -102,8 +102,11 @@ def _difference(
         both = items_components(moved, moved_items[block], moved_items[0], counts)
         if both is not None:
             variance, df = both.variance, both.df
-    variance += rows.between_draws + unseen_variance(score, None, metric, plan, counts)
-    return Estimate(middle, variance, df, over, plan.resamples)
+    unseen = unseen_variance(score, None, metric, plan, counts)
+    if unseen > 0:  # by Satterthwaite
+        parts = variance**2 / df + unseen**2 / (counts.bootstrap - 1)
+        variance, df = variance + unseen, (variance + unseen) ** 2 / parts
+    return Estimate(middle, variance + rows.between_draws, df, over, plan.resamples)
 
 
 def variance_of_mean(draws: Float[np.ndarray, " draws"]) -> float:
