@@ -8,7 +8,9 @@ from theodolite.judges.constant import CoinJudge, ConstantJudge
 from theodolite.judges.formula import FormulaJudge
 from theodolite.judges.http import HttpJudge
 from theodolite.judges.keyword import KeywordJudge
+from theodolite.judges.latent_texts import LatentTexts, codes_dealt_out
 from theodolite.judges.log_odds import LogOddsJudge
+from theodolite.judges.questions import LatentQuestions, QuestionMaker
 from theodolite.judges.registry import find_judge, judge_names
 from theodolite.judges.rows import judge_and_people, judgement_evidence, length_matched
 from theodolite.judges.simulators import simulated_by
@@ -26,9 +28,13 @@ __all__ = [
     "JudgeAnswer",
     "JudgeQuestion",
     "KeywordJudge",
+    "LatentQuestions",
+    "LatentTexts",
     "LogOddsJudge",
+    "QuestionMaker",
     "StoredJudge",
     "answers_of",
+    "codes_dealt_out",
     "find_judge",
     "judge_and_people",
     "judge_names",
