@@ -3,6 +3,7 @@ alone goes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,12 @@ class BagOfWordsJudge:
 
     def settings(self) -> dict[str, Any]:
         """All that decides its answers."""
-        return {
-            "weights": digest({str(n): [own, start] for n, (own, start) in self.weights.items()})
-        }
+        return {"weights": self._digest}
+
+    @cached_property
+    def _digest(self) -> str:
+        """Once: it is part of the key of every question."""
+        return digest({str(n): [own, start] for n, (own, start) in self.weights.items()})
 
     def __call__(self, questions: Sequence[JudgeQuestion]) -> list[JudgeAnswer]:
         """An answer to each."""

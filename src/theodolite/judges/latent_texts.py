@@ -93,6 +93,7 @@ class LatentTexts:
         luck = scattered(np.array(fit, np.int64), seed)
         return sorted(int(fit[i]) for i in np.argsort(luck, kind="stable")[:n])
 
+    @cached_property
     def frequency(self) -> np.ndarray:
         """In which share of the sequences each latent is active."""
         n = len(self.evidence.latents)
@@ -114,7 +115,7 @@ class LatentTexts:
         return KeywordJudge.fitted(numbers, words, values)
 
     def bag_of_words_judge(
-        self, latents: Sequence[int], *, most: int = 100, seed: int = 0
+        self, latents: Sequence[int], *, most: int = 40, seed: int = 0
     ) -> BagOfWordsJudge:
         """Fitted on the half that is not asked about, as many active as inactive texts."""
         numbers: list[int] = []

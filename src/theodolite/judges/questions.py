@@ -51,7 +51,7 @@ class LatentQuestions:
             self.questions, answers, self.active, judge=judge.name, latents=latents,
             documents=None if clusters is None else clusters.tolist(),
         )  # fmt: skip
-        return with_arrays(evidence, frequency=source.frequency())
+        return with_arrays(evidence, frequency=source.frequency)
 
 
 @dataclass(frozen=True, eq=False)

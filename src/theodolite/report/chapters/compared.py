@@ -134,7 +134,9 @@ def _table(models: Sequence[ComparedRecord], level: float) -> Table:
             models, _descriptions(models), scores_by_model, strict=True
         )
     ]
-    note = f"Mean over seeds ± half the {100 * level:g} % interval; then the score's null."
+    several = any(len(s.per_seed) > 1 for own in scores_by_model for s in own.values())
+    of = "Mean over seeds" if several else "The score"
+    note = f"{of} ± half the {100 * level:g} % interval; then the score's null."
     return Table("", note, ("model", "what it is"), tuple(heads), tuple(rows), has_paper=False)
 
 
@@ -148,7 +150,9 @@ def _descriptions(models: Sequence[ComparedRecord]) -> list[str]:
     differ = [name for name in names if len({model.about.get(name) for model in models}) > 1]
     return [
         ", ".join(
-            f"{name.replace('_', ' ')} {_attribute_text(model.about[name])}"
+            _attribute_text(model.about[name])
+            if name == "what"  # a sentence by itself
+            else f"{name.replace('_', ' ')} {_attribute_text(model.about[name])}"
             for name in differ
             if name in model.about
         )
