@@ -34,7 +34,7 @@ CASES: dict[str, dict[str, Any]] = {
     "planted 0.3 / 0.1": {"rates": (0.3, 0.1)},
 }
 MOST, LEAST = 0.05, 0.95
-"""Of concepts that are called yes: where nothing is to be seen, and where it must be."""
+"""Of what is called yes: where nothing is to be seen, and where it must be."""
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def main() -> None:
         print(json.dumps(line), flush=True)
     nothing = [name for name in list(CASES)[:3] if name in rates]
     holds = all(rates[name][0] <= MOST + 2 * errors[name] for name in nothing)
-    holds = holds and not any(rates[name][1] for name in nothing[:2])
+    holds = holds and all(rates[name][1] <= MOST for name in nothing)
     seen = rates.get("planted 0.9 / 0.05", (1.0, 1.0))[0] >= LEAST
     print(
         json.dumps(
