@@ -136,6 +136,9 @@ def test_tabulartoy_protocol_in_short(tmp_path: Path) -> None:
     assert table["rows"][0]["paper"] == [0.75, 0.0034]
     page = write_report(out).read_text()
     assert "complete-soft-0.01" in page
+    vectors = page.partition("Concept embedding models (Figures 10 to 14)</h3>")[2]
+    vectors = vectors.partition("<h3")[0]
+    assert vectors.count('class="chart"') == 7, "alignment and interventions among them"
     seal(out)
     assert recompute(out) > 0
     scores = out / "compared" / "complete-hard" / "seed-1" / "concept" / "values.npy"
