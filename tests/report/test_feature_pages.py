@@ -38,7 +38,10 @@ def evil_pages(folder: Path, **options: Any) -> Path:
     evidence = replace(evidence, latents=evil_names(LATENTS))
     return feature_pages(
         evidence, vocabulary, folder,
-        beside={"random directions": drawn_codes(np.full(120, 9), LATENTS, 4, len(vocabulary))},
+        beside={
+            name: drawn_codes(np.full(120, 9), LATENTS, 4, len(vocabulary))
+            for name in ("random directions", "<img src=x onerror=window.ran=10>\u202e")
+        },
         explanations=evil_explanations(), judgements=evil_judgements(LATENTS),
         title="<script>window.ran=9</script>\u202e", **options,
     )  # fmt: skip
@@ -82,6 +85,7 @@ def test_hostile_texts_stay_texts(browser: Any, one_file: Path, in_blocks: Path)
     for path in (one_file, in_blocks):
         visit = Visit(browser, path)
         visit.page.wait_for_selector("#list-body[data-ready]")
+        assert "\u202e" not in visit.page.content(), "no mark of direction, nowhere"
         texts = [visit.feature(number) for number in range(8)]
         assert visit.wrong == []
         assert visit.page.evaluate("window.ran") is None, "no text became a script"

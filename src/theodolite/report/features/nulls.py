@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, printable
 
 LEVEL = 0.95
 """A feature beats a null where it is above this share of what the null gives."""
@@ -35,6 +35,10 @@ class FeatureNull:
     by_chance: float = 1 - LEVEL
     meaning: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("name", "meaning"):
+            object.__setattr__(self, name, printable(getattr(self, name)))
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureScore:
@@ -55,6 +59,8 @@ class FeatureScore:
     share: bool = True
 
     def __post_init__(self) -> None:
+        for name in ("title", "meaning"):
+            object.__setattr__(self, name, printable(getattr(self, name), 400))
         if not self.nulls:
             do = "A score of features is shown beside what knows nothing of the network."
             raise EvidenceError(f"score {self.title!r}", "no null", "one or more", do)

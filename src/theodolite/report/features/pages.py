@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from theodolite.dictionaries.token_overlaps import TokenOverlaps, token_overlaps
-from theodolite.errors import EvidenceError
+from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.kinds.judgement import JudgementEvidence
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import rows_of
@@ -96,8 +96,8 @@ def feature_pages(  # noqa: PLR0913  options are keywords
         every.append(judge_score(judgements, len(activity.active_tokens)))
     latents = shards.first().latents  # type: ignore[attr-defined]
     material = FeatureMaterial(
-        title, latents, vocabulary, activity, every, formulas, _by_latent(explanations, latents),
-        answers, _notes(shards, overlap, others),
+        printable(title, 300), latents, vocabulary, activity, every, formulas,
+        _by_latent(explanations, latents), answers, _notes(shards, overlap, others),
     )  # fmt: skip
     contexts = choose_contexts(activity, per_tenth, judged)
     parts = (
