@@ -106,6 +106,7 @@ __all__ = [
     "plain_words",
     "pool_of",
     "pool_of_clusters",
+    "precision_by_band",
     "ragged",
     "ratio",
     "read_csv",
@@ -202,6 +203,7 @@ if TYPE_CHECKING:
     from theodolite.explainers.discovery.importance import gradient_importance
     from theodolite.explainers.discovery.methods import METHODS
     from theodolite.explainers.saliency.methods import explainer
+    from theodolite.findings.activation_bands import precision_by_band
     from theodolite.findings.correlation import correlation_study
     from theodolite.findings.criterion import leakage_criterion
     from theodolite.findings.sanity import sanity_check
@@ -291,6 +293,7 @@ else:
             "explainers.discovery.importance": "gradient_importance",
             "explainers.discovery.methods": "METHODS",
             "explainers.saliency.methods": "explainer",
+            "findings.activation_bands": "precision_by_band",
             "findings.correlation": "correlation_study",
             "findings.criterion": "leakage_criterion",
             "findings.sanity": "sanity_check",
