@@ -53,8 +53,8 @@ def _of_the_token(evidence: TokenEvidence, seed: int) -> TokenEvidence:
     simulated = rows_of(evidence.simulated)
     flat = np.full(simulated.flat.shape, np.nan)
     if evidence.chance_simulated is not None:
-        asked = ~np.isnan(np.asarray(simulated.flat, float))
-        flat = np.where(asked, rows_of(evidence.chance_simulated).flat, np.nan)
+        there = ~np.isnan(np.asarray(simulated.flat, float))
+        flat = np.where(there, rows_of(evidence.chance_simulated).flat, np.nan)
     return with_arrays(evidence, simulated=Ragged(flat, simulated.starts))
 
 
