@@ -84,6 +84,8 @@ def test_each_type_has_its_own_rule() -> None:
     assert str(verdict_of(entry("P003-F0-05"), 0.1, 0.15)) == "confirmed (smaller)"
     assert str(verdict_of(entry("P003-F0-14"), -10, 10)) == "confirmed"
     assert str(verdict_of(entry("P000-F0-09"), 0.97, 0.97)) == "confirmed"
+    assert str(verdict_of(entry("P001-T3-01"), -0.01, 0.01)) == "confirmed"
+    assert str(verdict_of(entry("P001-T3-01"), 0.01, 0.02)) == "contradicted"
     for name in ("P000-D-01", "P000-F-01", "P003-T1-01", "P003-F0-16"):
         with pytest.raises(EvidenceError):
             verdict_of(entry(name), 0.1, 0.2)

@@ -33,7 +33,8 @@ def verdict_of(entry: PaperEntry, low: float, high: float) -> PaperVerdict:
     Args:
         entry: What is tested, how, and against which smallest effect or margin.
         low: Lower bound of the signed effect (positive: as the paper says), of the signed
-            difference for an equivalence, or the share of resamples that meet the rule of a rank.
+            difference for an equivalence, of ours minus the printed figure, or the share of
+            resamples that meet the rule of a rank.
         high: Upper bound; for a rank the same share again.
     """
     if entry.test.type in ON_A_LINE:
@@ -44,6 +45,8 @@ def verdict_of(entry: PaperEntry, low: float, high: float) -> PaperVerdict:
         return equivalence_verdict(low, high, entry.test.margin)
     if entry.test.type == "rank":
         return rank_verdict(low)
+    if entry.test.type == "figure" and entry.reason is None:
+        return figure_verdict(low, high)
     if entry.test.type in DECIDED_BY_TESTS:
         raise EvidenceError(entry.id, "an interval", "tests that pass or fail")
     raise EvidenceError(entry.id, f"an interval for {entry.test.type!r}", "no verdict")
@@ -87,6 +90,16 @@ def rank_verdict(share: float) -> PaperVerdict:
     if share >= MOST_RESAMPLES:
         return PaperVerdict("confirmed")
     return PaperVerdict("contradicted" if share <= FEWEST_RESAMPLES else "underpowered")
+
+
+def figure_verdict(low: float, high: float) -> PaperVerdict:
+    """For a printed figure, with the paper's data and network: ours minus printed includes 0.
+
+    >>> str(figure_verdict(-0.01, 0.0)), str(figure_verdict(0.01, 0.02))
+    ('confirmed', 'contradicted')
+    """
+    _check(low, high)
+    return PaperVerdict("confirmed" if low <= 0 <= high else "contradicted")
 
 
 def not_testable(reason: Reason) -> PaperVerdict:
