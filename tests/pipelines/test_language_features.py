@@ -1,5 +1,6 @@
 """A dictionary of a tiny language model from files of this machine, and what is held against it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from theodolite.datasets.labelled_texts import sae_probes
+from theodolite.datasets.text_table import text_table
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.produced import WorkContext
 from theodolite.io.text import read_text
@@ -202,3 +204,18 @@ def test_start_tokens(folder: Path) -> None:
     assert loaded.start("<unk>") == WORDS.index("<unk>")
     with pytest.raises(EvidenceError, match="start token"):
         loaded.start("<nothing>")
+
+
+def test_texts_without_tokens_are_left_out_with_their_labels(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "texts.csv"
+    lines = [f"the {'cat' if i % 2 else 'dog'} sat,{i % 2}" for i in range(16)]
+    table.write_text("\n".join(["text,cat", "\u200b,1", *lines]))
+    data = text_table(table)
+    pipeline = LanguageFeaturesPipeline(
+        model=folder, module="gpt_neox.layers.0", steps=2, random_dictionaries=1, beside=["random"]
+    )
+    made = pipeline.make(replace(data, texts=("", *data.texts[1:])), WorkContext([0], tmp_path))
+    (main,) = made.evidence[0]
+    assert len(main.tokens) == 16 and len(main.latents) == 32
+    assert main.truth[:, 0].tolist() == [i % 2 == 1 for i in range(16)]
+    assert any("1 texts without any token" in note for note in made.notes)
