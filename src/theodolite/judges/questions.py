@@ -25,7 +25,7 @@ Wrong = Literal["within", "across"]
 WINDOWS = (2, 2, 10)
 """Of a question in SAEBench's form: the strongest, some drawn by strength, and any."""
 ROUND = 5
-Asked = tuple[JudgeQuestion, tuple[bool, ...]]
+QuestionTruth = tuple[JudgeQuestion, tuple[bool, ...]]
 Rows = Int[np.ndarray, " rows"]
 
 
@@ -77,18 +77,18 @@ class QuestionMaker:
         if negatives not in get_args(Negatives):
             known = ", ".join(get_args(Negatives))
             raise EvidenceError("negatives", repr(negatives), f"one of {known}")
-        asked = []
+        pairs = []
         for latent in latents:
             active, silent = self._rows(latent)
             with_it = self._some(active, self.each, latent)
             without = self._negatives(latent, with_it, silent, negatives)
             if len(with_it) and len(without):
-                asked.append(self._question(latent, with_it[: len(without)], without))
-        return _together(asked)
+                pairs.append(self._question(latent, with_it[: len(without)], without))
+        return _together(pairs)
 
     def windows(self, latents: Sequence[int]) -> LatentQuestions:
         """In SAEBench's form: the strongest texts, some by strength, and ten of any kind."""
-        asked = []
+        pairs = []
         rows = np.flatnonzero(~self.source.choosing)
         top, weighted, free = WINDOWS
         for latent in latents:
@@ -107,8 +107,8 @@ class QuestionMaker:
             any_kind = random.choice(others, free, replace=False)
             chosen = np.concatenate([own[:top], by_strength, any_kind])
             with_it = chosen[best[chosen] > 0]
-            asked.append(self._question(latent, with_it, chosen[best[chosen] == 0]))
-        return _together(asked)
+            pairs.append(self._question(latent, with_it, chosen[best[chosen] == 0]))
+        return _together(pairs)
 
     def fuzzing(self, latents: Sequence[int], wrong: Wrong = "within") -> LatentQuestions:
         """Are the marked tokens those on which the latent is active? Wrong marks are as many
@@ -116,7 +116,7 @@ class QuestionMaker:
         of texts in which it is not (``across``)."""
         if wrong not in get_args(Wrong):
             raise EvidenceError("wrong", repr(wrong), "within or across")
-        asked = []
+        pairs = []
         for latent in latents:
             active, silent = self._rows(latent)
             several = self._some(active, 2 * self.each, latent)
@@ -132,12 +132,12 @@ class QuestionMaker:
                 places = self._silent_places(latent, int(row), numbers[at % len(numbers)])
                 marked += [(int(row), places, False)] if places else []
             if len({there for *_, there in marked}) == 2:
-                asked.append(self._marked(latent, marked, across=wrong == "across"))
-        return _together(asked)
+                pairs.append(self._marked(latent, marked, across=wrong == "across"))
+        return _together(pairs)
 
     def intruder(self, latents: Sequence[int], rounds: int = 4) -> LatentQuestions:
         """Which of five texts is the one without the latent, of the same length as one of them?"""
-        asked = []
+        pairs = []
         for latent in latents:
             active, silent = self._rows(latent)
             some = self._some(active, rounds * (ROUND - 1), latent)
@@ -146,8 +146,8 @@ class QuestionMaker:
                 if not len(silent):
                     continue
                 strange = length_matched(own[:1], silent, self.source.lengths, self.seed + number)
-                asked.append(self._question(latent, own, strange, task="intruder"))
-        return _together(asked)
+                pairs.append(self._question(latent, own, strange, task="intruder"))
+        return _together(pairs)
 
     def _rows(self, latent: int) -> tuple[Rows, Rows]:
         """Texts to ask about in which it is active, and in which it is not."""
@@ -211,7 +211,7 @@ class QuestionMaker:
         with_it: Rows,
         without: Rows,
         task: Literal["detection", "intruder"] = "detection",
-    ) -> Asked:
+    ) -> QuestionTruth:
         rows = np.concatenate([with_it, without])
         rows = rows[np.argsort(scattered(rows, self.seed + latent), kind="stable")]
         numbers = tuple(int(row) for row in rows)
@@ -224,7 +224,7 @@ class QuestionMaker:
 
     def _marked(
         self, latent: int, marked: Sequence[tuple[int, list[int], bool]], *, across: bool
-    ) -> Asked:
+    ) -> QuestionTruth:
         luck = scattered(np.array([row for row, *_ in marked]), self.seed + latent)
         in_order = [marked[i] for i in np.argsort(luck, kind="stable")]
         question = JudgeQuestion(
@@ -237,5 +237,5 @@ class QuestionMaker:
         return question, tuple(there for *_, there in in_order)
 
 
-def _together(asked: Sequence[Asked]) -> LatentQuestions:
-    return LatentQuestions([question for question, _ in asked], [truth for _, truth in asked])
+def _together(pairs: Sequence[QuestionTruth]) -> LatentQuestions:
+    return LatentQuestions([question for question, _ in pairs], [truth for _, truth in pairs])
