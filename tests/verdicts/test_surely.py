@@ -109,3 +109,21 @@ def test_the_questions_of_a_report_are_corrected_for_one_another() -> None:
     lone = verdict(score, alpha=score.fault.p_too_much * 1.01)
     strict = verdict(score, alpha=score.fault.p_too_much * 0.99)
     assert lone.answer == "no" and strict.answer != "no"
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_no_effect_is_named_that_cannot_be(few: bool) -> None:
+    random = np.random.default_rng(1)
+    n = 12 if few else 60
+    truth = random.random((n, 3)) < 0.5
+    evidence = ConceptEvidence(values=random.random((n, 3)), truth=truth)
+    request = MetricRequest(find_metric("concept_existence"), {"rank_by": "value", "top": (1,)})
+    (score,) = evaluate(request, [evidence], Resampling(resamples=100))
+    answer = verdict(score)
+    assert answer.answer == "cannot tell"
+    assert answer.detectable is not None
+    assert score.null is not None
+    possible = 1.0 - score.null.value
+    assert (answer.detectable >= possible) == few
+    assert ("even the best possible would be missed" in answer.because) == few
+    assert ("an effect below" in answer.because) != few

@@ -304,12 +304,20 @@ def _not_better(score: Score, lost: Distance, text: str, alpha: float) -> Verdic
     needed = None if of_use is None else samples_needed(score, lost, of_use, alpha)
     would_do = "" if needed is None else f"; about {needed:,} {_number_of_draws(score)[1]} would do"
     because = (
-        f"{text}, not to be told from {against}: an effect below "
-        f"{difference_text(least_seen, score)} would be missed{would_do}."
+        f"{text}, not to be told from {against}: {_missed_text(score, lost.null, least_seen)}"
+        f"{would_do}."
     )
     return _answer(
         score, "cannot tell", because, "underpowered", detectable=least_seen, needed=needed
     )
+
+
+def _missed_text(score: Score, null: Null, least_seen: float) -> str:
+    """What would not be seen; more than is possible is not said in numbers."""
+    best = score.bounds[1] if score.better == "higher" else score.bounds[0]
+    if least_seen >= abs(best - null.value):
+        return "even the best possible would be missed"
+    return f"an effect below {difference_text(least_seen, score)} would be missed"
 
 
 def useful_gain(score: Score, null: Null) -> float | None:

@@ -61,8 +61,7 @@ def concept_existence(
         rank_by: What ranks the concepts: weight times value, the weight, or the value.
         order: Whether what speaks against the prediction ranks last or by its size.
         population: Samples that are asked: all, or those that are predicted rightly.
-        named: Concepts that can be named: any, or those whose value is above 0. One with a value
-            and a weight below 0 is else named because it is absent.
+        named: Concepts that can be named: any, or those with a value above 0.
         weights: concepts × classes. The linear head: the weight of each concept for each class.
             Needed for rank_by=contribution or weight.
         predicted: samples. The class that the model chose. Needed for rank_by=contribution or

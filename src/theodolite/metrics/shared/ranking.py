@@ -20,10 +20,7 @@ Order = Annotated[
 ]
 Named = Annotated[
     Literal["any", "positive"],
-    Field(
-        description="Concepts that can be named: any, or those whose value is above 0. One with a "
-        "value and a weight below 0 is else named because it is absent."
-    ),
+    Field(description="Concepts that can be named: any, or those with a value above 0."),
 ]
 Population = Annotated[
     Literal["all", "correct"],
