@@ -82,7 +82,7 @@ def load_minilm(folder: Path) -> MiniLM:
             "Put the files of all-MiniLM-L6-v2 (ONNX) there, and name the folder.",
         )  # fmt: skip
     listing = read_text(folder / "tokenizer.json", "tokenizer")
-    session = _session(files[0])
+    session = onnx_session(files[0])
     try:
         tokens = Tokenizer.from_str(listing)
     except Exception as error:  # the library raises nothing more exact
@@ -92,7 +92,8 @@ def load_minilm(folder: Path) -> MiniLM:
     return MiniLM(session, tokens, int(session.get_outputs()[0].shape[-1]))
 
 
-def _session(file: Path) -> Any:
+def onnx_session(file: Path) -> Any:
+    """A text encoder that is one .onnx file: token ids in, a vector for each token out."""
     onnxruntime = require("onnxruntime", "minilm", "embed")
     size_within(file, MAX_BYTES, "network")
     content, what = file.read_bytes(), f"network {file.name!r}"

@@ -19,6 +19,7 @@ from theodolite.models.language.dictionaries import (
     sparse_codes,
 )
 from theodolite.models.language.hooked import HookedModel, Ids
+from theodolite.models.language.onnx_encoder import OnnxEncoder
 from theodolite.models.language.splice import spliced_losses
 
 Side = Literal["left", "right"]
@@ -75,7 +76,7 @@ class SequenceLabels:
 
 
 def token_evidence(
-    model: HookedModel,
+    model: HookedModel | OnnxEncoder,
     ids: Ids,
     dictionary: FeatureDictionary,
     labels: SequenceLabels | None = None,
@@ -100,7 +101,7 @@ def token_evidence(
 
 
 def compared_evidence(
-    model: HookedModel,
+    model: HookedModel | OnnxEncoder,
     ids: Ids,
     dictionaries: Mapping[str, FeatureDictionary],
     labels: SequenceLabels | None = None,
@@ -110,6 +111,9 @@ def compared_evidence(
     """Evidence of several dictionaries of one place, as ``token_evidence`` makes it of the first;
     of the others, without random dictionaries. What the network does by itself is run once."""
     labels, settings = labels or SequenceLabels(), settings or TokenSettings()
+    if settings.splice and isinstance(model, OnnxEncoder):
+        do = "Pass TokenSettings(splice=False)."
+        raise EvidenceError("splice", "an ONNX encoder", "a model with a next token", do)
     if activations is None:
         activations = np.asarray(model.activations(ids), np.float64)
     for dictionary in dictionaries.values():
@@ -121,7 +125,7 @@ def compared_evidence(
     first = next(iter(dictionaries))
     draws = _random_draws(codes[first], len(dictionaries[first].rows), activations, settings, ids)
     losses = {}
-    if settings.splice:
+    if settings.splice and isinstance(model, HookedModel):
         run = {f"by_{name}": own for name, own in dictionaries.items()}
         run |= {f"draw{n}": draw for n, draw in enumerate(draws[: settings.spliced_draws])}
         mean = activations.mean(axis=0)
