@@ -31,8 +31,11 @@ WIDTH = 1152
 LIMITS = Budget(most_questions=100_000, most_tokens=10**9)
 
 
-def read_pack(folder: Path) -> tuple[dict[str, theodolite.TokenEvidence], Vocabulary]:
-    """Evidence of both dictionaries, and the bytes of the tokens that occur."""
+def read_pack(
+    folder: Path, seed: int = 0
+) -> tuple[dict[str, theodolite.TokenEvidence], Vocabulary]:
+    """Evidence of both dictionaries and of the trained one with texts' codes dealt out, and the
+    bytes of the tokens that occur."""
     codes = read_safetensors(folder / "codes.safetensors")
     words = read_safetensors(folder / "vocabulary.safetensors")
     starts = codes["token_starts"].astype(np.int64)
@@ -51,6 +54,7 @@ def read_pack(folder: Path) -> tuple[dict[str, theodolite.TokenEvidence], Vocabu
             value=Ragged(value, starts, inner),
             latents=Latents(count=WIDTH),
         )
+    evidence["trained, codes dealt out"] = codes_dealt_out(evidence["trained"], seed)
     return evidence, Vocabulary.of(tokens)
 
 
@@ -93,16 +97,20 @@ def cells(asked: dict[str, LatentQuestions], judge: Judge, source: LatentTexts) 
     return [interval_cell(measured[name].ravel()) if name in measured else "–" for name in asked]
 
 
+def pack_parser(text: str | None, latents: int) -> argparse.ArgumentParser:
+    """What all benchmarks of stored codes can be told."""
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--latents", type=int, default=latents)
+    parser.add_argument("--seed", type=int, default=0)
+    return parser
+
+
 def main() -> None:
     """Ask, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--latents", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = pack_parser(__doc__, 200).parse_args()
     started = time.process_time()
-    evidence, vocabulary = read_pack(arguments.folder)
-    evidence["trained, codes dealt out"] = codes_dealt_out(evidence["trained"], arguments.seed)
+    evidence, vocabulary = read_pack(arguments.folder, arguments.seed)
     heads = (
         "dictionary", "judge", "SAEBench's form, accuracy", "random texts", "texts as long",
         "fuzzing within", "fuzzing across", "intruder",

@@ -8,16 +8,15 @@ length and about fuzzing within texts, beside a keyword judge on the same questi
 in Markdown, intervals over latents.
 """
 
-import argparse
 import time
 from pathlib import Path
 
 import numpy as np
-from judge_floors import LIMITS, formulas, interval_cell, read_pack
+from judge_floors import LIMITS, formulas, interval_cell, pack_parser, read_pack
 
 from theodolite.io.paths import sha256_of
 from theodolite.judges.base import Judge
-from theodolite.judges.latent_texts import LatentTexts, codes_dealt_out
+from theodolite.judges.latent_texts import LatentTexts
 from theodolite.judges.log_odds import LogOddsJudge
 from theodolite.judges.questions import QuestionMaker
 from theodolite.metrics.language.judge_detection import JudgeDetection
@@ -27,18 +26,14 @@ from theodolite.models.language.loading import load_language_model
 
 def main() -> None:
     """Ask, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser = pack_parser(__doc__, 20)
     parser.add_argument("model", type=Path)
-    parser.add_argument("--latents", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     started = time.process_time()
     loaded = load_language_model(arguments.model)
     identity = sha256_of(arguments.model) if arguments.model.is_file() else arguments.model.name
     plain = LogOddsJudge(loaded.model, loaded.tokenizer, identity)
-    evidence, vocabulary = read_pack(arguments.folder)
-    evidence["trained, codes dealt out"] = codes_dealt_out(evidence["trained"], arguments.seed)
+    evidence, vocabulary = read_pack(arguments.folder, arguments.seed)
     print("| dictionary | judge | detection | its AUROC | fuzzing within |\n|---|---|---|---|---|")
     for name, own in evidence.items():
         source = LatentTexts(own, vocabulary)

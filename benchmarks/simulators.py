@@ -8,18 +8,15 @@ predicate holds (formula), or the mean activation of the token on the first half
 table in Markdown, with intervals over latents and texts, and the nulls.
 """
 
-import argparse
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-from judge_floors import read_pack
+from judge_floors import pack_parser, read_pack
 
 import theodolite
 from theodolite.evidence.axes import LatentExplanations
 from theodolite.evidence.texts.predicates import token_predicates
-from theodolite.judges.latent_texts import codes_dealt_out
 from theodolite.judges.simulators import Simulator, simulated_by
 
 
@@ -40,15 +37,10 @@ def explained(
 
 def main() -> None:
     """Simulate, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--latents", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = pack_parser(__doc__, 200).parse_args()
     started = time.process_time()
-    every, vocabulary = read_pack(arguments.folder)
+    every, vocabulary = read_pack(arguments.folder, arguments.seed)
     holds, predicates = token_predicates(every["trained"].tokens, vocabulary)
-    every["trained, codes dealt out"] = codes_dealt_out(every["trained"], arguments.seed)
     print("| dictionary | simulator | correlation | nulls |\n|---|---|---|---|")
     simulators: tuple[Simulator, ...] = ("formula", "keyword")
     for name, evidence in every.items():

@@ -15,7 +15,7 @@ from scipy import sparse
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
-from theodolite.evidence.sampling import scattered
+from theodolite.evidence.sampling import scattered, scattered_clusters
 from theodolite.evidence.shards import Shards
 
 FAMILY = "token "
@@ -130,9 +130,7 @@ def _counted(
 
 def second_half(evidence: TokenEvidence, seed: int) -> Bool[np.ndarray, " sequences"]:
     """Which sequences are scored on; the others are chosen on. Documents are not cut."""
-    samples = evidence.samples
-    numbers = samples.index if samples.clusters is None else samples.clusters
-    return np.asarray(scattered(np.asarray(numbers), seed) >> np.uint64(63) == 1)
+    return np.asarray(scattered_clusters(evidence.samples, seed) >> np.uint64(63) == 1)
 
 
 def _incidence(values: Ragged, width: int) -> sparse.csr_matrix:

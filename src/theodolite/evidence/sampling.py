@@ -33,11 +33,16 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
+def scattered_clusters(samples: Any, seed: int) -> np.ndarray:
+    """A number without any order for each sample, the same for samples of one cluster."""
+    keys = samples.index if samples.clusters is None else samples.clusters
+    return scattered(np.asarray(keys), seed)
+
+
 def first_half(samples: Any, seed: int) -> np.ndarray:
     """Which samples something is chosen on that is scored on the others: by cluster, whatever the
     order, about half of them."""
-    keys = samples.index if samples.clusters is None else samples.clusters
-    return np.asarray(scattered(np.asarray(keys), seed) & np.uint64(1), bool)
+    return np.asarray(scattered_clusters(samples, seed) & np.uint64(1), bool)
 
 
 def uniform(numbers: np.ndarray, shape: tuple[int, ...], seed: int) -> np.ndarray:

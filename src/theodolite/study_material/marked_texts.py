@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from markupsafe import Markup, escape
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from theodolite.errors import EvidenceError
-from theodolite.io.paths import confined
-from theodolite.io.text import read_json, write_json
-from theodolite.study_material.material import Name, StrictRecord
+from theodolite.io.text import write_json
+from theodolite.study_material.material import Name, StrictRecord, read_checked
 
 TEXT_INSTANCES = "text_instances.json"
 GRADES = 5
@@ -91,15 +89,7 @@ def write_text_material(folder: Path, material: TextMaterial) -> None:
 
 def read_text_material(folder: Path) -> TextMaterial:
     """Read them again; what does not fit is refused in words."""
-    path = confined(folder, TEXT_INSTANCES)
-    try:
-        return TextMaterial.model_validate(read_json(path, "texts of a study"))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise EvidenceError(
-            f"{TEXT_INSTANCES}, {place}", str(first["msg"]), "a record that fits"
-        ) from error
+    return read_checked(folder, TEXT_INSTANCES, TextMaterial, "texts of a study")
 
 
 def plain_words(text: MarkedText) -> str:

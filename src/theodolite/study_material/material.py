@@ -4,7 +4,7 @@ import hashlib
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -14,6 +14,7 @@ from theodolite.io.text import read_json, write_json
 
 INSTANCES = "instances.json"
 PICTURES = "pictures"
+Checked = TypeVar("Checked", bound=BaseModel)
 
 
 def _one_line(name: str) -> str:
@@ -132,15 +133,18 @@ class Material(StrictRecord):
 
 def read_material(folder: Path) -> Material:
     """The material of a study folder; what does not fit is refused in words."""
-    path = confined(folder, INSTANCES)
+    return read_checked(folder, INSTANCES, Material, "instances")
+
+
+def read_checked(folder: Path, name: str, kind: type[Checked], what: str) -> Checked:
+    """A file of a study folder; what does not fit is refused in words."""
+    path = confined(folder, name)
     try:
-        return Material.model_validate(read_json(path, "instances"))
+        return kind.model_validate(read_json(path, what))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise EvidenceError(
-            f"{INSTANCES}, {place}", str(first["msg"]), "a record that fits"
-        ) from error
+        raise EvidenceError(f"{name}, {place}", str(first["msg"]), "a record that fits") from error
 
 
 def write_material(folder: Path, material: Material) -> None:

@@ -11,7 +11,13 @@ from theodolite.evidence.axes import Latents
 from theodolite.evidence.columns import with_arrays
 from theodolite.evidence.kinds.token import TokenEvidence
 from theodolite.evidence.ragged import Ragged, rows_of
-from theodolite.evidence.sampling import POOLED, another, pool_of, scattered
+from theodolite.evidence.sampling import (
+    POOLED,
+    another,
+    first_half,
+    pool_of,
+    scattered_clusters,
+)
 from theodolite.metrics.base import Card, NullModel, Pooled, metric, metric_of
 from theodolite.metrics.language._pooled_codes import (
     BLOCK,
@@ -218,9 +224,7 @@ def _rarer(evidence: TokenEvidence, rows: np.ndarray, there: np.ndarray) -> int:
 
 def halves(evidence: TokenEvidence, seed: int) -> np.ndarray:
     """Which sequences latents are chosen on: by cluster, whatever the order."""
-    samples: Any = evidence.samples
-    keys = samples.index if samples.clusters is None else samples.clusters
-    return np.asarray(scattered(np.asarray(keys), seed) & np.uint64(1), bool)
+    return first_half(evidence.samples, seed)
 
 
 def chosen_latents(
@@ -248,6 +252,5 @@ def chosen_latents(
 
 def folds(evidence: TokenEvidence, seed: int) -> np.ndarray:
     """Which fifth of the sequences each is in, by cluster, whatever the order."""
-    samples: Any = evidence.samples
-    keys = samples.index if samples.clusters is None else samples.clusters
-    return np.asarray((scattered(np.asarray(keys), seed) >> np.uint64(1)) % FOLDS, np.int64)
+    numbers = scattered_clusters(evidence.samples, seed)
+    return np.asarray((numbers >> np.uint64(1)) % FOLDS, np.int64)

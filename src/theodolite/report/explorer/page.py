@@ -37,7 +37,14 @@ FIRST_COLUMNS = 5
 STATIC_FIGURES = 3
 ENOUGH_FOR_VEGA = 200
 """From so many rows on, figures that can be pointed at are worth a megabyte."""
-SCRIPTS = ("explorer_data", "explorer_vega", "explorer_figures", "explorer_panel", "explorer")
+SCRIPTS = (
+    "elements",
+    "explorer_data",
+    "explorer_vega",
+    "explorer_figures",
+    "explorer_panel",
+    "explorer",
+)
 DIGITS = (
     "Numbers here are rounded: scores between −1 and 1 to four decimals (percentages to two), "
     "others to four digits. Rows that are equal to that many digits keep the order of the run. The "

@@ -16,7 +16,13 @@ BLOCK_LATENTS = 256
 """Features of a block."""
 LONGEST_TOKEN = 64
 """Bytes of a token that are shown; tokens may be long, and a page is not."""
-SCRIPTS = ("features_data.js", "features_texts.js", "features_list.js", "features_view.js")
+SCRIPTS = (
+    "elements.js",
+    "features_data.js",
+    "features_texts.js",
+    "features_list.js",
+    "features_view.js",
+)
 
 
 def write_pages(

@@ -104,19 +104,6 @@ function said(column, value) {
   return text.replace("-", "−");
 }
 
-const counted = (number) => number.toLocaleString("en");
-
-// An element with properties and children; text is always text.
-function made(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in element) element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
-
 // A name that another script or a mark of direction cannot spread from.
 const isolated = (name, most = 300) =>
   made("bdi", {}, name.length > most ? name.slice(0, most - 1) + "…" : name);
