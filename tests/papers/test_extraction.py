@@ -8,8 +8,8 @@ import pytest
 
 from theodolite.errors import RefusedInput, VerificationFailed
 from theodolite.io.tables import write_parquet
-from theodolite.papers import detection, leakage
-from theodolite.papers.alignment import OPTIONS, alignment_answers
+from theodolite.papers.answers import detection, leakage
+from theodolite.papers.answers.alignment import OPTIONS, alignment_answers
 from theodolite.papers.extraction import result_of
 from theodolite.papers.ledger import ledger
 from theodolite.papers.results import EntryAnswer, read_result, write_result

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.papers.answers.resampled import UnitResamples, answer_from, slope_over_range
 from theodolite.papers.extraction import answered_protocols, result_of
 from theodolite.papers.ledger import ledger
-from theodolite.papers.resampled import UnitResamples, answer_from, slope_over_range
 from theodolite.papers.results import (
     EntryAnswer,
     ResultFile,

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import sha256_of
 from theodolite.io.text import read_json
-from theodolite.papers.alignment import alignment_answers
-from theodolite.papers.detection import detection_answers
-from theodolite.papers.leakage import COMPARED, leakage_answers
+from theodolite.papers.answers.alignment import alignment_answers
+from theodolite.papers.answers.detection import detection_answers
+from theodolite.papers.answers.leakage import COMPARED, leakage_answers
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import EntryAnswer, OptionMove, ResultFile
 from theodolite.run_folder.run_file import RunRecord, read_record

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.io.tables import read_parquet
-from theodolite.papers.resampled import (
+from theodolite.papers.answers.resampled import (
     Draws,
     UnitResamples,
     answer_from,

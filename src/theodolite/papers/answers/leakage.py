@@ -12,8 +12,8 @@ from jaxtyping import Float
 from theodolite.errors import RefusedInput
 from theodolite.findings.correlation import correlation_study
 from theodolite.findings.leakage import matches
+from theodolite.papers.answers.resampled import LEVEL, Draws, UnitResamples, answer_from
 from theodolite.papers.power import detectable_correlation, detectable_effect
-from theodolite.papers.resampled import LEVEL, Draws, UnitResamples, answer_from
 from theodolite.papers.results import EntryAnswer, OptionMove
 from theodolite.run_folder.run_file import read_record
 from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, numbers, score_named
