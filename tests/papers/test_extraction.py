@@ -227,6 +227,12 @@ def test_a_run_is_kept_whole_sealed_and_of_this_protocol(tmp_path: Path) -> None
     seal(tmp_path)
     result = result_of(tmp_path, DETECTION)
     assert result.protocol == spec.name and result.seal == result.digest()
+    write_record(tmp_path / "run.json", run_record(spec, "on another day"))
+    seal(tmp_path)
+    assert result_of(tmp_path, DETECTION) == result, "a second run gives the same bytes"
+    (tmp_path / "findings.json").write_text("{}")
+    seal(tmp_path)
+    assert result_of(tmp_path, DETECTION).run != result.run, "what was computed is not the same"
     with pytest.raises(RefusedInput, match="other settings"):
         result_of(tmp_path, PROTOCOLS / "saliency_pets.yaml")
     (tmp_path / "tables" / "units.parquet").write_bytes(b"")

@@ -1,10 +1,12 @@
 """From a finished run of a protocol to answers that can be kept."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from theodolite.engine.ledger import canonical
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import sha256_of
 from theodolite.io.text import read_json
@@ -13,7 +15,7 @@ from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import EntryAnswer, OptionMove, ResultFile
-from theodolite.run_folder.run_file import RunRecord, read_record
+from theodolite.run_folder.run_file import ManifestRecord, RunRecord, read_record
 from theodolite.run_folder.scores_file import ComparedFile, ScoreRecord, ScoresFile
 from theodolite.run_folder.seal import MANIFEST, verify
 from theodolite.run_folder.spec import first_fault, read_spec
@@ -36,6 +38,7 @@ DIFFERS = {
 }
 """What took the place of the paper's data and network."""
 SWEEP, SCORES = "sweep.json", "scores.json"
+OCCASION = ("run.json", "progress.json", "report.html")
 
 
 def result_of(folder: Path, protocol: Path) -> ResultFile:
@@ -70,9 +73,19 @@ def _of_run(folder: Path, protocol: Path) -> ResultFile:
     return ResultFile(
         protocol=spec.name, files={protocol.name: sha256_of(protocol)},
         metrics={score.metric: score.version for score in (*scores.scores, *_compared(folder))},
-        run=sha256_of(folder / MANIFEST), code=record.code, differs=DIFFERS[spec.name],
+        run=computed_digest(folder), code=record.code, differs=DIFFERS[spec.name],
         answers=tuple(answers), moves=tuple(moves),
     )  # fmt: skip
+
+
+def computed_digest(folder: Path) -> str:
+    """Digest of all that a run computed, so that a second run has the same.
+
+    Left out is what tells of the occasion: when and where it ran, and the page that says so.
+    """
+    files = read_record(folder / MANIFEST, ManifestRecord).files
+    computed = {name: digest for name, digest in files.items() if name not in OCCASION}
+    return hashlib.sha256(canonical(computed).encode()).hexdigest()
 
 
 def _compared(folder: Path) -> list[ScoreRecord]:

@@ -87,7 +87,7 @@ class ResultFile(PaperPart):
     metrics: dict[str, int]
     """Versions of the scores that the run computed."""
     run: Digest
-    """The digest that the run folder is sealed by."""
+    """The digest of what the run computed."""
     code: str
     """The code of the run."""
     differs: str
