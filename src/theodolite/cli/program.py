@@ -27,6 +27,7 @@ from theodolite.cli.commands.features import features
 from theodolite.cli.commands.findings import (
     findings_list,
     findings_pages,
+    findings_power,
     findings_run,
     findings_show,
     findings_status,
@@ -86,6 +87,7 @@ accept_app.command("tune")(accept_tune)
 findings_app.command("list")(findings_list)
 findings_app.command("show")(findings_show)
 findings_app.command("status")(findings_status)
+findings_app.command("power")(findings_power)
 findings_app.command("run")(findings_run)
 findings_app.command("pages")(findings_pages)
 study_app.command("demo")(study_demo)

@@ -110,7 +110,7 @@ def _runs(known: Sequence[EntryStatus]) -> list[str]:
 def _cells(known: Sequence[EntryStatus]) -> list[str]:
     rows = [
         [status.entry.id, words.settings(answer), words.interval(answer), str(answer.n or ""),
-         "" if answer.detectable is None else words.number(answer.detectable), str(verdict)]
+         words.optional(answer.detectable), str(verdict)]
         for status in known
         if len(status.verdicts) > 1
         for answer, verdict in status.verdicts

@@ -23,6 +23,11 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def optional(value: float | None) -> str:
+    """A number where there is one."""
+    return "" if value is None else number(value)
+
+
 def printed_figures(content: Mapping[Any, Any]) -> str:
     """What a paper prints, with its own digits, on one line.
 

@@ -106,6 +106,39 @@ def findings_status(results: Results = None, as_json: Json = False) -> None:
     )
 
 
+def findings_power(
+    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep in YAML.")],
+    results: Results = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a run of a protocol can find, before it is run."""
+    from theodolite.cli.tables import print_table
+    from theodolite.io.text import read_yaml
+    from theodolite.papers import words
+    from theodolite.papers.planning import plan_of
+
+    content = read_yaml(protocol, "protocol")
+    name = content.get("name") if isinstance(content, dict) else None
+    plans = plan_of(_known(results), str(name))
+    if as_json:
+        rows = [
+            {"entry": plan.entry.id, "test": plan.entry.test.type, "unit": plan.entry.test.unit,
+             "units": plan.units, "detectable": plan.detectable, "needed": plan.needed,
+             "enough": plan.enough} for plan in plans
+        ]  # fmt: skip
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    known = {None: "not known", True: "yes", False: "no"}
+    cells = [
+        [plan.entry.id, plan.entry.test.type, plan.entry.test.unit or "",
+         words.optional(plan.entry.effect or plan.entry.test.margin), words.optional(plan.units),
+         words.optional(plan.detectable), words.optional(plan.needed), known[plan.enough]]
+        for plan in plans
+    ]  # fmt: skip
+    heads = ("entry", "test", "unit", "smallest", "units", "found in 4 of 5", "needed", "enough")
+    print_table(heads, cells, right=(3, 4, 5, 6))
+
+
 def findings_run(
     protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep in YAML.")],
     out: Annotated[Path, typer.Option(help="The run folder to write; a finished run is read.")],
@@ -122,6 +155,7 @@ def findings_run(
     from theodolite.run_folder.seal import MANIFEST
 
     if not (out / MANIFEST).is_file() and not (out / SWEEP).is_file():
+        findings_power(protocol)
         _carry_out(protocol, out, data, cache, quiet=quiet)
     result = result_of(out, protocol)
     keep.mkdir(parents=True, exist_ok=True)
