@@ -183,6 +183,7 @@ def test_tabular_toy_tasks() -> None:
     c1, c2, c3 = tabular_toy().truth.T.astype(int)
     assert (tabular_toy().labels == (c1 + c2 + c3 >= 2)).all()
     assert (tabular_toy(task="nonlinear").labels == (c1 + c2 + c3 - c1 * c2 >= 2)).all()
+    assert (tabular_toy(task="parity").labels == c1 ^ c2 ^ c3).all()
     two = tabular_toy(task="two_concepts")
     assert (two.labels == (c1 | c2)).all() and len(two.concepts) == 2 and two.inputs.shape[1] == 7
     incomplete = tabular_toy(concepts="incomplete")

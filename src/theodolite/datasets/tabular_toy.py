@@ -19,7 +19,7 @@ def tabular_toy(
     *,
     n: int = 10_000,
     seed: int = 0,
-    task: Literal["linear", "nonlinear", "two_concepts"] = "linear",
+    task: Literal["linear", "nonlinear", "parity", "two_concepts"] = "linear",
     concepts: Literal["all", "incomplete"] = "all",
 ) -> BottleneckData:
     """Draw TabularToy(delta), the tabular data of the leakage paper.
@@ -29,8 +29,9 @@ def tabular_toy(
             exist) to 1.
         n: How many samples: 70 % for training, 20 % for validation, 10 % for the test.
         seed: Of the samples. The split is the published one whatever the seed.
-        task: The label is ``linear``: c1 + c2 + c3 >= 2; ``nonlinear``: c1 + c2 + c3 - c1 c2 >= 2;
-            ``two_concepts``: c1 + c2 >= 1, and the third concept is not annotated.
+        task: The label is ``linear``: c1 + c2 + c3 >= 2; ``nonlinear``: c1 + c2 + c3 - c1 c2 >= 2,
+            which a linear head solves all the same; ``parity``: c1 + c2 + c3 is odd, which none
+            does; ``two_concepts``: c1 + c2 >= 1, and the third concept is not annotated.
         concepts: ``incomplete`` leaves out the third concept, which the label needs.
     """
     if n < 10:
@@ -43,6 +44,7 @@ def tabular_toy(
     labels = {
         "linear": c1 + c2 + c3 >= 2,
         "nonlinear": c1 + c2 + c3 - c1 * c2 >= 2,
+        "parity": (c1 + c2 + c3) % 2 == 1,
         "two_concepts": c1 + c2 >= 1,
     }[task]
     train, validation, test = _split(n)
