@@ -31,6 +31,7 @@ from theodolite.cli.commands.findings import (
     findings_run,
     findings_show,
     findings_status,
+    findings_tables,
 )
 from theodolite.cli.commands.folders import report, upgrade, verify
 from theodolite.cli.commands.gate import gate
@@ -89,6 +90,7 @@ findings_app.command("show")(findings_show)
 findings_app.command("status")(findings_status)
 findings_app.command("power")(findings_power)
 findings_app.command("run")(findings_run)
+findings_app.command("tables")(findings_tables)
 findings_app.command("pages")(findings_pages)
 study_app.command("demo")(study_demo)
 study_app.command("plan")(study_plan)

@@ -14,7 +14,7 @@ from theodolite.papers.answers.alignment import alignment_answers
 from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
 from theodolite.papers.ledger import PAGES, ledger
-from theodolite.papers.results import EntryAnswer, OptionMove, ResultFile
+from theodolite.papers.results import PRINTED, EntryAnswer, OptionMove, ResultFile
 from theodolite.run_folder.run_file import ManifestRecord, RunRecord, read_record
 from theodolite.run_folder.scores_file import ComparedFile, ScoreRecord, ScoresFile
 from theodolite.run_folder.seal import MANIFEST, verify
@@ -54,8 +54,8 @@ def result_of(folder: Path, protocol: Path) -> ResultFile:
 
 
 def answered_protocols() -> tuple[str, ...]:
-    """Protocols and sweeps whose runs can be kept."""
-    return (*OF_RUNS, *OF_SWEEPS)
+    """Protocols and sweeps whose runs can be kept, and what needs no run."""
+    return (*OF_RUNS, *OF_SWEEPS, PRINTED)
 
 
 def _of_run(folder: Path, protocol: Path) -> ResultFile:

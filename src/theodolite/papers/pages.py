@@ -55,6 +55,10 @@ def rendered_index() -> str:
             f"Tests with an interval: {many.tests}. Confirmed: {many.confirmed}; by chance "
             f"{words.number(many.by_chance)} would be, if nothing were there. Confirmed after "
             f"Holm's correction within their paper: {', '.join(sorted(many.surviving)) or 'none'}.",
+            "",
+            f"Of the decided, {sum(status.by_its_own_tables for status in known)} rest on figures "
+            "that the paper prints itself and on nothing measured here; they are not among these "
+            "tests.",
         ]
     )
 

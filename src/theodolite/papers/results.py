@@ -1,6 +1,7 @@
 """Answers of protocol runs to entries, in small sealed files that come with the package."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import as_file, files
@@ -15,10 +16,14 @@ from theodolite.io.paths import sha256_of
 from theodolite.io.text import read_json, write_json
 from theodolite.metrics.catalogue import catalogue
 from theodolite.papers.entry import PaperPart, Reason
+from theodolite.papers.ledger import ledger
 from theodolite.run_folder.spec import first_fault
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Figure = float | str | None
+PRINTED = "printed_tables"
+"""The name of answers that are computed from a paper's own printed figures, without a run."""
+PRINTED_FIGURES = re.compile(r"printed figures of paper (00[0-4])")
 
 
 class EntryAnswer(PaperPart):
@@ -83,7 +88,7 @@ class ResultFile(PaperPart):
     protocol: str
     """The name of the protocol or sweep."""
     files: dict[str, Digest]
-    """Protocol files by name, with their digests."""
+    """Protocol files by name, with their digests; or the printed figures of a paper."""
     metrics: dict[str, int]
     """Versions of the scores that the run computed."""
     run: Digest
@@ -139,7 +144,7 @@ def outdated(result: ResultFile, protocols: Path) -> list[str]:
     changed = [
         f"{name} was changed after the run"
         for name, digest in result.files.items()
-        if not (protocols / name).is_file() or sha256_of(protocols / name) != digest
+        if _digest_today(name, protocols) != digest
     ]
     versions = {name: metric.version for name, metric in catalogue().items()}
     return changed + [
@@ -147,6 +152,18 @@ def outdated(result: ResultFile, protocols: Path) -> list[str]:
         for name, version in result.metrics.items()
         if versions.get(name) != version
     ]
+
+
+def _digest_today(name: str, protocols: Path) -> str | None:
+    if match := PRINTED_FIGURES.fullmatch(name):
+        return printed_digest(match.group(1))
+    return sha256_of(protocols / name) if (protocols / name).is_file() else None
+
+
+def printed_digest(paper: str) -> str:
+    """Digest of all figures that the ledger has from a paper."""
+    figures = {e.id: e.printed for e in ledger().entries if e.paper == paper and e.printed}
+    return hashlib.sha256(canonical(figures).encode()).hexdigest()
 
 
 def answers_by_entry(results: Iterable[ResultFile]) -> Mapping[str, list[EntryAnswer]]:

@@ -11,6 +11,7 @@ from theodolite.papers.entry import PaperEntry
 from theodolite.papers.ledger import PaperLedger, ledger
 from theodolite.papers.power import expected_by_chance
 from theodolite.papers.results import (
+    PRINTED,
     EntryAnswer,
     OptionMove,
     ResultFile,
@@ -72,10 +73,16 @@ class EntryStatus:
         verdict, n = self.verdict, len(self.verdicts)
         if verdict is None:
             return "open"
+        whose = ", by the paper's own tables" if self.by_its_own_tables else ""
         if n < 2:
-            return str(verdict)
+            return f"{verdict}{whose}"
         alike = sum(other.word == verdict.word for _, other in self.verdicts)
-        return f"{verdict} in {alike} of {n}"
+        return f"{verdict} in {alike} of {n}{whose}"
+
+    @property
+    def by_its_own_tables(self) -> bool:
+        """Whether the verdict rests on figures that the paper prints, and on no run."""
+        return self.entry.protocol == PRINTED and bool(self.verdicts)
 
 
 def _verdict(entry: PaperEntry, answer: EntryAnswer) -> PaperVerdict | None:
@@ -124,11 +131,15 @@ class ManyTests:
 
 
 def many_tests(known: Iterable[EntryStatus], alpha: float = 0.05) -> ManyTests:
-    """Over the headline cells of all entries that were tested against 0."""
+    """Over the headline cells of all entries that were tested here against 0.
+
+    What a paper's own tables say of its claims is no test of ours.
+    """
     tested = [
         (status.entry, answer.p, verdict.word)
         for status in known
         for answer, verdict in status.verdicts
+        if not status.by_its_own_tables
         if answer.nearest and answer.p is not None and counts_as_test(status.entry.test.type)
     ]
     surviving: set[str] = set()

@@ -10,6 +10,7 @@ from theodolite.cli.options import Cache, Json, Quiet
 from theodolite.errors import RefusedInput
 
 if TYPE_CHECKING:
+    from theodolite.papers.results import ResultFile
     from theodolite.papers.status import EntryStatus
 
 Results = Annotated[
@@ -151,17 +152,32 @@ def findings_run(
 ) -> None:
     """Run a whole protocol and keep what it says of the entries of its paper."""
     from theodolite.papers.extraction import SWEEP, result_of
-    from theodolite.papers.results import write_result
     from theodolite.run_folder.seal import MANIFEST
 
     if not (out / MANIFEST).is_file() and not (out / SWEEP).is_file():
         findings_power(protocol)
         _carry_out(protocol, out, data, cache, quiet=quiet)
-    result = result_of(out, protocol)
+    _keep(result_of(out, protocol), keep)
+
+
+def _keep(result: "ResultFile", keep: Path) -> None:
+    from theodolite.papers.results import write_result
+
     keep.mkdir(parents=True, exist_ok=True)
     path = write_result(keep, result)
     entries = {answer.entry for answer in result.answers} | {m.option for m in result.moves}
     typer.echo(f"{len(result.answers)} answers to {len(entries)} entries: {path}")
+
+
+def findings_tables(
+    keep: Annotated[Path, typer.Option(help="The folder for the sealed answers.")] = Path(
+        "findings"
+    ),
+) -> None:
+    """Decide claims from the tables that their paper prints itself; needs no data."""
+    from theodolite.papers.printed import printed_result
+
+    _keep(printed_result(), keep)
 
 
 def findings_pages(
