@@ -1,8 +1,9 @@
-"""Build what is released: a source archive, and from nothing but that archive a wheel.
+"""Build what is released: source archives, and from nothing but such an archive a wheel.
 
     python distribution.py FOLDER
 
-Runs where hatchling is installed. Prints the wheel's path last.
+Of theodolite and of theodolite-study. Runs where hatchling is installed; prints the paths of both
+wheels last.
 """
 
 import subprocess
@@ -12,29 +13,54 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-NEEDED = (
-    "theodolite/report/templates/report.html.j2",
-    "theodolite/report/templates/report.css",
-    "theodolite/metrics/references.bib",
-    "theodolite/study/demo_scenes/scenes.json",
-    "theodolite/study/demo_scenes/windmill_parts.png",
-    "theodolite/study/web/templates",
-    "theodolite/study/web/static",
-    "theodolite/py.typed",
-)
-FOREIGN = ("tests/", "benchmarks/", "runs/", "docs/")
+NEEDED = {
+    ".": (
+        "theodolite/report/templates/report.html.j2",
+        "theodolite/report/templates/report.css",
+        "theodolite/metrics/references.bib",
+        "theodolite/py.typed",
+    ),
+    "study": (
+        "theodolite_study/demo_scenes/scenes.json",
+        "theodolite_study/demo_scenes/windmill_parts.png",
+        "theodolite_study/web/templates",
+        "theodolite_study/web/static",
+        "theodolite_study/py.typed",
+    ),
+}
+"""What the wheels of each distribution must have in them."""
+FOREIGN = ("tests/", "benchmarks/", "runs/", "docs/", "deploy/")
 
 
 def build(kind: str, source: Path, out: Path) -> Path:
-    """One archive, which is the only one of its kind in the folder."""
+    """One archive, which is the only new one of its kind in the folder."""
+    pattern = "*.whl" if kind == "wheel" else "*.tar.gz"
+    before = set(out.glob(pattern))
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", out],
         cwd=source,
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    (found,) = out.glob("*.whl" if kind == "wheel" else "*.tar.gz")
-    return found
+    (archive,) = set(out.glob(pattern)) - before
+    return archive
+
+
+def distribution(folder: str, out: Path) -> Path:
+    """The archives of one distribution; the path of its wheel."""
+    archive = build("sdist", Path(folder), out)
+    with tempfile.TemporaryDirectory() as unpacked:
+        with tarfile.open(archive) as packed:
+            packed.extractall(unpacked, filter="data")
+        (source,) = Path(unpacked).iterdir()
+        wheel = build("wheel", source, out)
+    names = zipfile.ZipFile(wheel).namelist()
+    missing = [item for item in NEEDED[folder] if not any(name.startswith(item) for name in names)]
+    assert not missing, f"the wheel lacks {missing}"
+    foreign = [name for name in names if name.startswith(FOREIGN)]
+    assert not foreign, f"the wheel has {foreign[:3]}"
+    print("; ".join(f"{p.name}: {p.stat().st_size / 1e6:.1f} MB" for p in (archive, wheel)))
+    return wheel
 
 
 def main() -> None:
@@ -42,20 +68,8 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     for old in out.iterdir():
         old.unlink()
-    archive = build("sdist", Path.cwd(), out)
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(archive) as packed:
-            packed.extractall(folder, filter="data")
-        (source,) = Path(folder).iterdir()
-        wheel = build("wheel", source, out)
-    names = zipfile.ZipFile(wheel).namelist()
-    missing = [one for one in NEEDED if not any(name.startswith(one) for name in names)]
-    assert not missing, f"the wheel lacks {missing}"
-    foreign = [name for name in names if name.startswith(FOREIGN)]
-    assert not foreign, f"the wheel has {foreign[:3]}"
-    sizes = (f"{one.name}: {one.stat().st_size / 1e6:.1f} MB" for one in (archive, wheel))
-    print("; ".join(sizes))
-    print(wheel)
+    wheels = [distribution(folder, out) for folder in NEEDED]
+    print(*wheels, sep="\n")
 
 
 main()

@@ -22,6 +22,8 @@ from pathlib import Path
 from schedule import Outcome, Step, carry_out
 
 ROOT = Path(__file__).parents[1]
+STUDY = "study"
+"""The distribution of the study server: a room of its own, in a folder of its own."""
 LONG = 20.0
 """Seconds of CPU from which on a test is named at the end."""
 GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -59,7 +61,7 @@ def rooms() -> set[str]:
     """The folders that hold tests or doctests."""
     tests, source = ROOT / "tests", ROOT / "src" / "theodolite"
     tested = {path.relative_to(tests).parts[0] for path in tests.glob("*/**/test_*.py")}
-    return tested | {path.parent.name for path in source.glob("*/__init__.py")}
+    return tested | {path.parent.name for path in source.glob("*/__init__.py")} | {STUDY}
 
 
 def checks(home: Path, *, background: bool) -> list[Step]:
@@ -76,6 +78,8 @@ def checks(home: Path, *, background: bool) -> list[Step]:
 def tests(name: str, cpu: int, names: Iterable[str], home: Path) -> Step:
     """Tests and doctests of some rooms in one process, which writes down what each took."""
     folders = [Path(base) / name for name in names for base in ("tests", "src/theodolite")]
+    if STUDY in names:
+        folders += [Path(STUDY) / "tests", Path(STUDY) / "src"]
     if "public" in names:  # doctests of the modules that lie in no room
         folders += [path.relative_to(ROOT) for path in (ROOT / "src" / "theodolite").glob("*.py")]
     without = [f"-pno:{plugin}" for plugin in UNUSED]
@@ -138,7 +142,7 @@ def home_of(python: str) -> Path:
 
 def compiled(home: Path) -> Path:
     """Where loops that are compiled lie, for one state of all modules that have some."""
-    files = sorted((ROOT / "src").rglob("*.py"))
+    files = sorted((ROOT / "src").rglob("*.py"))  # the study server compiles nothing
     texts = [text for path in files if b"numba" in (text := path.read_bytes())]
     folder = home / "compiled" / hashlib.sha256(b"".join(texts)).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)

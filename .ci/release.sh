@@ -22,7 +22,8 @@ rm -rf "$home/release" && mkdir "$home/release" && cd "$home/release"
 uv venv -q -p "$(command -v python)" build
 install "$PWD/build" hatchling
 (cd "$OLDPWD" && "$home/release/build/bin/python" .ci/distribution.py "$home/release/dist") | tee built
-wheel=$(tail -1 built)
+wheel=$(tail -2 built | head -1)
+study=$(tail -1 built)
 cd "$OLDPWD"
 at_hand=$(pythons)
 [ -n "${THEODOLITE_FULL:-}" ] || at_hand=$(sed -n '1p;$p' <<<"$at_hand" | uniq)
@@ -32,6 +33,10 @@ for python in $at_hand; do
   install "$empty" "$wheel"
   echo "== $empty"; "$empty/bin/python" .ci/base_install.py "$home/release/run"
 done
+# the study server beside it: its commands, a study, no torch; without it one line says what to do
+uv venv -q -p "$(command -v python)" "$home/release/study"
+install "$home/release/study" "$wheel" "$study"
+"$home/release/study/bin/python" .ci/study_install.py "$empty/bin/theodolite"
 # MLflow does not go with the lock (cachetools): the bridge is tried beside it
 uv venv -q -p "$(command -v python)" "$home/release/mlflow"
 install "$home/release/mlflow" mlflow-skinny==3.17.2 "$wheel"

@@ -10,7 +10,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from theodolite.ext import Answer, Item, material_from_arrays
-from theodolite.study.new_study import Beginning, begin_study
+from theodolite_study.new_study import Beginning, begin_study
 
 STUDY = Path("digits-study")
 pictures, labels = load_digits(return_X_y=True)

@@ -163,10 +163,11 @@ MOVED = {
         "evidence_command=evidence explain_command=explain export_commands=export "
         "folder_commands=folders gate_command=gate metric_commands=metrics run_commands=run"
     ),
-    ("cli", "cli.study"): (
+    ("cli", "theodolite_study.cli"): (
         "study_commands=commands study_people_commands=people study_results_commands=results "
-        "study_tables=tables _study_folder=folder _study_material=material"
+        "study_tables=tables _study_folder=folder"
     ),
+    ("cli", "bridges"): "_study_material=study_material",
     ("cli", "cli"): "commands=program",
     ("explainers.discovery", "explainers.discovery"): "_protocol=protocol",
 }
@@ -182,6 +183,8 @@ SPLIT = {
     "models.classifiers": ("models.classifiers", "models.classifier"),
 }
 """Modules whose names are in several modules now."""
+STUDY, STUDY_PACKAGE = "study", "theodolite_study"
+"""The study server is a distribution of its own: all its modules are there under their names."""
 
 RENAMED = (
     "Aligned=AlignedSamples Alone=SerialWorkers Answered=VerdictPair "
@@ -229,7 +232,17 @@ def moved() -> dict[str, tuple[str, ...]]:
             old, _, new = pair.partition("=")
             path = (new_package, new or old) if new_package else (new or old,)
             whole[f"{old_package}.{old}"] = (".".join(path),)
-    return whole | SPLIT
+    return whole | SPLIT | {STUDY: (STUDY_PACKAGE,)}
+
+
+def _places(old: str) -> tuple[str, ...]:
+    """The modules that have the names of an old one now, with the names of their packages."""
+    if old.startswith(f"{STUDY}."):
+        return (f"{STUDY_PACKAGE}{old.removeprefix(STUDY)}",)
+    return tuple(
+        place if place.startswith(STUDY_PACKAGE) else f"theodolite.{place}"
+        for place in moved().get(old, ())
+    )
 
 
 class MovedModule(ModuleType):
@@ -242,7 +255,7 @@ class MovedModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
-            modules = [importlib.import_module(f"theodolite.{place}") for place in self._places]
+            modules = [importlib.import_module(place) for place in self._places]
             for now in (name, *renamed().get(name, ())):
                 for module in modules:
                     if hasattr(module, now):
@@ -260,21 +273,21 @@ class MovedModules:
         if package != "theodolite" or not old:
             return None
         inside = f"{old}."
-        if old in moved() or any(other.startswith(inside) for other in moved()):
+        if _places(old) or any(other.startswith(inside) for other in moved()):
             return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """A module that looks its names up where they are now."""
         old = spec.name.partition(".")[2]
-        functions = ("metrics",) if old.startswith("metrics.") else ()
-        return MovedModule(spec.name, (*moved().get(old, ()), *functions))
+        functions = ("theodolite.metrics",) if old.startswith("metrics.") else ()
+        return MovedModule(spec.name, (*_places(old), *functions))
 
     def exec_module(self, module: ModuleType) -> None:
         """Say where it went."""
-        places = moved().get(module.__name__.partition(".")[2], ())
+        places = _places(module.__name__.partition(".")[2])
         if places:
-            now = " and ".join(f"theodolite.{place}" for place in places)
+            now = " and ".join(places)
             text = f"{module.__name__} is {now} now; the old path goes in theodolite 0.4"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
 

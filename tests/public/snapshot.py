@@ -11,9 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from theodolite.cli.program import app
+from theodolite.cli.program import program
 from theodolite.conflicts.record import ConflictsFile
 from theodolite.findings.leakage import FindingsFile
 from theodolite.run_folder.run_file import MadeRecord, ManifestRecord, RunRecord
@@ -26,7 +24,7 @@ SOURCE = ROOT / "src"
 API = Path(__file__).with_name("api.txt")
 MODULES = (
     "theodolite", "theodolite.metrics", "theodolite.ext", "theodolite.testing",
-    "theodolite.judges",
+    "theodolite.ext.studies", "theodolite.ext.commands", "theodolite.judges",
 )  # fmt: skip
 FILES = {
     "compared.json": ComparedFile, "conflicts.json": ConflictsFile, "produced.json": MadeRecord,
@@ -44,7 +42,7 @@ def dump() -> list[str]:
             n.name for n in tree(path).body if isinstance(n, ast.FunctionDef | ast.ClassDef)
         ):
             lines += lines_of(f"theodolite.bridges.{path.stem}.{name}", path, name)
-    lines += command_lines("theodolite", typer.main.get_command(app))
+    lines += command_lines("theodolite", program())
     keys: dict[str, str] = {}
     for file, model in FILES.items():  # a record in several files is written down once
         keys = {**dict(file_lines(file, model)), **keys}

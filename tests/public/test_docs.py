@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
 from support import docs_page
-from theodolite.cli.program import app
+from theodolite.cli.program import program
 from theodolite.metrics.__main__ import table
 from theodolite.metrics.catalogue import catalogue
 from theodolite.run_folder.spec import read_spec
@@ -96,7 +95,7 @@ def test_a_page_can_be_followed(page: str, faults: dict[str, str]) -> None:
 
 def options_of(arguments: list[str]) -> tuple[str, set[str], list[str]]:
     """The command that is meant, its options, and those that were given."""
-    command, path = typer.main.get_command(app), []
+    command, path = program(), []
     rest = list(arguments)
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         path.append(rest.pop(0))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.study.protocol import read_protocol
 from theodolite.study_material.material import read_material
+from theodolite_study.protocol import read_protocol
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -54,16 +54,20 @@ DOCUMENTED = {
     "metrics.leakage.correlation": "correlation_study",
     "metrics.leakage.criterion": "leakage_criterion",
     "report.formulas": "formula",
+    "study.protocol": "Protocol read_protocol",
+    "study.convert.potato": "read_potato write_potato",
 }
 """What pages, README, CONTRIBUTING and examples of 0.1.0 imported, by module."""
 
 
+@pytest.mark.filterwarnings("ignore:theodolite.study:DeprecationWarning")  # of packages around it
 @pytest.mark.parametrize("old", DOCUMENTED)
 def test_a_documented_path_still_leads_there(old: str) -> None:
     for name in [n for n, m in sys.modules.items() if isinstance(m, MovedModule)]:
         del sys.modules[name]  # so that the warning comes again
-    if old in moved():
-        now = "theodolite." + moved()[old][0].replace(".", r"\.")
+    if old in moved() or old.startswith("study."):
+        place = old.replace("study.", "_study.") if "study." in old else f".{moved()[old][0]}"
+        now = f"theodolite{place}".replace(".", r"\.")
         with pytest.warns(DeprecationWarning, match=rf"{now}.* now; the old path goes"):
             module = importlib.import_module(f"theodolite.{old}")
     else:
@@ -78,16 +82,17 @@ def test_every_place_exists_and_no_old_module_does() -> None:
     source = ROOT / "src" / "theodolite"
     for old, places in moved().items():
         for place in places:
-            path = source / place.replace(".", "/")
+            home = ROOT / "study" / "src" if place.startswith("theodolite_study") else source
+            path = home / place.replace(".", "/")
             assert path.with_suffix(".py").is_file() or (path / "__init__.py").is_file(), place
         if old not in places:
             assert not (source / f"{old.replace('.', '/')}.py").is_file(), old
 
 
 def test_new_names_are_classes_or_functions_of_the_package() -> None:
-    source = "\n".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "src" / "theodolite").rglob("*.py")
-    )
+    folders = (ROOT / "src" / "theodolite", ROOT / "study" / "src")
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     for names in renamed().values():
         for name in names:
             assert f"class {name}" in source or f"def {name}(" in source, name

@@ -30,11 +30,6 @@ findings_app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(findings_app, name="findings")
-study_app = typer.Typer(
-    help="Ask people: make a study from a run, serve it, bring home what they said.",
-    no_args_is_help=True,
-)
-app.add_typer(study_app, name="study")
 
 
 def _version(value: bool) -> None:

@@ -1,11 +1,11 @@
-"""All commands, in the order in which the help lists them."""
+"""All commands, in the order in which the help lists them; those of other packages come last."""
 
 from collections.abc import Callable
 from functools import cache
 
 import typer
 
-from theodolite.cli.app import accept_app, app, data_app, findings_app, seal_app, study_app
+from theodolite.cli.app import accept_app, app, data_app, findings_app, seal_app
 from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
 from theodolite.cli.commands.audit import audit
 from theodolite.cli.commands.certify import certify
@@ -41,17 +41,7 @@ from theodolite.cli.commands.plan import plan
 from theodolite.cli.commands.run import dissect, run
 from theodolite.cli.commands.seal import seal_new
 from theodolite.cli.commands.sweep import sweep
-from theodolite.cli.study.commands import (
-    study_demo,
-    study_init,
-    study_invite,
-    study_serve,
-    study_set,
-    study_staff,
-    study_status,
-)
-from theodolite.cli.study.people import study_invalidate, study_payments, study_withdraw
-from theodolite.cli.study.results import study_convert, study_export, study_plan, study_verify
+from theodolite.cli.package_commands import add_package_commands
 
 __all__ = ["app", "program"]
 
@@ -92,23 +82,12 @@ findings_app.command("power")(findings_power)
 findings_app.command("run")(findings_run)
 findings_app.command("tables")(findings_tables)
 findings_app.command("pages")(findings_pages)
-study_app.command("demo")(study_demo)
-study_app.command("plan")(study_plan)
-study_app.command("init")(study_init)
-study_app.command("serve")(study_serve)
-study_app.command("status")(study_status)
-study_app.command("set")(study_set)
-study_app.command("staff")(study_staff)
-study_app.command("invite")(study_invite)
-study_app.command("payments")(study_payments)
-study_app.command("withdraw")(study_withdraw)
-study_app.command("invalidate")(study_invalidate)
-study_app.command("export")(study_export)
-study_app.command("verify")(study_verify)
-study_app.command("convert")(study_convert)
 
 
 @cache
 def program() -> Callable[[], object]:
     """All of them, ready to be called. Reading their signatures takes as long as many a command."""
+    ours = {group.name for group in app.registered_groups}
+    ours |= {command.callback.__name__ for command in app.registered_commands if command.callback}
+    add_package_commands(app, {name for name in ours if name})
     return typer.main.get_command(app)

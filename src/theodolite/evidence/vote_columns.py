@@ -109,10 +109,10 @@ def names(table: TableName) -> tuple[str, ...]:
 
 def columns_of(table: TableName, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Rows as columns, checked. No rows are an empty table."""
-    return checked(table, {name: [row.get(name) for row in rows] for name in names(table)})
+    return checked_table(table, {name: [row.get(name) for row in rows] for name in names(table)})
 
 
-def checked(table: TableName, columns: Table) -> dict[str, list[Any]]:
+def checked_table(table: TableName, columns: Table) -> dict[str, list[Any]]:
     """The table with its columns in order; refused in words if anything in it does not fit."""
     expected = names(table)
     odd = [name for name in columns if name not in expected]
@@ -134,7 +134,7 @@ def checked(table: TableName, columns: Table) -> dict[str, list[Any]]:
 
 def checked_together(tables: Mapping[TableName, Table]) -> dict[TableName, dict[str, list[Any]]]:
     """All four tables, each checked, and what one says of another."""
-    checked_tables = {name: checked(name, tables[name]) for name in TABLES}
+    checked_tables = {name: checked_table(name, tables[name]) for name in TABLES}
     instances = {
         key: (picture, technique)
         for key, picture, technique in zip(

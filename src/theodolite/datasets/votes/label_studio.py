@@ -34,15 +34,15 @@ def label_studio_votes(
     votes: list[Vote] = []
     explanations: dict[str, ShownExplanation] = {}
     left_out = 0
-    for number, task in enumerate(tasks_in(path)):
+    for number, task in enumerate(label_studio_tasks(path)):
         item = plain_name(task.get("id", f"task {number}"), f"id of task {number}")
-        data = data_of(task)
+        data = label_studio_data(task)
         words = (plain_text(data.get(word, "")) for word in ("context", "text", "label"))
         context, text, label = words
         explanations[item] = ShownExplanation(context, text, label=label)
-        for rater, annotation in annotations_of(task, path):
-            for result in results_of(annotation):
-                rating = number_in(result, choices)
+        for rater, annotation in label_studio_annotations(task, path):
+            for result in label_studio_results(annotation):
+                rating = label_studio_number(result, choices)
                 if rating is None:
                     left_out += 1
                     continue
@@ -74,7 +74,7 @@ def _vote(item: str, rater: str, result: Any, rating: float, data: Mapping[str, 
     )
 
 
-def tasks_in(path: Path) -> list[dict[str, Any]]:
+def label_studio_tasks(path: Path) -> list[dict[str, Any]]:
     """The tasks of an export."""
     tasks = read_json(path, "export of Label Studio")
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
@@ -82,13 +82,15 @@ def tasks_in(path: Path) -> list[dict[str, Any]]:
     return tasks
 
 
-def data_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
+def label_studio_data(task: Mapping[str, Any]) -> Mapping[str, Any]:
     """What was shown in a task."""
     data = task.get("data")
     return data if isinstance(data, dict) else {}
 
 
-def annotations_of(task: Mapping[str, Any], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def label_studio_annotations(
+    task: Mapping[str, Any], path: Path
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Who annotated a task, and how; what was cancelled is left out."""
     annotations = task.get("annotations", task.get("completions", []))
     if not isinstance(annotations, list):
@@ -102,13 +104,13 @@ def annotations_of(task: Mapping[str, Any], path: Path) -> Iterator[tuple[str, d
         yield plain_name(by, "completed_by"), annotation
 
 
-def results_of(annotation: Mapping[str, Any]) -> Sequence[Any]:
+def label_studio_results(annotation: Mapping[str, Any]) -> Sequence[Any]:
     """The single answers of an annotation."""
     results = annotation.get("result")
     return results if isinstance(results, list) else ()
 
 
-def number_in(result: Any, choices: Mapping[str, float] | None = None) -> float | None:
+def label_studio_number(result: Any, choices: Mapping[str, float] | None = None) -> float | None:
     """The answer as a number, if it is one about the whole task."""
     if not isinstance(result, dict) or result.get("type") not in KINDS:
         return None

@@ -12,7 +12,7 @@ from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
 from theodolite.io.text import json_from, read_json, read_text
 
-LINES, STATE = "annotated_instances.jsonl", "user_state.json"
+LINES, POTATO_STATE = "annotated_instances.jsonl", "user_state.json"
 NO = (False, None, "", "false", "False", "0")
 FREE = ("", "slider", "number", "text_box", "textbox", "value", "free_response")
 """Names of a label that has a number as its value."""
@@ -36,15 +36,15 @@ def potato_votes(
         labels: The number that each label stands for, where labels are words.
     """
     path = Path(path)
-    files = files_in(path)
+    files = potato_files(path)
     votes: list[Vote] = []
     explanations: dict[str, ShownExplanation] = {}
     left_out = 0
     for file in files:
-        for rater, item, answers, text in annotations_in(file):
+        for rater, item, answers, text in potato_annotations(file):
             explanations.setdefault(item, ShownExplanation(text=plain_text(text)))
-            for question, answer in by_question(answers).items():
-                rating = number_in(answer, question, labels)
+            for question, answer in potato_by_question(answers).items():
+                rating = potato_number(answer, question, labels)
                 if rating is None:
                     left_out += 1
                 else:
@@ -60,21 +60,23 @@ def potato_votes(
     return replace(data_set, notes=(*data_set.notes, note))
 
 
-def files_in(path: Path) -> tuple[Path, ...]:
+def potato_files(path: Path) -> tuple[Path, ...]:
     """The files of annotations: of a folder one for each rater."""
     if not path.is_dir():
         return (path,)
     files = [
-        next(file for name in (LINES, STATE) if (file := folder / name).is_file())
+        next(file for name in (LINES, POTATO_STATE) if (file := folder / name).is_file())
         for folder in sorted(path.iterdir())
-        if folder.is_dir() and any((folder / name).is_file() for name in (LINES, STATE))
+        if folder.is_dir() and any((folder / name).is_file() for name in (LINES, POTATO_STATE))
     ]
     if not files:
-        raise RefusedInput(f"folder {path.name!r}", f"no {LINES} or {STATE}", "one per rater")
+        raise RefusedInput(
+            f"folder {path.name!r}", f"no {LINES} or {POTATO_STATE}", "one per rater"
+        )
     return tuple(files)
 
 
-def annotations_in(file: Path) -> Iterator[Annotation]:
+def potato_annotations(file: Path) -> Iterator[Annotation]:
     """Who said what about what, in the order of the file."""
     if file.suffix == ".jsonl":
         for line in read_text(file, "annotations").splitlines():
@@ -107,7 +109,7 @@ def _object(content: Any, file: Path) -> dict[str, Any]:
     return content
 
 
-def by_question(answers: Any) -> dict[str, Any]:
+def potato_by_question(answers: Any) -> dict[str, Any]:
     """Answers by question: newer files have pairs of a label and its value instead."""
     if isinstance(answers, dict):
         return answers
@@ -119,7 +121,7 @@ def by_question(answers: Any) -> dict[str, Any]:
     return labels_by_question
 
 
-def number_in(
+def potato_number(
     answer: Any, question: str, labels: Mapping[str, float] | None = None
 ) -> float | None:
     """The one label that was chosen, as a number."""

@@ -1,0 +1,222 @@
+"""What a server of studies with people builds on: material, tables of votes, agreement.
+
+Promised as :mod:`theodolite.ext` is. ``theodolite-study`` needs only these, commands and errors.
+"""
+
+from typing import TYPE_CHECKING
+
+from theodolite.lazy import lazy_getattr, lazy_names
+
+__all__ = [
+    "CATALOGUE",
+    "FEWEST_CLUSTERS",
+    "INSTANCES",
+    "PICTURES",
+    "POTATO_STATE",
+    "PRACTICE",
+    "QUESTIONS",
+    "SCALE",
+    "TABLES",
+    "Answer",
+    "Box",
+    "Check",
+    "Estimate",
+    "Explained",
+    "Instance",
+    "Interval",
+    "IntraclassCorrelation",
+    "Item",
+    "KrippendorffAlpha",
+    "Looks",
+    "Material",
+    "Metric",
+    "PairwiseAgreement",
+    "RaterAgreement",
+    "RatingEvidence",
+    "Source",
+    "StrictRecord",
+    "Table",
+    "TableName",
+    "TwinSettings",
+    "Vote",
+    "VotesNeeded",
+    "all_or_nothing",
+    "by_group",
+    "checked_table",
+    "checked_together",
+    "columns_of",
+    "concepts_text",
+    "confined",
+    "existing",
+    "explanations_from",
+    "fisher_interval",
+    "frame_of",
+    "image_exposure_index",
+    "json_from",
+    "keep_picture",
+    "label_studio_annotations",
+    "label_studio_data",
+    "label_studio_number",
+    "label_studio_results",
+    "label_studio_tasks",
+    "material_from_arrays",
+    "material_of_run",
+    "picture_path",
+    "picture_size",
+    "plain_text",
+    "planned_checks",
+    "poisson_weights",
+    "potato_annotations",
+    "potato_by_question",
+    "potato_files",
+    "potato_number",
+    "read_json",
+    "read_material",
+    "read_parquet",
+    "read_picture",
+    "read_text",
+    "read_yaml",
+    "sample_variance",
+    "seed_of_run",
+    "sha256_of",
+    "shown_from",
+    "size_within",
+    "student_interval",
+    "summary",
+    "votes_needed",
+    "write_json",
+    "write_parquet",
+    "write_yaml",
+]
+
+if TYPE_CHECKING:
+    from theodolite.bridges.study_material import material_of_run, seed_of_run
+    from theodolite.datasets.votes.label_studio import (
+        label_studio_annotations,
+        label_studio_data,
+        label_studio_number,
+        label_studio_results,
+        label_studio_tasks,
+    )
+    from theodolite.datasets.votes.potato import (
+        POTATO_STATE,
+        potato_annotations,
+        potato_by_question,
+        potato_files,
+        potato_number,
+    )
+    from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
+    from theodolite.evidence.kinds.rating import RatingEvidence
+    from theodolite.evidence.rating_summary import by_group, summary
+    from theodolite.evidence.vote_columns import (
+        QUESTIONS,
+        SCALE,
+        TABLES,
+        Table,
+        TableName,
+        checked_table,
+        checked_together,
+        columns_of,
+        concepts_text,
+    )
+    from theodolite.io.paths import all_or_nothing, confined, existing, sha256_of, size_within
+    from theodolite.io.pictures import picture_size, read_picture
+    from theodolite.io.shown_pictures import shown_from
+    from theodolite.io.tables import read_parquet, write_parquet
+    from theodolite.io.text import (
+        json_from,
+        read_json,
+        read_text,
+        read_yaml,
+        write_json,
+        write_yaml,
+    )
+    from theodolite.metrics.accepted.intraclass_correlation import IntraclassCorrelation
+    from theodolite.metrics.accepted.krippendorff_alpha import KrippendorffAlpha
+    from theodolite.metrics.accepted.pairwise_agreement import PairwiseAgreement
+    from theodolite.metrics.accepted.rater_agreement import RaterAgreement
+    from theodolite.metrics.base import CATALOGUE, Metric
+    from theodolite.pipelines.study.twins import TwinSettings
+    from theodolite.results import Interval, Source
+    from theodolite.stats.intervals import (
+        FEWEST_CLUSTERS,
+        Estimate,
+        fisher_interval,
+        sample_variance,
+        student_interval,
+    )
+    from theodolite.stats.resampling import poisson_weights
+    from theodolite.study_material.checks import PRACTICE, frame_of, planned_checks
+    from theodolite.study_material.explained_pictures import (
+        Answer,
+        Item,
+        Looks,
+        material_from_arrays,
+    )
+    from theodolite.study_material.material import (
+        INSTANCES,
+        PICTURES,
+        Box,
+        Check,
+        Explained,
+        Instance,
+        Material,
+        StrictRecord,
+        keep_picture,
+        picture_path,
+        read_material,
+    )
+    from theodolite.study_material.voting_design import (
+        VotesNeeded,
+        image_exposure_index,
+        votes_needed,
+    )
+else:
+    HOMES = lazy_names(
+        "theodolite",
+        {
+            "bridges.study_material": "material_of_run seed_of_run",
+            "datasets.votes.label_studio": (
+                "label_studio_annotations label_studio_data label_studio_number "
+                "label_studio_results label_studio_tasks"
+            ),
+            "datasets.votes.potato": (
+                "POTATO_STATE potato_annotations potato_by_question potato_files potato_number"
+            ),
+            "datasets.votes.rows": "Vote explanations_from plain_text",
+            "evidence.kinds.rating": "RatingEvidence",
+            "evidence.rating_summary": "by_group summary",
+            "evidence.vote_columns": (
+                "QUESTIONS SCALE TABLES Table TableName checked_table checked_together "
+                "columns_of concepts_text"
+            ),
+            "io.paths": "all_or_nothing confined existing sha256_of size_within",
+            "io.pictures": "picture_size read_picture",
+            "io.shown_pictures": "shown_from",
+            "io.tables": "read_parquet write_parquet",
+            "io.text": "json_from read_json read_text read_yaml write_json write_yaml",
+            "metrics.accepted.intraclass_correlation": "IntraclassCorrelation",
+            "metrics.accepted.krippendorff_alpha": "KrippendorffAlpha",
+            "metrics.accepted.pairwise_agreement": "PairwiseAgreement",
+            "metrics.accepted.rater_agreement": "RaterAgreement",
+            "metrics.base": "CATALOGUE Metric",
+            "pipelines.study.twins": "TwinSettings",
+            "results": "Interval Source",
+            "stats.intervals": (
+                "FEWEST_CLUSTERS Estimate fisher_interval sample_variance student_interval"
+            ),
+            "stats.resampling": "poisson_weights",
+            "study_material.checks": "PRACTICE frame_of planned_checks",
+            "study_material.explained_pictures": "Answer Item Looks material_from_arrays",
+            "study_material.material": (
+                "INSTANCES PICTURES Box Check Explained Instance Material StrictRecord "
+                "keep_picture picture_path read_material"
+            ),
+            "study_material.voting_design": "VotesNeeded image_exposure_index votes_needed",
+        },
+    )
+    __getattr__ = lazy_getattr(__name__, HOMES)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,73 @@
+"""Twelve pictures that we drew ourselves: something to look at where there is no data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float
+from PIL import Image, ImageOps
+
+from theodolite.errors import RefusedInput
+from theodolite.ext.studies import read_json, read_picture
+
+FOLDER = Path(__file__).parent / "demo_scenes"
+STORED = (520, 390)
+WIDTH, HEIGHT = 480, 360
+"""Of the window through which a stored picture is seen."""
+CELL = 4
+"""Pixels along the side of a cell: maps are drawn in cells and stretched to the picture."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A drawn picture, what it shows, and where its parts are."""
+
+    label: str
+    picture: Image.Image
+    object_pixels: Bool[np.ndarray, "rows columns"]
+    """Where that is which it shows."""
+    parts: dict[str, Float[np.ndarray, "down across"]]
+    """Of the object, how much of each cell a part covers, 0 to 1."""
+    beside: dict[str, Float[np.ndarray, "down across"]]
+    """The same for everything else that has a name."""
+
+
+def scenes(*, seed: int) -> dict[str, Scene]:
+    """All scenes by their labels; another seed moves the windows, an odd one mirrors them."""
+    names = read_json(FOLDER / "scenes.json", "scenes of the demonstration")
+    return {label: _scene(label, greys, i, seed) for i, (label, greys) in enumerate(names.items())}
+
+
+def _scene(label: str, greys: Mapping[str, Mapping[str, int]], number: int, seed: int) -> Scene:
+    """A picture, and a second one in which each part has a grey of its own."""
+    file = FOLDER / label.replace(" ", "_")
+    picture = read_picture(file.with_suffix(".png"))
+    grey = read_picture(file.with_name(f"{file.name}_parts.png"), "L")
+    if not picture.size == grey.size == STORED:
+        raise RefusedInput(f"scene {label!r}", f"{picture.size} and {grey.size}", f"{STORED}")
+    named = {0, *greys["object"].values(), *greys["beside"].values()}
+    if set(np.unique(np.asarray(grey)).tolist()) != named:
+        raise RefusedInput(f"parts of the scene {label!r}", "other greys", f"{sorted(named)}")
+    random = np.random.default_rng([seed, number])
+    left, top = (
+        int(random.integers(s - w + 1)) for s, w in zip(STORED, (WIDTH, HEIGHT), strict=True)
+    )
+    window = (left, top, left + WIDTH, top + HEIGHT)
+    seen, parts = (
+        ImageOps.mirror(image.crop(window)) if seed % 2 else image.crop(window)
+        for image in (picture, grey)
+    )
+    pixels = np.asarray(parts)
+
+    def covered(value: int) -> Float[np.ndarray, "down across"]:
+        cells = (pixels == value).reshape(HEIGHT // CELL, CELL, WIDTH // CELL, CELL)
+        return np.asarray(cells.mean(axis=(1, 3)))
+
+    return Scene(
+        label,
+        seen,
+        np.isin(pixels, list(greys["object"].values())),
+        {part: covered(value) for part, value in greys["object"].items()},
+        {part: covered(value) for part, value in greys["beside"].items()},
+    )

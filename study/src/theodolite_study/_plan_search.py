@@ -1,0 +1,174 @@
+"""Shares that keep a gap where even ones do not."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from theodolite_study._plan_shares import dealt, numbered
+
+MOST_UNKNOWNS = 250
+"""Larger searches are not begun."""
+NODES = 30
+IMPOSSIBLE = 2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a plan has to keep."""
+
+    votes: int
+    panel: int
+    quota: int
+    gap: int
+    most: int | None
+
+
+def found_shares(
+    pictures: Sequence[str],
+    techniques: Sequence[str],
+    limits: Limits,
+    random: np.random.Generator,
+) -> tuple[list[list[int]] | None, bool]:
+    """Shares that can be ordered with the gap, of sizes as even as were found.
+
+    If there are none: whether that is proven.
+    """
+    of: dict[str, list[int]] = defaultdict(list)
+    for i in random.permutation(len(pictures)):
+        of[pictures[i]].append(int(i))
+    many = np.array([len(members) for members in of.values()])
+    at_least = -(-int(many.max()) * limits.votes // limits.panel)
+    if (at_least - 1) * (limits.gap + 1) + 1 > min(limits.quota, len(pictures)):
+        return None, True
+    # with more of one picture the rest would not fill the gaps
+    deep = min(int(many.max()), (min(limits.quota, len(pictures)) - 1) // (limits.gap + 1) + 1)
+    deep = deep if limits.most is None else min(deep, limits.most)
+    if limits.panel * len(many) * deep > MOST_UNKNOWNS:
+        return None, False
+    counts, proven = _counts(many, deep, limits)
+    if counts is None:
+        return None, proven
+    rows = dealt(list(of.values()), counts)
+    _even_techniques(rows, pictures, techniques)
+    return rows, True
+
+
+def _counts(many: np.ndarray, deep: int, limits: Limits) -> tuple[np.ndarray | None, bool]:
+    """How many of each picture each person gets, people by pictures, by integer programming.
+
+    ``x[r, p, j]``: person r gets more than j of picture p; ``y[r, j]``: of any picture. ``low`` and
+    ``high``: the smallest and the largest share.
+    """
+    people, n = limits.panel, len(many)
+    size = people * n * deep
+    x = np.arange(size).reshape(people, n, deep)
+    y = size + np.arange(people * deep).reshape(people, deep)
+    low, high = size + people * deep, size + people * deep + 1
+    rules = _Rules()
+    for p in range(n):
+        wanted = int(many[p]) * limits.votes
+        rules.add(x[:, p].ravel(), 1, least=wanted, most=wanted)
+    for r in range(people):
+        own = x[r].ravel()
+        ones = np.ones(len(own))
+        rules.add([*own, low], [*ones, -1], least=0)
+        rules.add([*own, high], [*ones, -1], most=0)
+        if r:  # people are alike: only one of all their orders is looked at
+            rules.add([*own, *x[r - 1].ravel()], [*ones, *-ones], most=0)
+        for j in range(1, deep):
+            _ordered_rules(rules, x[r], y[r], j, limits.gap)
+    upper = np.ones(high + 1)
+    for p in range(n):
+        upper[x[:, p, min(int(many[p]), deep) :].ravel()] = 0
+    upper[[low, high]] = limits.quota
+    cost = np.zeros(high + 1)
+    cost[low], cost[high] = -1, 1
+    answer = milp(
+        cost, integrality=np.ones(high + 1), bounds=Bounds(0, upper),
+        constraints=rules.all(high + 1), options={"node_limit": NODES},
+    )  # fmt: skip
+    if answer.x is None:
+        return None, answer.status == IMPOSSIBLE
+    return np.asarray(answer.x[x].round().astype(int).sum(axis=2)), True
+
+
+def _ordered_rules(rules: "_Rules", own: np.ndarray, any_of: np.ndarray, j: int, gap: int) -> None:
+    """With j + 1 of one picture, j rounds of gap + 1 come before the last round."""
+    for of_picture in own:
+        rules.add([of_picture[j], of_picture[j - 1]], [1, -1], most=0)
+        rules.add([of_picture[j], any_of[j]], [1, -1], most=0)
+    others = np.delete(own, j, axis=1).ravel()
+    rules.add([*others, any_of[j]], [*np.ones(len(others)), -j * (gap + 1)], least=0)
+
+
+class _Rules:
+    """Linear rules, one after the other."""
+
+    def __init__(self) -> None:
+        self.rows: list[np.ndarray] = []
+        self.columns: list[np.ndarray] = []
+        self.factors: list[np.ndarray] = []
+        self.least: list[float] = []
+        self.most: list[float] = []
+
+    def add(
+        self,
+        columns: Sequence[Any] | np.ndarray,
+        factors: float | Sequence[Any],
+        *,
+        least: float = -np.inf,
+        most: float = np.inf,
+    ) -> None:
+        """A sum of unknowns, each times its factor, lies between two numbers."""
+        self.rows.append(np.full(len(columns), len(self.least)))
+        self.columns.append(np.asarray(columns))
+        self.factors.append(np.broadcast_to(np.asarray(factors, float), len(columns)))
+        self.least.append(least)
+        self.most.append(most)
+
+    def all(self, unknowns: int) -> LinearConstraint:
+        """As scipy takes them."""
+        where = (np.concatenate(self.rows), np.concatenate(self.columns))
+        shape = (len(self.least), unknowns)
+        table = coo_array((np.concatenate(self.factors), where), shape=shape).tocsr()
+        return LinearConstraint(table, self.least, self.most)
+
+
+def _even_techniques(
+    rows: Sequence[list[int]], pictures: Sequence[str], techniques: Sequence[str]
+) -> None:
+    """Exchange explanations of one picture between two people as long as that evens techniques."""
+    names = numbered(techniques)
+    counts = np.array([np.bincount(names[row], minlength=names.max() + 1) for row in rows])
+    changed = True
+    while changed:
+        changed = False
+        for r, row in enumerate(rows):
+            for s in range(r):
+                changed |= _exchange((row, rows[s]), (counts[r], counts[s]), pictures, names)
+
+
+def _exchange(
+    rows: tuple[list[int], list[int]],
+    counts: tuple[np.ndarray, np.ndarray],
+    pictures: Sequence[str],
+    names: np.ndarray,
+) -> bool:
+    one, other = rows
+    for a, i in enumerate(one):
+        for b, j in enumerate(other):
+            if pictures[i] != pictures[j] or i in other or j in one:
+                continue
+            t, u = names[i], names[j]
+            # moving one t there and one u back brings both closer, in squares
+            if (counts[0][t] - counts[1][t]) - (counts[0][u] - counts[1][u]) > 2:
+                one[a], other[b] = j, i
+                counts[0][[t, u]] += (-1, 1)
+                counts[1][[t, u]] += (1, -1)
+                return True
+    return False

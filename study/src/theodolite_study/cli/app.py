@@ -1,0 +1,36 @@
+"""The commands of a study, in the order in which their help lists them."""
+
+import typer
+
+from theodolite_study.cli.commands import (
+    study_demo,
+    study_init,
+    study_invite,
+    study_serve,
+    study_set,
+    study_staff,
+    study_status,
+)
+from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
+from theodolite_study.cli.results import study_convert, study_export, study_plan, study_verify
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Ask people: make a study from a run, serve it, bring home what they said.",
+    no_args_is_help=True,
+)
+app.command("demo")(study_demo)
+app.command("plan")(study_plan)
+app.command("init")(study_init)
+app.command("serve")(study_serve)
+app.command("status")(study_status)
+app.command("set")(study_set)
+app.command("staff")(study_staff)
+app.command("invite")(study_invite)
+app.command("payments")(study_payments)
+app.command("withdraw")(study_withdraw)
+app.command("invalidate")(study_invalidate)
+app.command("export")(study_export)
+app.command("verify")(study_verify)
+app.command("convert")(study_convert)

@@ -1,0 +1,255 @@
+"""Commands that make a study, show it to people, and bring home what they said."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from theodolite.errors import printable
+from theodolite.ext.commands import Json, Quiet, check_there
+from theodolite_study.cli.folder import (
+    Folder,
+    StudyDatabase,
+    in_words,
+    last_origin,
+    need_free,
+    new_private_file,
+    remember_origin,
+    studied,
+)
+
+if TYPE_CHECKING:
+    from theodolite.ext.studies import Material
+
+CONTACT = "the person who gave you this link"
+
+
+def study_init(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A run folder (saliency or posthoc_cbm), or a folder with instances.json and "
+            "pictures/ made from Python."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The study folder to write.")],
+    title: Annotated[str, typer.Option(help="As people read it.")] = "What do you see?",
+    contact: Annotated[str, typer.Option(help="Shown on each page.")] = CONTACT,
+    data: Annotated[Path, typer.Option(help="The folder that the run's paths are in.")] = Path(),
+    pictures: Annotated[int, typer.Option(help="How many pictures of the run.", min=1)] = 12,
+    techniques: Annotated[
+        str | None, typer.Option(help="Some methods of the run, with commas; else all.")
+    ] = None,
+    votes: Annotated[int, typer.Option(help="For each explanation.", min=1, max=50)] = 5,
+    quota: Annotated[int, typer.Option(help="Explanations for each person.", min=1)] = 20,
+    slug: Annotated[
+        str | None, typer.Option(help="Part of the address; else of the title.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make a study folder from a finished run: pictures, explanations, practice, study.yaml."""
+    from theodolite_study.new_study import Beginning, begin_study
+    from theodolite_study.sample_text import plan_text
+
+    check_there(data)
+    material = _material(source, out, data, pictures, techniques, quiet=quiet)
+    beginning = Beginning(title=title, contact=contact, slug=slug, votes=votes, quota=quota)
+    protocol = begin_study(out, material, beginning)
+    real = material.of("real")
+    typer.echo(
+        plan_text(
+            instances=len(real), votes=protocol.votes, quota=protocol.quota,
+            techniques=len({instance.technique for instance in real}),
+        )
+    )  # fmt: skip
+    typer.echo(f"\nstudy: {out}\nread:  {out / 'study.yaml'}\nthen:  theodolite study serve {out}")
+
+
+def _material(
+    source: Path, out: Path, data: Path, pictures: int, techniques: str | None, *, quiet: bool
+) -> "Material":
+    from theodolite.errors import EvidenceError
+    from theodolite.ext.studies import INSTANCES, read_material
+
+    if (source / INSTANCES).is_file():
+        if source.resolve() != out.resolve():
+            raise EvidenceError(
+                "--out", f"{out}", f"{source}", "Material becomes a study in place."
+            )
+        return read_material(source)
+    from theodolite.ext.commands import show_progress
+    from theodolite.ext.studies import TwinSettings, material_of_run, seed_of_run
+
+    chosen = tuple(name.strip() for name in techniques.split(",")) if techniques else ()
+    settings = TwinSettings(pictures=pictures, techniques=chosen, seed=seed_of_run(source))
+    with show_progress(quiet=quiet) as progress:
+        return material_of_run(source, data, out, settings, progress)
+
+
+def study_serve(
+    folder: Folder,
+    database: StudyDatabase = None,
+    port: Annotated[int, typer.Option(help="On this machine only.", min=1, max=65535)] = 8080,
+    origin: Annotated[
+        str | None,
+        typer.Option(help="How people reach it: https://study.example.org, behind a proxy."),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes.", min=1, max=64)] = 2,
+    opened: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the study to people at once.")
+    ] = True,
+) -> None:
+    """Serve a study to people, on this machine; a proxy with TLS goes before it."""
+    _serve(folder, database, port, origin, workers, opened=opened, retention="all answers are kept")
+
+
+def _serve(
+    folder: Path, database: str | None, port: int, origin: str | None, workers: int, *,
+    opened: bool, retention: str,
+) -> None:  # fmt: skip
+    from theodolite_study.lifecycle import become
+    from theodolite_study.progress import progress
+    from theodolite_study.web.serving import serve
+    from theodolite_study.web.settings import Settings
+
+    need_free(port)
+    with in_words(), studied(folder, database, load=True) as study:
+        if opened and progress(study.database, study.slug).state == "draft":
+            become(study.database, study.slug, "open", staff="owner")
+        seen = origin or f"http://127.0.0.1:{port}"
+        typer.echo(f"study:  {seen}/s/{study.slug}")
+        typer.echo(f"staff:  {seen}/admin   (accounts: theodolite study staff {folder} NAME)")
+        typer.echo(f"stop:   Ctrl-C; {retention}")
+        remember_origin(folder, seen)
+        settings = Settings(database_url=study.url, folder=folder, public_origin=seen)
+        study.database.close()  # worker processes have connections of their own
+        serve(settings, port=port, workers=workers)
+
+
+def study_demo(
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to keep it; else it is gone afterwards.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="On this machine only.", min=1, max=65535)] = 8080,
+    check: Annotated[
+        bool, typer.Option("--check", help="Start it, see that its first page answers, and end.")
+    ] = False,
+) -> None:
+    """A small study with drawn pictures, ready to be tried in a browser."""
+    import shutil
+    from contextlib import nullcontext
+    from tempfile import mkdtemp
+
+    from theodolite_study.cli.first_page import ends_when_answered
+    from theodolite_study.demo_material import demo_material
+    from theodolite_study.new_study import Beginning, begin_study
+
+    place = folder or Path(mkdtemp(prefix="theodolite-demo-"))
+    if folder is None:
+        place.chmod(0o711)  # PostgreSQL may run as another user; what is private is private itself
+    try:
+        if not (place / "study.yaml").exists():
+            material = demo_material(place, seed=0)
+            title = "A study to try: drawn pictures"
+            begin_study(place, material, Beginning(title=title, contact=CONTACT, slug="demo"))
+        retention = (
+            "all answers are kept" if folder else "answers are gone then; --folder keeps them"
+        )
+        with ends_when_answered(port, "/s/demo") if check else nullcontext():
+            _serve(place, None, port, None, 2, opened=True, retention=retention)
+    finally:
+        if folder is None:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json = False) -> None:
+    """How far a study is, what holds it up, and how many people it still needs."""
+    import json
+    from dataclasses import asdict
+
+    from theodolite_study.cli.tables import print_progress
+    from theodolite_study.progress import progress
+    from theodolite_study.quality import quality
+
+    with in_words(), studied(folder, database) as study:
+        now, works = progress(study.database, study.slug), quality(study.database, study.slug)
+    if as_json:
+        further = {"surplus_share": now.surplus_share, "new_people": now.new_people}
+        people = [asdict(work) | {"signs": work.signs} for work in works]
+        typer.echo(json.dumps(asdict(now) | further | {"work": people}, indent=1))
+        return
+    print_progress(now, works)
+
+
+def study_set(
+    folder: Folder,
+    state: Annotated[str, typer.Argument(metavar="open|paused|closed|archived")],
+    database: StudyDatabase = None,
+    yes: Annotated[bool, typer.Option("--yes", help="To close: it is meant.")] = False,
+) -> None:
+    """Open a study, give it a break, close it. When it closes, platform ids are deleted."""
+    from theodolite.errors import EvidenceError
+    from theodolite_study.lifecycle import become
+
+    if state == "closed" and not yes:
+        raise EvidenceError(
+            "study set", "closed", "to be sure",
+            "It cannot be opened again, and platform ids are deleted for good: pay people first "
+            "(theodolite study payments). Then say --yes.",
+        )  # fmt: skip
+
+    with in_words(), studied(folder, database) as study:
+        become(study.database, study.slug, state, staff="owner")
+        typer.echo(f"{study.slug}: {state}")
+
+
+def study_staff(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(help="Whose account.")],
+    database: StudyDatabase = None,
+    origin: Annotated[
+        str | None, typer.Option(help="How staff reach it, if not as when it was last served.")
+    ] = None,
+    disable: Annotated[bool, typer.Option("--disable", help="Close the account.")] = False,
+) -> None:
+    """A link with which somebody sets up an account for the staff pages, once."""
+    from theodolite_study.keys import Keys
+    from theodolite_study.staff import disable_staff, invite_staff
+
+    with in_words(), studied(folder, database, load=True) as study:
+        if disable:
+            disable_staff(study.database, study.slug, name)
+            typer.echo(f"{printable(name)}: closed")
+            return
+        token = invite_staff(study.database, study.slug, name, Keys.read(folder))
+        seen = origin or last_origin(folder)
+        typer.echo(f"{seen}/admin/enrol/{token}\nFor {printable(name)}, once, within a day.")
+
+
+def study_invite(
+    folder: Folder,
+    count: Annotated[int, typer.Argument(help="How many people.", min=1, max=10_000)],
+    out: Annotated[Path, typer.Option(help="A new text file for the codes, one a line.")],
+    database: StudyDatabase = None,
+) -> None:
+    """Invitation codes for a study with `access: invite`. Only digests of them are kept."""
+    from sqlalchemy import insert
+
+    from theodolite_study import tables
+    from theodolite_study.lifecycle import study_id
+    from theodolite_study.platforms.invites import new_invitations
+
+    with (
+        new_private_file(out) as stream,
+        in_words(),
+        studied(folder, database, load=True) as study,
+    ):
+        invitations = new_invitations(count)
+        # on the disk before they are valid: a digest whose code is lost lets nobody in
+        stream.write("".join(f"{code}\n" for code in invitations.codes).encode())
+        stream.flush()
+        number = study_id(study.database, study.slug)
+        with study.database.owning() as connection:
+            rows = [{"code_sha256": digest, "study_id": number} for digest in invitations.digests]
+            connection.execute(insert(tables.invite), rows)
+    typer.echo(f"{count} codes: {out}")

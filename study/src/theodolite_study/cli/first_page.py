@@ -1,0 +1,53 @@
+"""Whether a server that this process runs answers; then it is told to end."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from threading import Thread
+
+from theodolite.errors import VerificationFailed
+
+LONGEST = 60.0
+"""Seconds until the first page must have come."""
+
+
+@contextmanager
+def ends_when_answered(port: int, page: str) -> Iterator[None]:
+    """Ask for a page until it comes, then end the server as Ctrl-C does.
+
+    Args:
+        port: Where the server will listen, on this machine.
+        page: The path of the page.
+    """
+    seen: list[int] = []
+
+    def ask() -> None:
+        until = time.monotonic() + LONGEST
+        while time.monotonic() < until and 200 not in seen:
+            time.sleep(0.2)
+            seen.extend(_status(port, page))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    try:
+        yield
+    finally:
+        asking.join(1)
+    if 200 not in seen:
+        raise VerificationFailed(page, f"{seen or 'no answer'}", "the page")
+
+
+def _status(port: int, page: str) -> list[int]:
+    """The status of an answer, or none."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", page)
+        return [connection.getresponse().status]
+    except (OSError, HTTPException):
+        return []
+    finally:
+        connection.close()

@@ -1,0 +1,132 @@
+"""A study folder and its database, for the commands about studies."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+if TYPE_CHECKING:
+    from theodolite_study.database import Database
+
+Folder = Annotated[Path, typer.Argument(help="A study folder.", show_default=False)]
+StudyDatabase = Annotated[
+    str | None,
+    typer.Option(
+        help="postgresql://user@host/name; else the environment's THEODOLITE_DATABASE, else a "
+        "PostgreSQL of the study's own, inside of its folder. Passwords belong into "
+        "THEODOLITE_DATABASE or the file PGPASSFILE: anybody can read a command line."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """A study at hand."""
+
+    slug: str
+    url: str = field(repr=False)
+    database: "Database"
+
+
+@contextmanager
+def studied(folder: Path, url: str | None, *, load: bool = False) -> Iterator[StudyFolder]:
+    """Reach the database; with ``load``, bring its tables and the study up to date first."""
+    try:
+        from theodolite_study.database import Database, migrate
+        from theodolite_study.intake import load as load_study
+        from theodolite_study.keys import Keys
+    except ModuleNotFoundError as error:
+        from theodolite.errors import EvidenceError
+
+        raise EvidenceError(
+            "studies", f"no {error.name}", "it", "Install it: pip install 'theodolite[study]'."
+        ) from error
+    from theodolite_study.local_postgres import at_hand
+    from theodolite_study.protocol import read_protocol
+
+    slug = read_protocol(folder).slug
+    with at_hand(folder, url or os.environ.get("THEODOLITE_DATABASE")) as database_url:
+        database = Database(database_url)
+        try:
+            if load:
+                migrate(database_url)
+                load_study(database, folder, Keys.read(folder))
+            yield StudyFolder(slug, database_url, database)
+        finally:
+            database.close()
+
+
+@contextmanager
+def new_private_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file that nobody else can read; gone again if nothing came into it."""
+    from theodolite.errors import EvidenceError
+
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise EvidenceError("--out", "a file that is there", "a new one") from error
+    with os.fdopen(handle, "wb") as stream:
+        try:
+            yield stream
+        finally:
+            if not stream.tell():
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """What a study refuses, and a database that does not answer, as one line."""
+    from sqlalchemy.exc import OperationalError, ProgrammingError
+
+    from theodolite.errors import EvidenceError
+    from theodolite_study.refusals import StudyRefusal
+
+    try:
+        yield
+    except StudyRefusal as refusal:
+        raise EvidenceError(refusal.message.rstrip(".")) from refusal
+    except ProgrammingError as error:
+        raise EvidenceError(
+            "database", "one without this study's tables", "a study that was served once",
+            "theodolite study serve makes them.",
+        ) from error  # fmt: skip
+    except OperationalError as error:
+        raise EvidenceError(
+            "database", "no connection", "a running PostgreSQL", "Check the address."
+        ) from error
+
+
+ORIGIN = "origin.txt"
+
+
+def need_free(port: int) -> None:
+    """Refuse a port that something else listens on, before anything is begun."""
+    import socket
+
+    from theodolite.errors import EvidenceError
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise EvidenceError(
+                f"port {port}", "one that something else listens on", "a free one",
+                f"Try --port {port + 1}.",
+            ) from error  # fmt: skip
+
+
+def remember_origin(folder: Path, origin: str) -> None:
+    """Where people reach the study, for links that are made later."""
+    with suppress(OSError):
+        (folder / ORIGIN).write_text(f"{origin}\n")
+
+
+def last_origin(folder: Path) -> str:
+    """Where it was last served."""
+    path = folder / ORIGIN
+    return path.read_text().strip() if path.is_file() else "http://127.0.0.1:8080"

@@ -1,0 +1,65 @@
+"""Commands about single people of a study: pay them, take them out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.errors import printable
+from theodolite_study.cli.folder import Folder, StudyDatabase, in_words, new_private_file, studied
+
+
+def study_payments(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="A new CSV file that you alone can read.")],
+    database: StudyDatabase = None,
+) -> None:
+    """Whom to pay, by the ids of their platform. Before the study closes: then ids are deleted."""
+    from theodolite_study.export_csv import csv_bytes
+    from theodolite_study.keys import Keys
+    from theodolite_study.payments import payments
+
+    with new_private_file(out) as stream, in_words(), studied(folder, database) as study:
+        table = payments(study.database, study.slug, Keys.read(folder))
+        stream.write(csv_bytes(table))
+    typer.echo(f"{len(table['participant'])} people: {out}\nDelete it when they are paid.")
+
+
+def study_withdraw(
+    folder: Folder,
+    code: Annotated[
+        str,
+        typer.Option(
+            prompt="withdrawal code", help="The code that the person was given; else it is asked."
+        ),
+    ],
+    database: StudyDatabase = None,
+) -> None:
+    """Delete everything that a person gave, for somebody who writes instead of using the page."""
+    from theodolite_study.keys import Keys
+    from theodolite_study.participants import by_withdrawal_code, participant
+    from theodolite_study.refusals import NotHere
+    from theodolite_study.withdrawal import withdraw
+
+    with in_words(), studied(folder, database) as study:
+        who = by_withdrawal_code(study.database, code, Keys.read(folder))
+        if participant(study.database, who).slug != study.slug:
+            raise NotHere("There is no such code in this study.")
+        withdraw(study.database, who)
+    typer.echo("withdrawn; exports and backups from before still hold it")
+
+
+def study_invalidate(
+    folder: Folder,
+    pseudonym: Annotated[str, typer.Argument(help="As the staff pages and exports name them.")],
+    reason: Annotated[str, typer.Option(help="For the log; disagreement is none.")],
+    database: StudyDatabase = None,
+) -> None:
+    """Take somebody's votes out of the count. They are kept as surplus; seats are free again."""
+    from theodolite_study.participants import by_pseudonym
+    from theodolite_study.withdrawal import invalidate
+
+    with in_words(), studied(folder, database) as study:
+        who = by_pseudonym(study.database, study.slug, pseudonym)
+        votes = invalidate(study.database, who, staff="owner", reason=reason)
+    typer.echo(f"{printable(pseudonym)}: {votes} votes no longer count")

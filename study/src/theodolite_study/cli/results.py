@@ -1,0 +1,155 @@
+"""Commands about what people said: plan it, export it, check it, exchange it with other tools."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from theodolite.errors import printable
+from theodolite_study.cli.folder import Folder, StudyDatabase, in_words, studied
+
+if TYPE_CHECKING:
+    from theodolite_study.convert.answered import Converted
+
+TOOLS = ("label-studio", "potato")
+LONGEST = 1000
+
+
+def study_plan(
+    instances: Annotated[int, typer.Option(help="Explanations in all.", min=1)],
+    votes: Annotated[int, typer.Option(help="For each.", min=1, max=50)] = 5,
+    quota: Annotated[int, typer.Option(help="Explanations for each person.", min=1)] = 20,
+    techniques: Annotated[int, typer.Option(help="On the same pictures.", min=1)] = 1,
+    leave: Annotated[float, typer.Option(help="Share of people who leave.", min=0, max=0.9)] = 0.1,
+    panel: Annotated[
+        int | None, typer.Option(help="People, if they are known: is it enough?", min=1)
+    ] = None,
+    half_width: Annotated[
+        float | None, typer.Option(help="How well a technique's mean rating is to be known: 0.2.")
+    ] = None,
+) -> None:
+    """How many people a study needs, and how well its answers will be known."""
+    from theodolite.ext.studies import votes_needed
+    from theodolite_study.sample_text import plan_text, wanted_text
+
+    if panel is not None:
+        typer.echo(f"{votes_needed(instances, votes, panel, quota)}.")
+    typer.echo(
+        plan_text(
+            instances=instances, votes=votes, quota=quota, techniques=techniques, dropout=leave
+        )
+    )
+    if half_width is not None:
+        typer.echo(wanted_text(half_width, instances=instances, votes=votes, techniques=techniques))
+
+
+def study_export(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="A new folder for the tables.")],
+    database: StudyDatabase = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Also as CSV.")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="To be published: without texts unless --reviewed.")
+    ] = False,
+    reviewed: Annotated[
+        bool,
+        typer.Option("--reviewed", help="Somebody read all texts: nothing in them is personal."),
+    ] = False,
+) -> None:
+    """Votes, own answers, agreement and the proof of order and count, as plain tables."""
+    from theodolite_study.export import export
+
+    with in_words(), studied(folder, database) as study:
+        manifest = export(
+            study.database, study.slug, folder, out=out, csv=csv, public=public, reviewed=reviewed
+        )
+    for line in manifest.summary().splitlines():
+        typer.echo(printable(line, LONGEST))
+    typer.echo(f"\nexport: {out}\ncheck:  theodolite study verify {out}")
+
+
+def study_verify(
+    folder: Annotated[Path, typer.Argument(help="An export, or a study folder.")],
+    database: StudyDatabase = None,
+) -> None:
+    """Prove order and count: of an export from its files alone, of a study from its tables."""
+    from theodolite.errors import VerificationFailed
+
+    if (folder / "manifest.json").is_file():
+        from theodolite_study.export_checks import verify_export
+
+        messages = verify_export(folder)
+        # a study that is not over is no fault: everything else about it is proved
+        unfinished = [line for line in messages if line.startswith("Fewer than ")]
+        faults = [line for line in messages if line not in unfinished]
+        for line in unfinished:
+            typer.echo(f"Not complete yet. {printable(line, LONGEST)}")
+    else:
+        from theodolite_study.verify import verify
+
+        with in_words(), studied(folder, database) as study:
+            verification = verify(study.database, study.slug)
+        faults = list(verification.problems)
+        for line in (*verification.facts, *verification.warnings):
+            typer.echo(printable(line, LONGEST))
+    for fault in faults:
+        typer.echo(printable(fault, LONGEST), err=True)
+    if faults:
+        count = "1 thing" if len(faults) == 1 else f"{len(faults)} things"
+        raise VerificationFailed(f"{folder.name}", f"{count} that must not be", "none")
+    typer.echo("ok: order, count, digests and aggregates hold")
+
+
+def study_convert(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="label-studio|potato", help="Make its project.")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option("--from", help="What people said there: a JSON export, or Potato's folder."),
+    ] = None,
+) -> None:
+    """The same study in another tool, or votes from there as our tables.
+
+    Neither tool holds the explanation back or gives exactly n votes.
+    """
+    from theodolite.errors import EvidenceError
+    from theodolite.ext.studies import read_material
+    from theodolite_study.convert.label_studio import read_label_studio, write_label_studio
+    from theodolite_study.convert.potato import read_potato, write_potato
+    from theodolite_study.protocol import read_protocol
+
+    if (to is None) == (answers is None) or to not in (*TOOLS, None):
+        raise EvidenceError("study convert", f"--to {to}", "--to label-studio or potato, or --from")
+    if out.exists():
+        raise EvidenceError("--out", "a folder that is there", "a new one")
+    material, protocol = read_material(folder), read_protocol(folder)
+    if answers is None:
+        write = write_label_studio if to == TOOLS[0] else write_potato
+        write(folder, material, protocol, out)
+        typer.echo(f"project: {out}")
+        return
+    conversion = (
+        read_potato(answers, folder, material, protocol)
+        if answers.is_dir()
+        else read_label_studio(answers, material, protocol)
+    )
+    names = sorted({name for instance in material.instances for name in instance.pictures()})
+    _write(conversion, folder, names, out)
+
+
+def _write(conversion: "Converted", folder: Path, pictures: Sequence[str], out: Path) -> None:
+    from theodolite.ext.studies import PICTURES, existing, picture_path, write_parquet
+
+    there = [existing(picture_path(folder, name), "picture") for name in pictures]
+    (out / PICTURES).mkdir(parents=True)
+    for path in there:  # those that are named, and none that a link leads to elsewhere
+        (out / PICTURES / path.name).write_bytes(path.read_bytes())
+    for name, columns in conversion.tables.items():
+        write_parquet(out / f"{name}.parquet", columns)
+    for note in conversion.notes:
+        typer.echo(printable(note, LONGEST))
+    typer.echo(f"votes: {out}")

@@ -1,0 +1,172 @@
+"""A study in Label Studio: its project from ours, and our tables from its export.
+
+What is lost: Label Studio does not hold the explanation back, so nobody can prove that the own
+answer came first; it does not guarantee n votes of different people (of more than n the first n
+are counted, and it is said where there are fewer); consent, practice, hidden checks, pictures that
+are kept apart within one person's items, and times before and after stay with our server.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from theodolite.ext.studies import (
+    Material,
+    all_or_nothing,
+    existing,
+    label_studio_annotations,
+    label_studio_data,
+    label_studio_number,
+    label_studio_results,
+    label_studio_tasks,
+    plain_text,
+    write_json,
+)
+from theodolite_study.convert.answered import Answered, Converted, Frame, converted, frame_of
+from theodolite_study.convert.project_pages import PICTURES, Page, always_asked, pages
+from theodolite_study.protocol import QUESTIONS, Protocol
+
+CONFIG, TASKS = "labeling_config.xml", "tasks.json"
+LOCAL = f"/data/local-files/?d={PICTURES}/"
+"""How Label Studio names files below its LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT; set that to the
+project's folder, and LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED to true."""
+
+
+def write_label_studio(
+    folder: Path, material: Material, protocol: Protocol, out: Path, *, pictures: str = LOCAL
+) -> None:
+    """Write a project: labelling configuration, tasks to import, and the pictures.
+
+    Args:
+        folder: The study folder.
+        material: What it shows.
+        protocol: What it asks.
+        out: A new folder.
+        pictures: What stands before a picture's name in a task.
+    """
+    shown = pages(folder, material, protocol, out)
+    root = _configuration(material, protocol, with_twins=list(shown[0].twins))
+    ElementTree.indent(root)
+    with all_or_nothing(out / CONFIG) as stream:
+        stream.write(ElementTree.tostring(root, encoding="utf-8", xml_declaration=False))
+    write_json(out / TASKS, [{"data": _data(page, pictures)} for page in shown])
+
+
+def _data(page: Page, pictures: str) -> dict[str, str]:
+    one = page.instance
+    data = {
+        "instance": one.key,
+        "technique": one.technique,
+        "picture": one.picture_key,
+        "label": one.shown.predicted,
+        "image": pictures + page.picture,
+        "before": page.before,
+        "explanation": pictures + page.explanation,
+        "explained": page.text,
+    }
+    for question, (picture, explanation, text) in page.twins.items():
+        data |= {
+            f"{question}_image": pictures + picture,
+            f"{question}_explanation": pictures + explanation,
+            f"{question}_explained": text,
+        }
+    return data
+
+
+def _configuration(
+    material: Material, protocol: Protocol, *, with_twins: list[str]
+) -> ElementTree.Element:
+    root = ElementTree.Element("View")
+
+    def add(tag: str, within: ElementTree.Element = root, /, **attributes: str) -> Any:
+        return ElementTree.SubElement(within, tag, attributes)
+
+    add("Header", value="$before")
+    add("Image", name="picture", value="$image")
+    boxes = add("RectangleLabels", name="boxes", toName="picture", canRotate="false")
+    add("Label", boxes, value="part")
+    add("Header", value=_static(protocol.before_boxes))
+    add(
+        "TextArea", name="text", toName="picture", required="true", maxSubmissions="1",
+        editable="true", rows="3",
+    )  # fmt: skip
+    add("Image", name="explanation", value="$explanation")
+    add("Text", name="explained", value="$explained")
+    for name, question in protocol.questions.items():
+        if name in with_twins:
+            add("Image", name=f"{name}_picture", value=f"${name}_image")
+            add("Image", name=f"{name}_explanation", value=f"${name}_explanation")
+            add("Text", name=f"{name}_explained", value=f"${name}_explained")
+        elif not always_asked(name, material):
+            continue  # nobody is asked: there is no changed picture
+        add("Header", value=_static(question.text))
+        add("Header", size="5", value=_static(f"1: {question.low}; 5: {question.high}"))
+        add(
+            "Rating", name=name, toName="picture", maxRating="5",
+            required=str(always_asked(name, material)).lower(),
+        )  # fmt: skip
+    return root
+
+
+def _static(text: str) -> str:
+    """A text as it is: a dollar would be taken for the name of a field of the task."""
+    return plain_text(text).replace("$", "＄")
+
+
+def read_label_studio(path: Path, material: Material, protocol: Protocol) -> Converted:
+    """The tables of an export (JSON, not JSON_MIN) of such a project.
+
+    The time before and after the explanation was shown is not known: both columns are empty. People
+    get pseudonyms in the order of their first answers.
+    """
+    path = existing(Path(path), "export of Label Studio")
+    return converted(_answers(path), material, protocol)
+
+
+def _answers(path: Path) -> Iterator[Answered]:
+    for number, task in enumerate(label_studio_tasks(path)):
+        instance = str(label_studio_data(task).get("instance", ""))
+        for rater, annotation in label_studio_annotations(task, path):
+            results = [one for one in label_studio_results(annotation) if isinstance(one, dict)]
+            ratings = {
+                str(one["from_name"]): value
+                for one in results
+                if one.get("from_name") in QUESTIONS
+                and (value := label_studio_number(one)) is not None
+            }
+            texts = [text for one in results for text in _texts(one)]
+            frames = [_frame(one) for one in results if "rectangle" in str(one.get("type"))]
+            boxes = [frame for frame in frames if frame is not None]
+            known = len(ratings) + sum(one.get("from_name") == "text" for one in results)
+            yield Answered(
+                instance,
+                rater,
+                (str(annotation.get("created_at", "")), number),
+                ratings,
+                "\n".join(texts),
+                boxes,
+                len(results) - known - len(boxes),
+            )
+
+
+def _texts(result: Mapping[str, Any]) -> list[str]:
+    value = result.get("value")
+    if result.get("from_name") != "text" or not isinstance(value, dict):
+        return []
+    texts = value.get("text", [])
+    return [str(text) for text in (texts if isinstance(texts, list) else [texts])]
+
+
+def _frame(result: Mapping[str, Any]) -> Frame | None:
+    """A rectangle in pixels, cut off at the picture's edge; None if it is turned or nowhere."""
+    value = result.get("value")
+    size = (result.get("original_width"), result.get("original_height"))
+    if not isinstance(value, dict) or value.get("rotation", 0):
+        return None
+    try:
+        x, y, width, height = (float(value[n]) for n in ("x", "y", "width", "height"))
+        across, down = (float(one) for one in size)  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return frame_of((x / 100, y / 100, width / 100, height / 100), across, down)

@@ -1,0 +1,120 @@
+"""What another tool shows for each explanation: files and plain texts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from theodolite.errors import RefusedInput
+from theodolite.ext.studies import (
+    PICTURES,
+    Explained,
+    Instance,
+    Material,
+    keep_picture,
+    picture_path,
+    plain_text,
+    read_picture,
+    shown_from,
+)
+from theodolite_study.protocol import Protocol
+
+OPACITY = 0.5
+"""Of a map over its picture: these tools cannot lay one over the other."""
+TWINS = {"q5": "same", "q6": "different"}
+"""Questions that compare with a changed picture, and which."""
+NOT_ASKED = "This question is not asked here. Please leave it."
+
+
+@dataclass(frozen=True)
+class Page:
+    """One explanation. Files are names in the folder of pictures."""
+
+    instance: Instance
+    picture: str
+    before: str
+    """What is asked before, with the class in it."""
+    explanation: str
+    text: str
+    """An explanation by concepts, in words; for a map it says what colours mean."""
+    twins: Mapping[str, tuple[str, str, str]]
+    """By question 5 and 6: the changed picture, its explanation, and that in words."""
+
+
+def pages(folder: Path, material: Material, protocol: Protocol, out: Path) -> Sequence[Page]:
+    """All real explanations; their pictures are copied into ``out``.
+
+    Practice items and hidden checks have no place in these tools and are left out.
+    """
+    if any(out.glob("*")):
+        raise RefusedInput(f"folder {out.name!r}", "files in it", "a new or empty folder")
+    found = []
+    for one in material.of("real"):
+        picture, explanation, text = _seen(folder, one.shown, material, out)
+        label = plain_text(one.shown.predicted)
+        twins = {}
+        for question, name in TWINS.items():
+            if question in protocol.questions and any(
+                getattr(other, name) for other in material.of("real")
+            ):
+                changed: Explained | None = getattr(one, name)
+                twins[question] = (
+                    (picture, explanation, NOT_ASKED)
+                    if changed is None
+                    else _seen(folder, changed, material, out)
+                )
+        before = plain_text(protocol.before_text).replace("{label}", label)
+        found.append(Page(one, picture, before, explanation, text, twins))
+    return found
+
+
+def _seen(folder: Path, shown: Explained, material: Material, out: Path) -> tuple[str, str, str]:
+    """The picture, the explanation as a picture, and in words."""
+    path = picture_path(folder, shown.picture)
+    picture = keep_picture(out, path.read_bytes(), path.suffix[1:])
+    said = f"The program's answer: {plain_text(shown.predicted)}."
+    if shown.map is None:
+        return picture, picture, f"{said}\n{concept_lines(shown.concepts or {})}"
+    over = laid_over(path, picture_path(folder, shown.map))
+    drawn = shown_from(over, longest=max(over.size))
+    meant = "Red speaks for it, blue against it." if material.legend == "signed" else ""
+    return picture, keep_picture(out, drawn.content, drawn.suffix), f"{said} {meant}".strip()
+
+
+def laid_over(picture: Path, drawn: Path, opacity: float = OPACITY) -> Image.Image:
+    """A picture with the colours of a map over it."""
+    below = read_picture(picture)
+    return Image.blend(below, read_picture(drawn).resize(below.size), opacity)
+
+
+def concept_lines(concepts: Mapping[str, float]) -> str:
+    """Concepts and their values, the most important first.
+
+    >>> print(concept_lines({"leg": -0.25, "beak": 0.5}))
+    beak: +0.50
+    leg: -0.25
+    """
+    order = sorted(concepts.items(), key=lambda pair: (-abs(pair[1]), pair[0]))
+    return "\n".join(f"{plain_text(name)}: {value:+.2f}" for name, value in order)
+
+
+def asked_of(instance: Instance, protocol: Protocol) -> tuple[str, ...]:
+    """The questions that an explanation can be asked."""
+    return tuple(
+        name
+        for name in protocol.questions
+        if name not in TWINS or getattr(instance, TWINS[name]) is not None
+    )
+
+
+def always_asked(question: str, material: Material) -> bool:
+    """Whether it is asked of each explanation."""
+    return question not in TWINS or all(
+        getattr(one, TWINS[question]) is not None for one in material.of("real")
+    )
+
+
+__all__ = [
+    "PICTURES", "TWINS", "Page", "always_asked", "asked_of", "concept_lines", "laid_over", "pages",
+]  # fmt: skip

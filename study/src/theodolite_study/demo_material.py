@@ -1,0 +1,136 @@
+"""A study to try, from nothing: drawn scenes, and explanations of which it is known how good."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image, ImageEnhance, ImageFilter
+
+from theodolite.ext.studies import (
+    PRACTICE,
+    Answer,
+    Item,
+    Looks,
+    Material,
+    frame_of,
+    material_from_arrays,
+    planned_checks,
+)
+from theodolite_study._demo_scenes import CELL, HEIGHT, WIDTH, Scene, scenes
+
+Map = Float[np.ndarray, "rows columns"]
+MAPS = ("on the object", "beside the object", "all over")
+"""Maps of which is known what is wrong with them: nothing, the place, the blur."""
+TECHNIQUES = (*MAPS, "concepts")
+STEADY = ("on the object", "concepts")
+HIDDEN = 2
+MIXED = 0.68
+"""Of the other picture, where the answer becomes another one."""
+
+
+def demo_material(folder: Path, *, seed: int = 0) -> Material:
+    """Twelve drawn pictures, three maps and a list of concepts for each, practice and checks.
+
+    No data and no network are needed: of the scenes it is known where their parts are. The same
+    seed gives the same bytes.
+    """
+    origin = {"made by": "theodolite study demo", "seed": f"{seed}"}
+    looks = Looks(photographs=False, longest=max(WIDTH, HEIGHT))
+    return material_from_arrays(_items(seed), folder, looks=looks, seed=seed, origin=origin)
+
+
+def _items(seed: int) -> Iterator[Item]:
+    first = scenes(seed=2 * seed)
+    labels = list(first)
+    for number, label in enumerate(labels):
+        trio = _trio(first[label], first[labels[(number + 5) % len(labels)]], seed + number)
+        for technique in TECHNIQUES:
+            yield _item(f"{label} 1", technique, trio, seed + number)
+    # practice must not show the pictures of the study: the same scenes, moved and mirrored
+    mirrored = scenes(seed=2 * seed + 1)
+    spare = [mirrored[label] for label in labels[::2]]
+    frames = [frame_of(scene.object_pixels, scene.label) for scene in spare]
+    for number, check in enumerate(planned_checks(frames, hidden=HIDDEN, seed=seed)):
+        scene = spare[check.spare]
+        other = mirrored[labels[(labels.index(scene.label) + 7) % len(labels)]]
+        trio = _trio(scene, other, seed + number)
+        technique = TECHNIQUES[number % len(MAPS)]
+        yield check.make(_item(f"{scene.label} 2", technique, trio, seed + number))
+    assert len(frames) >= PRACTICE + HIDDEN  # noqa: S101  so that each has a picture of its own
+
+
+@dataclass(frozen=True, eq=False)
+class _Trio:
+    """A scene, the same a little changed, and one that has become another."""
+
+    scene: Scene
+    other: Scene
+    same: Image.Image
+    different: Image.Image
+
+
+def _trio(scene: Scene, other: Scene, seed: int) -> _Trio:
+    random = np.random.default_rng([seed, 3])
+    change = random.integers(3)
+    if change == 0:
+        same = ImageEnhance.Brightness(scene.picture).enhance(0.78)
+    elif change == 1:
+        same = scene.picture.filter(ImageFilter.GaussianBlur(2.2))
+    else:
+        same = ImageEnhance.Color(scene.picture).enhance(0.45)
+    return _Trio(scene, other, same, Image.blend(scene.picture, other.picture, MIXED))
+
+
+def _item(key: str, technique: str, trio: _Trio, seed: int) -> Item:
+    # what is right hardly moves with a picture that hardly moves; what is wrong jumps about
+    again = 0 if technique in STEADY else 1
+
+    def answer(scene: Scene, picture: Image.Image, draw: int, shake: float) -> Answer:
+        random = np.random.default_rng([seed, 4, TECHNIQUES.index(technique), draw])
+        weights = {part: float(random.uniform(0.4, 1.0)) + shake for part in scene.parts}
+        plain = Answer(picture=picture, predicted=scene.label)
+        if technique == "concepts":
+            against = {part: float(random.uniform(-0.3, 0.2)) for part in scene.beside}
+            concepts = {name: round(value, 3) for name, value in (weights | against).items()}
+            return replace(plain, concepts=concepts)
+        return replace(plain, map=_map(technique, scene, weights, random))
+
+    return Item(
+        picture_key=key,
+        technique=technique,
+        shown=answer(trio.scene, trio.scene.picture, 0, 0.0),
+        same=answer(trio.scene, trio.same, again, 0.06),
+        different=answer(trio.other, trio.different, 2, 0.0),
+    )
+
+
+def _map(
+    technique: str, scene: Scene, weights: Mapping[str, float], random: np.random.Generator
+) -> Map:
+    whole = np.asarray(np.sum(list(scene.parts.values()), axis=0))
+    beside = next(iter(scene.beside.values()))
+    if technique == "on the object":
+        weighed = np.sum([weights[part] * mask for part, mask in scene.parts.items()], axis=0)
+        return np.asarray(_blurred(weighed, 9) - 0.25 * _blurred(beside, 14))
+    if technique == "beside the object":
+        inside = _blurred(whole, 12)
+        outside = 0.6 * _hills(random) * (1 - inside)
+        return np.asarray(_blurred(beside, 16) + outside - 0.3 * inside)
+    return np.asarray(_hills(random) + 0.7 * _blurred(whole, 80))
+
+
+def _hills(random: np.random.Generator) -> Map:
+    """Broad hills from 0 to 1."""
+    coarse = Image.fromarray(random.random((4, 5), dtype=np.float32))
+    return np.asarray(
+        coarse.resize((WIDTH // CELL, HEIGHT // CELL), Image.Resampling.BICUBIC), np.float64
+    )
+
+
+def _blurred(mask: Map, radius: float) -> Map:
+    """A soft mask, 1 where it is most; the radius in pixels of the picture."""
+    grey = Image.fromarray(np.rint(np.clip(mask, 0, 1) * 255).astype(np.uint8))
+    soft = np.asarray(grey.filter(ImageFilter.GaussianBlur(radius / CELL)), np.float64)
+    return np.asarray(soft / (soft.max() or 1.0))

@@ -1,0 +1,198 @@
+"""The key file of a study: what turns ids of people into pseudonyms, and codes into proof.
+
+It stands beside the database, not in it: who has only one of them learns no name.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from theodolite.errors import RefusedInput
+from theodolite.ext.studies import json_from
+from theodolite_study.codes import LETTERS_OF_A_CODE, code_digest, grouped, new_code, readable
+
+KEYS = "keys.json"
+"""The file's name in a study folder."""
+FORMAT = "theodolite study keys 1"
+SECRETS = ("pepper", "sealing", "completion", "forms")
+BYTES = 32
+LEAST_DIFFERENT = 16
+"""Random secrets of 32 bytes have about 30 different ones; typed ones have few."""
+MOST_BYTES = 1 << 16
+SEAL = b"\x01"
+NONCE = 12
+MAKE = "Make one: theodolite study init makes it; Keys.create(path) does."
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The secrets of a study. Each has one purpose; none is ever shown."""
+
+    id: str
+    """Names these keys: tables made with others cannot be joined to them."""
+    pepper: bytes = field(repr=False)
+    """For pseudonyms."""
+    sealing: bytes = field(repr=False)
+    """For platform ids that payment still needs."""
+    completion: bytes = field(repr=False)
+    """For completion codes, withdrawal codes and receipts."""
+    forms: bytes = field(repr=False)
+    """For the hidden fields that show a form is ours."""
+
+    def __post_init__(self) -> None:
+        given = [getattr(self, name) for name in SECRETS]
+        for name, secret in zip(SECRETS, given, strict=True):
+            if len(secret) != BYTES or len(set(secret)) < LEAST_DIFFERENT:
+                raise RefusedInput(f"key {name!r}", "a weak secret", f"{BYTES} random bytes", MAKE)
+        if len(set(given)) != len(given):
+            raise RefusedInput("keys", "one secret for two purposes", "different ones", MAKE)
+        if not self.id.isalnum():
+            raise RefusedInput("keys", "no id", "letters and digits", MAKE)
+
+    @classmethod
+    def create(cls, path: Path) -> "Keys":
+        """New random keys in a new file that only its owner can read."""
+        made = {name: secrets.token_bytes(BYTES) for name in SECRETS}
+        keys = cls(id=secrets.token_hex(8), **made)
+        content = {"format": FORMAT, "id": keys.id}
+        content |= {name: base64.b64encode(getattr(keys, name)).decode() for name in SECRETS}
+        _write_new(path, (json.dumps(content, indent=1) + "\n").encode())
+        return keys
+
+    @classmethod
+    def read(cls, path: Path) -> "Keys":
+        """The keys of a file, or of the study folder that was named instead."""
+        path = path / KEYS if path.is_dir() else path
+        content = json_from(_private(path), path.name)
+        what = f"key file {path.name!r}"
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise RefusedInput(what, "another content", f"the format {FORMAT!r}", MAKE)
+        given = {name: _secret(content, name, what) for name in SECRETS}
+        return cls(id=str(content.get("id", "")), **given)
+
+    def person(self, slug: str, platform: str, platform_id: str) -> bytes:
+        """Who somebody is in one study: always the same, and nobody without the keys."""
+        return _mac(self.pepper, "person", slug, platform, platform_id)
+
+    def bar(self, slug: str, platform: str, platform_id: str) -> bytes:
+        """By what somebody is known who may not take part again; it fits no other table."""
+        return _mac(self.pepper, "bar", slug, platform, platform_id)
+
+    def sealed(self, plain: str, slug: str = "") -> bytes:
+        """Text that only these keys open, and only for the same study."""
+        nonce = secrets.token_bytes(NONCE)
+        return SEAL + nonce + AESGCM(self.sealing).encrypt(nonce, plain.encode(), self._bound(slug))
+
+    def opened(self, sealed: bytes, slug: str = "") -> str:
+        """What was sealed."""
+        nonce, rest = sealed[1 : 1 + NONCE], sealed[1 + NONCE :]
+        try:
+            if sealed[:1] != SEAL or len(nonce) != NONCE:
+                raise InvalidTag
+            return AESGCM(self.sealing).decrypt(nonce, rest, self._bound(slug)).decode()
+        except InvalidTag as error:
+            raise RefusedInput(
+                "sealed text", "one of other keys, of another study, or a changed one",
+                f"one that keys {self.id} made for this study", "Use the study's own key file.",
+            ) from error  # fmt: skip
+
+    def _bound(self, slug: str) -> bytes:
+        return _message("sealed", self.id, slug)
+
+    def withdrawal_code(self, participant_id: UUID | str | None = None) -> str:
+        """A code by which its owner, and nobody else, can take everything back.
+
+        With an id it is that person's code, always the same, so that a page can show it again and
+        nobody has to keep it. Without, it is a random one.
+        """
+        if participant_id is None:
+            return new_code()
+        mac = _mac(self.completion, "withdrawal", str(participant_id))
+        return grouped(readable(mac, LETTERS_OF_A_CODE))
+
+    def code_digest(self, code: str) -> bytes:
+        """What is kept of a code; case and separators do not matter."""
+        return code_digest(code)
+
+    def completion_code(self, slug: str, participant_id: UUID | str) -> str:
+        """What a person hands in at the platform; another for each person."""
+        return readable(_mac(self.completion, "completion", slug, str(participant_id)), 12)
+
+    def csrf(self, session_digest: bytes) -> str:
+        """The hidden field of forms in a session."""
+        mac = _mac(self.forms, "csrf", session_digest)
+        return base64.urlsafe_b64encode(mac).rstrip(b"=").decode()
+
+    def csrf_matches(self, session_digest: bytes, given: str) -> bool:
+        """Whether a form came from a page of this session, told in constant time."""
+        return hmac.compare_digest(
+            self.csrf(session_digest).encode(), given.encode(errors="replace")
+        )
+
+
+def _message(purpose: str, *parts: str | bytes) -> bytes:
+    """Parts with their lengths: no two lists of parts give the same bytes."""
+    raw = [part.encode() if isinstance(part, str) else part for part in (purpose, *parts)]
+    return b"theodolite study 1" + b"".join(len(part).to_bytes(8, "big") + part for part in raw)
+
+
+def _mac(secret: bytes, purpose: str, *parts: str | bytes) -> bytes:
+    return hmac.new(secret, _message(purpose, *parts), hashlib.sha256).digest()
+
+
+def _secret(content: dict[str, Any], name: str, what: str) -> bytes:
+    try:
+        return base64.b64decode(content[name], validate=True)
+    except (KeyError, TypeError, binascii.Error) as error:
+        came = f"no {name!r}" if name not in content else f"a broken {name!r}"
+        raise RefusedInput(what, came, f"{BYTES} random bytes in base64", MAKE) from error
+
+
+def _private(path: Path) -> bytes:
+    """A file that nobody but its owner can read, from one look at it."""
+    what = f"key file {path.name!r}"
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise RefusedInput(what, "nothing that can be read", "the study's keys", MAKE) from error
+    with os.fdopen(handle, "rb") as stream:
+        about = os.fstat(stream.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise RefusedInput(what, "no plain file", "the study's keys", MAKE)
+        if os.name == "posix" and about.st_mode & 0o077:
+            raise RefusedInput(
+                what, f"mode {about.st_mode & 0o777:03o}, which others can read", "mode 600",
+                f"chmod 600 {path.name}; if others may have read it, make new keys.",
+            )  # fmt: skip
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise RefusedInput(what, "a large file", f"at most {MOST_BYTES:,} bytes", MAKE)
+    return content
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise RefusedInput(
+            f"key file {path.name!r}", "one that is there", "a new name",
+            "Keys are not replaced: pseudonyms would change. A new study has new keys.",
+        ) from error  # fmt: skip
+    except OSError as error:
+        raise RefusedInput(f"key file {path.name!r}", str(error.strerror), "a place") from error
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())

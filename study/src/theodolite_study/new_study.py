@@ -1,0 +1,97 @@
+"""The study.yaml of a new study: what one will want to change, each with a word on it."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import Material, all_or_nothing
+from theodolite_study.codes import new_code
+from theodolite_study.keys import KEYS, Keys
+from theodolite_study.protocol import STUDY, Protocol, read_protocol
+
+TEMPLATE = """\
+# A study of theodolite. It is frozen when it is served for the first time.
+slug: {slug}            # its part of the address, after /s/
+title: {title}
+contact: {contact}      # shown on each page
+
+votes: {votes}          # for each explanation, of different people
+quota: {quota}          # explanations for each person
+lease_minutes: 30       # an item waits so long for somebody who went away
+minutes: {minutes}      # how long it takes, as told to people
+seed: {seed}
+
+design: dynamic         # or planned, for a panel whose size is known; then also:
+# panel: 15
+same_picture_gap: {gap}     # other items between two explanations of one picture
+# same_picture_most: 3  # how often one person may meet one picture
+baseline: per_instance  # or once_per_image: what is seen is asked once for each picture
+
+training: {{pass_mark: 0.5, attempts: 3}}
+checks: {{every: {every}, allowed: 1, then: flag}}   # a hidden check after so many; or screen_out
+
+access:
+  kind: link            # link, invite, prolific, mturk
+  # signed: true        # prolific: only with its signed token …
+  # audience: …         # … which names this address or study
+  # Codes are for prolific only, which has to know them. Elsewhere each person gets a code of
+  # their own at the end.
+  codes: {{finished: {finished}, no_consent: {declined}, screened_out: {screened}}}
+
+# Texts have defaults: welcome, consent, instructions, thanks, questions, rankings,
+# before_text, before_boxes. docs/study.md lists them; have the consent form approved.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """What a new study is to be."""
+
+    title: str
+    contact: str
+    slug: str | None = None
+    """From the title, if not given."""
+    votes: int = 5
+    quota: int = 20
+    seed: int = 0
+
+
+def begin_study(folder: Path, material: Material, beginning: Beginning) -> Protocol:
+    """Write study.yaml and the keys beside material that is there."""
+    if (folder / STUDY).exists():
+        raise EvidenceError("study folder", f"one with a {STUDY}", "a new folder")
+    real = material.of("real")
+    pictures = {one.picture_key for one in real}
+    quota = min(beginning.quota, len(real))
+    content = TEMPLATE.format(
+        slug=json.dumps(beginning.slug or slug_of(beginning.title)),
+        title=_quoted(beginning.title), contact=_quoted(beginning.contact),
+        votes=beginning.votes, quota=quota, every=max(2, quota // 3),
+        minutes=max(5, 2 * quota), seed=beginning.seed,
+        gap=min(5, len(pictures) // 2) if len(pictures) < len(real) else 0,
+        finished=_code(), declined=_code(), screened=_code(),
+    )  # fmt: skip
+    with all_or_nothing(folder / STUDY) as stream:
+        stream.write(content.encode())
+    Keys.create(folder / KEYS)
+    return read_protocol(folder)
+
+
+def slug_of(title: str) -> str:
+    """A title as a part of an address.
+
+    >>> slug_of("Cats & dogs: what do you see?")
+    'cats-dogs-what-do-you-see'
+    """
+    plain = re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:40].strip("-")
+    return plain if len(plain) > 1 else "study"
+
+
+def _quoted(words: str) -> str:
+    return json.dumps(words, ensure_ascii=False)
+
+
+def _code() -> str:
+    return "".join(new_code().split("-")[:2])

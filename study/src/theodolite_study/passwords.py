@@ -1,0 +1,163 @@
+"""How staff show who they are: a passphrase, and a code of their phone."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import lru_cache
+from threading import BoundedSemaphore
+
+import pyotp
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from theodolite.errors import EvidenceError
+from theodolite_study._common_passphrases import OURS, ROWS, WORDS
+from theodolite_study.refusals import NothingNow
+
+SHORTEST, LONGEST = 12, 128
+LEAST_DIFFERENT = 5
+STEP = 30
+"""Seconds that a code of the phone stands for."""
+DRIFT = 1
+"""Steps by which a phone's clock may differ."""
+ENROLMENT = timedelta(hours=24)
+HASHER = PasswordHasher(time_cost=3, memory_cost=1 << 16, parallelism=1)
+"""Argon2id with 64 MiB: about a tenth of a second."""
+AT_ONCE = 2
+"""Passphrases that one process looks at, so that logins leave memory and cores to others."""
+_turns = BoundedSemaphore(AT_ONCE)
+
+
+def check_passphrase(passphrase: str, account: str) -> None:
+    """Refuse what is short, or guessed first. What it is made of does not matter."""
+    if not SHORTEST <= len(passphrase) <= LONGEST:
+        raise EvidenceError(
+            "passphrase", f"{len(passphrase)} characters", f"{SHORTEST} to {LONGEST}",
+            "Some words that do not belong together are easy to keep and hard to guess.",
+        )  # fmt: skip
+    reason = _guessable(passphrase.casefold(), account.casefold())
+    if reason:
+        raise EvidenceError(
+            "passphrase", reason, "one that nobody tries first",
+            "Take some words that do not belong together.",
+        )  # fmt: skip
+
+
+def _guessable(passphrase: str, account: str) -> str:
+    if len(set(passphrase)) < LEAST_DIFFERENT:
+        return "few different characters"
+    if len(account) > 2 and account in passphrase:
+        return "the name of the account"
+    plain = re.sub(r"[\W_]", "", passphrase)
+    if plain and any(plain in row + row or plain in (row + row)[::-1] for row in ROWS):
+        return "a walk over the keyboard"
+    core = re.sub(r"[\W\d_]", "", passphrase)
+    if core in WORDS or core in OURS or _few_words(core):
+        return "a common word with something around it"
+    return ""
+
+
+def _few_words(core: str) -> bool:
+    """Whether it is one word again and again, or two of them: summerlove."""
+    known = WORDS | OURS
+    starts = [end for end in range(1, len(core)) if core[:end] in known]
+    return any(core[end:] in known or core == core[:end] * (len(core) // end) for end in starts)
+
+
+def hashed(passphrase: str) -> str:
+    """What is kept of a passphrase."""
+    return HASHER.hash(passphrase)
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """A turn to look at a passphrase. Nobody waits for one: who waits holds what others need."""
+    if not _turns.acquire(blocking=False):
+        raise NothingNow("Others log in just now. Please try again in a moment.", 2)
+    try:
+        yield
+    finally:
+        _turns.release()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a passphrase is right, and what to keep instead of the old hash, if anything."""
+
+    right: bool
+    rehashed: str | None = field(default=None, repr=False)
+
+
+def verified(stored: str | None, given: str) -> Verdict:
+    """Compare; without an account the same work is done, so that time tells nobody."""
+    if len(given) > LONGEST:
+        return Verdict(right=False)
+    try:
+        HASHER.verify(_decoy() if stored is None else stored, given)
+    except (VerificationError, InvalidHashError):
+        return Verdict(right=False)
+    if stored is None:
+        return Verdict(right=False)
+    return Verdict(
+        right=True, rehashed=hashed(given) if HASHER.check_needs_rehash(stored) else None
+    )
+
+
+@lru_cache(maxsize=1)
+def _decoy() -> str:
+    return HASHER.hash(secrets.token_hex(32))
+
+
+def new_phone_secret() -> str:
+    """A secret for an authenticator app: 160 random bits."""
+    return pyotp.random_base32()
+
+
+def phone_address(secret: str, account: str, issuer: str = "theodolite") -> str:
+    """The same as an address that apps read from a picture."""
+    return pyotp.TOTP(secret, interval=STEP).provisioning_uri(account, issuer_name=issuer)
+
+
+def check_code(secret: str, code: str, last_step: int | None, now: float) -> int | None:
+    """The time step of a right code that was not used yet, to be kept as the last; else nothing.
+
+    ``now`` in seconds since 1970, of the server. A code is good for its own 30 seconds and the
+    step on either side, and only once: nothing up to ``last_step`` is taken again.
+    """
+    given = code.replace(" ", "")
+    if not re.fullmatch(r"[0-9]{6}", given):
+        return None
+    expected, current = pyotp.TOTP(secret, interval=STEP), int(now // STEP)
+    found = None
+    for step in range(current - DRIFT, current + DRIFT + 1):  # all of them: time tells nothing
+        same = hmac.compare_digest(expected.generate_otp(step), given)
+        if same and (last_step is None or step > last_step):
+            found = step
+    return found
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """A link that makes an account, once and for a day. Only its digest is kept."""
+
+    token: str = field(repr=False)
+    digest: bytes
+    expires: datetime
+
+
+def new_enrolment(now: datetime, lifetime: timedelta = ENROLMENT) -> Enrolment:
+    """A new one of 256 random bits."""
+    if now.tzinfo is None:
+        raise EvidenceError("time", "one without a zone", "one with")
+    token = secrets.token_urlsafe(32)
+    return Enrolment(token, token_digest(token), now + lifetime)
+
+
+def token_digest(token: str) -> bytes:
+    """What is kept of a token: it is random enough that nothing leads back."""
+    return hashlib.sha256(token.encode(errors="replace")).digest()

@@ -1,0 +1,144 @@
+"""Who rates what, and in which order, for people who are known beforehand."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import VotesNeeded, votes_needed
+from theodolite_study._plan_order import fits, largest_gap, ordered
+from theodolite_study._plan_search import Limits, found_shares
+from theodolite_study._plan_shares import even_shares
+
+__all__ = ["Plan", "Seat", "planned"]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One explanation that needs votes."""
+
+    key: str
+    picture_key: str
+    technique: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """For each person the explanations, in the order in which they are shown."""
+
+    rows: tuple[tuple[str, ...], ...]
+    needed: VotesNeeded
+    even: bool
+    """People get the same number of explanations, of each technique and of each picture, up to
+    one. Where limits leave no such plan it is false."""
+
+    def table(self) -> dict[str, list[Any]]:
+        """For the export: row (which person, from 1), position (from 1), and instance."""
+        cells = [
+            (row, position, key)
+            for row, keys in enumerate(self.rows, start=1)
+            for position, key in enumerate(keys, start=1)
+        ]
+        return {
+            name: [cell[column] for cell in cells]
+            for column, name in enumerate(("row", "position", "instance"))
+        }
+
+    def __str__(self) -> str:
+        return str(self.needed)
+
+
+def planned(  # noqa: PLR0913  each is a limit of its own
+    instances: Sequence[Seat],
+    *,
+    votes: int,
+    panel: int,
+    quota: int,
+    gap: int = 0,
+    most: int | None = None,
+    seed: int,
+) -> Plan:
+    """Share explanations out so that each has votes of so many different people.
+
+    Numbers of explanations, and those of each technique and each picture, differ by one at most
+    between people: such a plan exists always (a balanced colouring of the edges between pictures
+    and techniques) and is found by flows. If the gap cannot be kept within it, a plan with
+    other shares is sought; numbers then differ as little as was found.
+
+    Args:
+        instances: The explanations.
+        votes: Of different people for each.
+        panel: How many people there are.
+        quota: The most that one of them is asked for.
+        gap: At least so many others between two explanations of one picture.
+        most: How often one person may meet one picture.
+        seed: Of everything that is left to chance.
+
+    Raises:
+        EvidenceError: No such plan exists, or, in large studies with a tight gap, none was found;
+            the message tells which.
+    """
+    limits = Limits(votes, panel, quota, gap, most)
+    needed = _possible(instances, limits)
+    random = np.random.default_rng(seed)
+    pictures = [seat.picture_key for seat in instances]
+    shares = even_shares(pictures, [seat.technique for seat in instances], votes, panel, random)
+    even = all(fits(_counts(row, pictures), gap) for row in shares)
+    if not even:
+        shares = _other_shares(instances, limits, shares, random)
+    rows = []
+    for at in random.permutation(panel):
+        order = ordered([pictures[i] for i in shares[at]], gap, random)
+        rows.append(tuple(instances[shares[at][i]].key for i in order))
+    return Plan(tuple(rows), needed, even)
+
+
+def _counts(row: Sequence[int], pictures: Sequence[str]) -> Mapping[str, int]:
+    return Counter(pictures[i] for i in row)
+
+
+def _possible(instances: Sequence[Seat], limits: Limits) -> VotesNeeded:
+    """What can be said without looking for a plan."""
+    if len({seat.key for seat in instances}) < len(instances):
+        raise EvidenceError("instances", "a key twice", "distinct keys")
+    if limits.gap < 0:
+        raise EvidenceError("same_picture_gap", f"{limits.gap}", "0 or more")
+    if limits.most is not None and limits.most < 1:
+        raise EvidenceError("same_picture_most", f"{limits.most}", "1 or more")
+    needed = votes_needed(len(instances), limits.votes, limits.panel, limits.quota)
+    of_picture = Counter(seat.picture_key for seat in instances)
+    picture, many = of_picture.most_common(1)[0]
+    at_least = -(-many * limits.votes // limits.panel)
+    if limits.most is not None and at_least > limits.most:
+        raise EvidenceError(
+            "same_picture_most",
+            f"{limits.most}",
+            f"{at_least} or more: {picture!r} has {many} explanations with {limits.votes} votes "
+            f"each, for {limits.panel} people",
+            "Raise it, have more people or fewer votes.",
+        )
+    return needed
+
+
+def _other_shares(
+    instances: Sequence[Seat],
+    limits: Limits,
+    shares: Sequence[Sequence[int]],
+    random: np.random.Generator,
+) -> list[list[int]]:
+    pictures = [seat.picture_key for seat in instances]
+    techniques = [seat.technique for seat in instances]
+    found, proven = found_shares(pictures, techniques, limits, random)
+    if found is not None:
+        return found
+    works = min(largest_gap(_counts(row, pictures)) for row in shares)
+    beside = "" if limits.most is None else f" with same_picture_most {limits.most}"
+    raise EvidenceError(
+        "same_picture_gap",
+        f"{limits.gap}{beside}",
+        f"a smaller one: {'no plan keeps it' if proven else 'no plan that keeps it was found'}",
+        f"{works} can be kept." if works >= 0 else "Have more people.",
+    )

@@ -1,0 +1,28 @@
+"""Amazon Mechanical Turk by link and code: the study is a page of its own, not in their frame.
+
+``turkSubmitTo`` is not read: a page that sends people where its address says sends them anywhere.
+They get a code, and hand it in themselves.
+"""
+
+from collections.abc import Mapping
+
+from theodolite_study.platforms.identity import Identity, Preview, named
+
+PLATFORM = "mturk"
+NOT_TAKEN = "ASSIGNMENT_ID_NOT_AVAILABLE"
+
+
+def arrival(parameters: Mapping[str, str]) -> Identity | Preview:
+    """Who comes with these parts of the address. MTurk signs nothing: it is a claim."""
+    if parameters.get("assignmentId") == NOT_TAKEN:
+        return Preview(PLATFORM)
+    return Identity(
+        PLATFORM,
+        named(parameters, "workerId", "Mechanical Turk"),
+        study_id=_optional(parameters, "hitId"),
+        session_id=_optional(parameters, "assignmentId"),
+    )
+
+
+def _optional(parameters: Mapping[str, str], name: str) -> str | None:
+    return named(parameters, name, "Mechanical Turk") if parameters.get(name) else None

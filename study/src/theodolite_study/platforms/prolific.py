@@ -1,0 +1,169 @@
+"""Prolific: who comes by its link, and where people go at the end.
+
+With «Secured external URL» the link carries a token that Prolific signed. Without, the ids in the
+address are what somebody typed.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+import jwt
+
+from theodolite.errors import RefusedInput
+from theodolite_study.platforms.identity import ID, Identity, named
+from theodolite_study.platforms.prolific_keys import NAME, SigningKeys
+
+if TYPE_CHECKING:
+    from jwt.types import Options
+
+PLATFORM = "prolific"
+TOKEN = "prolific_token"  # noqa: S105  # the name of the part, not what is in it
+PERSON, STUDY, SESSION = "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"
+ISSUER = "https://www.prolific.com"
+ALGORITHM = "RS256"
+MOST_LETTERS = 8192
+CLOCKS_DIFFER = 60
+"""Seconds by which Prolific's clock may be ahead of ours."""
+EXIT = "https://app.prolific.com/submissions/complete"
+AGAIN = "Open the study again from Prolific's page."
+UNCHECKED: "Options" = {
+    "verify_exp": False, "verify_nbf": False, "verify_iat": False,
+    "verify_aud": False, "verify_iss": False, "verify_sub": False, "verify_jti": False,
+}  # fmt: skip
+"""Checked here instead, by the caller's clock."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a token has to be for."""
+
+    address: str
+    """Where the study is: https://study.example.org/s/horns."""
+    study_id: str | None = None
+    """The study's id at Prolific. Without it, anybody's study there may send people here."""
+
+
+@dataclass(frozen=True)
+class SignedArrival:
+    """Somebody whom Prolific vouches for, and what is to be remembered of the token."""
+
+    identity: Identity
+    token_digest: bytes
+    """A second arrival with the same digest is a copy: let only the same session have it."""
+    expires: datetime
+    """From then on the digest may be forgotten."""
+
+
+def signed_arrival(token: str, expected: Expected, keys: SigningKeys, now: float) -> SignedArrival:
+    """Who comes with a token. ``now`` in seconds since 1970."""
+    if len(token) > MOST_LETTERS:
+        raise _refused("a token that is too long")
+    name = _key_name(token)
+    key = keys.find(name, now)
+    if key is None:
+        raise _refused("a signature by a key that Prolific does not publish")
+    try:
+        claims = jwt.decode(token, key, algorithms=[ALGORITHM], options=UNCHECKED)
+    except jwt.PyJWTError as error:
+        raise _refused("a signature that is not Prolific's") from error
+    expires = _in_time(claims, now)
+    if claims.get("iss", ISSUER) != ISSUER:
+        raise _refused("a token that somebody else made")
+    if not _meant_for(claims.get("aud"), expected.address):
+        raise _refused("a token for another address")
+    return SignedArrival(
+        _identity(claims, expected),
+        hashlib.sha256(token.encode()).digest(),
+        datetime.fromtimestamp(expires, timezone.utc),
+    )
+
+
+def _key_name(token: str) -> str:
+    """The name of the key. Of the header, this and the algorithm are all that is looked at."""
+    try:
+        header = jwt.get_unverified_header(token)
+    except (jwt.PyJWTError, ValueError, RecursionError) as error:
+        raise _refused("something that is no token") from error
+    name = header.get("kid")
+    if header.get("alg") != ALGORITHM or "crit" in header:
+        raise _refused("a token that is not signed by RS256")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise _refused("a token that does not name its key")
+    return name
+
+
+def _in_time(claims: Mapping[str, Any], now: float) -> float:
+    for name in ("nbf", "iat"):
+        start = _moment(claims.get(name, 0))
+        if start is None or start > now + CLOCKS_DIFFER:
+            raise _refused("a token that is not valid yet")
+    expires = _moment(claims.get("exp"))
+    if expires is None:
+        raise _refused("a token without an end")
+    if expires <= now:
+        raise _refused("a token that is no longer valid")
+    return expires
+
+
+def _moment(given: Any) -> float | None:
+    """A time that a calendar has; other things are not compared with clocks."""
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    return float(given) if number and 0 <= given < 1e11 else None
+
+
+def _meant_for(audience: Any, address: str) -> bool:
+    """Whether a token is for our address: by its host alone, or by host and path."""
+    ours = urlsplit(address)
+    for given in audience if isinstance(audience, list) else [audience]:
+        if not isinstance(given, str):
+            continue
+        try:
+            theirs = urlsplit(given if "//" in given else f"{ours.scheme}://{given}")
+            same = (theirs.scheme, theirs.hostname, theirs.port) == (
+                ours.scheme, ours.hostname, ours.port,
+            )  # fmt: skip
+        except ValueError:
+            continue
+        path = theirs.path.rstrip("/")
+        if same and theirs.username is None and path in ("", ours.path.rstrip("/")):
+            return True
+    return False
+
+
+def _identity(claims: Mapping[str, Any], expected: Expected) -> Identity:
+    inside = claims.get("prolific")
+    inside = inside if isinstance(inside, dict) else {}
+    given = [inside.get(name) for name in (PERSON, STUDY, SESSION)]
+    person, study, session = (value if isinstance(value, str) else "" for value in given)
+    if not all(ID.fullmatch(value) for value in (person, study, session)):
+        raise _refused(
+            "a token without the ids", do=f"The link needs {PERSON}, {STUDY} and {SESSION}."
+        )
+    if expected.study_id is not None and study != expected.study_id:
+        raise _refused("a token for another study")
+    if claims.get("sub", session) != session:
+        raise _refused("a token for another visit")
+    return Identity(PLATFORM, person, study_id=study, session_id=session, signed=True)
+
+
+def _refused(came: str, do: str = AGAIN) -> RefusedInput:
+    return RefusedInput("the link from Prolific", came, "the link as Prolific made it", do)
+
+
+def unsigned_arrival(parameters: Mapping[str, str]) -> Identity:
+    """Who an address says is coming: a claim, not an identity."""
+    person, study, session = (
+        named(parameters, name, "Prolific") for name in (PERSON, STUDY, SESSION)
+    )
+    return Identity(PLATFORM, person, study_id=study, session_id=session)
+
+
+def completion_url(code: str) -> str:
+    """Where people hand in their code. The host is fixed."""
+    if not ID.fullmatch(code):
+        raise RefusedInput("completion code", "other letters", "letters and digits")
+    return f"{EXIT}?{urlencode({'cc': code})}"

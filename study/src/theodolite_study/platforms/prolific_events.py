@@ -1,0 +1,81 @@
+"""What Prolific tells us by itself: webhooks, signed with a shared secret."""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.ext.studies import json_from
+from theodolite_study.platforms.identity import ID
+
+SIGNATURE, TIMESTAMP = "x-prolific-request-signature", "x-prolific-request-timestamp"
+EVENT_ID = "x-event-id"
+MOST_BYTES = 1 << 16
+STALE = 300
+LEAST_SECRET = 16
+MOMENT = re.compile(r"[0-9]{9,11}(\.[0-9]{1,9})?")
+EVENT = re.compile(r"[\x21-\x7e]{1,200}")
+KIND = re.compile(r"[a-z][a-z0-9_.]{0,99}")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened at Prolific."""
+
+    id: str
+    """The same in each delivery of the same event: do it once."""
+    delivery: bytes = field(repr=False)
+    """Digest of what was signed. The id is outside the signature: a copy under a new id has
+    the same delivery, so this is to be remembered too."""
+    kind: str
+    """Such as submission.status.change."""
+    resource_id: str
+    content: Mapping[str, Any] = field(repr=False)
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """How Prolific signs: base64 of HMAC-SHA256 over the time and the body as they were sent."""
+    mac = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()
+    return base64.b64encode(mac).decode()
+
+
+def event(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> Event:
+    """A delivery that Prolific signed within the last minutes."""
+    if len(secret) < LEAST_SECRET:
+        raise EvidenceError(
+            "secret of Prolific's webhooks", "none, or a short one", f"{LEAST_SECRET} letters",
+            "Ask Prolific for a secret: POST /api/v1/hooks/secrets/.",
+        )  # fmt: skip
+    given = {name.lower(): value for name, value in headers.items()}
+    if len(body) > MOST_BYTES:
+        raise _refused("a large one")
+    moment = given.get(TIMESTAMP, "")
+    if not MOMENT.fullmatch(moment):
+        raise _refused("no time")
+    right = signature(secret, moment, body).encode()
+    if not hmac.compare_digest(right, given.get(SIGNATURE, "").encode(errors="replace")):
+        raise _refused("a signature that is not Prolific's")
+    if abs(now - float(moment)) > STALE:
+        raise _refused("an old one")
+    return _event(given.get(EVENT_ID, ""), hashlib.sha256(right).digest(), body)
+
+
+def _event(name: str, delivery: bytes, body: bytes) -> Event:
+    if not EVENT.fullmatch(name):
+        raise _refused("no id")
+    content = json_from(body, "message of Prolific")
+    content = content if isinstance(content, dict) else {}
+    kind, resource = content.get("event_type"), content.get("resource_id")
+    if not isinstance(kind, str) or not KIND.fullmatch(kind):
+        raise _refused("no kind of event")
+    if not isinstance(resource, str) or not ID.fullmatch(resource):
+        raise _refused("no resource")
+    return Event(name, delivery, kind, resource, content)
+
+
+def _refused(came: str) -> RefusedInput:
+    return RefusedInput("message of Prolific", came, "one that Prolific signed just now")

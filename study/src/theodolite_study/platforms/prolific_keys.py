@@ -1,0 +1,152 @@
+"""The public keys by which Prolific's signatures are checked.
+
+They come from a file beside the study, or from one fixed address. Nothing that a token says has a
+part in where they come from.
+"""
+
+import http.client
+import re
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol, runtime_checkable
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.ext.studies import json_from, read_text
+
+HOST = "api.prolific.com"
+PATH = "/.well-known/study/jwks.json"
+FILE = "jwks.json"
+SECONDS = 5.0
+MOST_BYTES = 1 << 18
+MOST_KEYS = 50
+LEAST_BITS = 2048
+FRESH, USABLE, WAIT = 6 * 3600.0, 24 * 3600.0, 60.0
+NAME = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+class KeysUnavailable(EvidenceError):
+    """Nobody is at fault, but signatures cannot be checked now. Trying again later helps."""
+
+
+@runtime_checkable
+class SigningKeys(Protocol):
+    """Where the key of a name is found."""
+
+    def find(self, name: str, now: float) -> RSAPublicKey | None:
+        """The key, or nothing if there is none of that name."""
+
+
+@dataclass(frozen=True)
+class StoredKeys:
+    """Keys that were read once."""
+
+    keys: Mapping[str, RSAPublicKey]
+
+    def find(self, name: str, now: float) -> RSAPublicKey | None:
+        """The key of a name; ``now`` does not matter, a file does not change by itself."""
+        return self.keys.get(name)
+
+
+def stored_keys(folder: Path) -> StoredKeys:
+    """The keys in ``jwks.json`` of a study folder."""
+    content = read_text(folder / FILE, "keys of Prolific", MOST_BYTES)
+    return keys_in(content.encode(), FILE)
+
+
+def keys_in(content: bytes, name: str) -> StoredKeys:
+    """The RSA keys for RS256 in a key set; others are left out."""
+    given = json_from(content, name)
+    entries = given.get("keys") if isinstance(given, dict) else None
+    if not isinstance(entries, list) or len(entries) > MOST_KEYS:
+        raise RefusedInput(
+            f"key set {name!r}", "something else", f"a list of at most {MOST_KEYS} keys"
+        )
+    found = {}
+    for entry in entries:
+        key = _public_key(entry)
+        if key is not None:
+            found[str(entry["kid"])] = key
+    if not found:
+        raise RefusedInput(f"key set {name!r}", "no key for RS256", "at least one")
+    return StoredKeys(found)
+
+
+def _public_key(entry: Any) -> RSAPublicKey | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("kid"), str):
+        return None
+    fits = entry.get("kty") == "RSA" and entry.get("alg", "RS256") == "RS256"
+    if not fits or entry.get("use", "sig") != "sig":
+        return None
+    try:
+        key = jwt.PyJWK.from_dict(entry, algorithm="RS256").key
+    except (jwt.PyJWTError, ValueError, TypeError):
+        return None
+    return key if isinstance(key, RSAPublicKey) and key.key_size >= LEAST_BITS else None
+
+
+class FetchedKeys:
+    """Keys from Prolific itself, kept for some hours.
+
+    A name that is not known makes us look again, for keys change; but at most once a minute,
+    or anybody could have us ask all day by inventing names.
+    """
+
+    def __init__(self, fetch: Callable[[], bytes] | None = None) -> None:
+        self._fetch = fetch_keys if fetch is None else fetch
+        self._lock = Lock()
+        self._kept: StoredKeys | None = None
+        self._at = self._tried = -float("inf")
+
+    def find(self, name: str, now: float) -> RSAPublicKey | None:
+        """The key of a name; ``now`` in seconds since 1970."""
+        with self._lock:
+            known = self._kept is not None and self._kept.find(name, now) is not None
+            stale = abs(now - self._at) > FRESH
+            if (stale or not known) and abs(now - self._tried) >= WAIT:
+                self._look(now)
+            if self._kept is None or abs(now - self._at) > USABLE:
+                raise KeysUnavailable(
+                    "the link from Prolific", "no answer from Prolific", "its public keys",
+                    "Please try again in some minutes.",
+                )  # fmt: skip
+            return self._kept.find(name, now)
+
+    def _look(self, now: float) -> None:
+        self._tried = now
+        try:
+            self._kept = keys_in(self._fetch(), FILE)
+        except (OSError, http.client.HTTPException, RefusedInput):
+            return  # what we have stays good for a day
+        self._at = now
+
+
+def fetch_keys() -> bytes:
+    """The key set as Prolific publishes it."""
+    return answer(
+        http.client.HTTPSConnection(HOST, timeout=SECONDS, context=ssl.create_default_context())
+    )
+
+
+def answer(connection: http.client.HTTPConnection) -> bytes:
+    """What is at the fixed path: nothing is followed elsewhere, nothing large or slow is read."""
+    until = time.monotonic() + SECONDS
+    try:
+        connection.request("GET", PATH, headers={"Accept": "application/json"})
+        response = connection.getresponse()
+        if response.status != http.client.OK:
+            raise RefusedInput("keys of Prolific", f"the answer {response.status}", "200")
+        content = b""
+        while piece := response.read1(MOST_BYTES):
+            content += piece
+            if len(content) > MOST_BYTES or time.monotonic() > until:
+                raise RefusedInput("keys of Prolific", "too much or too slow", "a small file")
+        return content
+    finally:
+        connection.close()

@@ -1,0 +1,205 @@
+"""study.yaml: what is asked, of how many, and in which words."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import Field, ValidationError, model_validator
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import StrictRecord, read_json, read_yaml, write_json
+from theodolite_study import wording
+
+Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
+Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
+Said = TypeVar("Said", bound=StrictRecord)
+STUDY = "study.yaml"
+FROZEN = "study.frozen.json"
+QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
+
+
+class Question(StrictRecord):
+    """A statement that is rated from 1 to 5."""
+
+    text: Line
+    low: Line = "not at all"
+    """What 1 means."""
+    high: Line = "completely"
+    """What 5 means."""
+
+
+class Ranking(StrictRecord):
+    """Things that are put in order after the study."""
+
+    text: Line
+    items: Annotated[list[Line], Field(min_length=2, max_length=12)]
+
+
+def _filled(kind: type[Said], words: Mapping[str, Any]) -> dict[str, Said]:
+    return {name: kind.model_validate(given) for name, given in words.items()}
+
+
+class Training(StrictRecord):
+    """Practice before the study. Without practice items in the material there is none."""
+
+    pass_mark: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Which share of the practice items has to be right."""
+    attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    """How often the practice may be taken."""
+
+
+class Checks(StrictRecord):
+    """Hidden items with one right answer, from the material's gold instances."""
+
+    every: Annotated[int, Field(ge=2, le=1000)] = 7
+    """One after so many real items."""
+    allowed: Annotated[int, Field(ge=0)] = 1
+    """More than so many failures are a sign."""
+    then: Literal["flag", "screen_out"] = "flag"
+    """What a sign leads to; votes already given stay."""
+
+
+class Codes(StrictRecord):
+    """What a platform is told at the end. Made at random by `study init`."""
+
+    finished: Line | None = None
+    no_consent: Line | None = None
+    screened_out: Line | None = None
+
+
+class Access(StrictRecord):
+    """How people come in."""
+
+    kind: Literal["link", "invite", "prolific", "mturk"] = "link"
+    signed: bool = True
+    """Prolific: only with its signed token. Without, an id in the address is a mere claim."""
+    audience: Line | None = None
+    """Prolific: the study id that tokens have to name."""
+    codes: Codes = Codes()
+
+
+class Protocol(StrictRecord):
+    """A study. Frozen when it opens: its digest stands in the export."""
+
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,60}$")]
+    """Its part of the address: /s/slug."""
+    title: Line
+    language: Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")] = "en"
+    votes: Annotated[int, Field(ge=1, le=50)] = 5
+    """Of different people, for each explanation."""
+    quota: Annotated[int, Field(ge=1, le=100_000)] = 20
+    """Explanations for each person."""
+    lease_minutes: Annotated[float, Field(gt=0, le=24 * 60)] = 30.0
+    """How long an item waits for somebody who went away."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    design: Literal["dynamic", "planned"] = "dynamic"
+    panel: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Planned: how many people."""
+    same_picture_gap: Annotated[int, Field(ge=0)] = 0
+    """At least so many other items between two explanations of one picture."""
+    same_picture_most: Annotated[int, Field(ge=1)] | None = None
+    """How often one person may meet one picture."""
+    baseline: Literal["per_instance", "once_per_image"] = "per_instance"
+    questions: Annotated[dict[str, Question], Field(min_length=1)] = Field(
+        default_factory=lambda: _filled(Question, wording.QUESTIONS)
+    )
+    rankings: dict[str, Ranking] = Field(default_factory=lambda: _filled(Ranking, wording.RANKINGS))
+    before_text: Line = wording.BEFORE_TEXT
+    before_boxes: Line = wording.BEFORE_BOXES
+    welcome: Text = wording.WELCOME
+    consent: Text = wording.CONSENT
+    instructions: Text = wording.INSTRUCTIONS
+    thanks: Text = wording.THANKS
+    contact: Line
+    """Whom to write to: shown on each page."""
+    minutes: Annotated[int, Field(ge=1, le=600)] = 40
+    """How long it takes, as told to people."""
+    demographics: bool = True
+    smallest_width: Annotated[int, Field(ge=0, le=4000)] = 0
+    """Narrower windows are asked to come back with a larger one; 0: all are welcome."""
+    training: Training = Training()
+    checks: Checks = Checks()
+    access: Access = Access()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Protocol":
+        strange = [name for name in self.questions if name not in QUESTIONS]
+        if strange:
+            raise ValueError(
+                f"questions: {strange[0]!r} came, some of {', '.join(QUESTIONS)} needed"
+            )
+        if not {"q1", "q2", "q3", "q4"} & set(self.questions):
+            raise ValueError("questions: at least one of q1 to q4 is needed")
+        if self.design == "planned" and self.panel is None:
+            raise ValueError("a planned design needs `panel`: how many people there are")
+        if self.access.kind == "prolific" and self.access.signed and not self.access.audience:
+            raise ValueError("signed tokens need `access.audience`: the study's id at Prolific")
+        return self
+
+    def digest(self) -> bytes:
+        """SHA-256 of what was decided."""
+        content = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(content.encode()).digest()
+
+    def consent_digest(self) -> bytes:
+        """SHA-256 of the form that people agree to."""
+        return hashlib.sha256(self.consent.encode()).digest()
+
+
+def read_protocol(folder: Path) -> Protocol:
+    """The study of a folder: its study.yaml, or, once it was served, what was frozen then.
+
+    Texts that study.yaml leaves to us stay as people read them, also when ours become better.
+    """
+    given = _written(folder)
+    path = folder / FROZEN
+    if not path.is_file():
+        return given
+    return as_agreed(given, Protocol.model_validate(read_json(path, "frozen study")))
+
+
+def as_agreed(given: Protocol, frozen: Protocol) -> Protocol:
+    """What people agreed to, unless study.yaml now says something else."""
+    written = given.model_dump(mode="json", exclude_unset=True)
+    changed = _changed(written, frozen.model_dump(mode="json"))
+    if changed is not None:
+        name, now, before = changed
+        raise EvidenceError(
+            f"{STUDY}, {name}", f"{now!r}", f"{before!r}, as when it was first served",
+            "Give the changed study another `slug`: people have agreed to the first one.",
+        )  # fmt: skip
+    return frozen
+
+
+def freeze(folder: Path, protocol: Protocol) -> None:
+    """Keep every setting and text as it is now."""
+    with suppress(OSError):  # a folder that cannot be written stays with its study.yaml
+        write_json(folder / FROZEN, protocol.model_dump(mode="json"))
+
+
+def _changed(part: Any, whole: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    """The first setting of a part that is another one in the whole."""
+    if not (isinstance(part, dict) and isinstance(whole, dict)):
+        return None if part == whole else (name or "the whole", part, whole)
+    for key, value in part.items():
+        found = _changed(value, whole.get(key), f"{name}.{key}".strip("."))
+        if found is not None:
+            return found
+    return None
+
+
+def _written(folder: Path) -> Protocol:
+    given = read_yaml(folder / STUDY, "study")
+    try:
+        return Protocol.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        came = "an unknown setting" if first["type"] == "extra_forbidden" else str(first["msg"])
+        raise EvidenceError(
+            f"{STUDY}, {place}", came, "a study that can be held",
+            "docs/study.md lists each setting.",
+        ) from error  # fmt: skip

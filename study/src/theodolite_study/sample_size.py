@@ -1,0 +1,214 @@
+"""How many votes and people a wanted interval needs."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from scipy.stats import nct, t
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import votes_needed
+
+Quantity: TypeAlias = Literal["mean rating", "one explanation", "difference"]
+CONFIDENCE = 0.95
+MOST_VOTES = 1000
+MOST_INSTANCES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Raters:
+    """People who give several votes each: somebody strict is strict in all of them."""
+
+    number: int
+    spread: float
+    """How far people's habits differ, as a standard deviation on the scale."""
+
+    def __post_init__(self) -> None:
+        if self.number < 1 or not 0 <= self.spread < math.inf:
+            raise EvidenceError("raters", f"{self}", "one or more, and a spread of 0 or more")
+
+
+@dataclass(frozen=True)
+class PeopleNeeded:
+    """How many people a study asks for."""
+
+    votes: int
+    finishing: int
+    """Who do all that they are asked for."""
+    invited: int
+    """With those who leave; what these did is not counted on."""
+
+
+def half_width(
+    votes: int,
+    instances: int,
+    *,
+    spread_between: float,
+    spread_within: float,
+    quantity: Quantity = "mean rating",
+    raters: Raters | None = None,
+) -> float:
+    r"""Half of the 95 % interval to expect.
+
+    ``mean rating`` of explanations like these:
+
+    .. math:: t \sqrt{\frac{1}{n}\Big(\sigma_b^2 + \frac{\sigma_w^2}{v}\Big) + \frac{\sigma_r^2}{r}}
+
+    with :math:`n` instances of :math:`v` votes by :math:`r` raters. ``one explanation``: the rating
+    of a single one, :math:`t\,\sigma_w / \sqrt{v}`. ``difference``: the mean rating of one
+    technique less that of another on the same ``instances`` pictures, where ``spread_between`` is
+    that of the true differences from picture to picture; habits of raters cancel if they rate both.
+    Student's t has the degrees of freedom of what is estimated. NaN where one value tells nothing
+    of spread.
+
+    Args:
+        votes: For each explanation.
+        instances: Explanations of the technique, or pictures.
+        spread_between: Standard deviation of true ratings between explanations.
+        spread_within: Standard deviation of votes on one explanation.
+        quantity: What is to be known.
+        raters: If people give several votes each. Without, each vote is of somebody else, and
+            habits are a part of ``spread_within``.
+
+    >>> round(half_width(5, 24, spread_between=0.6, spread_within=0.9), 3)
+    0.305
+    """
+    _check(votes=votes, instances=instances)
+    _check_spread(spread_between=spread_between, spread_within=spread_within)
+    if quantity == "one explanation":
+        return _interval([(spread_within**2 / votes, votes - 1)])
+    twice = 2 if quantity == "difference" else 1
+    parts = [((spread_between**2 + twice * spread_within**2 / votes) / instances, instances - 1)]
+    if raters is not None and quantity == "mean rating":
+        parts.append((raters.spread**2 / raters.number, raters.number - 1))
+    return _interval(parts)
+
+
+def _interval(parts: list[tuple[float, int]]) -> float:
+    """Student's interval of a sum of variances, each with its degrees of freedom."""
+    known = [(variance, freedom) for variance, freedom in parts if variance > 0]
+    if any(freedom < 1 for _, freedom in known):
+        return math.nan
+    total = sum(variance for variance, _ in known)
+    if not total:
+        return 0.0
+    freedom = total**2 / sum(variance**2 / f for variance, f in known)
+    return float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(total)
+
+
+def votes_for(
+    wanted: float,
+    instances: int,
+    *,
+    spread_between: float,
+    spread_within: float,
+    quantity: Quantity = "mean rating",
+) -> int:
+    """The fewest votes for each explanation that make the interval narrow enough.
+
+    Refused if no number of votes does: explanations differ, and only more of them help.
+    """
+
+    def width(votes: int) -> float:
+        return half_width(
+            votes, instances, spread_between=spread_between, spread_within=spread_within,
+            quantity=quantity,
+        )  # fmt: skip
+
+    found = _fewest(width, wanted, MOST_VOTES)
+    if found is not None:
+        return found
+    reached = width(MOST_VOTES)
+    raise EvidenceError(
+        "wanted", f"± {wanted:g}", f"± {reached:.2g} or more with {instances:,} explanations",
+        "Votes alone do not help: take more explanations.",
+    )  # fmt: skip
+
+
+def instances_for(
+    wanted: float,
+    votes: int,
+    *,
+    spread_between: float,
+    spread_within: float,
+    quantity: Literal["mean rating", "difference"] = "mean rating",
+) -> int:
+    """The fewest explanations with so many votes that make the interval narrow enough."""
+
+    def width(instances: int) -> float:
+        return half_width(
+            votes, instances, spread_between=spread_between, spread_within=spread_within,
+            quantity=quantity,
+        )  # fmt: skip
+
+    found = _fewest(width, wanted, MOST_INSTANCES)
+    if found is None:
+        raise EvidenceError("wanted", f"± {wanted:g}", f"± {width(MOST_INSTANCES):.2g} or more")
+    return found
+
+
+def _fewest(width: Callable[[int], float], wanted: float, most: int) -> int | None:
+    """The smallest number whose interval is narrow enough; intervals shrink with numbers."""
+    if not wanted > 0:
+        raise EvidenceError("wanted", f"{wanted}", "a number above 0")
+    if not width(most) <= wanted:
+        return None
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        if width(middle) <= wanted:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def people_for(instances: int, votes: int, quota: int, dropout: float = 0.0) -> PeopleNeeded:
+    """How many people are needed if one is asked for ``quota`` votes and some leave.
+
+    >>> people_for(24, 5, 20, 0.1)
+    PeopleNeeded(votes=120, finishing=6, invited=7)
+    """
+    _check(instances=instances, votes=votes, quota=quota)
+    if not 0 <= dropout < 1:
+        raise EvidenceError("dropout", f"{dropout}", "a share from 0 to below 1")
+    finishing = -(-instances * votes // min(quota, instances))
+    needed = votes_needed(instances, votes, finishing, quota)
+    # a share such as 0.1 is not exact: 9 / 0.9 must not become 10 and a bit
+    return PeopleNeeded(needed.needed, finishing, math.ceil(finishing / (1 - dropout) - 1e-9))
+
+
+def power(
+    difference: float, votes: int, pictures: int, *, spread_between: float, spread_within: float
+) -> float:
+    """How likely a true difference of two techniques is found: its interval leaves 0 out.
+
+    Both techniques explain the same pictures; ``spread_between`` is that of the true differences.
+    NaN for one picture.
+    """
+    _check(votes=votes, pictures=pictures)
+    _check_spread(spread_between=spread_between, spread_within=spread_within)
+    if pictures < 2:
+        return math.nan
+    error = math.sqrt((spread_between**2 + 2 * spread_within**2 / votes) / pictures)
+    if not error:
+        return float(difference != 0)
+    limit = float(t.ppf((1 + CONFIDENCE) / 2, pictures - 1))
+    shift = difference / error
+    # nct loses its tail far out, where the answer is 1 to every digit
+    if abs(shift) > limit + 30:
+        return 1.0
+    return float(nct.sf(limit, pictures - 1, shift) + nct.cdf(-limit, pictures - 1, shift))
+
+
+def _check(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise EvidenceError(name, f"{number}", "1 or more")
+
+
+def _check_spread(**spreads: float) -> None:
+    for name, spread in spreads.items():
+        if not 0 <= spread < math.inf:
+            raise EvidenceError(name, f"{spread}", "a standard deviation of 0 or more")

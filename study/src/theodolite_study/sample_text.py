@@ -1,0 +1,124 @@
+"""A plan for a study in plain sentences."""
+
+import math
+from dataclasses import dataclass
+
+from theodolite.errors import EvidenceError
+from theodolite_study.sample_size import (
+    Raters,
+    half_width,
+    instances_for,
+    people_for,
+    power,
+    votes_for,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What is expected of ratings from 1 to 5; guesses that a pilot study replaces."""
+
+    between: float = 0.6
+    """Standard deviation of true ratings between explanations of one technique."""
+    within: float = 0.9
+    """Standard deviation of votes on one explanation, habits of people left aside."""
+    people: float = 0.3
+    """Standard deviation of people's habits: strict or mild throughout."""
+    difference: float = 0.5
+    """Standard deviation of the true difference of two techniques from picture to picture."""
+
+
+def plan_text(
+    *,
+    instances: int,
+    votes: int,
+    quota: int,
+    techniques: int = 1,
+    dropout: float = 0.1,
+    expected: Expected | None = None,
+) -> str:
+    """What a study costs and what will be known from it, in plain sentences.
+
+    Args:
+        instances: Explanations in all, equally many of each technique.
+        votes: For each.
+        quota: Explanations for each person.
+        techniques: On the same pictures.
+        dropout: Share of people who leave.
+        expected: What ratings are expected to be like.
+    """
+    like = expected or Expected()
+    if techniques < 1 or instances < techniques:
+        raise EvidenceError("techniques", f"{techniques}", f"1 to {instances}")
+    people = people_for(instances, votes, quota, dropout)
+    each = instances // techniques
+    leave = f", {people.invited:,} with {dropout:.0%} who leave" if dropout else ""
+    raters = Raters(people.finishing, like.people)
+    mean = half_width(
+        votes, each, spread_between=like.between, spread_within=like.within, raters=raters
+    )
+    alone = half_width(
+        votes, 1, spread_between=0.0, spread_within=math.hypot(like.within, like.people),
+        quantity="one explanation",
+    )  # fmt: skip
+    lines = [
+        f"{instances:,} explanations × {votes} votes = {people.votes:,} votes; with {quota:,} a "
+        f"person that is {people.finishing:,} people{leave.replace('%', ' %')}.",
+        f"The mean rating of {_one_of(techniques)} will be known to {_about(mean)}, that of a "
+        f"single explanation to {_about(alone)}.",
+    ]
+    if techniques > 1:
+        lines.append(_compared(votes, each, like))
+    lines.append(
+        "This supposes ratings that spread by "
+        f"{like.between:g} between explanations, {like.within:g} between votes on one, and "
+        f"{like.people:g} between people; a pilot tells what they really do."
+    )
+    return "\n".join(lines)
+
+
+def wanted_text(
+    half: float,
+    *,
+    instances: int,
+    votes: int,
+    techniques: int = 1,
+    expected: Expected | None = None,
+) -> str:
+    """How many votes or explanations would make the mean rating known so well, in sentences.
+
+    Habits of people are left aside: more people help against these, not more votes.
+    """
+    like = expected or Expected()
+    spreads = {"spread_between": like.between, "spread_within": like.within}
+    more = instances_for(half, votes, **spreads)  # type: ignore[arg-type]
+    lines = [
+        f"For ± {half:g}: {more:,} explanations of each technique with {votes} votes each.",
+    ]
+    try:
+        needed = votes_for(half, max(instances // techniques, 1), **spreads)  # type: ignore[arg-type]
+        lines.append(f"Or, with as many explanations as now, {needed:,} votes for each.")
+    except EvidenceError:
+        lines.append("More votes on as many explanations as now would not do.")
+    return "\n".join(lines)
+
+
+def _one_of(techniques: int) -> str:
+    return "the technique" if techniques == 1 else f"one of the {techniques} techniques"
+
+
+def _about(half: float) -> str:
+    return "nothing that could be told" if math.isnan(half) else f"± {half:.2f}"
+
+
+def _compared(votes: int, pictures: int, like: Expected) -> str:
+    spreads = {"spread_between": like.difference, "spread_within": like.within}
+    half = half_width(votes, pictures, quantity="difference", **spreads)  # type: ignore[arg-type]
+    if math.isnan(half):
+        return "Two techniques cannot be compared with one picture."
+    found = power(0.5, votes, pictures, **spreads)
+    return (
+        f"The difference of two techniques on the same {pictures:,} pictures will be known to "
+        f"{_about(half)}; a true difference of 0.5 is found with a probability of "
+        f"{min(round(100 * found), 99)} %."
+    )

@@ -1,0 +1,70 @@
+"""Votes of a study as evidence, and its explanations as a table."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import (
+    QUESTIONS,
+    SCALE,
+    Instance,
+    RatingEvidence,
+    Table,
+    Vote,
+    checked_table,
+    columns_of,
+    concepts_text,
+    explanations_from,
+)
+
+
+def rating_evidence(
+    votes: Table, question: str, *, groups: Mapping[str, str] | None = None
+) -> RatingEvidence:
+    """The counted votes on one question: a row for each explanation, a column for each person.
+
+    All explanations with a counted vote are there, in the same order for each question;
+    explanations of one picture are one cluster.
+
+    Args:
+        votes: The table ``votes``.
+        question: ``q1`` to ``q6``.
+        groups: By pseudonym, such as an age band; who is not in it is "unknown".
+    """
+    if question not in QUESTIONS:
+        raise EvidenceError("question", repr(question), f"one of {', '.join(QUESTIONS)}")
+    counted = list(_counted(checked_table("votes", votes), question, groups or {}))
+    if all(vote.rating != vote.rating for vote in counted):
+        raise EvidenceError(question, "no counted vote", "at least one")
+    found = explanations_from(counted, name="study", scale=[float(level) for level in SCALE])
+    return found.questions[question]
+
+
+def _counted(votes: Table, question: str, groups: Mapping[str, str]) -> Iterator[Vote]:
+    wanted = ("instance", "participant", question, "technique", "picture_key", "counted")
+    for item, rater, answer, technique, picture, counted in zip(
+        *(votes[name] for name in wanted), strict=True
+    ):
+        if counted:
+            rating = float("nan") if answer is None else float(answer)
+            yield Vote(item, rater, question, rating, technique, picture, groups.get(rater, ""))
+
+
+def instance_rows(instances: Iterable[Instance]) -> dict[str, list[Any]]:
+    """The table ``instances`` of what a study shows."""
+    return columns_of(
+        "instances",
+        [
+            {
+                "instance": one.key,
+                "picture_key": one.picture_key,
+                "technique": one.technique,
+                "modality": "saliency" if one.shown.map else "concept",
+                "predicted": one.shown.predicted,
+                "picture": one.shown.picture,
+                "map": one.shown.map,
+                "concepts": concepts_text(one.shown.concepts) if one.shown.concepts else None,
+            }
+            for one in instances
+        ],
+    )

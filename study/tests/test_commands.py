@@ -1,0 +1,236 @@
+"""The commands of a study, as somebody types them."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from support.study.small_study import active, all_rated, opened, study_folder
+from support.study.study_player import local_client
+from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
+from theodolite.io.tables import read_parquet
+from theodolite.study_material.material import read_material
+from theodolite_study.cli.app import app as study_app
+from theodolite_study.database import Database
+from theodolite_study.keys import Keys
+from theodolite_study.protocol import read_protocol
+
+
+def told(*words: object) -> str:
+    """What a command prints; what it refuses is raised."""
+    result = CliRunner().invoke(study_app, [str(word) for word in words])
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+@pytest.fixture
+def served(database: Database, tmp_path: Path) -> Path:
+    """A study with all votes of one of two people."""
+    folder = study_folder(tmp_path / "s", instances=3, votes=2)
+    keys = opened(database, folder)
+    all_rated(database, active(database, keys, "ann"))
+    return folder
+
+
+def test_a_plan_in_words() -> None:
+    said = told("plan", "--instances", 24, "--votes", 5, "--panel", 8, "--quota", 20)
+    assert "120 votes" in said and "40 more could be given" in said
+    with pytest.raises(EvidenceError, match="votes"):
+        told("plan", "--instances", 100, "--votes", 5, "--panel", 8)
+
+
+def test_a_plan_for_a_wanted_interval() -> None:
+    said = told("plan", "--instances", 24, "--half-width", 0.2)
+    assert "For ± 0.2: 53 explanations of each technique with 5 votes each." in said
+    assert "More votes on as many explanations as now would not do." in said
+    said = told("plan", "--instances", 60, "--half-width", 0.2)
+    assert "with as many explanations as now, 4 votes for each" in said
+
+
+def test_material_becomes_a_study(tmp_path: Path) -> None:
+    made = study_folder(tmp_path / "s", instances=4)
+    (made / "study.yaml").unlink()
+    (made / "keys.json").unlink()
+    title = 'Cats: "what" #1 do you see?'
+    said = told("init", made, "--out", made, "--title", title, "--votes", 3)
+    assert "4 explanations × 3 votes" in said and f"study serve {made}" in said
+    protocol = read_protocol(made)
+    assert protocol.title == title and protocol.slug == "cats-what-1-do-you-see"
+    assert protocol.votes == 3 and protocol.quota == 4
+    assert (made / "keys.json").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(EvidenceError, match=r"study\.yaml"):
+        told("init", made, "--out", made)
+
+
+def test_status_state_staff_invitations(served: Path, database: Database, tmp_path: Path) -> None:
+    where = ("--database", database.url)
+    said = told("status", served, *where)
+    assert "3 of 6 votes (50%)" in said and "1 or more new people" in said
+    as_json = json.loads(told("status", served, *where, "--json"))
+    assert as_json["filled"] == 3 and as_json["new_people"] == 1 and len(as_json["work"]) == 1
+    link = told("staff", served, "eve", *where, "--origin", "https://s.example.org")
+    assert re.search(r"https://s\.example\.org/admin/enrol/[\w-]{43}\n", link)
+    assert "closed" in told("staff", served, "eve", *where, "--disable")
+    told("invite", served, 3, "--out", tmp_path / "codes.txt", *where)
+    codes = (tmp_path / "codes.txt").read_text().split()
+    assert len(set(codes)) == 3 and (tmp_path / "codes.txt").stat().st_mode & 0o77 == 0
+    assert "paused" in told("set", served, "paused", *where)
+    with pytest.raises(EvidenceError, match="cannot become archived"):
+        told("set", served, "archived", *where)
+
+
+def test_export_and_proof(served: Path, database: Database, tmp_path: Path) -> None:
+    where = ("--database", database.url)
+    keys = Keys.read(served)
+    all_rated(database, active(database, keys, "bob"))
+    out = tmp_path / "export"
+    said = told("export", served, "--out", out, *where, "--csv")
+    assert f"study verify {out}" in said
+    assert len(read_parquet(out / "votes.parquet")["instance"]) == 6
+    assert "ok" in told("verify", out)
+    assert "ok" in told("verify", served, *where)
+    votes = out / "votes.parquet"
+    votes.write_bytes(votes.read_bytes()[:-1] + b"x")
+    with pytest.raises(VerificationFailed):
+        told("verify", out)
+
+
+@pytest.mark.parametrize("tool", ["label-studio", "potato"])
+def test_other_tools(served: Path, tmp_path: Path, tool: str) -> None:
+    told("convert", served, "--to", tool, "--out", tmp_path / tool)
+    assert any((tmp_path / tool).iterdir())
+    with pytest.raises(EvidenceError, match="convert"):
+        told("convert", served, "--out", tmp_path / "x")
+    with pytest.raises(EvidenceError, match="folder that is there"):
+        told("convert", served, "--to", tool, "--out", tmp_path / tool)
+
+
+def test_votes_from_elsewhere_bring_only_the_pictures_that_are_shown(
+    served: Path, tmp_path: Path
+) -> None:
+    told("convert", served, "--to", "label-studio", "--out", tmp_path / "project")
+    tasks = json.loads((tmp_path / "project" / "tasks.json").read_text())
+    ratings = [
+        {"id": "r", "type": "rating", "from_name": f"q{i}", "to_name": "picture",
+         "value": {"rating": 3}} for i in range(1, 5)
+    ]  # fmt: skip
+    said = {"id": "t", "type": "textarea", "from_name": "text", "to_name": "picture",
+            "value": {"text": ["ears"]}}  # fmt: skip
+    for number, task in enumerate(tasks):
+        task["id"] = number
+        task["annotations"] = [
+            {"id": number, "completed_by": 7, "created_at": "2026-03-09T01:02:03Z",
+             "result": [*ratings, said]}
+        ]  # fmt: skip
+    (tmp_path / "said.json").write_text(json.dumps(tasks))
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(b"nobody's business")
+    (served / "pictures" / "more.png").symlink_to(secret)
+    command = ("convert", served, "--from", tmp_path / "said.json", "--out")
+    told(*command, tmp_path / "back")
+    shown = {name for one in read_material(served).instances for name in one.pictures()}
+    assert {path.name for path in (tmp_path / "back" / "pictures").iterdir()} == shown
+    name = min(shown)
+    (served / "pictures" / name).unlink()
+    (served / "pictures" / name).symlink_to(secret)
+    with pytest.raises(RefusedInput, match="picture"):
+        told(*command, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_nothing_that_is_printed_steers_a_terminal(served: Path, tmp_path: Path) -> None:
+    export = tmp_path / "export"
+    export.mkdir()
+    (export / "manifest.json").write_text(
+        json.dumps({"format": "theodolite study export 1", "files": {"a\x1b[31m": "0"}})
+    )
+    result = CliRunner().invoke(study_app, ["verify", str(export)])
+    assert isinstance(result.exception, VerificationFailed)
+    assert "\x1b" not in result.output and "a\\x1b[31m is missing" in result.output
+    material = json.loads((served / "instances.json").read_text())
+    material["instances"][0]["technique"] = "grad\x1b[31mcam"
+    (served / "instances.json").write_text(json.dumps(material))
+    with pytest.raises(EvidenceError, match=r"technique: got .*without control characters"):
+        read_material(served)
+
+
+def test_codes_are_on_the_disk_before_they_let_anybody_in(
+    served: Path, database: Database, tmp_path: Path
+) -> None:
+    """Without a place for the file nothing is valid."""
+    where = ("--database", database.url)
+    with pytest.raises(FileNotFoundError):
+        told("invite", served, 3, "--out", tmp_path / "none" / "codes.txt", *where)
+    with pytest.raises(EvidenceError, match="a file that is there"):
+        told("invite", served, 3, "--out", served / "study.yaml", *where)
+    with database.owning() as connection:
+        assert connection.execute(text("select count(*) from invite")).scalar_one() == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://a:b@127.0.0.1:1/x", "no connection"),
+        ("sqlite:///x.db", "PostgreSQL"),
+        ("nothing", "address"),
+    ],
+)
+def test_databases_that_are_none(served: Path, url: str, said: str) -> None:
+    with pytest.raises(EvidenceError, match=said):
+        told("status", served, "--database", url)
+
+
+def test_a_database_without_the_study(cluster, served: Path) -> None:
+    with pytest.raises(EvidenceError, match="serve"):
+        told("status", served, "--database", cluster.database("postgres"))
+
+
+@pytest.fixture
+def open_place() -> Iterator[Path]:
+    """Where PostgreSQL, which may be another user, can get to."""
+    place = Path(mkdtemp(prefix="study-demo-"))
+    place.chmod(0o711)
+    yield place
+    shutil.rmtree(place)
+
+
+def test_the_demo_works_at_once(cluster: object, open_place: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    main = "from theodolite.cli import main; main()"
+    command = [sys.executable, "-c", main, "study", "demo", "--port", str(port)]
+    environment = os.environ | {"TMPDIR": str(open_place)}
+    demo = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    try:
+        with local_client(f"http://127.0.0.1:{port}") as client:
+            until, page = time.monotonic() + 90, None
+            while page is None and demo.poll() is None and time.monotonic() < until:
+                try:
+                    page = client.get("/s/demo")
+                except OSError:
+                    time.sleep(0.2)
+                except Exception as error:  # noqa: BLE001  # whatever the client calls it
+                    assert "Connect" in type(error).__name__
+                    time.sleep(0.2)
+        assert page is not None and page.status_code == 200 and "/s/demo/begin" in page.text
+    finally:
+        demo.send_signal(signal.SIGINT)
+        _, said = demo.communicate(timeout=60)
+    assert b"Traceback" not in said
+    assert not list(open_place.glob("theodolite-demo-*"))
