@@ -1,0 +1,128 @@
+"""The instrument of a study: stages of pages of blocks, and whether answers fit them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from theodolite.ext.studies import StrictRecord
+from theodolite_study.model.blocks import BaseBlock, Block, UnfitAnswer, names_of
+from theodolite_study.model.rules import DEEPEST, compared_blocks, depth, holds
+
+Stage: TypeAlias = Literal["door", "about", "before", "after", "end"]
+STAGES: tuple[Stage, ...] = ("door", "about", "before", "after", "end")
+OF_PEOPLE: tuple[Stage, ...] = ("door", "about", "end")
+"""Asked once of everybody; the others are asked for each explanation."""
+KNOWN_EVERYWHERE: tuple[Stage, ...] = ("door", "about")
+"""Stages whose answers later rules may look at."""
+MOST_BLOCKS = 200
+
+
+class InstrumentPage(StrictRecord):
+    """Blocks that are seen together."""
+
+    blocks: Annotated[list[Block], Field(min_length=1, max_length=50)]
+    shuffle: bool = False
+    """Whether everybody sees them in another order; rules inside of such a page are refused."""
+
+
+Pages: TypeAlias = Annotated[list[InstrumentPage], Field(max_length=30)]
+OnePage: TypeAlias = Annotated[list[InstrumentPage], Field(min_length=1, max_length=1)]
+
+
+class Instrument(StrictRecord):
+    """All that is asked. Its JSON is what a version of a study stores."""
+
+    door: Pages = Field(default_factory=list)
+    about: Pages = Field(default_factory=list)
+    before: OnePage
+    after: OnePage
+    end: Pages = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Instrument":
+        every = [name for stage in STAGES for name in names_of(self.blocks(stage))]
+        twice = {name for name in every if every.count(name) > 1}
+        if twice:
+            raise ValueError(f"block {min(twice)!r} is there twice")
+        if len(every) > MOST_BLOCKS:
+            raise ValueError(f"{len(every)} blocks: at most {MOST_BLOCKS}")
+        if all(block.kind == "note" for block in self.blocks("after")):
+            raise ValueError("after an explanation something must be asked")
+        for stage in STAGES:
+            self._rules_look_back(stage)
+        return self
+
+    def _rules_look_back(self, stage: Stage) -> None:
+        index = STAGES.index(stage)
+        earlier = {name for s in STAGES[:index] if s in KNOWN_EVERYWHERE
+                   for name in names_of(self.blocks(s))}  # fmt: skip
+        for page in self.pages(stage):
+            on_page = set(names_of(page.blocks)) if page.shuffle else set()
+            for block in page.blocks:
+                if block.show_if is not None:
+                    strange = set(compared_blocks(block.show_if)) - (earlier - on_page)
+                    if strange:
+                        raise ValueError(f"{block.name}: {min(strange)!r} is not asked before it")
+                    if depth(block.show_if) > DEEPEST:
+                        raise ValueError(f"{block.name}: rules are nested deeper than {DEEPEST}")
+                earlier.add(block.name)
+
+    def pages(self, stage: Stage) -> list[InstrumentPage]:
+        """The pages of a stage."""
+        pages: list[InstrumentPage] = getattr(self, stage)
+        return pages
+
+    def blocks(self, stage: Stage) -> list[Block]:
+        """All blocks of a stage, in the order in which they are written."""
+        return [block for page in self.pages(stage) for block in page.blocks]
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON: what the database's own check reads."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def shown_blocks(
+    blocks: Sequence[BaseBlock], answers: Mapping[str, Any], earlier: Mapping[str, Any]
+) -> Iterator[BaseBlock]:
+    """Those that somebody who answered so was shown, one after the other."""
+    known = dict(earlier)
+    for block in blocks:
+        if not holds(block.show_if, known):
+            continue
+        yield block
+        if block.name in answers:
+            known[block.name] = answers[block.name]
+
+
+def fitted(
+    blocks: Sequence[BaseBlock], answers: Mapping[str, Any], earlier: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Answers as they are stored.
+
+    Args:
+        blocks: The blocks of a stage.
+        answers: What came, by name.
+        earlier: Answers of the stages `door` and `about`.
+
+    Raises:
+        UnfitAnswer: With the name of the block first, where anything does not fit.
+    """
+    unknown = answers.keys() - set(names_of(blocks))
+    if unknown:
+        raise UnfitAnswer(f"{min(unknown)}: nothing, as it is not asked")
+    normal: dict[str, Any] = {}
+    known = dict(earlier)
+    for block in blocks:
+        if not holds(block.show_if, known):
+            if block.name in answers:
+                raise UnfitAnswer(f"{block.name}: nothing, as it is not shown")
+            continue
+        if block.name in answers:
+            try:
+                normal[block.name] = known[block.name] = block.normal(answers[block.name])
+            except UnfitAnswer as error:
+                raise UnfitAnswer(f"{block.name}: {error}") from error
+        elif block.required:
+            raise UnfitAnswer(f"{block.name}: an answer")
+    return normal

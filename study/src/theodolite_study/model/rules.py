@@ -1,0 +1,117 @@
+"""When a block is shown: comparisons with earlier answers. Nothing is evaluated as text."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from theodolite.ext.studies import StrictRecord
+
+Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+Plain: TypeAlias = int | float | str | bool
+Answers: TypeAlias = Mapping[str, Any]
+Op = Literal["eq", "ne", "lt", "le", "gt", "ge", "in", "answered"]
+DEEPEST = 5
+
+
+class Comparison(StrictRecord):
+    """One earlier answer against a value. An answer that is missing fits nothing."""
+
+    block: Name
+    op: Op
+    value: Plain | list[Plain] | None = None
+
+
+class AllOf(StrictRecord):
+    """Every rule holds."""
+
+    all: Annotated[list["Rule"], Field(min_length=1, max_length=20)]
+
+
+class AnyOf(StrictRecord):
+    """Some rule holds."""
+
+    any: Annotated[list["Rule"], Field(min_length=1, max_length=20)]
+
+
+class NotRule(StrictRecord):
+    """A rule does not hold."""
+
+    none: "Rule" = Field(alias="not")
+
+
+Rule: TypeAlias = Comparison | AllOf | AnyOf | NotRule
+
+
+def compared_blocks(rule: Rule) -> Iterator[str]:
+    """Names of the blocks that a rule looks at."""
+    if isinstance(rule, Comparison):
+        yield rule.block
+        return
+    for part in parts_of(rule):
+        yield from compared_blocks(part)
+
+
+def parts_of(rule: Rule) -> list[Rule]:
+    """The rules inside of a rule."""
+    if isinstance(rule, AllOf):
+        return rule.all
+    if isinstance(rule, AnyOf):
+        return rule.any
+    return [rule.none] if isinstance(rule, NotRule) else []
+
+
+def depth(rule: Rule) -> int:
+    """How many rules are inside of each other."""
+    return 1 + max((depth(part) for part in parts_of(rule)), default=0)
+
+
+def holds(rule: Rule | None, answers: Answers) -> bool:
+    """Whether a block with this rule is shown to somebody who answered so.
+
+    >>> rule = Comparison(block="age", op="ge", value=18)
+    >>> holds(rule, {"age": 20}), holds(rule, {}), holds(None, {})
+    (True, False, True)
+    """
+    if rule is None:
+        return True
+    if isinstance(rule, AllOf):
+        return all(holds(part, answers) for part in rule.all)
+    if isinstance(rule, AnyOf):
+        return any(holds(part, answers) for part in rule.any)
+    if isinstance(rule, NotRule):
+        return not holds(rule.none, answers)
+    if rule.block not in answers:
+        return False
+    return rule.op == "answered" or _compared(rule, answers[rule.block])
+
+
+def _compared(rule: Comparison, answer: Any) -> bool:
+    if rule.op == "in":
+        values = rule.value if isinstance(rule.value, list) else [rule.value]
+        answers = answer if isinstance(answer, list) else [answer]
+        return any(same(value, item) for value in values for item in answers)
+    if rule.op in ("eq", "ne"):
+        return same(rule.value, answer) == (rule.op == "eq")
+    if not (_number(answer) and _number(rule.value)):
+        return False
+    assert isinstance(rule.value, int | float)  # noqa: S101
+    if rule.op == "lt":
+        return bool(answer < rule.value)
+    if rule.op == "le":
+        return bool(answer <= rule.value)
+    return bool(answer > rule.value if rule.op == "gt" else answer >= rule.value)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality of JSON: 3 is 3.0, and true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(same(*pair) for pair in pairs)
+    return bool(one == other)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

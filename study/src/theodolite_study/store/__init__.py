@@ -1,0 +1,1 @@
+"""The database: its tables, the steps that people take as functions in it, and connections."""
