@@ -78,3 +78,47 @@ def test_the_real_network_sees_what_the_stored_features_saw(shared_data: Path) -
     )
     assert (alike.argmax(axis=1) == np.arange(16)).mean() > 0.8
     assert np.diag(alike).mean() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("efficientnet_lite1", 240), ("efficientnet_lite2", 260)]
+)
+def test_larger_networks_of_the_release_by_their_own_names(
+    tmp_path: Path, name: str, size: int
+) -> None:
+    """Random tensors under the names of the release come to their places in timm's network."""
+    network = timm.create_model(f"tf_{name}")
+    places = [
+        f"blocks.{s}.{i}" for s, stage in enumerate(network.blocks) for i in range(len(stage))
+    ]
+    outer = {"conv_stem": "_conv_stem", "bn1": "_bn0", "conv_head": "_conv_head", "bn2": "_bn1",
+             "classifier": "_fc"}  # fmt: skip
+    wide = {"conv_pw": "_expand_conv", "bn1": "_bn0", "conv_dw": "_depthwise_conv", "bn2": "_bn1",
+            "conv_pwl": "_project_conv", "bn3": "_bn2"}  # fmt: skip
+    narrow = {"conv_dw": "_depthwise_conv", "bn1": "_bn1", "conv_pw": "_project_conv",
+              "bn2": "_bn2"}  # fmt: skip
+    random, state, released = np.random.default_rng(0), network.state_dict(), {}
+    for key, tensor in state.items():
+        head, _, rest = key.partition(".")
+        if head == "blocks":
+            stage, number, kind, rest = rest.split(".", 3)
+            place = f"blocks.{stage}.{number}"
+            inner = wide if f"{place}.conv_pwl.weight" in state else narrow
+            head = f"_blocks.{places.index(place)}.{inner[kind]}"
+        else:
+            head = outer[head]
+        released[f"{head}.{rest}"] = np.asarray(
+            random.random(tuple(tensor.shape)), tensor.numpy().dtype
+        )
+    save_file(released, tmp_path / "released.safetensors")
+    backbone = load_backbone(name, tmp_path / "released.safetensors")
+    loaded = backbone.network.state_dict()
+    expected = {
+        "classifier.weight": "_fc.weight",
+        f"{places[-1]}.conv_pwl.weight": f"_blocks.{len(places) - 1}._project_conv.weight",
+    }
+    for ours, theirs in expected.items():
+        assert np.array_equal(loaded[ours].numpy(), released[theirs])
+    assert backbone.preprocessing.size == (size, size) and backbone.layer == "bn2"
+    with pytest.raises(RefusedInput, match="do not fit"):
+        load_backbone("efficientnet_lite0", tmp_path / "released.safetensors")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import torch
 
 CIFAR_BLOCKS = {"cifar_resnet20": 3, "cifar_resnet56": 9}
+LITE_SIZES = {"efficientnet_lite0": 224, "efficientnet_lite1": 240, "efficientnet_lite2": 260}
+"""Networks of the original EfficientNet-lite release, and the pictures that they were trained on:
+(x / 255 - 0.498) / 0.502, so many pixels a side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +36,8 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     """A network of timm, such as ``resnet50`` or ``vit_base_patch16_224``.
 
     With ``weights``, a .safetensors file (or a .pt or .pth file of nothing but tensors), nothing is
-    fetched; without, timm fetches the weights it knows from the hub. ``efficientnet_lite0`` also
-    takes weights of the original release.
+    fetched; without, timm fetches the weights it knows from the hub. ``efficientnet_lite0``, ``1``
+    and ``2`` also take weights of the original release.
     ``cifar_resnet20`` and ``cifar_resnet56`` are not of timm and need their weights.
     """
     network = _built(name, pretrained=weights is None)
@@ -44,8 +47,8 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     preprocessing = Preprocessing(
         size=tuple(config["input_size"][1:]), mean=config["mean"], spread=config["std"]
     )
-    if name == "efficientnet_lite0":  # trained on (x / 255 - 0.498) / 0.502
-        preprocessing = Preprocessing((224, 224), (0.498,) * 3, (0.502,) * 3)
+    if name in LITE_SIZES:
+        preprocessing = Preprocessing((LITE_SIZES[name],) * 2, (0.498,) * 3, (0.502,) * 3)
     return Backbone(name, _fast(network), preprocessing, _last_layer(network), weights)
 
 
@@ -80,7 +83,7 @@ def _built(name: str, *, pretrained: bool) -> Any:
 
         return CifarResNet(CIFAR_BLOCKS[name]).eval()
     timm = require("timm", "backbone", "torch")
-    architecture = {"efficientnet_lite0": "tf_efficientnet_lite0"}.get(name, name)
+    architecture = f"tf_{name}" if name in LITE_SIZES else name
     if architecture not in timm.list_models():
         close = timm.list_models(f"*{name[:4]}*")[:5] or ["resnet18", "vit_base_patch16_224"]
         raise EvidenceError("backbone", repr(name), f"a model of timm, such as {close}")
@@ -126,7 +129,9 @@ def _renamed(arrays: dict[str, np.ndarray], stages: list[int]) -> dict[str, np.n
         if head == "_blocks":
             number, kind, rest = rest.split(".", 2)
             inner = wide if f"_blocks.{number}._expand_conv.weight" in arrays else narrow
-            head = f"{places[int(number)]}.{inner.get(kind, kind)}"
+            # blocks of a larger network have no place here, and are refused by name
+            place = places[int(number)] if int(number) < len(places) else f"_blocks.{number}"
+            head = f"{place}.{inner.get(kind, kind)}"
         else:
             head = outer.get(head, head)
         renamed[f"{head}.{rest}"] = array
