@@ -203,6 +203,9 @@ def test_sweeps_answer_cell_by_cell_in_the_papers_units() -> None:
     assert importance.effect == pytest.approx(0.3), "a cosine is no share"
     assert sum(a.entry == "P000-F0-01" for a in answers) == len(record.cells)
     assert sum(a.nearest for a in answers if a.entry == "P000-F0-01") == 1
+    assert (first.unit, importance.unit) == ("classes", "concepts")
+    cells = sum(a.entry == "P000-F0-06" for a in answers)
+    assert cells == len(record.cells) / 4, "cosines know neither order nor who is named"
     assert moves[0].option == "P000-O-01" and moves[0].value == pytest.approx(20)
     assert set(OPTIONS) >= set(record.sweep.vary), "every choice of the sweep is an option"
 

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 import yaml
 from numpy.testing import assert_allclose
+from scipy.stats import t
 
 import theodolite
 from support.runs.command_line import theodolite as theodolite_command
 from theodolite.errors import EvidenceError
 from theodolite.evidence.files import save
 from theodolite.evidence.produced import silent
-from theodolite.metrics import concept_existence
+from theodolite.metrics import concept_existence, concept_global_importance
 from theodolite.metrics.catalogue import find_metric
 from theodolite.runs.run import Places
 from theodolite.sweeps.cells import cells_of
@@ -35,6 +36,7 @@ def evidence(n: int = 60) -> theodolite.ConceptEvidence:
     weights = random.normal(size=(4, 3))
     return theodolite.ConceptEvidence(
         values=values, truth=truth, labels=np.arange(n) % 3, weights=weights,
+        class_truth=1 / (1 + np.exp(-3 * weights * [[1], [-1], [1], [-1]])),
         predicted=(values @ weights).argmax(axis=1),
     )  # fmt: skip
 
@@ -119,6 +121,31 @@ def test_moves_average_the_other_choices_and_are_corrected(folder: Path) -> None
         assert move.p is None or move.p >= 0.0
     sure = [move for move in record.moves if move.low is not None and move.low * move.high > 0]
     assert all(move.p is not None for move in sure)
+
+
+def test_shares_of_items_and_items_as_units(folder: Path) -> None:
+    importance = {"name": "concept_global_importance", "options": {"form": 1, "over": "concepts"}}
+    contrasts = [
+        {"name": "share", "metric": importance, "share_below": 0.0, "unit": "items"},
+        {"name": "mean", "metric": importance, "unit": "items"},
+        {"name": "of samples", "metric": importance},
+        {"name": "share of samples", "metric": importance | {"options": {"form": 2}},
+         "share_below": 0.5},
+    ]  # fmt: skip
+    (folder / "sweep.yaml").write_text(json.dumps(SWEEP | {"contrasts": contrasts}))
+    share, mean, of_samples, of_values = measured(folder).cells[0].contrasts
+    e = evidence()
+    arrays = {name: getattr(e, name) for name in ("weights", "labels", "predicted")}
+    weights, values, _ = concept_global_importance(e.values, e.class_truth, **arrays)
+    assert (weights < 0).any() and (weights > 0).any(), "else the case tells nothing"
+    assert share.value == pytest.approx(np.mean(weights < 0))
+    assert mean.value == of_samples.value == pytest.approx(weights.mean())
+    assert of_values.value == pytest.approx(np.mean(values < 0.5))
+    assert (share.draws, mean.draws, of_samples.draws) == (4, 4, 60)
+    assert of_samples.low == of_samples.high, "weights do not depend on the samples"
+    spread = weights.std(ddof=1) / 2  # of a mean of four
+    width = (mean.high - mean.low) / 2 / t.ppf(0.975, 3)
+    assert width == pytest.approx(spread, rel=0.25), "over concepts they vary"
 
 
 def test_a_sweep_that_was_cut_off_goes_on(folder: Path) -> None:

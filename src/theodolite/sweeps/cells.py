@@ -25,6 +25,7 @@ from theodolite.run_folder.spec import MetricSpec, RunSpec
 from theodolite.runs.inputs import maker
 from theodolite.runs.run import Places, clustered
 from theodolite.scoring.intervals import DrawCounts
+from theodolite.scoring.request import Resampling
 from theodolite.scoring.values import mean_of_defined
 from theodolite.sweeps.spec import MOST_CELLS, OPTION, Choice, ContrastSpec, SweepSpec, spec_with
 
@@ -157,17 +158,19 @@ def contrast_rows(
     """Of one contrast, with the options of a cell where its score has them."""
     metric = contrast.metric
     rows = every.of(_with_options(metric, options))
-    mine = _heads(rows)
+    mine = _heads(rows, contrast)
     yours = tuple(np.zeros_like(part) for part in mine)
     if contrast.minus is not None:
         other = metric.model_copy(update={"options": metric.options | contrast.minus})
-        yours = _heads(every.of(_with_options(other, options)))
+        yours = _heads(every.of(_with_options(other, options)), contrast)
     sign = -1.0 if contrast.below else 1.0
     heads, seeds = (sign * (a - b - contrast.line) for a, b in zip(mine, yours, strict=True))
+    of_items = contrast.unit == "items"
+    draws = np.prod(rows.values.shape[1:]) if of_items else _draws(rows)
     return ContrastRows(
-        np.r_[heads[0], heads[rows.plan.block]],
+        heads,
         seeds,
-        float(DrawCounts.of(rows.plan, rows.plan.n).bootstrap),
+        float(draws),
         (float(mine[0][0]), float(yours[0][0]) + contrast.line),
     )
 
@@ -179,11 +182,50 @@ def _with_options(metric: MetricSpec, options: Mapping[str, Choice]) -> MetricSp
     return metric.model_copy(update={"options": chosen | metric.options})
 
 
-def _heads(rows: Rows) -> tuple[np.ndarray, ...]:
-    """The score's value in each row, and with each seed; means over items where it has them.
-    Swept options are axes of length 1 here."""
-    parts = (rows.values, rows.seeds[:, 0])
-    return tuple(mean_of_defined(part.reshape(len(part), -1).T) for part in parts)
+def _heads(rows: Rows, contrast: ContrastSpec) -> tuple[np.ndarray, np.ndarray]:
+    """The score as it is and in every resample, and with each seed. Where it has items, their mean
+    or the share of them below a number. Swept options are axes of length 1."""
+    line, plan = contrast.share_below, rows.plan
+    seeds = _items(rows.seeds[:, 0], line)
+    if contrast.unit == "items":
+        heads = _item_means(mean_of_defined(seeds), plan.resampling)
+    else:
+        block = np.r_[0, plan.block.start : plan.block.stop]
+        every = rows.values[block] if line is None else rows.seeds[:, block]
+        values = _items(every, None) if line is None else _over_seeds(every, line)
+        heads = mean_of_defined(values.T)
+    return heads, mean_of_defined(seeds.T)
+
+
+def _over_seeds(seeds: np.ndarray, line: float) -> Float[np.ndarray, "rows items"]:
+    """How many of the seeds have an item below the line."""
+    return mean_of_defined(np.stack([_items(rows, line) for rows in seeds]))
+
+
+def _item_means(
+    items: Float[np.ndarray, " items"], resampling: Resampling
+) -> Float[np.ndarray, " rows"]:
+    """The mean of the defined items, then of items drawn with replacement: the same ones for every
+    score with as many."""
+    n, random = len(items), np.random.default_rng(resampling.seed)
+    times = random.multinomial(n, np.full(n, 1 / n), size=resampling.resamples)
+    times = np.vstack([np.ones(n), times])
+    known = ~np.isnan(items)
+    total = np.einsum("ri,i->r", times, np.where(known, items, 0.0))
+    count = np.einsum("ri,i->r", times, known.astype(float))
+    means = np.divide(total, count, out=np.full(len(times), np.nan), where=count > 0)
+    return np.asarray(means)
+
+
+def _items(values: np.ndarray, line: float | None) -> Float[np.ndarray, "rows items"]:
+    """Rows of items, or of 1 where an item is below the line; NaN where it is undefined."""
+    items = values.reshape(len(values), -1)
+    return items if line is None else np.where(np.isnan(items), np.nan, items < line)
+
+
+def _draws(rows: Rows) -> float:
+    """Samples or clusters that were drawn independently."""
+    return DrawCounts.of(rows.plan, rows.plan.n).bootstrap
 
 
 def _write(path: Path, file: _CellFile) -> None:

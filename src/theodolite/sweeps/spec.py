@@ -26,6 +26,11 @@ class ContrastSpec(Strict):
     """A number that is taken off."""
     below: bool = False
     """Whether the claim is that it is below: the sign is then turned."""
+    share_below: float | None = None
+    """Where the score has items (concepts, classes): the share of them below this number, in place
+    of their mean."""
+    unit: Literal["samples", "items"] = "samples"
+    """What is resampled: samples or their clusters, or the items, where the claim is of these."""
     effect: Annotated[float, Field(gt=0)] | None = None
     """The smallest that would still be the claim, in the score's own units."""
     entries: list[str] = Field(default_factory=list)

@@ -1,15 +1,17 @@
 """Answers to entries of paper 000 from a sweep over what it leaves open."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from scipy.special import ndtri, stdtr
 
+from theodolite.metrics.catalogue import find_metric
 from theodolite.papers.entry import PaperEntry
 from theodolite.papers.ledger import ledger
 from theodolite.papers.power import detectable_effect
 from theodolite.papers.results import EntryAnswer, OptionMove
 from theodolite.sweeps.result import ContrastRecord, SweepRecord
+from theodolite.sweeps.spec import OPTION, ContrastSpec
 
 OPTIONS = {
     "pipeline.projection": "P000-O-01",
@@ -21,6 +23,8 @@ OPTIONS = {
     "options.named": "P000-O-10",
 }
 """Which entry a setting of the sweep is."""
+UNITS = {"samples": "classes", "items": "concepts"}
+"""What is drawn: pictures of a class belong together."""
 HALF_WIDTH = float(ndtri(0.975))
 """Of a 95 % interval, in standard errors."""
 SHARES = ("concept_existence", "concept_location", "task_accuracy")
@@ -29,14 +33,16 @@ SHARES = ("concept_existence", "concept_location", "task_accuracy")
 
 def alignment_answers(record: SweepRecord) -> tuple[list[EntryAnswer], list[OptionMove]]:
     """What the sweep says of paper 000, cell by cell; contrasts name the entries they decide."""
-    names = {contrast.name: contrast.entries for contrast in record.sweep.contrasts}
+    contrasts = {contrast.name: contrast for contrast in record.sweep.contrasts}
     first = {setting: choices[0] for setting, choices in record.sweep.vary.items()}
     answers = [
-        _answer(ledger().entry(entry), cell.choices, contrast, nearest=cell.choices == first)
+        _answer(entry, cell.choices, measured, contrast.unit, nearest=cell.choices == first)
         for cell in record.cells
-        for contrast in cell.contrasts
-        if contrast.value is not None
-        for entry in names[contrast.contrast]
+        for measured in cell.contrasts
+        for contrast in [contrasts[measured.contrast]]
+        if measured.value is not None
+        and all(cell.choices[name] == first[name] for name in _without_effect(contrast, first))
+        for entry in contrast.entries
     ]
     moves = [
         OptionMove(
@@ -46,10 +52,21 @@ def alignment_answers(record: SweepRecord) -> tuple[list[EntryAnswer], list[Opti
         for move in record.moves
         if move.setting in OPTIONS
         and move.value is not None and move.low is not None and move.high is not None
-        for entry in names[move.contrast]
+        and move.setting not in _without_effect(contrasts[move.contrast], first)
+        for entry in contrasts[move.contrast].entries
         for scale in [_scale(ledger().entry(entry))]
     ]  # fmt: skip
     return answers, moves
+
+
+def _without_effect(contrast: ContrastSpec, settings: Iterable[str]) -> list[str]:
+    """Options that the contrast's score does not have: their cells are one cell several times."""
+    own = find_metric(contrast.metric.name).options()
+    return [
+        name
+        for name in settings
+        if name.startswith(OPTION) and name.removeprefix(OPTION) not in own
+    ]
 
 
 def _scale(entry: PaperEntry) -> float:
@@ -57,8 +74,14 @@ def _scale(entry: PaperEntry) -> float:
 
 
 def _answer(
-    entry: PaperEntry, choices: Mapping[str, object], contrast: ContrastRecord, *, nearest: bool
+    name: str,
+    choices: Mapping[str, object],
+    contrast: ContrastRecord,
+    unit: str,
+    *,
+    nearest: bool,
 ) -> EntryAnswer:
+    entry = ledger().entry(name)
     scale = _scale(entry)
     value, low, high = (
         math.nan if number is None else scale * number
@@ -71,6 +94,6 @@ def _answer(
     ours = {"score": contrast.score, "taken off": contrast.taken_off}
     return EntryAnswer(
         entry=entry.id, settings=dict(choices), nearest=nearest, effect=value, low=low, high=high,
-        p=p, unit=entry.test.unit, n=round(contrast.draws), detectable=detectable_effect(error),
+        p=p, unit=UNITS[unit], n=round(contrast.draws), detectable=detectable_effect(error),
         ours={name: scale * number for name, number in ours.items() if number is not None},
     )  # fmt: skip

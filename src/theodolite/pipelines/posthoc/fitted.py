@@ -17,7 +17,7 @@ from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Concepts
 from theodolite.io.arrays import read_safetensors, write_safetensors
 from theodolite.models.concept_bank import ConceptBank, draw_examples, fit_concept_bank
-from theodolite.models.posthoc import Head, PosthocBottleneck, fit_posthoc
+from theodolite.models.posthoc import Head, PosthocBottleneck, fit_linear, fit_posthoc
 
 VERSION = 1
 """Of what is fitted: files of another are not looked at."""
@@ -72,6 +72,30 @@ def fitted_once(
     heads = {"weights": model.weights, "bias": model.bias}
     write_safetensors(path, {name: np.asarray(own) for name, own in (arrays | heads).items()})
     return model
+
+
+def linear_once(
+    features: Float[np.ndarray, "samples channels"],
+    labels: Int[np.ndarray, " samples"],
+    n_classes: int,
+    cache: Path,
+) -> tuple[Float[np.ndarray, "channels classes"], Float[np.ndarray, " classes"]]:
+    """A linear layer from features to classes, from the cache if it was fitted before."""
+    nothing = np.zeros((len(labels), 0), bool)
+    digest = TrainingSet(features, labels, nothing, None, Concepts()).digest()
+    identity = [VERSION, sklearn.__version__, "linear", digest, n_classes]
+    key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+    path = cache.resolve() / "bottlenecks" / f"{key}.safetensors"
+    try:
+        if path.is_file():
+            arrays = read_safetensors(path)
+            return arrays["weights"], arrays["bias"]
+    except (RefusedInput, KeyError):
+        pass  # a file that was cut off is made again
+    weights, bias = fit_linear(features, labels, n_classes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_safetensors(path, {"weights": weights, "bias": bias})
+    return weights, bias
 
 
 def _fitted(training: TrainingSet, n_classes: int, settings: FitSettings) -> PosthocBottleneck:

@@ -6,6 +6,7 @@ the network puts out there, and a concept's value is what sets a picture apart f
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,7 +17,8 @@ from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.models.backbones import Backbone
 from theodolite.models.features import evaluating
-from theodolite.models.posthoc import PosthocBottleneck, fit_linear
+from theodolite.models.posthoc import PosthocBottleneck
+from theodolite.pipelines.posthoc.fitted import linear_once
 from theodolite.subject import Outputs, Subject
 
 BATCH = 16
@@ -65,9 +67,10 @@ def fitted_answers(
     features: Float[np.ndarray, "pictures channels"],
     data: ConceptData,
     train: Int[np.ndarray, " train"],
+    cache: Path,
 ) -> NetworkOutputs | None:
     """Answers of a linear layer of the network's own; None where a class was never trained."""
-    weights, bias = fit_linear(features[train], data.labels[train], len(data.classes))
+    weights, bias = linear_once(features[train], data.labels[train], len(data.classes), cache)
     if not np.isfinite(bias).all():
         return None
     return NetworkOutputs(FITTED, features @ weights.astype(np.float32) + bias, weights.T)

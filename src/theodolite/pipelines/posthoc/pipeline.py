@@ -56,6 +56,8 @@ class PosthocPipeline:
     """Share of the training pictures that choose among the settings; the test set never does."""
     units: bool = False
     """Also ask what the layer's units detect, where the data set has masks."""
+    studies: bool = False
+    """Also make the tables that tell of paper 000's further claims and open choices."""
 
     def make(self, data: ConceptData, context: WorkContext) -> Produced:
         """Features, vectors for each setting, the best setting's model for each seed, evidence."""
@@ -92,7 +94,7 @@ class PosthocPipeline:
         models = list(
             with_progress(in_parallel(fit, context.seeds), "models", len(context.seeds), context)
         )
-        answers = own or fitted_answers(work.features, data, work.train)
+        answers = own or fitted_answers(work.features, data, work.train, context.cache)
         bundles = [evidence_of(data, work, model, answers) for model in models]
         tables: dict[str, Any] = {"settings": settings_table(tried, best)}
         if self.units and (unit_result := unit_evidence_of(data, work.maps, context.seeds[0])):
