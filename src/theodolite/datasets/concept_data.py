@@ -36,6 +36,8 @@ class ConceptData:
     part_of: Int[np.ndarray, " concepts"]
     points: Float[np.ndarray, "pictures parts places 2"] | None = None
     boxes: Float[np.ndarray, "pictures parts boxes 4"] | None = None
+    objects: Float[np.ndarray, "pictures 4"] | None = None
+    """The box of the whole object in each picture: top, left, bottom, right."""
     groups: Int[np.ndarray, " pictures"] | None = None
     """Pictures that belong together (one patient, one street): intervals keep them together."""
     mask_files: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from theodolite.io.text import read_named_lines, read_numbers
 Presence = Literal["auto", "votes", "class", "class_and_visible"]
 ClassTruth = Literal["share", "majority"]
 
+BOXES = "bounding_boxes.txt"
 # The attributes that concept-bottleneck work keeps (numbers of attributes.txt).
 ATTRIBUTES = (
     2, 5, 7, 8, 11, 15, 16, 21, 22, 24, 26, 30, 31, 36, 37, 39, 41, 45, 46, 51, 52, 54, 55, 57, 58,
@@ -81,7 +82,8 @@ def cub(
         parts=parts,
         part_of=part_of,
         points=points,
-        tables=(*files, votes) if presence == "votes" else tuple(files),
+        objects=_objects(root / BOXES, ids),
+        tables=(*files, *(p for p in (root / BOXES, votes) if _is_read(p, presence))),
         notes=(_NOTES[presence],),
     )
 
@@ -153,6 +155,24 @@ def _points(
     where = (row, np.array([part[n] for n in numbers]), np.array([place[n] for n in numbers]))
     points[where] = np.where(visible[:, None], table[:, [3, 2]], np.nan)
     return parts, points
+
+
+def _objects(path: Path, ids: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n 4"] | None:
+    """The box of each bird: top, left, bottom, right; None where the list is not at hand."""
+    if not path.is_file():
+        return None
+    table = read_numbers(path, (0, 1, 2, 3, 4), "boxes")
+    if not np.array_equal(table[:, 0], ids):
+        raise RefusedInput(
+            f"table {path.name!r}", "other pictures", "those of images.txt, in order"
+        )
+    left, top, width, height = table[:, 1:].T
+    return np.stack([top, left, top + height, left + width], axis=1)
+
+
+def _is_read(path: Path, presence: Presence) -> bool:
+    """Files that need not be there."""
+    return path.is_file() and (path.name == BOXES or presence == "votes")
 
 
 def _votes(

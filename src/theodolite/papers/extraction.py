@@ -11,6 +11,7 @@ from theodolite.errors import RefusedInput
 from theodolite.io.paths import sha256_of
 from theodolite.io.text import read_json
 from theodolite.papers.answers.alignment import alignment_answers
+from theodolite.papers.answers.alignment_run import alignment_run_answers
 from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
 from theodolite.papers.ledger import PAGES, ledger
@@ -24,6 +25,7 @@ from theodolite.sweeps.spec import read_sweep
 
 Answers = tuple[list[EntryAnswer], list[OptionMove]]
 OF_RUNS: dict[str, Callable[[Path], Answers]] = {
+    "alignment_cub": alignment_run_answers,
     "detection_pets_monumai_camvid": detection_answers,
     "leakage_tabulartoy": leakage_answers,
 }
@@ -33,6 +35,8 @@ DIFFERS = {
     "pets, facades and streets, 70 concepts, 1,280 units",
     "leakage_tabulartoy": "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference "
     "heads of 20 epochs",
+    "alignment_cub": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes where "
+    "the part is visible, maps of 1,200 test pictures; parts are discs of a twelfth of the box",
     "alignment_options": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "location on 1,200 test pictures",
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import ndtr
 
 from theodolite.errors import EvidenceError
@@ -40,6 +40,16 @@ class UnitResamples:
         weight = self._sum(known.astype(float))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self._sum(np.where(known, values, 0.0)) / weight)
+
+    def clustered_mean(
+        self, values: Float[np.ndarray, " rows"], unit: Int[np.ndarray, " rows"]
+    ) -> Draws:
+        """Mean over rows of what is defined, where each row belongs to one of the units."""
+        known, n = ~np.isnan(values), self.times.shape[1]
+        total = np.bincount(unit[known], values[known], minlength=n)
+        count = np.bincount(unit[known], minlength=n).astype(float)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self._sum(total) / self._sum(count))
 
     def correlation(self, x: Values, y: Values, control: Values | None = None) -> Draws:
         """Pearson's correlation of what is defined; that of residuals where something is held."""

@@ -34,6 +34,7 @@ from theodolite.pipelines.posthoc.network import (
     own_answers,
     subject_of,
 )
+from theodolite.pipelines.posthoc.studies import stacked, study_tables
 from theodolite.pipelines.posthoc.units import unit_evidence_of
 
 
@@ -88,7 +89,7 @@ class PosthocPipeline:
         own: NetworkOutputs | None,
         context: WorkContext,
     ) -> Produced:
-        tried = self._try_settings(data, work, context)
+        tried = self._try_settings(data, work, context, context.seeds[0])
         best = max(tried, key=lambda setting: tried[setting][0])
         fit = partial(self._fit, data, work, context, work.train, best)
         models = list(
@@ -97,6 +98,9 @@ class PosthocPipeline:
         answers = own or fitted_answers(work.features, data, work.train, context.cache)
         bundles = [evidence_of(data, work, model, answers) for model in models]
         tables: dict[str, Any] = {"settings": settings_table(tried, best)}
+        if self.studies:
+            tables |= study_tables(data, work, models, bundles, answers, context.seeds)
+            tables["setting_seeds"] = self._setting_seeds(data, work, context, tried)
         if self.units and (unit_result := unit_evidence_of(data, work.maps, context.seeds[0])):
             bundles[0].append(unit_result[0])
             tables["unit_formulas"] = unit_result[1]
@@ -162,16 +166,31 @@ class PosthocPipeline:
         )
         return model.projected(self.projection)
 
+    def _setting_seeds(
+        self,
+        data: ConceptData,
+        work: PostHocInputs,
+        context: WorkContext,
+        tried: dict[Setting, tuple[float, float]],
+    ) -> dict[str, list[Any]]:
+        """Every setting with every seed: examples are drawn and pictures held out anew."""
+        parts = []
+        for number, seed in enumerate(context.seeds):
+            own = self._try_settings(data, work, context, seed) if number else tried
+            columns = settings_table(own, max(own, key=lambda setting: own[setting][0]))
+            parts.append({"seed": [seed] * len(own)} | {n: list(c) for n, c in columns.items()})
+        return stacked(parts)
+
     def _try_settings(
-        self, data: ConceptData, work: PostHocInputs, context: WorkContext
+        self, data: ConceptData, work: PostHocInputs, context: WorkContext, seed: int
     ) -> dict[Setting, tuple[float, float]]:
         """Accuracy on the held-out training pictures and on the test set, for each setting."""
-        chooses = split_rows(data.labels[work.train], self.held_out, context.seeds[0])
+        chooses = split_rows(data.labels[work.train], self.held_out, seed)
         fit, choose = work.train[~chooses], work.train[chooses]
         settings = [(n, c) for n in self.n_examples for c in self.regulariser]
 
         def accuracies(setting: Setting) -> tuple[float, float]:
-            model = self._fit(data, work, context, fit, setting, context.seeds[0])
+            model = self._fit(data, work, context, fit, setting, seed)
             on_choose, on_test = (
                 float(np.mean(model.predict(model.concepts(work.features[r])) == data.labels[r]))
                 for r in (choose, work.test)
