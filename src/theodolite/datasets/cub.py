@@ -55,9 +55,7 @@ def cub(
     attributes = _attributes(root)
     shares = _shares(files[6], len(classes), max(attributes))
     parts, points = _points(files[4], files[5], ids)
-    speaks_of = [attributes[a].partition("::")[0].removeprefix("has_") for a in ATTRIBUTES]
-    tied = [PART_OF.get(topic.rpartition("_")[0]) for topic in speaks_of]
-    part_of = np.array([-1 if part is None else parts.names.index(part) for part in tied])
+    part_of = _part_of(attributes, parts)
     votes = root / "attributes" / "image_attribute_labels.txt"
     if presence == "auto":
         presence = "votes" if votes.is_file() else "class_and_visible"
@@ -124,6 +122,13 @@ def _attributes(root: Path) -> dict[int, str]:
     if not set(ATTRIBUTES) <= set(attributes):
         raise RefusedInput(f"list {path.name!r}", f"{len(attributes)} attributes", "all 312")
     return attributes
+
+
+def _part_of(attributes: dict[int, str], parts: Parts) -> Int[np.ndarray, " concepts"]:
+    """The part that each concept speaks of; -1 for none."""
+    speaks_of = [attributes[a].partition("::")[0].removeprefix("has_") for a in ATTRIBUTES]
+    tied = [PART_OF.get(topic.rpartition("_")[0]) for topic in speaks_of]
+    return np.array([-1 if part is None else parts.names.index(part) for part in tied])
 
 
 def _shares(path: Path, n_classes: int, n_attributes: int) -> Float[np.ndarray, "classes concepts"]:
