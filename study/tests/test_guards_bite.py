@@ -1,5 +1,4 @@
 """Without any one of the guards a test fails: so the tests would see it go."""
-# ruff: noqa: S608  the names are the tests' own
 
 import hashlib
 from collections.abc import Iterator

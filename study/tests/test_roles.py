@@ -1,5 +1,4 @@
 """What the server's roles may do to the tables: the record is added to, never changed."""
-# ruff: noqa: S608  the names are the tests' own
 
 from collections.abc import Iterator
 from pathlib import Path

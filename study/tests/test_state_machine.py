@@ -1,5 +1,4 @@
 """A random life of a study on a real PostgreSQL, beside a model of it in plain Python."""
-# ruff: noqa: S608  the names are the tests' own
 
 import os
 from collections.abc import Callable, Iterator

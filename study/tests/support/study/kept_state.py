@@ -1,5 +1,4 @@
 """All rows of a database, put aside and brought back: one set-up, many runs."""
-# ruff: noqa: S608  the names are the tests' own
 
 from sqlalchemy import text
 

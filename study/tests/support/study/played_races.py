@@ -1,5 +1,4 @@
 """Races in many orders of their statements; after each, all that must hold."""
-# ruff: noqa: S608  the names are the tests' own
 
 from collections.abc import Iterator
 from random import Random

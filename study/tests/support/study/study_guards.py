@@ -1,5 +1,4 @@
 """Every unique index and every check of the tables, with something that it forbids."""
-# ruff: noqa: S608  the names are the tests' own
 
 VOTE = (
     "insert into vote (assignment_id, slot_id, instance_id, participant_id, counted, idem_key, "

@@ -1,5 +1,4 @@
 """Pairs of things that may happen at the same moment, and what must come out of them."""
-# ruff: noqa: S608  the names are the tests' own
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
