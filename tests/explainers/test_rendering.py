@@ -10,7 +10,11 @@ from theodolite.explainers.rendering import (
     Values,
     bwr,
     colour_positions,
+    concept_cut_out,
+    concept_overlay,
+    enlarged,
     heatmap,
+    jet,
     masked_picture,
     sentence,
     weighted_embedding,
@@ -122,3 +126,60 @@ def test_senseless_sentences() -> None:
         sentence(CONCEPTS, 0)
     with pytest.raises(EvidenceError, match="finite"):
         sentence({"a": np.nan})
+
+
+def test_a_concept_is_laid_over_the_picture_in_colours() -> None:
+    """By hand on the paper's own map: F_1 = [[0.5, 2], [1.5, 1]], two pixels a side."""
+    concept_map = np.array([[0.5, 2.0], [1.5, 1.0]])
+    colours = [[[0, 0, 0.5], [0.5, 0, 0]], [[1, 5 / 6, 0], [0, 5 / 6, 1]]]  # at 0, 1, 2/3 and 1/3
+    added = concept_overlay(GREY, concept_map, beta=0.5)
+    assert added == pytest.approx(np.minimum(0.4 + 0.5 * np.array(colours), 1), abs=1e-6)
+    strong = concept_overlay(np.full((2, 2, 3), 0.8), concept_map, beta=0.5)
+    assert strong.max() == 1.0, "cut off where the sum is above 1"
+    mixed = concept_overlay(GREY, concept_map, beta=0.45, blend="mixed")
+    assert mixed == pytest.approx(0.55 * 0.4 + 0.45 * np.array(colours), abs=1e-6)
+    fixed = concept_overlay(GREY, concept_map, beta=1.0, span=(-4, 4), blend="mixed")
+    assert fixed == pytest.approx(jet((concept_map + 4) / 8), abs=1e-6)
+    assert np.array_equal(concept_overlay(GREY, concept_map, beta=0), GREY)
+
+
+def test_maps_are_enlarged_before_they_are_coloured() -> None:
+    picture = np.zeros((4, 8, 3))
+    concept_map = np.array([[0.0, 1.0]])
+    across = enlarged(concept_map, (4, 8))
+    assert across[0] == pytest.approx([0, 0, 0.125, 0.375, 0.625, 0.875, 1, 1])
+    shown = concept_overlay(picture, concept_map, beta=1.0)
+    assert shown == pytest.approx(jet(across), abs=1e-6)
+
+
+def test_a_concept_is_cut_out_of_the_picture() -> None:
+    concept_map = np.array([[0.5, 2.0], [1.5, 1.0]])
+    above = concept_cut_out(GREY, concept_map, threshold=1.0)
+    assert above[..., 0].tolist() == [[0, 0.4], [0.4, 0.4]], "from the threshold on"
+    half = concept_cut_out(GREY, concept_map, share=0.5)
+    assert half[..., 2].tolist() == [[0, 0.4], [0.4, 0]]
+    large = concept_cut_out(np.ones((30, 20, 3)), concept_map, share=1 / 12)
+    assert 50 <= large[..., 0].sum() < 55, "a twelfth of 600 pixels, and their equals"
+    assert concept_cut_out(GREY, np.ones((3, 3)), share=0.1).tolist() == GREY.tolist(), "all equal"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one of them"),
+        ({"threshold": 1.0, "share": 0.5}, "one of them"),
+        ({"share": 0.0}, "share"),
+    ],
+)
+def test_cut_outs_refuse(options: dict[str, float], message: str) -> None:
+    with pytest.raises(EvidenceError, match=message):
+        concept_cut_out(GREY, RAMP, **options)
+
+
+def test_overlays_refuse() -> None:
+    with pytest.raises(EvidenceError, match="beta"):
+        concept_overlay(GREY, RAMP, beta=1.5)
+    with pytest.raises(EvidenceError, match="lower value first"):
+        concept_overlay(GREY, RAMP, span=(1, 0))
+    with pytest.raises(EvidenceError, match="NaN"):
+        concept_overlay(GREY, np.array([[np.nan, 1.0]]), span=(0, 1))

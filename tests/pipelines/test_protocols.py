@@ -69,7 +69,9 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     assert located.n == 19, "the test pictures among the 48"
     assert 0.1 < located.value < 0.6
     page = write_report(out).read_text()
-    assert page.count("data:image/") >= 2 * 5 and "Table 3." in page
+    assert page.count("data:image/") >= 2 * 7 and "Table 3." in page
+    assert page.count("Where the explanation sees ") == 2 * 6, "five concepts and the class"
+    assert page.count("map of the class") == 2
     seal(out)
     verify(out)
     recompute(out, share=0.3)

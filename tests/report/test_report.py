@@ -14,11 +14,14 @@ import pytest
 from numpy.testing import assert_allclose
 from PIL import Image
 
+import theodolite
 from support.runs.report_runs import evil_run
 from support.runs.small_run import write_inputs
+from theodolite.explainers.rendering import jet
+from theodolite.report.examples import class_map
 from theodolite.report.figures.strips import strip
 from theodolite.report.html import write_report
-from theodolite.report.overlays import data_address, jet, overlay
+from theodolite.report.overlays import data_address, overlay
 from theodolite.results import Interval, Null, Score
 from theodolite.run_folder.spec import read_spec
 from theodolite.runs.run import Places, run
@@ -152,6 +155,22 @@ def test_overlays_put_heat_and_rings_in_place() -> None:
     assert (ring > 200).all()
     flat = np.asarray(overlay(picture, np.zeros((2, 2)), [], width=8))
     assert (flat == flat[0, 0]).all()
+
+
+def test_an_example_has_the_map_of_its_class() -> None:
+    random = np.random.default_rng(0)
+    explained = theodolite.ConceptEvidence(
+        values=np.ones((2, 3)), truth=np.ones((2, 3), bool), predicted=np.array([1, 0]),
+        weights=np.array([[1.0, 2.0], [0.5, -1.0], [0.0, 3.0]]),
+    )  # fmt: skip
+    evidence = theodolite.LocationEvidence(
+        explained=explained, maps=random.normal(size=(2, 3, 2, 2)), sizes=np.array([[8, 8]] * 2),
+        part_of=np.array([0, 0, 0]), points=np.full((2, 1, 1, 2), 4.0),
+    )  # fmt: skip
+    picture = Image.new("RGB", (8, 8), (100, 100, 100))
+    whole = np.tensordot([2.0, -1.0, 3.0], evidence.maps[0], 1)  # of class 1, which is predicted
+    assert class_map(evidence, 0, picture) == data_address(overlay(picture, whole, ()))
+    assert class_map(explained, 0, picture) is None, "no maps, no map of the class"
 
 
 def test_pictures_travel_inside_the_page() -> None:

@@ -8,13 +8,16 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, UInt8
+from PIL import Image
 
 from theodolite.errors import EvidenceError
 
 Values: TypeAlias = Literal["signed", "as they are", "paper lime", "paper shap"]
 Variant: TypeAlias = Literal["ours", "reference"]
+Blend: TypeAlias = Literal["added", "mixed"]
 Picture: TypeAlias = Float[np.ndarray, "rows columns 3"]
 Map: TypeAlias = Float[np.ndarray, "rows columns"]
+SmallMap: TypeAlias = Float[np.ndarray, "height width"]
 COLOURS = 256
 FAR = 10_000.0
 """What the published code takes for the distance of a concept that it was not given."""
@@ -51,6 +54,86 @@ def masked_picture(picture: Picture, relevance: Map) -> UInt8[np.ndarray, "rows 
     _check(picture, relevance)
     product = np.asarray(picture, np.float64) * np.clip(relevance, 0, 1)[..., None]
     return np.asarray(np.rint(product * 255)).astype(np.uint8)
+
+
+def concept_overlay(
+    picture: Picture,
+    concept_map: SmallMap,
+    *,
+    beta: float = 0.45,
+    span: tuple[float, float] | None = None,
+    blend: Blend = "added",
+) -> Picture:
+    r"""A concept's map in colours over the picture.
+
+    .. math:: X + \beta J \qquad\text{or, mixed,}\qquad (1 - \beta) X + \beta J
+
+    :math:`J` are the colours of ``jet``, blue to red, of the map enlarged to the picture. Added up,
+    as :cite:t:`aysel2025concept` have it (Algorithm 2, coloured), what is above 1 is cut off.
+
+    Args:
+        picture: Red, green and blue, 0 to 1.
+        concept_map: Of any size.
+        beta: Strength of the colours, 0 to 1.
+        span: Values that are the first and the last colour; without, the map's own lowest and
+            highest: colours then say where a concept is strongest, not how strong it is.
+        blend: How the two are put together.
+    """
+    if not 0 <= beta <= 1:
+        raise EvidenceError("beta", f"{beta:g}", "0 to 1")
+    low, high = span or (float(np.min(concept_map)), float(np.max(concept_map)))
+    if not low <= high:
+        raise EvidenceError("span", f"{low:g} to {high:g}", "the lower value first")
+    wide = high - low if high > low else 1.0
+    # stretched before it is enlarged: the range is that of the map, not of what lies between
+    heat = jet(np.clip(enlarged((concept_map - low) / wide, picture.shape[:2]), 0.0, 1.0))
+    _check(picture, heat[..., 0])
+    of_picture = 1.0 - beta if blend == "mixed" else 1.0
+    return np.asarray(np.minimum(of_picture * picture + beta * heat, 1.0))
+
+
+def concept_cut_out(
+    picture: Picture,
+    concept_map: SmallMap,
+    *,
+    threshold: float | None = None,
+    share: float | None = None,
+) -> Picture:
+    r"""The picture where a concept's map is high, and black elsewhere.
+
+    .. math:: X \odot 1[\bar F_j \ge \tau]
+
+    :math:`\bar F_j` is the map enlarged to the picture :cite:p:`aysel2025concept` (Algorithm 2,
+    binary).
+
+    Args:
+        picture: Red, green and blue, 0 to 1.
+        concept_map: Of any size.
+        threshold: The value of the map from which on the picture is shown; or:
+        share: How much of the picture is shown, its highest pixels; equal ones are all shown.
+    """
+    if (threshold is None) == (share is None):
+        raise EvidenceError("threshold", "both or none of threshold and share", "one of them")
+    pixels = enlarged(concept_map, picture.shape[:2])
+    _check(picture, pixels)
+    if share is not None:
+        if not 0 < share <= 1:
+            raise EvidenceError("share", f"{share:g}", "above 0, up to 1")
+        n = max(int(np.floor(share * pixels.size + 0.5)), 1)
+        threshold = float(np.partition(pixels, pixels.size - n, axis=None)[pixels.size - n])
+    return np.asarray(np.where((pixels >= threshold)[..., None], picture, 0.0))
+
+
+def enlarged(numbers: SmallMap, size: tuple[int, int]) -> Float[np.ndarray, "rows columns"]:
+    """A map as large as a picture, bilinear with the centres of pixels at their middle."""
+    image = Image.fromarray(np.asarray(numbers, np.float32))
+    return np.asarray(image.resize(size[::-1], Image.Resampling.BILINEAR), np.float64)
+
+
+def jet(values: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns 3"]:
+    """The usual blue-to-red colours for numbers from 0 to 1."""
+    channels = [1.5 - np.abs(4 * values - centre) for centre in (3, 2, 1)]
+    return np.asarray(np.clip(np.stack(channels, axis=-1), 0.0, 1.0))
 
 
 def colour_positions(relevance: Map, values: Values) -> Float[np.ndarray, "rows columns"]:

@@ -9,6 +9,7 @@ import numpy as np
 from theodolite.errors import RefusedInput
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
+from theodolite.explainers.concept_maps import class_activation_maps
 from theodolite.metrics.located.concept_location import inside_regions
 from theodolite.metrics.shared.ranking import RankBy, importance, ranked
 from theodolite.report.material import RunMaterial
@@ -40,6 +41,8 @@ class Example:
     label: str
     predicted: str
     right: bool
+    class_map: str | None
+    """Where the explanation sees the predicted class; None without maps or weights."""
     named: tuple[NamedConcept, ...]
 
 
@@ -82,6 +85,7 @@ def _example(material: RunMaterial, evidence: Any, i: int, record: ExampleRecord
         label=label,
         predicted=predicted,
         right=label == predicted,
+        class_map=class_map(evidence, i, picture),
         named=tuple(
             NamedConcept(
                 names[j], _there(concept_evidence, i, j), *_located(evidence, i, j, picture)
@@ -95,6 +99,17 @@ def _there(evidence: ConceptEvidence, i: int, j: int) -> bool | None:
     if evidence.truth is None or (evidence.known is not None and not evidence.known[i, j]):
         return None
     return bool(evidence.truth[i, j])
+
+
+def class_map(evidence: Any, i: int, picture: Any) -> str | None:
+    """The map of the predicted class over a picture; None without maps or weights."""
+    explained: Any = by_kind([evidence])[ConceptEvidence]
+    mapped = LocationEvidence in by_kind([evidence])
+    if not mapped or explained.weights is None or explained.predicted is None:
+        return None
+    weights = np.asarray(explained.weights)[:, explained.predicted[i]]
+    whole = class_activation_maps(evidence.maps[i : i + 1], weights[None])[0]
+    return data_address(overlay(picture, whole, ()))
 
 
 def _located(evidence: Any, i: int, j: int, picture: Any) -> tuple[bool | None, str | None]:

@@ -8,14 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from PIL import Image, ImageDraw
 
+from theodolite.explainers.rendering import concept_overlay
+
 STRENGTH = 0.45
 FOR, AGAINST = (0.80, 0.11, 0.11), (0.13, 0.30, 0.75)
-
-
-def jet(values: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns 3"]:
-    """The usual blue-to-red colours for numbers from 0 to 1."""
-    channels = [1.5 - np.abs(4 * values - centre) for centre in (3, 2, 1)]
-    return np.asarray(np.clip(np.stack(channels, axis=-1), 0.0, 1.0))
 
 
 def overlay(
@@ -32,10 +28,7 @@ def overlay(
     """
     size = (width, max(round(width * picture.height / picture.width), 1))
     base = np.asarray(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS), float) / 255
-    spread = float(np.ptp(concept_map))
-    scaled = (concept_map - concept_map.min()) / (spread if spread > 0 else 1.0)
-    heat = Image.fromarray(scaled.astype(np.float32)).resize(size, Image.Resampling.BILINEAR)
-    mixed = (1 - STRENGTH) * base + STRENGTH * jet(np.asarray(heat, float))
+    mixed = concept_overlay(base, concept_map, beta=STRENGTH, blend="mixed")
     image = Image.fromarray((mixed * 255).round().astype(np.uint8))
     pen = ImageDraw.Draw(image)
     for row, column in places:
