@@ -8,6 +8,7 @@ from typing import Any, Literal
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.datasets.cub_bottleneck import cub_features
 from theodolite.datasets.dsprites import dsprites
+from theodolite.datasets.ham10k import ham10k_concepts
 from theodolite.datasets.shapes3d import shapes3d
 from theodolite.datasets.tabular_toy import tabular_toy
 from theodolite.errors import EvidenceError
@@ -17,7 +18,15 @@ MAKERS: dict[str, Callable[..., BottleneckData]] = {
     "dsprites": dsprites,
     "shapes3d": shapes3d,
     "cub_features": cub_features,
+    "ham10k_concepts": ham10k_concepts,
 }
+PLACES: dict[str, dict[str, str]] = {
+    "shapes3d": {"path": "path"},
+    "cub_features": {"root": "root", "pooled": "pooled"},
+    "ham10k_concepts": {"root": "lesions"},
+}
+"""For each maker, which of its arguments is which path."""
+Maker = Literal["tabular_toy", "dsprites", "shapes3d", "cub_features", "ham10k_concepts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +45,22 @@ class BottleneckFamily:
 
 
 def bottleneck_family(
-    of: Literal["tabular_toy", "dsprites", "shapes3d", "cub_features"],
+    of: Maker,
     forms: dict[str, dict[str, Any]],
     root: Path | None = None,
     pooled: Path | None = None,
     path: Path | None = None,
+    lesions: Path | None = None,
 ) -> BottleneckFamily:
-    """Forms of a data set: a name for each, and the arguments that make it.
+    """Forms of a data set, or of several: a name for each, and the arguments that make it.
+
+    Args:
+        of: The data set; a form that says ``of`` itself is of another.
+        forms: For each name the arguments of the data set.
+        root: The folder of CUB.
+        pooled: Its features.
+        path: The file of 3dshapes, if there is one.
+        lesions: The folder of HAM10000.
 
     >>> family = bottleneck_family("tabular_toy", {"complete": {"n": 200},
     ...     "incomplete": {"n": 200, "concepts": "incomplete"}})
@@ -51,14 +69,24 @@ def bottleneck_family(
     """
     if not forms:
         raise EvidenceError("forms", "none", "at least one name with arguments")
-    paths = {"root": root, "pooled": pooled, "path": path}
-    places = {name: where for name, where in paths.items() if where is not None}
+    paths = {"root": root, "pooled": pooled, "path": path, "lesions": lesions}
     members = {}
     for name, arguments in forms.items():
         if set(arguments) & set(paths):
             raise EvidenceError(f"form {name!r}", "a path", "paths beside `forms`, not inside")
-        try:
-            members[name] = MAKERS[of](**places, **arguments)
-        except TypeError as error:
-            raise EvidenceError(f"form {name!r}", str(error), f"arguments of {of}") from error
+        own = {key: value for key, value in arguments.items() if key != "of"}
+        members[name] = _made(name, arguments.get("of", of), own, paths)
     return BottleneckFamily(members)
+
+
+def _made(
+    name: str, of: str, arguments: dict[str, Any], paths: Mapping[str, Path | None]
+) -> BottleneckData:
+    if of not in MAKERS:
+        raise EvidenceError(f"form {name!r}", f"of {of!r}", f"one of {', '.join(MAKERS)}")
+    places = {argument: paths[which] for argument, which in PLACES.get(of, {}).items()}
+    places = {argument: where for argument, where in places.items() if where is not None}
+    try:
+        return MAKERS[of](**places, **arguments)
+    except TypeError as error:
+        raise EvidenceError(f"form {name!r}", str(error), f"arguments of {of}") from error

@@ -4,11 +4,19 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 
 from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.datasets.dsprites_pictures import SIDE, SIZES, dsprites_pictures
-from theodolite.datasets.latent_grid import Link, checked_gamma, grid, linked_mask, some_rows
+from theodolite.datasets.latent_grid import (
+    Link,
+    checked_gamma,
+    grid,
+    linked_mask,
+    scaled_note,
+    scaled_numbers,
+    some_rows,
+)
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.io.paths import sha256_of
@@ -47,6 +55,7 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
     form: Form = "mended",
     at_most: int | None = None,
     official: Path | None = None,
+    inputs: Literal["pictures", "numbers"] = "pictures",
 ) -> BottleneckData:
     """Make dSprites(gamma), one of the picture data sets of the leakage paper.
 
@@ -63,6 +72,8 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
             and rows at 15, for concepts at half of the values that occur.
         at_most: Only so many samples, drawn at random.
         official: The official ``dsprites_ndarray_...npz``: its pictures are taken, not drawn anew.
+        inputs: ``numbers`` gives the five numbers, each from 0 to 1, in place of pictures: enough
+            for heads, which see concepts only.
     """
     random = np.random.default_rng(seed)
     latents = _latents(checked_gamma(gamma, len(DRAWN_OF)), form, random)
@@ -75,9 +86,10 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
     suffix = "".join(
         f", {word}" for word in (task, form) if word not in ("linear", "mended")
     )  # names say what is unusual
+    drawn_anew = official is None and inputs == "pictures"
     data = BottleneckData(
-        name=f"dSprites({gamma}){'' if official else ' re-rendered'}{suffix}",
-        inputs=_official(official, latents) if official else dsprites_pictures(latents),
+        name=f"dSprites({gamma}){' re-rendered' if drawn_anew else ''}{suffix}",
+        inputs=_inputs(latents, inputs, official),
         truth=truth,
         labels=labels,
         train=train,
@@ -86,13 +98,21 @@ def dsprites(  # noqa: PLR0913  each open choice is an option
         concepts=Concepts(CONCEPTS),
         classes=Classes.numbered(8),
         notes=(
-            *(() if official else (RENDERED,)),
-            ROTATION,
+            *((RENDERED,) if drawn_anew else ()),
+            *((ROTATION,) if inputs == "pictures" else (scaled_note("dSprites"),)),
             *(() if form == "mended" else (_faults(latents, labels != _labels(truth, task)),)),
         ),
         digests={official.name: sha256_of(official)} if official else {},
     )
     return data.without(CONCEPTS[3:]) if concepts == "incomplete" else data
+
+
+def _inputs(
+    latents: Int[np.ndarray, "n 5"], inputs: Literal["pictures", "numbers"], official: Path | None
+) -> UInt8[np.ndarray, "n 64 64"] | Float[np.ndarray, "n 5"]:
+    if inputs == "numbers":
+        return scaled_numbers(latents, SIZES)
+    return dsprites_pictures(latents) if official is None else _official(official, latents)
 
 
 def _latents(gamma: int, form: Form, random: np.random.Generator) -> Int[np.ndarray, "n 5"]:

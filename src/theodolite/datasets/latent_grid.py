@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from theodolite.errors import EvidenceError
 
@@ -72,3 +72,26 @@ def checked_gamma(gamma: int, links: int) -> int:
     if not 0 <= gamma <= links:
         raise EvidenceError("gamma", f"{gamma}", f"0 (no dependence) to {links} (the whole chain)")
     return gamma
+
+
+def scaled_numbers(
+    latents: Int[np.ndarray, "n numbers"],
+    sizes: Sequence[int],
+    noise: float = 0.0,
+    random: np.random.Generator | None = None,
+) -> Float[np.ndarray, "n numbers"]:
+    """The numbers themselves as inputs, each from 0 to 1, with normal noise of this size if any.
+
+    >>> scaled_numbers(np.array([[0, 3], [1, 1]]), (2, 4)).round(2).tolist()
+    [[0.0, 1.0], [1.0, 0.33]]
+    """
+    scaled = latents / (np.asarray(sizes) - 1.0)
+    if noise:
+        scaled += noise * (random or np.random.default_rng(0)).standard_normal(scaled.shape)
+    return np.asarray(scaled, np.float32)
+
+
+def scaled_note(name: str, noise: float = 0.0) -> str:
+    """What a reader must know where numbers stand in for pictures."""
+    more = f", with normal noise of {noise:g}" if noise else ""
+    return f"No pictures of {name}: the inputs are the numbers that make them{more}."

@@ -7,7 +7,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from theodolite.datasets.bottleneck_data import BottleneckData
-from theodolite.datasets.latent_grid import Link, checked_gamma, grid, linked_mask, some_rows
+from theodolite.datasets.latent_grid import (
+    Link,
+    checked_gamma,
+    grid,
+    linked_mask,
+    scaled_note,
+    scaled_numbers,
+    some_rows,
+)
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.evidence.axes import Classes, Concepts
 from theodolite.io.hdf5 import hdf5_shape, read_hdf5_rows
@@ -35,7 +43,7 @@ SIDE = 64
 
 
 def shapes3d(  # noqa: PLR0913  each open choice is an option
-    path: Path,
+    path: Path | None = None,
     gamma: int = 0,
     *,
     seed: int = 0,
@@ -43,12 +51,14 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
     concepts: Literal["all", "incomplete"] = "all",
     at_most: int | None = None,
     side: int = SIDE,
+    noise: float = 0.0,
 ) -> BottleneckData:
     """Take 3dshapes(gamma) from the official file, as in the leakage paper.
 
     Args:
         path: ``3dshapes.h5`` with ``images`` and ``labels``. Pictures are found by their labels, so
             a file with some of the 480,000 pictures will do; those that it lacks are left out.
+            Without a file the inputs are the six numbers of a picture, each from 0 to 1.
         gamma: How many links of the chain floor, wall, object, scale, shape, orientation hold: each
             value of one goes with few, random values of the next. 0: all are independent.
         seed: Of those random values, of ``at_most`` and of the split (70 / 10 / 20 %).
@@ -57,26 +67,32 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
         concepts: ``incomplete`` leaves out the third and the last, which the label needs.
         at_most: Only so many samples, drawn at random.
         side: Pictures are shrunk to this many pixels a side: 64, 32, 16 or 8.
+        noise: Of numbers that stand in for pictures: the standard deviation of what is added.
     """
     if side not in (64, 32, 16, 8):
         raise EvidenceError("side", f"{side}", "64, 32, 16 or 8")
     random = np.random.default_rng(seed)
     combinations = _latents(checked_gamma(gamma, len(DRAWN_OF)), random)
-    row_of = _row_of(path)
-    at = row_of[np.ravel_multi_index(tuple(combinations.T), SIZES)]
+    at = np.arange(len(combinations)) if path is None else _rows_in(path, combinations)
     there = at >= 0
-    if there.sum() < 20:
-        got = f"{int(there.sum())} of {len(combinations):,} pictures"
-        raise RefusedInput(f"3dshapes {path.name!r}", got, "at least 20 of them")
     latents, at = combinations[there], at[there]
     rows = some_rows(len(latents), at_most, random)
     truth = latents[rows] < BELOW
     order = random.permutation(len(rows))
     train, validation, test = np.split(order, [round(0.7 * len(rows)), round(0.8 * len(rows))])
     lacking = f"The file lacks {int((~there).sum()):,} of {len(combinations):,} pictures."
+    notes = () if there.all() else (lacking,)
+    if path is None:
+        inputs, notes = (
+            scaled_numbers(latents[rows], SIZES, noise, random),
+            (scaled_note("3dshapes", noise),),
+        )
+    else:
+        inputs = _pictures(path, at[rows], side)
     data = BottleneckData(
-        name=f"3dshapes({gamma})" + ("" if task == "linear" else f", {task}"),
-        inputs=_pictures(path, at[rows], side),
+        name=f"3dshapes({gamma}){'' if path else ' latents'}"
+        + ("" if task == "linear" else f", {task}"),
+        inputs=inputs,
         truth=truth,
         labels=_labels(truth, task),
         train=train,
@@ -84,10 +100,19 @@ def shapes3d(  # noqa: PLR0913  each open choice is an option
         test=test,
         concepts=Concepts(CONCEPTS),
         classes=Classes.numbered(12),
-        notes=() if there.all() else (lacking,),
-        digests={path.name: sha256_of(path)},
+        notes=notes,
+        digests={} if path is None else {path.name: sha256_of(path)},
     )
     return data.without((CONCEPTS[2], CONCEPTS[5])) if concepts == "incomplete" else data
+
+
+def _rows_in(path: Path, combinations: Int[np.ndarray, "n 6"]) -> Int[np.ndarray, " n"]:
+    """The row of each picture in the file; -1 where it has none."""
+    at = _row_of(path)[np.ravel_multi_index(tuple(combinations.T), SIZES)]
+    if (at >= 0).sum() < 20:
+        got = f"{int((at >= 0).sum())} of {len(combinations):,} pictures"
+        raise RefusedInput(f"3dshapes {path.name!r}", got, "at least 20 of them")
+    return np.asarray(at)
 
 
 def _latents(gamma: int, random: np.random.Generator) -> Int[np.ndarray, "n 6"]:

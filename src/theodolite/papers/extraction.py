@@ -14,6 +14,7 @@ from theodolite.papers.answers.alignment import alignment_answers
 from theodolite.papers.answers.alignment_run import alignment_run_answers
 from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
+from theodolite.papers.answers.leakage_references import reference_answers
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import PRINTED, EntryAnswer, OptionMove, ResultFile
 from theodolite.run_folder.run_file import ManifestRecord, RunRecord, read_record
@@ -27,6 +28,7 @@ Answers = tuple[list[EntryAnswer], list[OptionMove]]
 OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "alignment_cub": alignment_run_answers,
     "detection_pets_monumai_camvid": detection_answers,
+    "leakage_references": reference_answers,
     "leakage_tabulartoy": leakage_answers,
 }
 OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {"alignment_options": alignment_answers}
@@ -37,6 +39,9 @@ DIFFERS = {
     "heads of 20 epochs",
     "alignment_cub": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes where "
     "the part is visible, maps of 1,200 test pictures; parts are discs of a twelfth of the box",
+    "leakage_references": "concepts and labels only, no network: TabularToy, dSprites and 3dshapes "
+    "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
+    "3,445 pictures",
     "alignment_options": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "location on 1,200 test pictures",
 }

@@ -8,11 +8,13 @@ from jaxtyping import Bool, Int, Shaped
 
 from theodolite.errors import EvidenceError
 
-Kind = Literal["cbm", "cem"]
+Kind = Literal["cbm", "cem", "head"]
 Encoding = Literal["hard", "soft", "logit"]
 Training = Literal["independent", "sequential", "joint"]
 Activation = Literal["leaky_relu", "relu"]
 Optimiser = Literal["adam", "sgd"]
+HeadOptimiser = Literal["adam", "sgd", "lbfgs"]
+PublishedData = Literal["tabular_toy", "dsprites", "shapes3d", "cub", "ham10k"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +22,7 @@ class BottleneckSettings:
     """Every choice of a concept bottleneck model (CBM) or a concept embedding model (CEM)."""
 
     kind: Kind = "cbm"
+    """``head``: no encoder, only the head of a CBM, on the true concepts."""
     encoding: Encoding = "soft"
     """What the head of a CBM is given: 0 or 1, the probability, or its logit."""
     training: Training = "joint"
@@ -46,13 +49,16 @@ class BottleneckSettings:
     weighted_concepts: bool = False
     """Whether a concept's positives weigh as much as its negatives in the loss."""
     head_epochs: int = 20
-    head_optimiser: Optimiser = "adam"
+    head_optimiser: HeadOptimiser = "adam"
+    """``lbfgs`` trains a head by itself to convergence, whatever the epochs."""
     head_learning_rate: float | None = None
     """For a head that is trained by itself; without, as for the rest."""
 
     def __post_init__(self) -> None:
         if self.kind == "cem" and self.training != "joint":
             raise EvidenceError("training", f"{self.training!r} for a CEM", "'joint'")
+        if self.kind == "head" and self.training != "independent":
+            raise EvidenceError("training", f"{self.training!r} for a head", "'independent'")
         if self.kind == "cbm" and self.encoding == "hard" and self.training == "joint":
             raise EvidenceError(
                 "training", "'joint' with hard concepts", "'independent' or 'sequential'",
@@ -66,6 +72,28 @@ class BottleneckSettings:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise EvidenceError(name, str(value), f"a number from {low} to {high}")
+
+
+def published_settings(data: PublishedData) -> dict[str, str | int | float]:
+    """Settings of the leakage paper's trainings on one of its data sets (its appendix A.2).
+
+    >>> settings = BottleneckSettings(**published_settings("cub"))
+    >>> settings.encoder, settings.epochs, settings.batch, settings.learning_rate
+    ('resnet18', 200, 64, 0.01)
+    """
+    encoder, batch, rate = {
+        "tabular_toy": ("mlp", 512, 1e-3),
+        "dsprites": ("resnet18", 32, 1e-3),
+        "shapes3d": ("resnet18", 32, 1e-3),
+        "cub": ("resnet18", 64, 1e-2),
+        "ham10k": ("vit_b_16", 32, 1e-4),
+    }[data]
+    head = "linear" if data == "tabular_toy" else "mlp"
+    return {
+        "encoder": encoder, "head": head, "head_activation": "relu", "embedding": 16,
+        "epochs": 200, "head_epochs": 20, "batch": batch, "learning_rate": rate,
+        "head_optimiser": "adam",
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

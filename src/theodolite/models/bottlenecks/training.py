@@ -12,10 +12,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from theodolite.errors import EvidenceError
 from theodolite.evidence.produced import Progress, silent
 from theodolite.models.bottlenecks.checkpoint import Checkpoint
+from theodolite.models.bottlenecks.converged import fit_to_convergence
 from theodolite.models.bottlenecks.model import Network, build, build_head
 from theodolite.models.bottlenecks.seeded_training import Batch, Loss, Schedule
 from theodolite.models.bottlenecks.seeded_training import train as fit
-from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures
+from theodolite.models.bottlenecks.settings import BottleneckSettings, LabelledFeatures, Optimiser
 from theodolite.models.bottlenecks.trained import TrainedBottleneck, as_inputs, intervention_values
 
 __all__ = [
@@ -128,6 +129,10 @@ def _fit_head(
     seed: int,
     progress: Progress,
 ) -> None:
+    if settings.head_optimiser == "lbfgs":
+        fit_to_convergence(head, rows[0], data[0].labels)
+        progress("head", settings.head_epochs, settings.head_epochs)
+        return
     pairs = [(r, d.labels.astype(np.int64)) for r, d in zip(rows, data, strict=True)]
     fit(
         head,
@@ -167,12 +172,13 @@ def _loss(
 def _schedule(settings: BottleneckSettings, seed: int, *, head: bool = False) -> Schedule:
     """For the whole or the encoder, or for a head alone; each with seeds of its own."""
     rate = settings.head_learning_rate if head else None
+    by_itself: Optimiser = "sgd" if settings.head_optimiser == "sgd" else "adam"
     return Schedule(
         epochs=settings.head_epochs if head else settings.epochs,
         batch=settings.batch,
         learning_rate=settings.learning_rate if rate is None else rate,
         patience=settings.patience,
-        optimiser=settings.head_optimiser if head else "adam",
+        optimiser=by_itself if head else "adam",
         seeds=(seed, int(head)),
     )
 

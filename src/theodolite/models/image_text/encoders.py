@@ -11,9 +11,9 @@ from theodolite.errors import EvidenceError, RefusedInput
 from theodolite.io.arrays import read_safetensors
 from theodolite.models.bottlenecks.settings import Activation
 
-ENCODERS = ("linear", "mlp", "small_cnn", "resnet18")
+ENCODERS = ("linear", "mlp", "small_cnn", "resnet18", "vit_b_16")
 HEADS = ("linear", "mlp")
-HIDDEN = 64
+HIDDEN, PATCH = 64, 16
 
 
 def encoder(
@@ -29,16 +29,18 @@ def encoder(
 
     Args:
         name: ``linear``; ``mlp``, with two hidden layers of 64; ``small_cnn``, four convolutions
-            that two cores can train on pictures of 64 x 64; or ``resnet18``.
+            that two cores can train on pictures of 64 x 64; ``resnet18``; or ``vit_b_16``, for
+            square pictures whose side is a multiple of 16.
         input_shape: Of one sample: (numbers,), (rows, columns) or (rows, columns, channels).
         n_out: How many numbers it gives.
         dropout: How much of a hidden layer is left out in training.
         brightest: The largest byte of a picture, 1 or 255; bytes are divided by it.
-        weights: For ``resnet18``, a .safetensors file to start from; its last layer is left out,
-            and its first one averaged where the pictures have one channel.
+        weights: For ``resnet18`` and ``vit_b_16``, a .safetensors file to start from; its last
+            layer is left out, and its first one averaged where the pictures have one channel.
     """
-    if weights is not None and name != "resnet18":
-        raise EvidenceError("encoder weights", f"a file for {name!r}", "one for 'resnet18'")
+    if weights is not None and name not in ("resnet18", "vit_b_16"):
+        needed = "one for 'resnet18' or 'vit_b_16'"
+        raise EvidenceError("encoder weights", f"a file for {name!r}", needed)
     if name in ("linear", "mlp"):
         n_in, inputs = math.prod(input_shape), Inputs(brightest)
         layers = [nn.Linear(n_in, n_out)] if name == "linear" else _mlp(n_in, n_out, dropout)
@@ -54,7 +56,7 @@ def encoder(
     if name == "small_cnn":
         layers = _small_cnn(input_shape, channels, n_out, dropout)
     else:
-        layers = [_resnet18(channels, n_out, weights)]
+        layers = [_known_network(name, input_shape[:2], channels, n_out, weights)]
     network = nn.Sequential(Inputs(brightest, pictures=True), *layers)
     # what bytes of pictures are already; faster
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
@@ -131,21 +133,42 @@ def _small_cnn(
     return [*layers, nn.Flatten(), Dropout(dropout), nn.Linear(channels * rows * columns, n_out)]
 
 
-def _resnet18(channels: int, n_out: int, weights: Path | None) -> nn.Module:
+def _known_network(
+    name: str, sides: tuple[int, ...], channels: int, n_out: int, weights: Path | None
+) -> nn.Module:
+    """A network of the literature, from scratch or from a file."""
     import timm  # noqa: PLC0415  slow to import
 
-    network: nn.Module = timm.create_model("resnet18", in_chans=channels, num_classes=n_out)
+    last, first_layer = ("fc.", "conv1.weight")
+    if name == "resnet18":
+        network: nn.Module = timm.create_model(name, in_chans=channels, num_classes=n_out)
+    else:
+        rows, columns = sides
+        if rows != columns or rows % PATCH:
+            needed = f"a square whose side is a multiple of {PATCH}"
+            raise EvidenceError("pictures for 'vit_b_16'", f"{rows} x {columns}", needed)
+        network = timm.create_model(
+            "vit_base_patch16_224", img_size=rows, in_chans=channels, num_classes=n_out
+        )
+        last, first_layer = ("head.", "patch_embed.proj.weight")
     if weights is not None:
-        state = {n: t for n, t in network.state_dict().items() if not n.startswith("fc.")}
-        tensors = {n: torch.from_numpy(a.copy()) for n, a in read_safetensors(weights).items()}
-        first = tensors.get("conv1.weight")
-        if channels == 1 and first is not None and first.shape[1] == 3:
-            tensors["conv1.weight"] = first.mean(dim=1, keepdim=True)
-        wrong = [n for n, t in state.items() if n not in tensors or tensors[n].shape != t.shape]
-        if wrong:
-            raise RefusedInput(
-                f"weights {weights.name!r}", f"{len(wrong)} tensors that do not fit "
-                f"({wrong[0]} first)", "the tensors of a resnet18",
-            )  # fmt: skip
-        network.load_state_dict({n: tensors[n] for n in state}, strict=False)
+        _start_from(network, weights, last, first_layer, channels)
     return network
+
+
+def _start_from(
+    network: nn.Module, weights: Path, last: str, first_layer: str, channels: int
+) -> None:
+    """All tensors of a file but those of the last layer."""
+    state = {n: t for n, t in network.state_dict().items() if not n.startswith(last)}
+    tensors = {n: torch.from_numpy(a.copy()) for n, a in read_safetensors(weights).items()}
+    first = tensors.get(first_layer)
+    if channels == 1 and first is not None and first.shape[1] == 3:
+        tensors[first_layer] = first.mean(dim=1, keepdim=True)
+    wrong = [n for n, t in state.items() if n not in tensors or tensors[n].shape != t.shape]
+    if wrong:
+        raise RefusedInput(
+            f"weights {weights.name!r}", f"{len(wrong)} tensors that do not fit "
+            f"({wrong[0]} first)", "the tensors of this network",
+        )  # fmt: skip
+    network.load_state_dict({n: tensors[n] for n in state}, strict=False)

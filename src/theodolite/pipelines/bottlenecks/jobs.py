@@ -124,13 +124,15 @@ def do(job: Job) -> ModelOutputs:
         LabelledFeatures(data.inputs[rows], data.truth[rows], data.labels[rows])
         for rows in (data.train, data.validation)
     )
+    head = reference_head(job.settings, train, validation, n_classes=n_classes, seed=job.seed)
+    truth, labels = data.truth[data.test], data.labels[data.test]
+    if job.settings.kind == "head":
+        return _of_head(head.predicted(truth), truth, labels, job)
     trained = fit_bottleneck(
         job.settings, train, validation, n_classes=n_classes, seed=job.seed,
         checkpoint=job.checkpoint,
     )  # fmt: skip
-    head = reference_head(job.settings, train, validation, n_classes=n_classes, seed=job.seed)
     outputs = trained.say(data.inputs[data.test])
-    truth, labels = data.truth[data.test], data.labels[data.test]
     curves = [
         intervention_curve(trained, outputs, truth, labels, policy=policy, seed=job.seed)
         for policy in job.policies
@@ -143,4 +145,24 @@ def do(job: Job) -> ModelOutputs:
         weighted=outputs.weighted,
         positive=outputs.positive,
         negative=outputs.negative,
+    )
+
+
+def _of_head(
+    predicted: Int[np.ndarray, " samples"],
+    truth: Bool[np.ndarray, "samples concepts"],
+    labels: Int[np.ndarray, " samples"],
+    job: Job,
+) -> ModelOutputs:
+    """A head alone: its concepts are the true ones, and correcting them changes nothing."""
+    right = predicted == labels
+    steps = (len(truth), len(job.policies), truth.shape[1] + 1)
+    return ModelOutputs(
+        values=truth.astype(np.float32),
+        predicted=predicted,
+        right_after=np.broadcast_to(right[:, None, None], steps).copy(),
+        right_reference=right,
+        weighted=None,
+        positive=None,
+        negative=None,
     )

@@ -16,7 +16,7 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
-from theodolite.models.bottlenecks.settings import BottleneckSettings
+from theodolite.models.bottlenecks.settings import BottleneckSettings, published_settings
 from theodolite.pipelines.bottlenecks.jobs import (
     Job,
     ModelOutputs,
@@ -24,6 +24,7 @@ from theodolite.pipelines.bottlenecks.jobs import (
     run_jobs,
     store_arrays,
 )
+from theodolite.pipelines.bottlenecks.true_information import true_information_table
 from theodolite.pipelines.parallel import with_progress
 from theodolite.subject import Subject
 
@@ -44,7 +45,8 @@ class BottleneckPipeline:
 
     models: Sequence[dict[str, Any]]
     """Settings of models; a list of choices stands for one model each. ``data`` names a form of the
-    data set. The first is the one that the verdicts are about."""
+    data set, ``published`` a data set of the leakage paper, whose settings are then those not
+    said. The first is the one that the verdicts are about."""
     common: dict[str, Any] = field(default_factory=dict)
     """Settings of all models."""
     folds: int = 5
@@ -75,6 +77,7 @@ class BottleneckPipeline:
             evidence=evidence[main.name],
             compared=[ComparedModel(m.name, m.description, evidence[m.name]) for m in others],
             about=main.description,
+            tables={"true_information": true_information_table(forms)},
             notes=tuple(dict.fromkeys(note for form in forms.values() for note in form.notes)),
             facts=(
                 ("test accuracy", float(np.mean(right))),
@@ -115,13 +118,15 @@ class BottleneckPipeline:
         known = {f.name for f in fields(BottleneckSettings)}
         seen: set[str] = set()
         for options in self.models:
-            unknown = sorted((set(options) | set(self.common)) - known - {"data"})
+            unknown = sorted((set(options) | set(self.common)) - known - {"data", "published"})
             if unknown:
                 raise EvidenceError("models", f"unknown {unknown}", f"some of {sorted(known)}")
             listed = {k: v if isinstance(v, list) else [v] for k, v in options.items()}
             for choice in itertools.product(*listed.values()):
                 chosen = self.common | dict(zip(listed, choice, strict=True))
                 form = str(chosen.pop("data", next(iter(forms))))
+                if published := chosen.pop("published", None):
+                    chosen = published_settings(published) | chosen
                 if form not in forms:
                     raise EvidenceError("data", repr(form), f"one of {sorted(forms)}")
                 model = _make_model(form, BottleneckSettings(**chosen))
@@ -132,6 +137,8 @@ class BottleneckPipeline:
 
 
 def _make_model(form: str, settings: BottleneckSettings) -> _Model:
+    if settings.kind == "head":
+        return _make_head(form, settings)
     cem = settings.kind == "cem"
     parts = [form, "cem" if cem else settings.encoding]
     if settings.training != "joint" and settings.encoding != "hard":
@@ -151,6 +158,17 @@ def _make_model(form: str, settings: BottleneckSettings) -> _Model:
         "intervention_rate": settings.intervention_rate,
         "head": settings.head,
     }
+    return _Model(name, form, settings, description)
+
+
+def _make_head(form: str, settings: BottleneckSettings) -> _Model:
+    converged = settings.head_optimiser == "lbfgs"
+    epochs = "converged" if converged else f"{settings.head_epochs}"
+    name = f"{form}-{settings.head}-{epochs}"
+    description: dict[str, Plain] = {
+        "name": name, "data": form, "kind": "head", "encoding": "true",
+        "training": settings.training, "head": settings.head, "head_epochs": epochs,
+    }  # fmt: skip
     return _Model(name, form, settings, description)
 
 
