@@ -1,11 +1,13 @@
 """Data for concept bottlenecks: what the door refuses, folds, and TabularToy against the truth."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from theodolite.datasets.bottleneck_data import BottleneckData
+from theodolite.datasets.bottleneck_family import bottleneck_family
 from theodolite.datasets.tabular_toy import normalised_information, tabular_toy
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts
@@ -204,3 +206,33 @@ def test_tabular_toy_refuses_what_cannot_be() -> None:
     with pytest.raises(EvidenceError, match="a task with three"):
         tabular_toy(task="two_concepts", concepts="incomplete")
     assert len(tabular_toy(n=10).test) == 1
+
+
+def test_numbers_stand_in_for_pictures() -> None:
+    family = bottleneck_family(
+        "dsprites",
+        {
+            "a": {"inputs": "numbers"},
+            "b": {"of": "shapes3d"},
+            "c": {"of": "shapes3d", "noise": 0.1},
+        },
+    )
+    a, b, c = family.members.values()
+    assert (a.inputs.shape, b.inputs.shape) == ((23_040, 5), (16_000, 6))
+    assert a.inputs.dtype == np.float32 and a.inputs.min() == 0 and a.inputs.max() <= 1
+    assert ((a.inputs[:, 3] < 0.5) == a.truth[:, 3]).all(), "on the left"
+    assert (b.truth == c.truth).all() and (b.labels == c.labels).all()
+    assert 0.09 < (c.inputs - b.inputs).std() < 0.11
+    assert "noise of 0.1" in c.notes[0] and "latents" in b.name and "re-rendered" not in a.name
+    with pytest.raises(EvidenceError, match="moon"):
+        bottleneck_family("dsprites", {"a": {"of": "moon"}})
+
+
+def test_lesions_are_a_form_of_a_family(shared_data: Path) -> None:
+    forms = {"all": {}, "fewer": {"concepts": "incomplete"}}
+    family = bottleneck_family("ham10k_concepts", forms, lesions=shared_data / "ham10k_concepts")
+    whole, fewer = family.members.values()
+    assert (len(whole.concepts), len(fewer.concepts)) == (18, 10)
+    assert whole.classes.names == ("benign", "malignant") and len(whole) == 3_445
+    parts = [len(rows) / len(whole) for rows in (whole.train, whole.validation, whole.test)]
+    assert sum(parts) == pytest.approx(1) and set(np.unique(whole.labels)) == {0, 1}

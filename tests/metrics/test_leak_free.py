@@ -10,6 +10,7 @@ from scipy.stats import ttest_ind
 from sklearn.metrics import f1_score, mutual_info_score, roc_auc_score
 
 from theodolite.datasets.planted.leakage import planted_leakage
+from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.findings.correlation import correlation_study
 from theodolite.findings.criterion import difference, leakage_criterion
@@ -32,6 +33,7 @@ from theodolite.metrics import (
 from theodolite.metrics.leak_free.concept_task_leakage import ConceptTaskLeakage
 from theodolite.metrics.leak_free.interconcept_leakage import InterconceptLeakage
 from theodolite.metrics.leak_free.oracle_impurity import impurity
+from theodolite.metrics.leak_free.weighted import weighted_leakage
 from theodolite.stats.information import ksg, plug_in, plug_in_entropy, ross
 
 R = np.random.RandomState(0).uniform(size=(24, 3))
@@ -364,3 +366,19 @@ def test_hard_concepts_give_the_same_in_blocks_of_pairs(monkeypatch: pytest.Monk
     whole = interconcept_leakage_given_concepts(values, truth, over="pairs")
     monkeypatch.setattr(_pairs, "BLOCK_BYTES", 8 * 60 * 3)
     assert (interconcept_leakage_given_concepts(values, truth, over="pairs") == whole).all()
+
+
+def test_leakage_as_a_weighted_mean_over_concepts() -> None:
+    random = np.random.default_rng(2)
+    truth = random.random((200, 3)) < 0.5
+    labels = truth.sum(axis=1)
+    values = truth + random.normal(size=(200, 3)) * (0.1, 0.5, 1.0) + 0.2 * labels[:, None]
+    each = concept_task_leakage(values, truth, labels)
+    by_hand = (3 * each[0] + each[1]) / 4
+    assert weighted_leakage(each, [3, 1, 0]) == pytest.approx(by_hand, abs=1e-12)
+    assert weighted_leakage(each, [2, 2, 2]) == pytest.approx(each.mean(), abs=1e-12), "CTL itself"
+    assert weighted_leakage([0.534740, np.nan], [0.5, 7]) == 0.534740, "undefined ones are left out"
+    assert np.isnan(weighted_leakage([np.nan, 0.2], [1, 0]))
+    for wrong in ([1, 2], [0, 0, 0], [1, -1, 1], [1, np.inf, 1]):
+        with pytest.raises(EvidenceError, match="weights"):
+            weighted_leakage(each, wrong)

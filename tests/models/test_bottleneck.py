@@ -18,7 +18,7 @@ from theodolite.models.bottlenecks.model import (
     build,
     concept_values,
 )
-from theodolite.models.bottlenecks.settings import BottleneckSettings
+from theodolite.models.bottlenecks.settings import BottleneckSettings, published_settings
 from theodolite.models.image_text.encoders import Dropout, encoder, head
 
 
@@ -217,3 +217,23 @@ def test_said_in_rows() -> None:
     assert np.array_equal(part.weighted, said.weighted[[3, 1]])  # type: ignore[index]
     assert np.array_equal(part.predicted, said.predicted[[3, 1]])
     assert untrained()[1].rows(np.array([0])).weighted is None
+
+
+def test_the_papers_networks() -> None:
+    with torch.device("meta"):
+        vit = encoder("vit_b_16", (224, 224, 3), 18)[1]
+        resnet = encoder("resnet18", (64, 64), 5)[1]
+    assert sum(t.numel() for t in vit.parameters()) == 85_798_656 + 18 * 769, "ViT-B/16"
+    assert vit.patch_embed.proj.kernel_size == (16, 16) and len(vit.blocks) == 12
+    assert vit.blocks[0].attn.num_heads == 12 and vit.head.out_features == 18
+    blocks = [getattr(resnet, f"layer{i}") for i in range(1, 5)]
+    assert [len(block) for block in blocks] == [2, 2, 2, 2] and resnet.fc.out_features == 5
+    with pytest.raises(EvidenceError, match="multiple of 16"):
+        encoder("vit_b_16", (64, 60), 3)
+    for name, expected in (("tabular_toy", (64, 7)), ("dsprites", (64, 1, 7, 7))):
+        settings = BottleneckSettings(**published_settings(name))
+        shape = (7,) if name == "tabular_toy" else (64, 64)
+        network = build(settings, shape, 5, 8, seed=0)
+        assert next(network.encoder.parameters()).shape == expected
+    assert layers(network.head) == [(64, 5), (64, 64), (8, 64)], "k, 64, 64, l"
+    assert any(isinstance(module, torch.nn.ReLU) for module in network.head)

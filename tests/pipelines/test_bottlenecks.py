@@ -11,11 +11,13 @@ import yaml
 pytest.importorskip("lightning")
 
 from theodolite.datasets.bottleneck_family import bottleneck_family
+from theodolite.datasets.tabular_toy import normalised_information
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import Produced, WorkContext
+from theodolite.io.tables import read_parquet
 from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
 from theodolite.report.html import write_report
 from theodolite.run_folder.seal import seal
@@ -24,6 +26,7 @@ from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
 
 PROTOCOLS = Path(__file__).parents[2] / "protocols"
+READ = ("cub_features", "ham10k_concepts")
 FORMS = {
     "complete": {"n": 700},
     "related": {"n": 700, "delta": 0.75},
@@ -150,14 +153,15 @@ def test_tabulartoy_protocol_in_short(tmp_path: Path) -> None:
 def test_dsprites_protocol_in_short(tmp_path: Path) -> None:
     content = yaml.safe_load((PROTOCOLS / "leakage_dsprites.yaml").read_text())
     forms = {n: f | {"at_most": 300} for n, f in content["dataset"]["forms"].items()}
-    models = [{"encoding": "soft"}, {"data": "related"}, {"data": "incomplete"}, {"kind": "cem"}]
+    models = [{"encoding": "soft"}, {"data": "related"}, {"kind": "cem"}]
+    models += [{"data": "pictures", "encoder": "small_cnn"}]
     changes = {"forms": forms}
     spec = short("leakage_dsprites.yaml", dataset=changes, pipeline={"models": models})
     out = tmp_path / "out"
     out.mkdir()
     run(spec, Places(tmp_path, out, tmp_path / "cache"))
     names = [m["name"] for m in json.loads((out / "compared.json").read_text())["models"]]
-    assert names == ["complete-soft-1", "related-soft-1", "incomplete-soft-1", "complete-cem-1-0"]
+    assert names == ["complete-soft-1", "related-soft-1", "complete-cem-1-0", "pictures-soft-1"]
     assert write_report(out).stat().st_size > 20_000
 
 
@@ -173,3 +177,32 @@ def test_cub_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     (leak,) = [s for s in found.scores if s.metric == "task_leakage_given_concept"]
     assert len(leak.detail.values) == 22
     assert 0 <= leak.value <= 1
+
+
+def test_true_concepts_and_heads_in_short(tmp_path: Path) -> None:
+    """Table 3 and Figure 15: no encoder, heads on the truth, what concepts tell of each other."""
+    content = yaml.safe_load((PROTOCOLS / "leakage_references.yaml").read_text())
+    content["seeds"], content["resampling"]["resamples"] = [0, 1], 20
+    forms, models = content["dataset"]["forms"], content["pipeline"]["models"]
+    made_here = {name: own for name, own in forms.items() if own.get("of") not in READ}
+    content["dataset"] = {"name": "bottleneck_family", "of": "tabular_toy", "forms": made_here}
+    models = [models[0], {"data": "dsprites_nonlinear", "head_optimiser": "lbfgs"}]
+    content["pipeline"]["models"] = models
+    out = tmp_path / "out"
+    out.mkdir()
+    run(RunSpec.model_validate(content), Places(tmp_path, out, tmp_path / "cache"))
+    compared = json.loads((out / "compared.json").read_text())["models"]
+    right = {m["name"]: m["scores"][0]["value"] for m in compared}
+    assert right["toy-linear-converged"] == right["toy_nonlinear-linear-converged"] == 1.0
+    assert abs(right["toy_incomplete-linear-converged"] - 0.791) < 0.04, "of 1,000 test samples"
+    assert 0.93 < right["dsprites_nonlinear-linear-converged"] < 0.96
+    assert right["toy-linear-20"] < 1
+    assert not (tmp_path / "cache" / "bottlenecks").exists(), "no encoder was trained"
+    table = read_parquet(out / "tables" / "true_information.parquet")
+    pairs = {}
+    for name, value in zip(table["data"], table["information"], strict=True):
+        pairs.setdefault(name, []).append(value)
+    assert (len(pairs["toy"]), len(pairs["dsprites"]), len(pairs["shapes3d"])) == (3, 10, 15)
+    for name, delta in (("toy", 0.25), ("toy_related", 0.75)):
+        np.testing.assert_allclose(pairs[name], normalised_information(delta)[0], atol=0.012)
+    assert max(pairs["dsprites"] + pairs["shapes3d"]) < 0.001 < 0.1 < max(pairs["dsprites_related"])

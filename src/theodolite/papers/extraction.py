@@ -14,6 +14,7 @@ from theodolite.papers.answers.alignment import alignment_answers
 from theodolite.papers.answers.alignment_run import alignment_run_answers
 from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
+from theodolite.papers.answers.leakage_pictures import cub_answers, dsprites_answers
 from theodolite.papers.answers.leakage_references import reference_answers
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import PRINTED, EntryAnswer, OptionMove, ResultFile
@@ -28,6 +29,8 @@ Answers = tuple[list[EntryAnswer], list[OptionMove]]
 OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "alignment_cub": alignment_run_answers,
     "detection_pets_monumai_camvid": detection_answers,
+    "leakage_cub": cub_answers,
+    "leakage_dsprites": dsprites_answers,
     "leakage_references": reference_answers,
     "leakage_tabulartoy": leakage_answers,
 }
@@ -39,6 +42,11 @@ DIFFERS = {
     "heads of 20 epochs",
     "alignment_cub": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes where "
     "the part is visible, maps of 1,200 test pictures; parts are discs of a twelfth of the box",
+    "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "
+    "concepts, three folds, no OIS",
+    "leakage_dsprites": "numbers that make the pictures and an MLP in place of pictures and a "
+    "ResNet-18; six classes of models on re-rendered pictures with a small convolutional network; "
+    "6,000 samples",
     "leakage_references": "concepts and labels only, no network: TabularToy, dSprites and 3dshapes "
     "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
     "3,445 pictures",

@@ -1,0 +1,123 @@
+"""Answers to entries of paper 001 from the runs of bottlenecks on dSprites and on CUB."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from theodolite.errors import RefusedInput
+from theodolite.findings.correlation import correlation_study
+from theodolite.findings.leakage import matches
+from theodolite.papers.answers.leakage import (
+    COMPARED,
+    CTL,
+    ICL,
+    OIS,
+    folds_answer,
+    per_fold,
+)
+from theodolite.papers.power import detectable_correlation
+from theodolite.papers.results import EntryAnswer, OptionMove
+from theodolite.run_folder.run_file import read_record
+from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, score_named
+from theodolite.run_folder.spec import Filter
+
+Answers = tuple[list[EntryAnswer], list[OptionMove]]
+Models = Sequence[ComparedRecord]
+CTL_AND_ICL = {"CTL": CTL, "ICL": ICL}
+ALL_SCORES = CTL_AND_ICL | {"OIS": OIS}
+AGAINST, CONCEPTS, ALIGNMENT = "intervention_score", "concept_prediction", "embedding_alignment"
+
+
+def dsprites_answers(folder: Path) -> Answers:
+    """Table 2 from numbers and from pictures; heads too simple; alignment."""
+    models = read_record(folder / COMPARED, ComparedFile).models
+    joint: Filter = {"kind": "cbm", "training": "joint"}
+    answers = [
+        *table_2("P001-T2-02", models, joint | {"data": "complete"}, {"inputs": "numbers"}),
+        *table_2(
+            "P001-T2-02", models, joint | {"data": "pictures"}, {"inputs": "pictures"},
+            nearest=False,
+        ),
+        *table_2("P001-T2-05", models, joint | {"data": "related"}, {"inputs": "numbers"}),
+        *_too_simple(models),
+        *_alignment(models),
+    ]  # fmt: skip
+    return answers, []
+
+
+def cub_answers(folder: Path) -> Answers:
+    """Table 2 on CUB."""
+    models = read_record(folder / COMPARED, ComparedFile).models
+    where: Filter = {"kind": "cbm", "training": "joint", "data": "complete"}
+    return [*table_2("P001-T2-07", models, where, {})], []
+
+
+def table_2(
+    entry: str, models: Models, where: Filter, cell: Mapping[str, Any], *, nearest: bool = True
+) -> Iterator[EntryAnswer]:
+    """Scores against what interventions cost, over model classes, pooled as the paper does.
+
+    The headline is that of CTL over all classes. A score that the run does not have has no cell.
+    """
+    chosen = [model for model in models if matches(model, where)]
+    if len(chosen) < 4:
+        raise RefusedInput("model classes", f"{len(chosen)} with {dict(where)}", "four or more")
+    against = _rows(models, chosen, AGAINST)
+    learnt = float(_rows(models, chosen, CONCEPTS).mean())
+    for label, metric in ALL_SCORES.items():
+        if any(score_named(model, metric) is None for model in chosen):
+            continue
+        own = _rows(models, chosen, metric)
+        pooled = correlation_study(_mean_and_error(own), _mean_and_error(against))
+        yield EntryAnswer(
+            entry=entry, settings=dict(cell) | {"score": label}, effect=pooled.r, low=pooled.low,
+            high=pooled.high, p=pooled.p, unit="model classes", n=len(chosen),
+            nearest=nearest and label == "CTL", detectable=detectable_correlation(len(chosen)),
+            ours={"r": pooled.r, "concept accuracy": learnt},
+        )  # fmt: skip
+
+
+def _too_simple(models: Models) -> Iterator[EntryAnswer]:
+    """Linear heads on the task with further products minus on the one without."""
+    for weight in (0.01, 1, 10):
+        for label, metric in CTL_AND_ICL.items():
+            more, less = (
+                per_fold(models, {"data": data, "concept_weight": weight}, metric)
+                for data in ("nonlinear", "linear")
+            )
+            ours = {metric: float(more.mean()), "taken off": float(less.mean())}
+            cell = {"data": "dSprites(0)", "lambda": weight, "score": label}
+            yield folds_answer(
+                "P001-F0-21", more - less, cell, ours, nearest=(weight, label) == (1, "CTL")
+            )
+            if weight == 10:
+                yield folds_answer(
+                    "P001-F0-22", more - less, {"score": label}, ours, nearest=label == "CTL"
+                )
+    # c1 + c2 + c3 - c1 c2 >= 2 is c1 + c2 + 2 c3 >= 3: no head is too simple for it
+    yield EntryAnswer(
+        entry="P001-F0-21", settings={"data": "TabularToy(0.25)"}, reason="task cannot show it"
+    )
+
+
+def _alignment(models: Models) -> Iterator[EntryAnswer]:
+    for weight in (0.01, 10):
+        for rate in (0, 0.75):
+            where: Filter = {"kind": "cem", "concept_weight": weight, "intervention_rate": rate}
+            values = per_fold(models, where, ALIGNMENT)
+            ours = {"alignment": float(values.mean())}
+            cell = {"lambda": weight, "p_int": rate}
+            yield folds_answer(
+                "P001-F0-29", values, cell, ours, nearest=(weight, rate) == (10, 0.75)
+            )
+
+
+def _rows(models: Models, chosen: Models, metric: str) -> Float[np.ndarray, "classes folds"]:
+    return np.stack([per_fold(models, {"name": model.name}, metric) for model in chosen])
+
+
+def _mean_and_error(own: Float[np.ndarray, "classes folds"]) -> tuple[np.ndarray, np.ndarray]:
+    return own.mean(axis=1), own.std(axis=1, ddof=1) / np.sqrt(own.shape[1])
