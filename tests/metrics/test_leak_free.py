@@ -14,6 +14,7 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.findings.correlation import correlation_study
 from theodolite.findings.criterion import difference, leakage_criterion
+from theodolite.findings.weighted_leakage import weighted_leakage
 from theodolite.metrics import (
     concept_prediction,
     concept_task_leakage,
@@ -33,7 +34,6 @@ from theodolite.metrics import (
 from theodolite.metrics.leak_free.concept_task_leakage import ConceptTaskLeakage
 from theodolite.metrics.leak_free.interconcept_leakage import InterconceptLeakage
 from theodolite.metrics.leak_free.oracle_impurity import impurity
-from theodolite.metrics.leak_free.weighted import weighted_leakage
 from theodolite.stats.information import ksg, plug_in, plug_in_entropy, ross
 
 R = np.random.RandomState(0).uniform(size=(24, 3))

@@ -75,11 +75,11 @@ def bottleneck_family(
         if set(arguments) & set(paths):
             raise EvidenceError(f"form {name!r}", "a path", "paths beside `forms`, not inside")
         own = {key: value for key, value in arguments.items() if key != "of"}
-        members[name] = _made(name, arguments.get("of", of), own, paths)
+        members[name] = _member(name, arguments.get("of", of), own, paths)
     return BottleneckFamily(members)
 
 
-def _made(
+def _member(
     name: str, of: str, arguments: dict[str, Any], paths: Mapping[str, Path | None]
 ) -> BottleneckData:
     if of not in MAKERS:

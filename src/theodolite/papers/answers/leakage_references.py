@@ -142,5 +142,5 @@ def _moves(row: ReferenceRow, models: Sequence[ComparedRecord]) -> Iterator[Opti
         assert moved.high is not None  # noqa: S101
         yield OptionMove(
             option=OPTION, entry=row.entry, before=f"20 epochs ({column.replace('_', ' ')})",
-            after="to convergence", value=moved.effect, low=moved.low, high=moved.high,
+            after="convergence", value=moved.effect, low=moved.low, high=moved.high,
         )  # fmt: skip

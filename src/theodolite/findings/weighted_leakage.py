@@ -9,7 +9,7 @@ from theodolite.errors import EvidenceError
 
 
 def weighted_leakage(of_concepts: ArrayLike, weights: Sequence[float]) -> float:
-    r"""The mean :math:`\sum_i w_i s_i / \sum_i w_i` of a score over concepts, by given weights.
+    r"""The mean :math:`\sum_i w_i s_i / \sum_i w_i` of a score over concepts, by weights.
 
     The leakage paper allows it in place of the plain mean of CTL, and of ICL likewise. Undefined
     scores are left out together with their weights.
@@ -21,14 +21,14 @@ def weighted_leakage(of_concepts: ArrayLike, weights: Sequence[float]) -> float:
     >>> weighted_leakage([0.2, 0.6, float("nan")], [3, 1, 5])
     0.3
     """
-    scores, given = np.asarray(of_concepts, np.float64), np.asarray(weights, np.float64)
-    if scores.ndim != 1 or given.shape != scores.shape:
-        got = f"{given.size} for scores of shape {scores.shape}"
+    scores, counts = np.asarray(of_concepts, np.float64), np.asarray(weights, np.float64)
+    if scores.ndim != 1 or counts.shape != scores.shape:
+        got = f"{counts.size} for scores of shape {scores.shape}"
         raise EvidenceError("weights", got, "one for each concept")
-    if not (np.isfinite(given).all() and (given >= 0).all() and given.sum() > 0):
-        raise EvidenceError("weights", f"{given.tolist()}", "numbers from 0 on, not all 0")
+    if not (np.isfinite(counts).all() and (counts >= 0).all() and counts.sum() > 0):
+        raise EvidenceError("weights", f"{counts.tolist()}", "numbers from 0 on, not all 0")
     defined = ~np.isnan(scores)
-    total = float(given[defined].sum())
+    total = float(counts[defined].sum())
     if total == 0:
         return float("nan")
-    return float((given[defined] * scores[defined]).sum() / total)
+    return float((counts[defined] * scores[defined]).sum() / total)
