@@ -32,10 +32,10 @@ from theodolite.pipelines.faithfulness import middle_layers
 from theodolite.pipelines.faithfulness.explained_layer import ClassPatches, ExplainedLayer, _head
 from theodolite.pipelines.faithfulness.explanations import (
     TrainingSettings,
-    _some_of_each,
     evidence_of,
     explain_layer,
 )
+from theodolite.pipelines.faithfulness.importances import _some_of_each
 from theodolite.pipelines.faithfulness.middle_layers import MiddlePictures, middle_evidence
 from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
 from theodolite.pipelines.posthoc.concept_cards import strongest

@@ -15,6 +15,9 @@ NEAREST = 32
 NEAR = APART = 0.1
 """Weights of what is asked beside the labels, and of how many embeddings: the published ones."""
 
+RATE, BATCH = 3e-3, 128
+"""Of a decoder that is trained further."""
+
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
@@ -98,3 +101,43 @@ def train_directions(
             optimiser.step()
     arrays = [weights.detach().numpy().astype(np.float64) for weights in learnt]
     return arrays[0], Decoder(arrays[1] / unit, arrays[2], arrays[3] * unit, arrays[4] * unit)
+
+
+def relearnt_decoder(
+    decoder: Decoder,
+    codes: Float[np.ndarray, "n concepts"],
+    task: LastLayer,
+    epochs: int,
+    seed: int,
+) -> Decoder:
+    """The decoder, trained further on codes as they are, by the cross entropy alone."""
+    import torch  # noqa: PLC0415
+
+    def tensor(values: np.ndarray) -> "Tensor":
+        return torch.tensor(values, dtype=torch.float32)
+
+    # in the same units as in the first training
+    unit = float(np.sqrt((decoder.second_bias**2).mean())) or 1.0
+    rows, labels = tensor(codes / unit), torch.tensor(task.labels, dtype=torch.int64)
+    head, bias = tensor(task.head * unit), tensor(task.bias)
+    learnt = [
+        tensor(values)
+        for values in (
+            decoder.first * unit, decoder.first_bias, decoder.second / unit,
+            decoder.second_bias / unit,
+        )
+    ]  # fmt: skip
+    for weights in learnt:
+        weights.requires_grad_()
+    optimiser = torch.optim.Adam(learnt, lr=RATE)
+    random = torch.Generator().manual_seed(seed)
+    for _ in range(epochs):
+        for part in torch.split(torch.randperm(len(rows), generator=random), BATCH):
+            active = torch.relu(rows[part] @ learnt[0] + learnt[1])
+            logits = (active @ learnt[2] + learnt[3]) @ head.T + bias
+            loss = torch.nn.functional.cross_entropy(logits, labels[part])
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+    arrays = [weights.detach().numpy().astype(np.float64) for weights in learnt]
+    return Decoder(arrays[0] / unit, arrays[1], arrays[2] * unit, arrays[3] * unit)

@@ -1,13 +1,17 @@
 """Subspaces instead of single directions (MCD)."""
 
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from theodolite.errors import EvidenceError
 from theodolite.explainers.discovery._checks import require_fitted, to_encode, to_fit, unit_rows
-from theodolite.explainers.discovery._self_representation import self_representation
+from theodolite.explainers.discovery._self_representation import (
+    lasso_representation,
+    self_representation,
+)
 from theodolite.explainers.discovery._spectral import spectral_groups
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
 
@@ -25,9 +29,10 @@ class SubspaceConcepts:
     subspace. What lies beside all of them, the orthogonal complement, gets no code. Codes are
     the one decomposition on the union of the bases, by least squares. Vielhaben et al. 2023.
 
-    Our choices: orthogonal matching pursuit where the published code has a lasso, begun again
-    where only noise is left; no outliers are removed; the dimension of a subspace is
-    ``dimensions``, or as many as hold the share ``explained`` of its variance, at most ``most``.
+    Our choices: orthogonal matching pursuit, begun again where only noise is left, where the
+    published code has a lasso (``solver="lasso"``); no outliers are removed; the dimension of a
+    subspace is ``dimensions``, or as many as hold the share ``explained`` of its variance, at most
+    ``most``.
     The published principal components are of centred embeddings, so that a group's mean direction
     need not be in its subspace; ``centred=False`` keeps it. Subspaces come in the order of their
     size. A group that spans nothing (one sample, centred) adds none, and directions that depend
@@ -52,6 +57,8 @@ class SubspaceConcepts:
     max_samples: int = 2000
     """Draw this many samples if there are more; the paper draws 10,000."""
     centred: bool = True
+    solver: Literal["omp", "lasso"] = "omp"
+    """How samples are written as sums of others: ``neighbours`` and ``noise`` are for ``omp``."""
     vectors: Directions | None = field(default=None, repr=False)
     subspace: Int[np.ndarray, " concepts"] | None = field(default=None, repr=False)
     """The subspace that each row of the dictionary belongs to."""
@@ -86,7 +93,11 @@ class SubspaceConcepts:
                 f"more than {self.n_concepts}",
                 "Ask for fewer concepts, or give more samples.",
             )
-        weights = np.abs(self_representation(unit_rows(values)[0], self.neighbours, self.noise))
+        rows = unit_rows(values)[0]
+        if self.solver == "lasso":
+            weights = np.abs(lasso_representation(rows))
+        else:
+            weights = np.abs(self_representation(rows, self.neighbours, self.noise))
         groups = spectral_groups(weights + weights.T, self.n_concepts, seed)
         size = np.bincount(groups, minlength=self.n_concepts)
         rank = np.empty(self.n_concepts, np.int64)

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from theodolite.datasets.labelled_pictures import LabelledPictures
 from theodolite.errors import EvidenceError
@@ -21,6 +22,7 @@ from theodolite.models.patches import Patches, embeddings_of, head_of, patch_emb
 from theodolite.pipelines.features import checked_pooled
 
 HeadFrom = Literal["network", "probe"]
+FoundOn = Literal["predicted", "positive", "all"]
 SHARE, PER_SIDE = 5 / 13, 3
 """Patches: their side as a share of the picture's, and how many a row and a column."""
 
@@ -39,6 +41,29 @@ class ExplainedLayer:
     samples: Samples
     patches: dict[int, "ClassPatches"]
     """Of each class the patches of training pictures predicted as it, of those at hand."""
+    segments: Mapping[str, Mapping[int, Float[np.ndarray, "segments dimensions"]]] = field(
+        default_factory=dict
+    )
+    """The same of segments, by the way they were cut."""
+    places: tuple[np.ndarray, np.ndarray] | None = None
+    """Maps of training and test pictures, (pictures, dimensions, rows, columns): what is pooled."""
+    found_on: FoundOn = "predicted"
+    """Training samples that an output's concepts are found in: those predicted as the class, those
+    where the output is above 0, or all."""
+
+    def rows_of(self, of: int) -> Bool[np.ndarray, " train"]:
+        """Training samples that the concepts of an output are found in."""
+        if self.found_on == "all":
+            return np.ones(len(self.train), bool)
+        if self.found_on == "positive":
+            return np.asarray(self.outputs(self.train)[:, of] > 0)
+        return np.asarray(self.predicted == of)
+
+    def parts_of(self, cut: str, of: int) -> Float[np.ndarray, "parts dimensions"]:
+        """Embeddings of patches or segments of a class; none if no picture is at hand."""
+        if cut == "patches" and of in self.patches:
+            return self.patches[of].patches.embeddings
+        return self.segments.get(cut, {}).get(of, self.train[:0])
 
     def outputs(
         self, embeddings: Float[np.ndarray, "n dimensions"]

@@ -1,6 +1,6 @@
 """Explanations of a layer by concepts that a method finds in it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,19 +14,25 @@ from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.explainers.discovery.importance import gradient_importance
 from theodolite.explainers.discovery.methods import METHODS
 from theodolite.explainers.discovery.protocol import Discovery, offset_of
-from theodolite.explainers.discovery.shapley import concept_completeness_value, shapley_importance
-from theodolite.explainers.discovery.sobol import sobol_importance
 from theodolite.models.learned_surrogate import (
     LearnedSurrogateSettings,
     Loss,
     fit_learned_surrogate,
 )
 from theodolite.pipelines.faithfulness.explained_layer import ExplainedLayer
+from theodolite.pipelines.faithfulness.importances import (
+    importance_for,
+    most_important,
+    shapley_table,
+)
+from theodolite.pipelines.faithfulness.recipes import RECIPES, MethodRecipe
 from theodolite.pipelines.parallel import in_parallel
 
 GLOBAL = ("concept_shap", "sae")
 """Methods that find concepts for all classes together."""
 CONCEPT_SHAP_CONCEPTS = 100
+MOST_PLACES = 20_000
+"""Places that an autoencoder is fitted to."""
 MOST_LEARNED = 10
 """Concepts a class up to which a surrogate is fitted: beyond, it would fit anything."""
 
@@ -70,11 +76,12 @@ def explain_layer(
     layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: TrainingSettings
 ) -> Explanation:
     """Find concepts, and say how important each is and how much of it is in each sample."""
-    if method not in METHODS:
-        raise EvidenceError("method", repr(method), f"one of {sorted(METHODS)}")
-    if method in GLOBAL:
-        return Explanation((_of_all(layer, method, n_concepts, seed, training),))
-    find = partial(_try_class, layer, method, n_concepts, seed)
+    if method not in RECIPES:
+        raise EvidenceError("method", repr(method), f"one of {sorted(RECIPES)}")
+    recipe = RECIPES[method]
+    if recipe.method in GLOBAL:
+        return Explanation((_of_all(layer, recipe, n_concepts, seed, training),))
+    find = partial(_try_class, layer, recipe, n_concepts, seed)
     outcomes = list(in_parallel(find, range(len(layer.classes))))
     parts = tuple(part for part in outcomes if isinstance(part, DiscoveredConcepts))
     reasons = tuple(part for part in outcomes if isinstance(part, str))
@@ -87,39 +94,29 @@ def explain_layer(
 
 
 def _try_class(
-    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int
+    layer: ExplainedLayer, recipe: MethodRecipe, n_concepts: int, seed: int, of: int
 ) -> DiscoveredConcepts | str:
     """The concepts of a class, or why there are none: one class must not end the run."""
     try:
-        return _of_class(layer, method, n_concepts, seed, of)
+        return _of_class(layer, recipe, n_concepts, seed, of)
     except EvidenceError as error:
         return str(error)
 
 
 def _of_class(
-    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, of: int
+    layer: ExplainedLayer, recipe: MethodRecipe, n_concepts: int, seed: int, of: int
 ) -> DiscoveredConcepts:
-    own = layer.train[layer.predicted == of]
-    rows = own
-    if method == "craft":
-        rows = layer.patches[of].patches.embeddings if of in layer.patches else own[:0]
+    own = layer.train[layer.rows_of(of)]
+    rows = own if recipe.rows == "pictures" else layer.parts_of(recipe.rows, of)
     if len(rows) < max(n_concepts, 2) or not len(own):
         raise EvidenceError(
             f"class {layer.classes.names[of]!r}", f"{min(len(rows), len(own))} samples",
             f"{max(n_concepts, 2)} or more that are predicted as it",
         )  # fmt: skip
     class_seed = int(np.random.SeedSequence([seed, of]).generate_state(1)[0])
-    fitted = METHODS[method](n_concepts=n_concepts).fit(rows, seed=class_seed)
-    importance = gradient_importance(layer.head[of : of + 1], fitted.dictionary())[0]
-    if method == "craft":
-        # decoding is linear, so the output is read from the codes at once
-        gives = fitted.dictionary() @ layer.head[of]
-        importance = sobol_importance(
-            fitted.encode(own),
-            lambda codes: codes,
-            lambda codes: (codes @ gives)[:, None] + layer.bias[of],
-            seed=class_seed,
-        )[0]
+    way = METHODS[recipe.method](n_concepts=n_concepts, **recipe.settings)
+    fitted = way.fit(rows, seed=class_seed)
+    importance = importance_for(layer, fitted, recipe.weighing, of, class_seed)
     codes = fitted.encode(layer.test)
     table = np.full((len(importance), len(layer.classes)), np.nan)
     table[:, of] = importance
@@ -131,13 +128,17 @@ def _of_class(
 
 
 def _of_all(
-    layer: ExplainedLayer, method: str, n_concepts: int, seed: int, training: TrainingSettings
-) -> DiscoveredConcepts:
-    if method == "sae":
-        n = min(n_concepts * len(layer.classes), len(layer.train))
-        fitted = METHODS["sae"](n_concepts=n, active=min(n_concepts, n), epochs=training.sae).fit(
-            layer.train, seed=seed
-        )
+    layer: ExplainedLayer, recipe: MethodRecipe, n_concepts: int, seed: int,
+    training: TrainingSettings,
+) -> DiscoveredConcepts:  # fmt: skip
+    n = min(n_concepts * len(layer.classes), len(layer.train))
+    if recipe.method == "sae":
+        way = METHODS["sae"](n_concepts=n, active=min(n_concepts, n), epochs=training.sae)
+        if recipe.rows == "places":
+            fitted, codes = _in_places(layer, way, seed)
+        else:
+            fitted = way.fit(layer.train, seed=seed)
+            codes = fitted.encode(layer.test)
         table = gradient_importance(layer.head, fitted.dictionary()).T
     else:
         n = min(CONCEPT_SHAP_CONCEPTS, len(layer.train), layer.train.shape[1])
@@ -145,48 +146,26 @@ def _of_all(
             layer.head, layer.bias, layer.train_labels, n_concepts=n,
             epochs=training.concept_shap,
         ).fit(layer.train, seed=seed)  # fmt: skip
-        table = _most_important(_shapley(layer, shap, n, seed), n_concepts)
-        fitted = shap
-    codes = fitted.encode(layer.test)
+        relearnt = recipe.weighing == "shapley, relearnt"
+        table = most_important(shapley_table(layer, shap, n, seed, relearnt=relearnt), n_concepts)
+        fitted, codes = shap, shap.encode(layer.test)
     rebuilt = layer.outputs(fitted.decode(codes)) - layer.bias
     names = tuple(f"concept {k + 1}" for k in range(n))
     return DiscoveredConcepts(None, fitted, names, codes, table, rebuilt)
 
 
-def _shapley(layer: ExplainedLayer, fitted: ConceptShap, n: int, seed: int) -> np.ndarray:
-    """Class-specific importances: Shapley values of how many samples are still recognised."""
-    rows = _some_of_each(layer.train_labels, 500, seed)
-    decoder = fitted.decoder
-    assert decoder is not None  # noqa: S101  it is fitted
-    # the decoder's last layer and the network's in one: many sets of concepts are asked about
-    outputs = replace(
-        decoder,
-        second=decoder.second @ layer.head.T,
-        second_bias=decoder.second_bias @ layer.head.T + layer.bias,
-    )
-    value = concept_completeness_value(
-        fitted.encode(layer.train[rows]), layer.train_labels[rows], lambda codes: codes, outputs
-    )
-    importances = shapley_importance(value, n, samples=8, seed=seed)
-    return np.asarray(np.atleast_2d(importances).T)
-
-
-def _some_of_each(labels: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """Rows drawn at random, as many of each class as there are."""
-    order = np.random.default_rng(seed).permutation(len(labels))
-    turn = np.zeros(len(labels), int)
-    for of in np.unique(labels):
-        own = order[labels[order] == of]
-        turn[own] = np.arange(len(own))
-    return np.asarray(order[np.argsort(turn[order], kind="stable")][:n])
-
-
-def _most_important(table: np.ndarray, n: int) -> np.ndarray:
-    """Of each class only its most important concepts; the others do not explain it."""
-    order = np.argsort(-np.abs(table), axis=0, kind="stable")[:n]
-    most_important = np.full(table.shape, np.nan)
-    np.put_along_axis(most_important, order, np.take_along_axis(table, order, axis=0), axis=0)
-    return most_important
+def _in_places(
+    layer: ExplainedLayer, way: Discovery, seed: int
+) -> tuple[Discovery, Float[np.ndarray, "test concepts"]]:
+    """Directions of places; what is in a picture is the mean over its places, as in pooling."""
+    if layer.places is None:
+        raise EvidenceError("places", "none", "features before they are pooled")
+    train, test = (np.moveaxis(part, 1, -1) for part in layer.places)
+    rows = train.reshape(-1, train.shape[-1])
+    chosen = np.random.default_rng(seed).permutation(len(rows))[:MOST_PLACES]
+    fitted = way.fit(rows[np.sort(chosen)], seed=seed)
+    codes = [fitted.encode(maps.reshape(-1, maps.shape[-1])).mean(axis=0) for maps in test]
+    return fitted, np.stack(codes)
 
 
 def evidence_of(

@@ -11,7 +11,6 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
 from theodolite.evidence.produced import ComparedModel, Produced, WorkContext
-from theodolite.explainers.discovery.methods import METHODS
 from theodolite.io.paths import sha256_of
 from theodolite.models.backbones import Backbone, load_backbone
 from theodolite.models.learned_surrogate import Loss
@@ -32,6 +31,8 @@ from theodolite.pipelines.faithfulness.explanations import (
     explain_layer,
 )
 from theodolite.pipelines.faithfulness.middle_layers import middle_evidence, middle_pictures
+from theodolite.pipelines.faithfulness.parts_of_pictures import class_segments, place_maps
+from theodolite.pipelines.faithfulness.recipes import FORMS, RECIPES
 from theodolite.pipelines.features import weights_digest
 from theodolite.pipelines.posthoc.concept_cards import concept_cards
 from theodolite.subject import Subject
@@ -63,6 +64,8 @@ class FaithfulnessPipeline:
     """How many of the seeds the methods are run with; the settings of the check take all."""
     sanity: bool = True
     """Whether measures are put to the test as well: on a perfect explanation and on spoilt ones."""
+    fit_methods: bool = True
+    """Whether a surrogate is fitted to each method as well, and not to the check alone."""
     learned_loss: Loss = "cross_entropy"
     """What the fitted surrogate is fitted by: class probabilities, or outputs (``l1``)."""
     layers: Sequence[str] = ()
@@ -136,7 +139,8 @@ class FaithfulnessPipeline:
         without: dict[str, tuple[str, ...]] = {}
         for method, n in jobs:
             main = n == self.concepts
-            epochs = training if main else replace(training, learned=0)
+            fits = main and self.fit_methods and method not in FORMS
+            epochs = training if fits else replace(training, learned=0)
             seeds: list[list[SurrogateEvidence]] = []
             for seed in chosen:
                 context.progress("explanations", len(models) * len(chosen) + len(seeds), steps)
@@ -157,9 +161,9 @@ class FaithfulnessPipeline:
         return explanations[0], models, without
 
     def _check(self) -> None:
-        unknown = sorted({*self.methods, *self.curve_methods, *self.layer_methods} - set(METHODS))
+        unknown = sorted({*self.methods, *self.curve_methods, *self.layer_methods} - set(RECIPES))
         if unknown or not self.methods:
-            raise EvidenceError("methods", f"{unknown or 'none'}", f"some of {sorted(METHODS)}")
+            raise EvidenceError("methods", f"{unknown or 'none'}", f"some of {sorted(RECIPES)}")
         wrong = sorted(set(self.layer_methods) - IN_THE_MIDDLE) if self.layers else []
         if wrong:
             raise EvidenceError("layer_methods", f"{wrong}", f"some of {sorted(IN_THE_MIDDLE)}")
@@ -184,6 +188,7 @@ class FaithfulnessPipeline:
         predicted = (embeddings @ head.T + bias).argmax(axis=1)
         patches = class_patches(data, predicted, backbone, self.patch_pictures, digest, context)
         test = np.flatnonzero(data.is_test)
+        looked_at = {RECIPES[method].rows for method in self.methods}
         return ExplainedLayer(
             train=embeddings[~data.is_test],
             test=embeddings[test],
@@ -194,6 +199,12 @@ class FaithfulnessPipeline:
             classes=Classes(data.classes),
             samples=Samples(index=test, ids=np.array([data.ids[row] for row in test])),
             patches=patches,
+            segments={
+                cut: class_segments(data, patches, backbone, cut)
+                for cut in ("grid", "slic")
+                if cut in looked_at
+            },
+            places=place_maps(data, backbone) if "places" in looked_at else None,
         )
 
     def _middle(

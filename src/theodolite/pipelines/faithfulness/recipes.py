@@ -1,0 +1,42 @@
+"""How each method of the benchmark is put together, and forms of it that papers leave open."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from theodolite.explainers.discovery.methods import METHODS
+
+Rows = Literal["pictures", "patches", "grid", "slic", "places"]
+"""What concepts are found in: whole pictures, crops, segments of a picture alone on grey ground,
+or all places of the map before it is pooled."""
+Weighing = Literal["slope", "sobol", "contrast", "shapley", "shapley, relearnt"]
+"""Where importances come from."""
+
+
+@dataclass(frozen=True)
+class MethodRecipe:
+    """A way of finding directions, what it looks at, and how they are weighed."""
+
+    method: str
+    """A name of ``METHODS``."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rows: Rows = "pictures"
+    weighing: Weighing = "slope"
+
+
+RECIPES: dict[str, MethodRecipe] = {
+    **{name: MethodRecipe(name) for name in METHODS},
+    "craft": MethodRecipe("craft", rows="patches", weighing="sobol"),
+    "concept_shap": MethodRecipe("concept_shap", weighing="shapley"),
+    "cdisco": MethodRecipe("svd", weighing="contrast"),
+    "mcd_uncentred": MethodRecipe("mcd", {"centred": False}),
+    "mcd_lasso": MethodRecipe("mcd", {"solver": "lasso"}),
+    "mcd_lasso_uncentred": MethodRecipe("mcd", {"solver": "lasso", "centred": False}),
+    "hu_mcd_grid": MethodRecipe("mcd", rows="grid"),
+    "hu_mcd_slic": MethodRecipe("mcd", rows="slic"),
+    "sae_places": MethodRecipe("sae", rows="places"),
+    "concept_shap_relearnt": MethodRecipe("concept_shap", weighing="shapley, relearnt"),
+}
+"""Methods and forms of them, by name."""
+FORMS = tuple(name for name in RECIPES if name not in METHODS)
+"""Those that are forms of another; no surrogate is fitted to them."""
