@@ -1,7 +1,7 @@
 """Explanations of a layer by concepts that a method finds in it."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from theodolite.pipelines.faithfulness.importances import (
     most_important,
     shapley_table,
 )
-from theodolite.pipelines.faithfulness.recipes import RECIPES, MethodRecipe
+from theodolite.pipelines.faithfulness.recipes import RECIPES, MethodRecipe, Weighing
 from theodolite.pipelines.parallel import in_parallel
 
 GLOBAL = ("concept_shap", "sae")
@@ -141,17 +141,23 @@ def _of_all(
             codes = fitted.encode(layer.test)
         table = gradient_importance(layer.head, fitted.dictionary()).T
     else:
-        n = min(CONCEPT_SHAP_CONCEPTS, len(layer.train), layer.train.shape[1])
-        shap = ConceptShap(
-            layer.head, layer.bias, layer.train_labels, n_concepts=n,
-            epochs=training.concept_shap,
-        ).fit(layer.train, seed=seed)  # fmt: skip
-        relearnt = recipe.weighing == "shapley, relearnt"
-        table = most_important(shapley_table(layer, shap, n, seed, relearnt=relearnt), n_concepts)
+        shap, importances = _weighed_shap(layer, training.concept_shap, seed, recipe.weighing)
+        table, n = most_important(importances, n_concepts), len(importances)
         fitted, codes = shap, shap.encode(layer.test)
     rebuilt = layer.outputs(fitted.decode(codes)) - layer.bias
     names = tuple(f"concept {k + 1}" for k in range(n))
     return DiscoveredConcepts(None, fitted, names, codes, table, rebuilt)
+
+
+@lru_cache(maxsize=8)
+def _weighed_shap(
+    layer: ExplainedLayer, epochs: int, seed: int, weighing: Weighing
+) -> tuple[ConceptShap, Float[np.ndarray, "concepts classes"]]:
+    """Trained once: how many concepts a class is explained by matters only afterwards."""
+    n = min(CONCEPT_SHAP_CONCEPTS, len(layer.train), layer.train.shape[1])
+    shap = ConceptShap(layer.head, layer.bias, layer.train_labels, n_concepts=n, epochs=epochs)
+    fitted = shap.fit(layer.train, seed=seed)
+    return fitted, shapley_table(layer, fitted, n, seed, relearnt=weighing == "shapley, relearnt")
 
 
 def _in_places(
