@@ -205,7 +205,8 @@ def evidence_of(
         projections=_single(codes),
         rebuilt=_single(sum(part.rebuilt for part in explanation.parts) + layer.bias),
         learned=None if learned is None else _single(learned),
-        labels=layer.labels,
+        # labels of outputs that are no classes would point nowhere
+        labels=layer.labels if layer.found_on == "predicted" else None,
         classes=layer.classes,
         concepts=Concepts(tuple(name for part in explanation.parts for name in part.names)),
         samples=layer.samples,

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite.datasets.concept_data import ConceptData
 from theodolite.datasets.labelled_pictures import LabelledPictures
+from theodolite.datasets.masks.mask_data import MaskData
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Samples
 from theodolite.evidence.kinds.surrogate import SurrogateEvidence
@@ -18,6 +20,7 @@ from theodolite.models.rest_of_network import RestOfNetwork
 from theodolite.pipelines.faithfulness.check_settings import settings_of_the_check
 from theodolite.pipelines.faithfulness.explained_layer import (
     ExplainedLayer,
+    FoundOn,
     HeadFrom,
     class_patches,
     digest_of,
@@ -31,6 +34,7 @@ from theodolite.pipelines.faithfulness.explanations import (
     explain_layer,
 )
 from theodolite.pipelines.faithfulness.middle_layers import middle_evidence, middle_pictures
+from theodolite.pipelines.faithfulness.other_outputs import area_layer, attribute_layer
 from theodolite.pipelines.faithfulness.parts_of_pictures import class_segments, place_maps
 from theodolite.pipelines.faithfulness.recipes import FORMS, RECIPES
 from theodolite.pipelines.features import weights_digest
@@ -78,10 +82,22 @@ class FaithfulnessPipeline:
     """Classes whose concepts the report shows."""
     epochs: dict[str, int] = field(default_factory=dict)
     """Epochs of ``sae``, ``concept_shap`` and ``learned``; 0 leaves the last out."""
+    target: str = ""
+    """With masks as data: the concept whose area is the one output."""
+    outputs: int = 0
+    """With attributes as data: how many are explained; 0 for all."""
+    pictures: int = 0
+    """With attributes as data: how many pictures are used beside the fit; 0 for all."""
+    found_on: Sequence[FoundOn] = ("positive", "all")
+    """With attributes as data: training pictures that the concepts of one are found in."""
 
-    def make(self, data: LabelledPictures, context: WorkContext) -> Produced:
+    def make(
+        self, data: LabelledPictures | ConceptData | MaskData, context: WorkContext
+    ) -> Produced:
         """Find concepts by every method, and hold each explanation against the network."""
         self._check()
+        if not isinstance(data, LabelledPictures):
+            return self._make_other(data, context)
         backbone = load_backbone(self.backbone, self.weights)
         layer = self._layer(data, backbone, context)
         training = TrainingSettings(self.learned_loss, **self.epochs)
@@ -112,10 +128,48 @@ class FaithfulnessPipeline:
             subject=self._subject(data),
         )
 
+    def _make_other(self, data: ConceptData | MaskData, context: WorkContext) -> Produced:
+        """Explain outputs that are no classes, by methods that need no labels."""
+        wrong = sorted({"concept_shap", "craft"} & {RECIPES[name].method for name in self.methods})
+        if wrong:
+            raise EvidenceError("methods", f"{wrong}", "methods that need no classes")
+        if isinstance(data, ConceptData):
+            layer, facts = attribute_layer(data, self.pooled, self.outputs, self.pictures)
+            layers = [replace(layer, found_on=on) for on in self.found_on]
+        else:
+            backbone = load_backbone(self.backbone, self.weights)
+            digest = digest_of(self.weights, self.backbone)
+            layer, facts = area_layer(data, self.target, backbone, digest, context)
+            layers = [layer]
+        training = replace(TrainingSettings(self.learned_loss, **self.epochs), learned=0)
+        models: list[ComparedModel] = []
+        without: dict[str, tuple[str, ...]] = {}
+        for number, each in enumerate(layers):
+            _, own, lacking = self._methods(each, context, training)
+            tail = f"-{each.found_on}" if number else ""
+            models += [
+                replace(m, name=m.name + tail, about={**m.about, "found_on": each.found_on})
+                for m in own
+            ]
+            without |= {name + tail: reasons for name, reasons in lacking.items()}
+        return Produced(
+            evidence=models[0].evidence,
+            about={**models[0].about, "name": models[0].name},
+            compared=models[1:],
+            notes=(*data.notes, *_left_out(without)),
+            facts=(
+                *facts.items(), ("test samples", len(layer.test)), ("outputs", len(layer.classes)),
+                ("concepts per output", self.concepts),
+            ),
+            inputs=data.digests() | weights_digest(self.weights) | self._pooled_digest(),
+            model={"head": layer.head, "bias": layer.bias},
+            subject=self._subject(data),
+        )  # fmt: skip
+
     def _answers(self) -> str:
         return "the stand-in" if self.head == "probe" else "the network"
 
-    def _subject(self, data: LabelledPictures) -> Subject:
+    def _subject(self, data: LabelledPictures | ConceptData | MaskData) -> Subject:
         """Concepts of the first method; of a fitted layer, if the network has other classes."""
         fitted = "a linear layer that theodolite fitted to its embeddings and the same labels"
         own = self.head == "network"
