@@ -123,11 +123,17 @@ class StoredExplanations:
     def resampled(self, name: str) -> CrossedResamples:
         """For models that look at other pictures than the first."""
         first = self.evidence(name)
-        clusters = np.asarray(first[0].labels) if self.clustered else None
+        clusters = classes_of(first[0]) if self.clustered else None
         return CrossedResamples.of(len(first[0]), len(first), clusters)
 
     @property
     def n(self) -> int:
         """Units that were drawn, beside seeds."""
         evidence = self.evidence(self.models[0].name)[0]
-        return len(np.unique(np.asarray(evidence.labels))) if self.clustered else len(evidence)
+        return len(np.unique(classes_of(evidence))) if self.clustered else len(evidence)
+
+
+def classes_of(evidence: SurrogateEvidence) -> Int[np.ndarray, " pictures"]:
+    """What pictures belong together by: their clusters, or else their labels."""
+    clusters = evidence.samples.clusters
+    return np.asarray(evidence.labels if clusters is None else clusters)

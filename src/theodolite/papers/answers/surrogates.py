@@ -135,7 +135,7 @@ def _sanity(run: ClassifierRun) -> Iterator[EntryAnswer]:
         )
         n = max(len(first), len(second))
         difference = np.resize(first, n) - np.resize(second, n)
-        ours = {"perfect": float(first.mean()), less.removeprefix("setting-"): float(second.mean())}
+        ours = {"perfect": float(first.mean()), less.removeprefix("setting-").replace("-", " "): float(second.mean())}
         yield seeds_answer(
             entry, -difference if less == CONCEPTS else difference, {"data": run.data}, ours,
             nearest=run.nearest,
@@ -269,7 +269,7 @@ def _middle(run: ClassifierRun) -> Iterator[EntryAnswer]:
 
 def _figures(run: ClassifierRun) -> Iterator[EntryAnswer]:
     """Our figures beside those of Table 2, with no verdict."""
-    for number, (label, form) in enumerate(run.methods.items(), 1):
+    for label, form in run.methods.items():
         number = list(BENCHMARK).index(label) + 1
         names = {"SURF_MAE": ERROR, "SURF_EMD": DISTANCE, "Top1": AGREEMENT, "rank_corr": RANKS}
         ours = {key: float(run.draws(form, metric)[0]) for key, metric in names.items()}
