@@ -16,6 +16,8 @@ from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
 from theodolite.papers.answers.leakage_pictures import cub_answers, dsprites_answers
 from theodolite.papers.answers.leakage_references import reference_answers
+from theodolite.papers.answers.surrogate_outputs import attribute_answers, regression_answers
+from theodolite.papers.answers.surrogates import cifar_answers, species_answers
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import PRINTED, EntryAnswer, OptionMove, ResultFile
 from theodolite.run_folder.run_file import ManifestRecord, RunRecord, read_record
@@ -32,12 +34,27 @@ OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "leakage_cub": cub_answers,
     "leakage_dsprites": dsprites_answers,
     "leakage_references": reference_answers,
+    "faithfulness_attributes": attribute_answers,
+    "faithfulness_cifar": cifar_answers,
+    "faithfulness_cub": species_answers,
+    "faithfulness_regression": regression_answers,
     "leakage_tabulartoy": leakage_answers,
 }
 OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {"alignment_options": alignment_answers}
 DIFFERS = {
     "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 pictures of "
     "pets, facades and streets, 70 concepts, 1,280 units",
+    "faithfulness_attributes": "EfficientNet-lite0 on ImageNet, frozen; a ridge layer for CUB's "
+    "112 attributes of classes, 28 of them explained; 800 training and 400 test pictures, three "
+    "seeds",
+    "faithfulness_cifar": "ResNet-20 and its own last layer, 64 dimensions; CIFAR-10, 2,000 "
+    "training and 2,000 test pictures, methods with three seeds, the check with ten; segments of "
+    "HU-MCD are superpixels",
+    "faithfulness_cub": "EfficientNet-lite0 on ImageNet, frozen, and a linear layer for 50 species "
+    "of CUB, 1,280 dimensions; methods with three seeds, the check with ten; the autoencoder on "
+    "pooled features, no HU-MCD",
+    "faithfulness_regression": "EfficientNet-lite0 on ImageNet, frozen, and a ridge layer for the "
+    "log area of a pet's head, in standard deviations; 888 pictures, five seeds",
     "leakage_tabulartoy": "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference "
     "heads of 20 epochs",
     "alignment_cub": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes where "

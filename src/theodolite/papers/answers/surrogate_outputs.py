@@ -99,7 +99,7 @@ def _bias_alone(stored: StoredExplanations, score: str) -> float:
     return float(np.mean((outputs_of(evidence) > 0) == (bias_of(evidence) > 0)))
 
 
-def _ahead(  # noqa: PLR0913  an answer has these parts
+def _ahead(
     stored: StoredExplanations, entry: str, rows: Mapping[str, Draws],
     ours: Mapping[str, Figure], cell: Mapping[str, str], *, first: bool,
 ) -> Iterator[EntryAnswer]:  # fmt: skip

@@ -87,7 +87,7 @@ def surrogate_answers(folder: Path, *, data: str, nearest: bool, clustered: bool
     return answers, list(_moves(run))
 
 
-cub_answers = partial(surrogate_answers, data="CUB, 50 species", nearest=True, clustered=True)
+species_answers = partial(surrogate_answers, data="CUB, 50 species", nearest=True, clustered=True)
 """Nearer to the paper: 1,280 dimensions and 50 classes, against its 2,048 and 101."""
 cifar_answers = partial(surrogate_answers, data="CIFAR-10", nearest=False, clustered=False)
 
@@ -135,7 +135,10 @@ def _sanity(run: ClassifierRun) -> Iterator[EntryAnswer]:
         )
         n = max(len(first), len(second))
         difference = np.resize(first, n) - np.resize(second, n)
-        ours = {"perfect": float(first.mean()), less.removeprefix("setting-").replace("-", " "): float(second.mean())}
+        ours = {
+            "perfect": float(first.mean()),
+            less.removeprefix("setting-").replace("-", " "): float(second.mean()),
+        }
         yield seeds_answer(
             entry, -difference if less == CONCEPTS else difference, {"data": run.data}, ours,
             nearest=run.nearest,
