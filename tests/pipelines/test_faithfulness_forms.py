@@ -17,7 +17,6 @@ from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Classes, Concepts, Samples
 from theodolite.evidence.produced import WorkContext
 from theodolite.evidence.surrogate_settings import outputs_of
-from theodolite.explainers.discovery._concept_shap_training import LastLayer, relearnt_decoder
 from theodolite.explainers.discovery._self_representation import lasso_representation
 from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.io.arrays import write_npy
@@ -144,16 +143,15 @@ def test_a_decoder_learnt_anew_tells_more_from_what_is_left() -> None:
     shap = ConceptShap(layer.head, layer.bias, layer.train_labels, n_concepts=4, epochs=2)
     fitted = shap.fit(layer.train, seed=0)
     codes = fitted.encode(layer.train) * np.array([1, 0, 0, 0])
-    task = LastLayer(layer.head, layer.bias, layer.train_labels)
-    same = relearnt_decoder(fitted.decoder, codes, task, 0, 0)
-    np.testing.assert_allclose(same(codes), fitted.decoder(codes), rtol=1e-4, atol=1e-5)
-    own = relearnt_decoder(fitted.decoder, codes, task, 20, 0)
+    same = fitted.relearnt(codes, epochs=0, seed=0)
+    np.testing.assert_allclose(same.decode(codes), fitted.decode(codes), rtol=1e-4, atol=1e-5)
+    own = fitted.relearnt(codes, epochs=20, seed=0)
 
     def loss(outputs: np.ndarray) -> float:
         shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
         return float(-np.log(shares[np.arange(len(codes)), layer.train_labels]).mean())
 
-    assert loss(layer.outputs(own(codes))) < 0.8 * loss(layer.outputs(fitted.decoder(codes)))
+    assert loss(layer.outputs(own.decode(codes))) < 0.8 * loss(layer.outputs(fitted.decode(codes)))
 
 
 def test_segments_cover_the_picture_once() -> None:

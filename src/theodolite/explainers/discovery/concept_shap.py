@@ -11,6 +11,7 @@ from theodolite.explainers.discovery._concept_shap_training import (
     ConceptShapSettings,
     Decoder,
     LastLayer,
+    relearnt_decoder,
     train_directions,
 )
 from theodolite.explainers.discovery.protocol import Codes, Directions, Embeddings
@@ -75,6 +76,16 @@ class ConceptShap:
             seed=seed,
         )
         return replace(self, vectors=unit_rows(directions)[0], decoder=decoder)
+
+    def relearnt(self, codes: Codes, *, epochs: int, seed: int) -> "ConceptShap":
+        """The same directions with a decoder that was trained further on these codes alone.
+
+        A row of codes for each label; those of concepts that are left out are 0.
+        """
+        self.dictionary()
+        assert self.decoder is not None  # noqa: S101  learnt together with the directions
+        task = LastLayer(self.head, self.bias, self.labels)
+        return replace(self, decoder=relearnt_decoder(self.decoder, codes, task, epochs, seed))
 
     def encode(self, embeddings: Embeddings) -> Codes:
         """Projections on the directions; 0 where they are at or below the threshold, if any."""

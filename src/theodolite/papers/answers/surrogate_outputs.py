@@ -27,11 +27,11 @@ def balanced_agreement(resamples: UnitResamples, network: Sides, surrogate: Side
     always answers the same has one half.
     """
     sides = []
-    for said in (network, ~network):
-        same = (said & (surrogate == network)).astype(float)
+    for side in (network, ~network):
+        same = (side & (surrogate == network)).astype(float)
         part, whole = (
             np.einsum("rp,po->ro", resamples.times, each, optimize=False)
-            for each in (same, said.astype(float))
+            for each in (same, side.astype(float))
         )
         sides.append(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))
     return np.asarray(np.nanmean((sides[0] + sides[1]) / 2, axis=1))

@@ -43,12 +43,12 @@ class CrossedResamples:
     ) -> "CrossedResamples":
         """Draw; with ``clusters``, pictures of a cluster are drawn together."""
         if clusters is None:
-            drawn = UnitResamples.of(pictures, "pictures and seeds")
+            rows = UnitResamples.of(pictures, "pictures and seeds")
         else:
             of, n = np.unique(clusters, return_inverse=True)[1], len(np.unique(clusters))
             by_class = UnitResamples.of(n, "classes and seeds")
-            drawn = UnitResamples(by_class.times[:, of], by_class.unit)
-        return cls(drawn, UnitResamples.of(max(seeds, 2), "seeds", seed=1))
+            rows = UnitResamples(by_class.times[:, of], by_class.unit)
+        return cls(rows, UnitResamples.of(max(seeds, 2), "seeds", seed=1))
 
     def mean(self, values: Table) -> Draws:
         """Mean over pictures and seeds; what is undefined is left out."""
@@ -103,9 +103,9 @@ class StoredExplanations:
         rows = []
         for evidence in self.evidence(name):
             used = evidence if bias else replace(evidence, bias=None)
-            one = SCORES[metric].each(used, **options)
-            whole = np.asarray(one.whole, float)
-            part = np.asarray(one.part, float)
+            scored = SCORES[metric].each(used, **options)
+            whole = np.asarray(scored.whole, float)
+            part = np.asarray(scored.part, float)
             rows.append(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0))
         return np.stack(rows)
 

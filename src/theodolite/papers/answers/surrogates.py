@@ -296,10 +296,10 @@ def _moves(run: ClassifierRun) -> Iterator[OptionMove]:
             if label in ("MCD", "SAE"):
                 yield from _moved_findings(run, f"P002-O-0{option}", label, form)
     forms = list(run.methods.values())
-    kept, without = (
+    added, without = (
         _lowest({form: run.draws(form, bias=bias) for form in forms})[1] for bias in (True, False)
     )
-    ends = {f"{run.data}: bias added": kept, f"{run.data}: bias left out": without}
+    ends = {f"{run.data}: bias added": added, f"{run.data}: bias left out": without}
     yield _move("P002-O-07", "P002-F0-05", ends)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.explainers.discovery._concept_shap_training import LastLayer, relearnt_decoder
 from theodolite.explainers.discovery.concept_shap import ConceptShap
 from theodolite.explainers.discovery.importance import gradient_importance
 from theodolite.explainers.discovery.protocol import Discovery
@@ -98,14 +97,11 @@ def _relearnt_value(
 ) -> Value:
     """The worth of a set with a decoder that was trained further with these concepts alone."""
     codes = fitted.encode(layer.train)
-    task = LastLayer(layer.head, layer.bias, layer.train_labels)
-    decoder = fitted.decoder
-    assert decoder is not None  # noqa: S101  it is fitted
 
     def value(sets: np.ndarray) -> np.ndarray:
         worth = []
         for chosen in sets:
-            own = relearnt_decoder(decoder, codes * chosen, task, RELEARNT_EPOCHS, seed)
+            own = fitted.relearnt(codes * chosen, epochs=RELEARNT_EPOCHS, seed=seed).decode
             each = concept_completeness_value(
                 codes[rows] * chosen, layer.train_labels[rows], own, layer.outputs
             )

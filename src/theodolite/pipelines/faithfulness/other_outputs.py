@@ -35,9 +35,9 @@ def attribute_layer(
     if pooled is None:
         raise EvidenceError("pooled", "none", "a file with features of all pictures")
     features = checked_pooled(read_npy(pooled), len(data), pooled.name)
-    wanted = np.where(data.presence, 1.0, -1.0)
+    targets = np.where(data.presence, 1.0, -1.0)
     train, test = np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)
-    head, bias = _fitted(features[train], wanted[train])
+    head, bias = _fitted(features[train], targets[train])
     agree = (features[test] @ head.T + bias > 0) == data.presence[test]
     often = data.presence[train].mean(axis=0) > 0.5
     facts = {
@@ -91,12 +91,12 @@ def area_layer(
 
 
 def _fitted(
-    features: Float[np.ndarray, "n dimensions"], wanted: Float[np.ndarray, "n outputs"]
+    features: Float[np.ndarray, "n dimensions"], targets: Float[np.ndarray, "n outputs"]
 ) -> tuple[Float[np.ndarray, "outputs dimensions"], Float[np.ndarray, " outputs"]]:
     """Ridge regression; its penalty by leaving out one sample at a time."""
     from sklearn.linear_model import RidgeCV  # noqa: PLC0415
 
-    ridge = RidgeCV(alphas=PENALTIES).fit(features.astype(np.float64), wanted)
+    ridge = RidgeCV(alphas=PENALTIES).fit(features.astype(np.float64), targets)
     head = np.atleast_2d(ridge.coef_).astype(np.float32)
     return head, np.atleast_1d(ridge.intercept_).astype(np.float32)
 
@@ -108,11 +108,11 @@ def _some(
         return train, test
     random = np.random.default_rng(SPLIT_SEED)
     sizes = round(TRAIN_SHARE * n), n - round(TRAIN_SHARE * n)
-    drawn = [
+    parts = [
         np.sort(random.permutation(rows)[:size])
         for rows, size in zip((train, test), sizes, strict=True)
     ]
-    return drawn[0], drawn[1]
+    return parts[0], parts[1]
 
 
 def _samples(rows: np.ndarray, ids: list[str], labels: np.ndarray) -> Samples:
