@@ -20,6 +20,7 @@ from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.posthoc.region_study import (
     SHARES,
     _MapOverPicture,
+    in_top_share,
     part_and_box,
     region_table,
     threshold_of,
@@ -80,6 +81,12 @@ def test_regions_are_those_of_concept_location(column: str, sides: str) -> None:
     for other in ("nearest", "threshold", "positive"):
         same = [table[f"{other}_{alpha}"] == table[f"bilinear_{alpha}"] for alpha in SHARES]
         assert not all(same), "other choices are other regions"
+
+
+def test_equal_pixels_come_in_reading_order() -> None:
+    pixels = np.array([[4.0, 3.0], [3.0, 1.0]])
+    inside = [in_top_share(pixels, place, 0.5) for place in ((0, 0), (0, 1), (1, 0), (1, 1))]
+    assert inside == [True, True, False, False]
 
 
 def test_a_threshold_makes_regions_of_the_same_mean_size() -> None:

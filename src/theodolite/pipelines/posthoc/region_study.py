@@ -111,8 +111,9 @@ def in_top_share(
 ) -> bool:
     """Whether a pixel is among so many highest; of equal ones the first in reading order are.
 
-    >>> in_top_share(np.array([[4.0, 3.0], [3.0, 1.0]]), (1, 0), 0.5)
-    False
+    >>> pixels = np.array([[4.0, 3.0], [3.0, 1.0]])
+    >>> in_top_share(pixels, (0, 1), 0.5), in_top_share(pixels, (1, 0), 0.5)
+    (True, False)
     """
     own = pixels[place]
     before = pixels.ravel()[: place[0] * pixels.shape[1] + place[1]]
