@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from theodolite.evidence.base import Evidence
+from theodolite.evidence.technique_columns import EXPLANATIONS, VOTES, Tables
 from theodolite.findings.correlation import EFFECT, FEWEST_MODELS, Correlation, correlation_study
 from theodolite.findings.criterion import Criterion, Outcome, difference, leakage_criterion
 from theodolite.findings.decision import (
@@ -25,6 +26,8 @@ from theodolite.findings.faithfulness import (
     sanity_record,
 )
 from theodolite.findings.score_correlations import ScoreCorrelationsRecord, score_correlations
+from theodolite.findings.techniques.record import TechniquesVotesRecord
+from theodolite.findings.techniques.study import techniques_votes
 from theodolite.findings.vote_correlations import VoteCorrelationsRecord, vote_correlations
 from theodolite.run_folder.format import FINDINGS, file_in
 from theodolite.run_folder.headlines import requests_named
@@ -39,6 +42,7 @@ from theodolite.run_folder.spec import (
     RunSpec,
     SanitySpec,
     ScoreCorrelationsSpec,
+    TechniquesVotesSpec,
     VoteCorrelationsSpec,
 )
 from theodolite.stats.multiple import holm
@@ -122,6 +126,7 @@ StudyRecord = (
     | CurveRecord
     | ScoreCorrelationsRecord
     | VoteCorrelationsRecord
+    | TechniquesVotesRecord
 )
 
 
@@ -144,8 +149,9 @@ def write_findings(
     spec: RunSpec,
     models: Sequence[ComparedRecord],
     evidence: Sequence[Sequence[Evidence]] = (),
+    tables: Tables | None = None,
 ) -> None:
-    """Answer the spec's questions about several models."""
+    """Answer the spec's questions about several models; some are about stored tables."""
     records: list[StudyRecord] = []
     for study in spec.studies:
         match study:
@@ -163,6 +169,8 @@ def write_findings(
                 records.append(_between_scores(study, models, evidence))
             case VoteCorrelationsSpec():
                 records.append(_with_votes(study, models, evidence))
+            case TechniquesVotesSpec():
+                records.append(_techniques(study, tables or {}, evidence))
     write_record(path, FindingsFile(findings=records))
 
 
@@ -190,6 +198,17 @@ def _with_votes(
     chosen = pairs[:1] + [p for p in pairs[1:] if study.where and matches(p[0], study.where)]
     named = [(str(m.about.get("votes", m.name)), bundles) for m, bundles in chosen]
     return vote_correlations(study.title, study.aggregate, named, effect=study.effect)
+
+
+def _techniques(
+    study: TechniquesVotesSpec, tables: Tables, evidence: Sequence[Sequence[Evidence]]
+) -> TechniquesVotesRecord:
+    if missing := [name for name in (EXPLANATIONS, VOTES) if name not in tables]:
+        raise EvidenceError("study techniques_votes", f"no table {missing[0]!r}", "one of votes")
+    requests = {name: requests_named([metric])[0] for name, metric in study.metrics.items()}
+    return techniques_votes(
+        study.title, tables, evidence, requests, first=study.first, resamples=study.resamples
+    )
 
 
 def matches(model: ComparedRecord, conditions: Filter) -> bool:

@@ -231,6 +231,18 @@ class VoteCorrelationsSpec(Strict):
     effect: CorrelationEffect = 0.1
 
 
+class TechniquesVotesSpec(Strict):
+    """Acceptance by technique and by kind of technique, and what goes along with it."""
+
+    kind: Literal["techniques_votes"]
+    title: str
+    metrics: dict[str, MetricSpec] = {}
+    """Scores of maps without people that are held against votes, by the name in the table."""
+    first: Annotated[int, Field(ge=1)] = 12
+    """How long people's lists of favourites are."""
+    resamples: Annotated[int, Field(ge=20, le=100_000)] = 1000
+
+
 StudySpec = (
     CriterionSpec
     | CorrelationSpec
@@ -239,6 +251,7 @@ StudySpec = (
     | CurveSpec
     | ScoreCorrelationsSpec
     | VoteCorrelationsSpec
+    | TechniquesVotesSpec
 )
 
 

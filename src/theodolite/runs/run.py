@@ -207,7 +207,7 @@ def run_made(
         if produced.compared:
             write_record(out / "compared.json", ComparedFile(models=records))
         firsts = [evidence[0], *(other.evidence[0] for other in produced.compared)]
-        write_findings(out / FINDINGS, spec, records, firsts)
+        write_findings(out / FINDINGS, spec, records, firsts, produced.tables)
     columns = per_sample(answers.requests, evidence[0])
     write_parquet(out / "per_sample.parquet", columns)
     disagree = conflicts_of_run(spec, (answers.scores, answers.subject), columns, evidence[0])

@@ -14,7 +14,7 @@ from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.io.paths import confined
-from theodolite.io.text import read_json
+from theodolite.io.text import read_csv, read_json
 
 QUESTIONS = ("Q1", "Q2", "Q3", "Q4", "Q5", "Q6")
 SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -25,7 +25,11 @@ NAMED = {
     45: "X-NeSyL", 46: "B-cos", 47: "B-cos", 48: "RISE-CBM", 49: "RISE-CBM",
 }  # fmt: skip
 """What is known of the numbers of techniques; the others are maps over the picture."""
-_PICTURE = re.compile(r"(?P<data>[^_]+)_(?P<image>\d{1,9})_(?P<label>.+)\.(?:png|jpe?g)")
+CONCEPT_NUMBERS = frozenset(range(39, 46)) | {48, 49}
+"""Those that explain by concepts."""
+PICTURE_NAME = re.compile(r"(?P<data>[^_]+)_(?P<image>\d{1,9})_(?P<label>.+)\.(?:png|jpe?g)")
+"""How pictures are named."""
+TECHNIQUE_FILE = "techniques.csv"
 _EXPLANATION = re.compile(
     r"(?P<data>[^_]+)_(?P<image>\d{1,9})_(?P<technique>\d{1,9})_(?P<label>.+)\.(?:png|jpe?g)"
 )
@@ -48,7 +52,8 @@ def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExp
 
     Of the paths in the file only what follows the last ``imgs/`` and ``expl/`` counts: pictures are
     looked for in ``imgs``, explanations in ``expl`` and ``activations`` of the folder. Maps are
-    ``.npy``, concepts ``.json``; what is not there is None.
+    ``.npy``, concepts ``.json``; what is not there is None. The file numbers its techniques; a
+    table ``techniques.csv`` of one's own (number, method, network, modality) says what they are.
 
     Args:
         root: The folder.
@@ -83,7 +88,35 @@ def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExp
         explanations=tuple(entry.explanation for entry in entries),
         notes=_notes(entries, without),
         tables=(path,),
+        source="unnamed people",
+        kinds=_kinds(entries, Path(root)),
     )
+
+
+def _kinds(entries: Sequence["_Entry"], root: Path) -> dict[str, list[str]]:
+    """Picture, data set and label of each, and what its technique is as far as that is known."""
+    path = confined(root, TECHNIQUE_FILE)
+    rows = list(read_csv(path, "table of techniques")) if path.is_file() else []
+    needed = ("number", "method", "network", "modality")
+    if missing := [name for name in needed if rows and name not in rows[0]]:
+        raise RefusedInput(f"table {path.name!r}", f"no column {missing[0]!r}", ", ".join(needed))
+    known = {row["number"].strip(): row for row in rows}
+
+    def of(entry: _Entry, column: str) -> str:
+        if (row := known.get(str(entry.technique))) is not None:
+            return plain_text(row[column], 300)
+        if column == "modality":
+            named = entry.technique in CONCEPT_NUMBERS or entry.explanation.concepts is not None
+            return "concept" if named else "saliency"
+        method, _, network = _technique(entry.technique).partition(" on ")
+        return method if column == "method" else network
+
+    return {
+        "picture": [f"{entry.data} {entry.image}" for entry in entries],
+        "data_set": [entry.data for entry in entries],
+        "label": [entry.explanation.context.rpartition("true class: ")[2] for entry in entries],
+        **{column: [of(entry, column) for entry in entries] for column in needed[1:]},
+    }
 
 
 def _entries(path: Path, root: Path) -> tuple[dict[str, _Entry], int]:
@@ -113,7 +146,7 @@ def _entries(path: Path, root: Path) -> tuple[dict[str, _Entry], int]:
 def _entry(raw: Mapping[str, Any], where: str, root: Path) -> _Entry:
     picture_file = _below(raw.get("img"), "imgs", where)
     explanation_file = _below(raw.get("explication"), "expl", where)
-    of_picture = _PICTURE.fullmatch(PurePosixPath(picture_file).name)
+    of_picture = PICTURE_NAME.fullmatch(PurePosixPath(picture_file).name)
     of_explanation = _EXPLANATION.fullmatch(PurePosixPath(explanation_file).name)
     if of_explanation is None or of_picture is None:
         got = f"paths {picture_file!r} and {explanation_file!r}"

@@ -1,6 +1,6 @@
 """Votes of our own studies, from the folder that a study is exported to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -8,6 +8,7 @@ from typing import Any, Literal
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
+from theodolite.evidence.technique_columns import BOXES, PEOPLE, RANKINGS, WORDS, Tables
 from theodolite.evidence.vote_columns import (
     PICTURES,
     QUESTIONS,
@@ -69,7 +70,43 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     )
     remarks.append((missing, "explanations have no picture in the folder."))
     notes = [f"{number:,} {text}" for number, text in remarks if number]
-    return replace(data_set, notes=(*data_set.notes, *notes))
+    rated = list(dict.fromkeys(row["instance"] for row in used))
+    return replace(
+        data_set, notes=(*data_set.notes, *notes),
+        kinds={
+            "picture": [explained[key]["picture_key"] for key in rated],
+            "modality": [explained[key]["modality"] for key in rated],
+        },
+        more=_more(root, tables, {(row["instance"], row["participant"]) for row in used}),
+    )  # fmt: skip
+
+
+def _more(root: Path, tables: Mapping[TableName, Table], counted: set[tuple[str, str]]) -> Tables:
+    """What people wrote and framed before they voted, what they put in order, and who they are."""
+
+    def of_votes(name: TableName, columns: tuple[str, ...]) -> dict[str, list[Any]]:
+        rows = [r for r in _rows(tables[name]) if (r["instance"], r["participant"]) in counted]
+        keys = {"explanation": "instance", "person": "participant"} | {c: c for c in columns}
+        return {column: [row[key] for row in rows] for column, key in keys.items()}
+
+    more: dict[str, Mapping[str, Sequence[Any]]] = {
+        WORDS: of_votes("baselines", ("text",)),
+        BOXES: of_votes("boxes", ("x", "y", "width", "height")),
+    }
+    for name, file, columns in (
+        (RANKINGS, "rankings", {"question": "question", "item": "item", "place": "place"}),
+        (PEOPLE, "participants", {"age_band": "age_band", "gender": "gender"}),
+    ):
+        path = confined(root, f"{file}.parquet")
+        if path.is_file():
+            table = read_parquet(path, f"table {file}")
+            own = {"person": "participant", **columns}
+            if missing := [column for column in own.values() if column not in table]:
+                raise RefusedInput(
+                    f"table {file}", f"no column {missing[0]!r}", "that of an export"
+                )
+            more[name] = {column: table[key] for column, key in own.items()}
+    return more
 
 
 def _file(root: Path, table: TableName) -> Path:

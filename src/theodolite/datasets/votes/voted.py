@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.technique_columns import Source, Tables
 from theodolite.io.paths import sha256_of
 
 
@@ -48,11 +49,19 @@ class VotedExplanations:
     beside: Sequence["VotedExplanations"] = ()
     """Further ratings, whose agreement is to be seen beside that of these."""
 
+    source: Source = "people"
+    kinds: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Further things that are known of each explanation: ``picture``, ``data_set``, ``method``,
+    ``network``, ``modality``, ``label``."""
+    more: Tables = field(default_factory=dict)
+    """Further tables: people's own ``words`` and ``boxes``, their ``rankings``, who they are."""
+
     def __post_init__(self) -> None:
         if not self.questions:
             raise EvidenceError("questions", "none", "at least one")
         lengths: dict[str, Any] = {name: len(evidence) for name, evidence in self.questions.items()}
         lengths |= {"shown": len(self.explanations)} | {n: len(v) for n, v in self.numbers.items()}
+        lengths |= {name: len(values) for name, values in self.kinds.items()}
         if len(set(lengths.values())) > 1:
             raise EvidenceError("explanations", f"{lengths}", "the same number everywhere")
 

@@ -1,0 +1,171 @@
+"""Acceptance by technique, and of kinds of techniques: each claim resamples its own samples."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from theodolite.findings.techniques.record import TechniqueRow, row_from
+from theodolite.findings.techniques.voted_table import VotedTable
+from theodolite.stats.unit_resamples import Draws, UnitResamples
+
+OF_TECHNIQUES = ("modality", "network", "method")
+"""Kinds of techniques: what is a sample in a claim about them is a technique."""
+Means = Float[np.ndarray, " groups"]
+Codes = Int[np.ndarray, " rows"]
+
+
+def group_means(values: Float[np.ndarray, " rows"], codes: Codes, groups: int) -> Means:
+    """The mean of what is defined in each group; NaN where nothing is."""
+    known = ~np.isnan(values)
+    n = np.bincount(codes[known], minlength=groups)
+    sums = np.bincount(codes[known], weights=values[known], minlength=groups)
+    return np.asarray(np.divide(sums, n, out=np.full(groups, np.nan), where=n > 0))
+
+
+def by_technique(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
+    """Each technique on its own pictures, which are resampled."""
+    ratings = {quality: table.rating(quality) for quality in table.asked}
+    yield from _on_own_pictures(table, "technique", ratings, resamples, seed)
+
+
+def by_data_set(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
+    """Each data set over its own pictures."""
+    ratings = {quality: table.rating(quality) for quality in table.asked}
+    yield from _on_own_pictures(table, "data_set", ratings, resamples, seed)
+
+
+def by_number(
+    table: VotedTable, numbers: Mapping[str, np.ndarray], resamples: int, seed: int
+) -> Iterator[TechniqueRow]:
+    """Table 11: means of numbers that need no people, technique by technique."""
+    rows = _on_own_pictures(table, "technique", numbers, resamples, seed)
+    yield from (row for row in rows if row.value is not None)
+
+
+def _on_own_pictures(
+    table: VotedTable, kind: str, values: Mapping[str, np.ndarray], resamples: int, seed: int
+) -> Iterator[TechniqueRow]:
+    names, codes = table.codes(kind)
+    _, pictures = table.codes("picture")
+    for at, name in enumerate(names):
+        own = np.flatnonzero(codes == at)
+        _, units = np.unique(pictures[own], return_inverse=True)
+        n = int(units.max()) + 1
+        drawn = _drawn(n, "pictures", resamples, seed).of_rows(units)
+        for column, numbers in values.items():
+            mean = drawn.mean(numbers[own])
+            row = {kind: name or "not said", "of": column}
+            yield row_from(row, mean, drawn, n, int((~np.isnan(numbers[own])).sum()))
+
+
+def by_kind(table: VotedTable, kind: str, resamples: int, seed: int) -> Iterator[TechniqueRow]:
+    """Means of technique means, each technique counting once; techniques are resampled."""
+    names, groups = technique_kinds(table, kind)
+    for quality in table.asked:
+        means = technique_ratings(table, quality)
+        n = (~np.isnan(table.rating(quality))).astype(int)
+        drawn = UnitResamples.within(groups, "techniques", resamples, seed)
+        for at, name in enumerate(names):
+            row = {kind: name or "not said", "of": quality}
+            of_kind = n[np.isin(table.codes("technique")[1], np.flatnonzero(groups == at))].sum()
+            draws = kind_mean(drawn, means, groups == at)
+            yield row_from(row, draws, drawn, int((groups == at).sum()), int(of_kind))
+
+
+def modality_contrast(
+    table: VotedTable, resamples: int, seed: int, unit: str = "techniques"
+) -> Iterator[TechniqueRow]:
+    """Saliency minus concepts.
+
+    ``unit`` is here to show what resampling pictures would claim: it holds the techniques fixed, as
+    if there were no others, and is far too narrow for a claim about kinds of them.
+    """
+    names, groups = technique_kinds(table, "modality")
+    if not {"saliency", "concept"} <= set(names):
+        return
+    maps, concepts = (groups == names.index(name) for name in ("saliency", "concept"))
+    for quality in table.asked:
+        if unit == "techniques":
+            drawn = UnitResamples.within(groups, unit, resamples, seed)
+            means = technique_ratings(table, quality)
+            draws = kind_mean(drawn, means, maps) - kind_mean(drawn, means, concepts)
+            units = len(groups)
+        else:
+            draws, drawn, units = _over_pictures(table, quality, resamples, seed)
+        names_of_row = {"contrast": "saliency minus concepts", "of": quality}
+        yield row_from(names_of_row, draws, drawn, units, len(table))
+
+
+def network_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
+    """Each network minus each other one, among saliency methods that both have; methods are
+    resampled."""
+    maps = table.of["modality"] == "saliency"
+    networks = [
+        n for n in table.codes("network")[0] if n and (table.of["network"][maps] == n).any()
+    ]
+    methods, codes = table.codes("method")
+    for quality in table.asked:
+        values = table.rating(quality)
+        means = {
+            n: group_means(
+                np.where(maps & (table.of["network"] == n), values, np.nan), codes, len(methods)
+            )
+            for n in networks
+        }
+        for i, first in enumerate(networks):
+            for second in networks[i + 1 :]:
+                both = means[first] - means[second]
+                both = both[~np.isnan(both)]
+                drawn = _drawn(len(both), "methods", resamples, seed)
+                row = {"contrast": f"{first} minus {second}", "of": quality}
+                if len(both):
+                    every = np.ones(len(both), bool)
+                    draws = kind_mean(drawn, both, every)
+                    yield row_from(row, draws, drawn, len(both), len(both))
+
+
+def technique_kinds(
+    table: VotedTable, kind: str
+) -> tuple[list[str], Int[np.ndarray, " techniques"]]:
+    """The names of a kind, and which of them each technique is."""
+    _, codes = table.codes("technique")
+    first = np.unique(codes, return_index=True)[1]
+    names, groups = np.unique(table.of[kind][first], return_inverse=True)
+    return [str(name) for name in names], np.asarray(groups)
+
+
+def technique_ratings(table: VotedTable, quality: str) -> Means:
+    """The mean rating of each technique."""
+    names, codes = table.codes("technique")
+    return group_means(table.rating(quality), codes, len(names))
+
+
+def kind_mean(resamples: UnitResamples, means: Means, members: np.ndarray) -> Draws:
+    """The mean over members, its spread as that of a sample of so few: a plain bootstrap of n units
+    is too narrow by the root of (n - 1) / n."""
+    draws = resamples.mean(np.where(members, means, np.nan))
+    n = int((members & ~np.isnan(means)).sum())
+    wider = np.sqrt(n / (n - 1)) if n > 1 else 1.0
+    return np.asarray(draws[0] + (draws - draws[0]) * wider)
+
+
+def _over_pictures(
+    table: VotedTable, quality: str, resamples: int, seed: int
+) -> tuple[Draws, UnitResamples, int]:
+    pictures, codes = table.codes("picture")
+    drawn = _drawn(len(pictures), "pictures", resamples, seed).of_rows(codes)
+    techniques, own = table.codes("technique")
+    names, groups = technique_kinds(table, "modality")
+    values = table.rating(quality)
+    each = np.stack(
+        [drawn.mean(np.where(own == t, values, np.nan)) for t in range(len(techniques))]
+    )
+    maps, concepts = (groups == names.index(name) for name in ("saliency", "concept"))
+    draws = np.nanmean(each[maps], axis=0) - np.nanmean(each[concepts], axis=0)
+    return np.asarray(draws), drawn, len(pictures)
+
+
+def _drawn(n: int, unit: str, resamples: int, seed: int) -> UnitResamples:
+    """Resamples of n units; of a single one it is always itself."""
+    return UnitResamples.within(np.zeros(n, int), unit, resamples, seed)

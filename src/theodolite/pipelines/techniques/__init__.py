@@ -1,0 +1,1 @@
+"""Many techniques on many networks, their maps and concepts, and the votes on them."""
