@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.technique_columns import EXPLANATIONS, VOTES, Tables
 from theodolite.findings.correlation import EFFECT, FEWEST_MODELS, Correlation, correlation_study

@@ -14,6 +14,7 @@ from theodolite.report.chapters.faithfulness import faithfulness_chapter
 from theodolite.report.chapters.findings import findings
 from theodolite.report.chapters.leakage import leakage_chapter
 from theodolite.report.chapters.saliency import saliency_chapter
+from theodolite.report.chapters.techniques import techniques_chapter
 from theodolite.report.chapters.units import units_chapter
 from theodolite.report.contents import SHORT, chapter, stand_in_chapter
 from theodolite.report.examples import examples
@@ -61,6 +62,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "acceptance": acceptance_chapter(material, spec, scores, models),
         "saliency": saliency_chapter(material, spec, models),
         "compared": compared_chapter(models, spec),
+        "techniques": techniques_chapter(material),
         "findings": findings(material),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, material) for g in spec.report.grids) if t is not None],
@@ -110,7 +112,8 @@ def contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:
         f"question-{c['question']}": c["apart"]["title"] if c["apart"] else SHORT[c["question"]]
         for c in content["chapters"]
     }
-    after = {"compared": "Models compared", "findings": "The paper's findings"}
+    after = {"techniques": "Techniques", "compared": "Models compared"}
+    after |= {"findings": "The paper's findings"}
     after |= {"grids": "More tables", "explorer": "One by one"}
     after |= {"distrust": "What to distrust", "methods": "Method notes"}
     after |= {"provenance": "Where this comes from"}

@@ -7,6 +7,7 @@ import pytest
 
 from theodolite.datasets.votes.scripted import PlantedEffects, scripted_tables
 from theodolite.evidence.technique_columns import EXPLANATIONS, SCRIPTED
+from theodolite.findings.techniques.components import variance_components
 from theodolite.findings.techniques.kinds import modality_contrast
 from theodolite.findings.techniques.record import TechniquesVotesRecord
 from theodolite.findings.techniques.study import techniques_votes
@@ -82,3 +83,85 @@ def test_every_table_and_the_title_name_the_script(record: TechniquesVotesRecord
     assert record.source == SCRIPTED and SCRIPTED in record.title
     assert all(SCRIPTED in table.title for table in record.tables)
     assert SCRIPTED in record.notes[0]
+
+
+def test_planted_effects_of_network_and_groups_of_questions_come_back(
+    record: TechniquesVotesRecord,
+) -> None:
+    (row,) = record.rows("network_contrast", of="fidelity")
+    assert row.names["contrast"] == "large minus small" and row.unit == "methods"
+    assert row.low is not None and row.high is not None and row.low < -0.6 < row.high < 0
+    (together,) = record.rows("questions_together", over="all")
+    assert together.low is not None and together.low > 0
+
+
+def test_components_come_back() -> None:
+    random = np.random.default_rng(0)
+    n = 6000
+    codes = [random.integers(0, k, n) for k in (40, 90, 60)]
+    spreads = (0.6, 0.3, 0.4)
+    votes = random.normal(3, 0.7, n)
+    for own, spread in zip(codes, spreads, strict=True):
+        votes += random.normal(0, spread, own.max() + 1)[own]
+    components = variance_components(votes, codes)
+    np.testing.assert_allclose(components, [0.36, 0.09, 0.16, 0.49], rtol=0.35)
+    same = variance_components(votes, [codes[0], codes[0]])
+    assert np.isnan(same).all(), "two factors that are one cannot be told apart"
+
+
+def test_a_person_with_one_vote_has_no_list_and_harms_nothing() -> None:
+    tables = scripted(5)
+    votes = tables["votes"]
+    for name, value in (("explanation", votes["explanation"][0]), ("person", "late"),
+                        *((f"Q{i}", 5) for i in range(1, 7)), ("source", SCRIPTED)):  # fmt: skip
+        votes[name].append(value)
+    record = techniques_votes("x", tables, first=5, resamples=50)
+    assert record.people == 16
+    assert any(note.startswith("1 of 16 people gave a single vote") for note in record.notes)
+    assert {row.units for row in record.rows("favourites")} == {15}
+
+
+def test_an_explanation_without_prediction_or_without_votes() -> None:
+    tables = scripted(6)
+    explanations = tables[EXPLANATIONS]
+    explanations["predicted"][0] = None
+    before = techniques_votes("x", tables, first=5, resamples=50)
+    assert any("1 explanations say no predicted class" in note for note in before.notes)
+    for name in explanations:
+        explanations[name].append("nobody saw it" if name == "explanation" else
+                                  explanations[name][0])  # fmt: skip
+    after = techniques_votes("x", tables, first=5, resamples=50)
+    assert after.explanations == before.explanations
+    assert any("1 explanations without a vote are left out" in note for note in after.notes)
+    assert after.tables == before.tables
+
+
+def test_unnamed_people_have_no_lists() -> None:
+    tables = scripted(7)
+    for table in tables.values():
+        table["source"] = ["unnamed people"] * len(table["source"])
+    record = techniques_votes("x", tables, first=5, resamples=50)
+    assert record.people is None and "scripted" not in record.title
+    assert not record.rows("favourites") and not record.rows("agreement")
+    assert {row.names["component"] for row in record.rows("components")}.isdisjoint({"person"})
+
+
+def test_numbers_against_votes_within_and_between_techniques() -> None:
+    explanations = explained(seed=8)
+    random = np.random.default_rng(0)
+    score = random.normal(size=len(explanations["explanation"])).tolist()
+    planted = PlantedEffects(technique=0.0, by_score={"score": 0.7})
+    tables = {EXPLANATIONS: explanations,
+              **scripted_tables(explanations, planted, 8, {"score": score}),
+              "numbers": {"explanation": explanations["explanation"], "score": score}}  # fmt: skip
+    record = techniques_votes("x", tables, first=5, resamples=100)
+    rows = {
+        (row.names["over"], row.names["method"]): row
+        for row in record.rows("numbers", number="score", question="Q1")
+    }
+    ratings = VotedTable.of_tables(tables).rating("Q1")
+    assert rows["all", "pearson"].value == pytest.approx(np.corrcoef(score, ratings)[0, 1])
+    assert all(row.low is not None and row.low > 0.3 for key, row in rows.items()
+               if key[0] != "between techniques")  # fmt: skip
+    assert rows["between techniques", "pearson"].units == 22
+    assert record.rows("scores", of="score")[0].n > 0

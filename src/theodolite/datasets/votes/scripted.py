@@ -93,7 +93,10 @@ def scripted_tables(
         },
     }  # fmt: skip
     return {
-        name: {**table, "source": [SCRIPTED] * len(next(iter(table.values())))}
+        name: {
+            **{n: list(v) for n, v in table.items()},
+            "source": [SCRIPTED] * len(next(iter(table.values()))),
+        }
         for name, table in tables.items()
     }
 

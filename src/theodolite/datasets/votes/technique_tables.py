@@ -81,7 +81,7 @@ def _votes(data: VotedExplanations, ids: Sequence[str]) -> Columns:
     rows, people = np.nonzero(voted)
     return {
         "explanation": [ids[row] for row in rows],
-        "person": [raters[who] for who in people],
+        "person": [raters[int(who)] for who in people],
         **{
             name: [None if np.isnan(v) else int(v) for v in own[rows, people]]
             for name, own in ratings.items()

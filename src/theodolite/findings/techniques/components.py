@@ -48,7 +48,7 @@ def variance_components(
 def component_rows(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
     """The components of each question, and whether networks weigh more than methods.
 
-    Whole methods are resampled, each drawn one with levels of its own: techniques drawn twice
+    Whole methods are resampled, each drawn one with levels of its own: techniques redraws twice
     within a method would make its networks look alike.
     """
     named = table.source != "unnamed people"
@@ -59,15 +59,15 @@ def component_rows(table: VotedTable, resamples: int, seed: int) -> Iterator[Tec
         factors = [*codes, people] if named else codes
         names = [*(FACTORS if named else FACTORS[:-1]), REST]
         methods = len(np.unique(codes[0]))
-        drawn = UnitResamples.within(
+        redraws = UnitResamples.within(
             np.zeros(methods, int), "methods", min(resamples, MOST_RESAMPLES), seed
         )
-        draws = np.stack([_redrawn(votes, factors, times) for times in drawn.times])
+        draws = np.stack([_redrawn(votes, factors, times) for times in redraws.times])
         for at, name in enumerate(names):
             row = {"component": name, "question": question}
-            yield row_from(row, draws[:, at], drawn, methods, len(votes))
+            yield row_from(row, draws[:, at], redraws, methods, len(votes))
         contrast = {"component": NETWORK_OVER_METHOD, "question": question}
-        yield row_from(contrast, draws[:, 1] - draws[:, 0], drawn, methods, len(votes))
+        yield row_from(contrast, draws[:, 1] - draws[:, 0], redraws, methods, len(votes))
 
 
 def _redrawn(

@@ -52,11 +52,11 @@ def _on_own_pictures(
         own = np.flatnonzero(codes == at)
         _, units = np.unique(pictures[own], return_inverse=True)
         n = int(units.max()) + 1
-        drawn = _drawn(n, "pictures", resamples, seed).of_rows(units)
+        redraws = _redraws(n, "pictures", resamples, seed).of_rows(units)
         for column, numbers in values.items():
-            mean = drawn.mean(numbers[own])
+            mean = redraws.mean(numbers[own])
             row = {kind: name or "not said", "of": column}
-            yield row_from(row, mean, drawn, n, int((~np.isnan(numbers[own])).sum()))
+            yield row_from(row, mean, redraws, n, int((~np.isnan(numbers[own])).sum()))
 
 
 def by_kind(table: VotedTable, kind: str, resamples: int, seed: int) -> Iterator[TechniqueRow]:
@@ -65,12 +65,12 @@ def by_kind(table: VotedTable, kind: str, resamples: int, seed: int) -> Iterator
     for quality in table.asked:
         means = technique_ratings(table, quality)
         n = (~np.isnan(table.rating(quality))).astype(int)
-        drawn = UnitResamples.within(groups, "techniques", resamples, seed)
+        redraws = UnitResamples.within(groups, "techniques", resamples, seed)
         for at, name in enumerate(names):
             row = {kind: name or "not said", "of": quality}
             of_kind = n[np.isin(table.codes("technique")[1], np.flatnonzero(groups == at))].sum()
-            draws = kind_mean(drawn, means, groups == at)
-            yield row_from(row, draws, drawn, int((groups == at).sum()), int(of_kind))
+            draws = kind_mean(redraws, means, groups == at)
+            yield row_from(row, draws, redraws, int((groups == at).sum()), int(of_kind))
 
 
 def modality_contrast(
@@ -87,14 +87,14 @@ def modality_contrast(
     maps, concepts = (groups == names.index(name) for name in ("saliency", "concept"))
     for quality in table.asked:
         if unit == "techniques":
-            drawn = UnitResamples.within(groups, unit, resamples, seed)
+            redraws = UnitResamples.within(groups, unit, resamples, seed)
             means = technique_ratings(table, quality)
-            draws = kind_mean(drawn, means, maps) - kind_mean(drawn, means, concepts)
+            draws = kind_mean(redraws, means, maps) - kind_mean(redraws, means, concepts)
             units = len(groups)
         else:
-            draws, drawn, units = _over_pictures(table, quality, resamples, seed)
+            draws, redraws, units = _over_pictures(table, quality, resamples, seed)
         names_of_row = {"contrast": "saliency minus concepts", "of": quality}
-        yield row_from(names_of_row, draws, drawn, units, len(table))
+        yield row_from(names_of_row, draws, redraws, units, len(table))
 
 
 def network_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
@@ -117,12 +117,12 @@ def network_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[
             for second in networks[i + 1 :]:
                 both = means[first] - means[second]
                 both = both[~np.isnan(both)]
-                drawn = _drawn(len(both), "methods", resamples, seed)
+                redraws = _redraws(len(both), "methods", resamples, seed)
                 row = {"contrast": f"{first} minus {second}", "of": quality}
                 if len(both):
                     every = np.ones(len(both), bool)
-                    draws = kind_mean(drawn, both, every)
-                    yield row_from(row, draws, drawn, len(both), len(both))
+                    draws = kind_mean(redraws, both, every)
+                    yield row_from(row, draws, redraws, len(both), len(both))
 
 
 def technique_kinds(
@@ -154,18 +154,18 @@ def _over_pictures(
     table: VotedTable, quality: str, resamples: int, seed: int
 ) -> tuple[Draws, UnitResamples, int]:
     pictures, codes = table.codes("picture")
-    drawn = _drawn(len(pictures), "pictures", resamples, seed).of_rows(codes)
+    redraws = _redraws(len(pictures), "pictures", resamples, seed).of_rows(codes)
     techniques, own = table.codes("technique")
     names, groups = technique_kinds(table, "modality")
     values = table.rating(quality)
     each = np.stack(
-        [drawn.mean(np.where(own == t, values, np.nan)) for t in range(len(techniques))]
+        [redraws.mean(np.where(own == t, values, np.nan)) for t in range(len(techniques))]
     )
     maps, concepts = (groups == names.index(name) for name in ("saliency", "concept"))
     draws = np.nanmean(each[maps], axis=0) - np.nanmean(each[concepts], axis=0)
-    return np.asarray(draws), drawn, len(pictures)
+    return np.asarray(draws), redraws, len(pictures)
 
 
-def _drawn(n: int, unit: str, resamples: int, seed: int) -> UnitResamples:
+def _redraws(n: int, unit: str, resamples: int, seed: int) -> UnitResamples:
     """Resamples of n units; of a single one it is always itself."""
     return UnitResamples.within(np.zeros(n, int), unit, resamples, seed)

@@ -50,10 +50,10 @@ def favourite_rows(
     having = np.flatnonzero(lists.any(axis=1))
     if not len(having):
         return
-    drawn = UnitResamples.within(np.zeros(len(having), int), "people", resamples, seed)
+    redraws = UnitResamples.within(np.zeros(len(having), int), "people", resamples, seed)
     for at, name in enumerate(table.codes("technique")[0]):
-        draws = drawn.mean(lists[having, at].astype(float)) * len(having)
-        yield row_from({"technique": name}, draws, drawn, len(having), int(draws[0].round()))
+        draws = redraws.mean(lists[having, at].astype(float)) * len(having)
+        yield row_from({"technique": name}, draws, redraws, len(having), int(draws[0].round()))
 
 
 def liked_rank(table: VotedTable, first: int, resamples: int, seed: int) -> Iterator[TechniqueRow]:
@@ -67,10 +67,10 @@ def liked_rank(table: VotedTable, first: int, resamples: int, seed: int) -> Iter
         return
     _, technique = table.codes("technique")
     of = codes[np.unique(technique, return_index=True)[1]]
-    drawn = UnitResamples.within(np.zeros(len(having), int), "people", resamples, seed)
+    redraws = UnitResamples.within(np.zeros(len(having), int), "people", resamples, seed)
     # means over a method's techniques, lest methods on many networks be ahead by number
     on_lists = np.stack([lists[having][:, of == at].mean(axis=1) for at in range(len(methods))])
-    counts = np.einsum("rp,mp->rm", drawn.times, on_lists)
+    counts = np.einsum("rp,mp->rm", redraws.times, on_lists)
     ranks = (counts[:, :, None] < counts[:, None, :]).sum(axis=2)
     upper = ranks < max(len(methods) / 4, 1)
     meets = upper[:, [methods.index(m) for m in liked]].all(axis=1).astype(float)
@@ -91,11 +91,11 @@ def ranking_rows(
         places.setdefault(str(question), {}).setdefault(str(item), {})[str(person)] = float(place)
     for question, by_item in places.items():
         people = sorted({person for own in by_item.values() for person in own})
-        drawn = UnitResamples.within(np.zeros(len(people), int), "people", resamples, seed)
+        redraws = UnitResamples.within(np.zeros(len(people), int), "people", resamples, seed)
         for item, own in by_item.items():
             values = np.array([own.get(person, np.nan) for person in people])
             names = {"question": question, "item": item}
-            yield row_from(names, drawn.mean(values), drawn, len(people), len(own))
+            yield row_from(names, redraws.mean(values), redraws, len(people), len(own))
 
 
 def agreement_rows(
@@ -115,11 +115,11 @@ def agreement_rows(
             draws: dict[str, tuple[Draws, UnitResamples]] = {}
             for name in names:
                 own = np.flatnonzero(voted & (groups == name))
-                drawn = UnitResamples.within(np.zeros(len(own), int), "people", resamples, seed)
-                kappas = kappa_of(np.einsum("rp,ps->rs", drawn.times, sums[own]))
-                draws[name] = (kappas, drawn)
+                redraws = UnitResamples.within(np.zeros(len(own), int), "people", resamples, seed)
+                kappas = kappa_of(np.einsum("rp,ps->rs", redraws.times, sums[own]))
+                draws[name] = (kappas, redraws)
                 row = {"band": band, "group": name, "question": question}
-                yield row_from(row, kappas, drawn, len(own), int(sums[own, 0].sum()))
+                yield row_from(row, kappas, redraws, len(own), int(sums[own, 0].sum()))
             for i, first in enumerate(names):
                 for second in names[i + 1 :]:
                     both = draws[first][0] - draws[second][0]

@@ -95,7 +95,9 @@ def questions_together(table: VotedTable, correlations: Correlations) -> Iterato
     questions = list(table.votes)
     group = {q: at for at, names in enumerate(TOGETHER) for q in names}
     for over in OVER:
-        own, across, units = [], [], 0
+        own: list[Draws] = []
+        across: list[Draws] = []
+        units = 0
         for i, first in enumerate(questions):
             for second in questions[i + 1 :]:
                 pair = (table.rating(first), table.rating(second))

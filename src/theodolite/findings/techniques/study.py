@@ -69,36 +69,36 @@ def techniques_votes(  # noqa: PLR0913  options are keywords
     """
     table = VotedTable.of_tables(tables)
     numbers = {**table.numbers, **scores_of(table, evidence, requests or {})}
-    drawn = (resamples, seed)
-    correlations = Correlations(table, *drawn)
+    sampling = (resamples, seed)
+    correlations = Correlations(table, *sampling)
     people = table.source != "unnamed people"
     parts = {
-        "technique": ("Acceptance by technique", by_technique(table, *drawn)),
-        **{kind: (f"Acceptance by {kind}", by_kind(table, kind, *drawn)) for kind in OF_TECHNIQUES},
-        "data_set": ("Acceptance by data set", by_data_set(table, *drawn)),
-        "modality_contrast": ("Saliency against concepts", modality_contrast(table, *drawn)),
+        "technique": ("Acceptance by technique", by_technique(table, *sampling)),
+        **{kind: (f"Acceptance by {kind}", by_kind(table, kind, *sampling)) for kind in OF_TECHNIQUES},
+        "data_set": ("Acceptance by data set", by_data_set(table, *sampling)),
+        "modality_contrast": ("Saliency against concepts", modality_contrast(table, *sampling)),
         "network_contrast": (
-            "Networks, matched by method", network_contrasts(table, *drawn)
+            "Networks, matched by method", network_contrasts(table, *sampling)
         ),
         "favourites": (
             f"People whose first {first} include a technique",
-            favourite_rows(table, first, *drawn) if people else (),
+            favourite_rows(table, first, *sampling) if people else (),
         ),
         "liked": ("LIME and SHAP among the favourites",
-                  liked_rank(table, first, *drawn) if people else ()),
+                  liked_rank(table, first, *sampling) if people else ()),
         "numbers": ("Numbers without people against votes",
                     numbers_against_votes(table, numbers, correlations)),
-        "scores": ("Numbers without people by technique", by_number(table, numbers, *drawn)),
+        "scores": ("Numbers without people by technique", by_number(table, numbers, *sampling)),
         "questions": ("Questions against each other",
                       questions_against_questions(table, correlations)),
         "questions_together": ("Do questions of one group go together?",
                                questions_together(table, correlations)),
         "words": ("Named concepts against people's own words",
-                  overlap_against_votes(table, tables.get(WORDS, {}), *drawn)),
-        "components": ("Variance of single votes", component_rows(table, *drawn)),
-        "rankings": ("What people put in order", ranking_rows(tables.get(RANKINGS, {}), *drawn)),
+                  overlap_against_votes(table, tables.get(WORDS, {}), *sampling)),
+        "components": ("Variance of single votes", component_rows(table, *sampling)),
+        "rankings": ("What people put in order", ranking_rows(tables.get(RANKINGS, {}), *sampling)),
         "agreement": ("Agreement with the others' mode, by group",
-                      agreement_rows(table, tables.get(PEOPLE, {}), *drawn) if people else ()),
+                      agreement_rows(table, tables.get(PEOPLE, {}), *sampling) if people else ()),
     }  # fmt: skip
     scripted = table.source == SCRIPTED
     made_tables = [

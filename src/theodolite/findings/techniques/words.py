@@ -102,14 +102,14 @@ def overlap_against_votes(
     rows, people = (np.array([pair[i] for pair in pairs]) for i in (0, 1))
     _, units = np.unique(table.of["picture"][rows], return_inverse=True)
     n = int(units.max()) + 1
-    drawn = UnitResamples.within(np.zeros(n, int), "pictures", resamples, seed).of_rows(units)
+    redraws = UnitResamples.within(np.zeros(n, int), "pictures", resamples, seed).of_rows(units)
     for at, measure in enumerate(MEASURES, start=2):
         values = np.array([pair[at] for pair in pairs])
         for question, votes in table.votes.items():
             vote = votes[rows, people]
             both = int((~np.isnan(values + vote)).sum())
             names = {"measure": measure, "question": question}
-            yield row_from(names, drawn.correlation(values, vote), drawn, n, both)
+            yield row_from(names, redraws.correlation(values, vote), redraws, n, both)
 
 
 def _runs(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:

@@ -183,11 +183,11 @@ class TechniquesPipeline:
             maps += maps_of(work, network, own, self.options, probed)
         if self.concepts is None:
             return maps, []
-        network = next((n for n in self.networks if n.backbone == self.concepts.network), None)
-        if network is None:
+        below = [n for n in self.networks if n.backbone == self.concepts.network]
+        if not below:
             raise EvidenceError("concepts.network", repr(self.concepts.network), "one of networks")
         own = {m: chosen[f"{m} / {n}"] for m, n in by_concepts}
-        return maps, concepts_of(work, self.concepts, network, own)
+        return maps, concepts_of(work, self.concepts, below[0], own)
 
 
 def _id(data: NamedPictures, row: int, technique: str) -> str:
@@ -198,7 +198,7 @@ def _explanations(
     data: NamedPictures, maps: Sequence[TechniqueMaps], named: Sequence[NamedConcepts]
 ) -> dict[str, list[Any]]:
     """The table of explanations, technique by technique."""
-    rows = []
+    rows: list[tuple[int, str, str, str, str | None]] = []
     for own in maps:
         for at, row in enumerate(own.rows):
             rows.append((row, own.technique, "saliency", own.predicted(at), None))
@@ -245,7 +245,8 @@ def _scripted_votes(
     voted = explanations_from(
         each, name=f"{data.name}, {SCRIPTED}", explanations=seen, scale=(1.0, 2.0, 3.0, 4.0, 5.0)
     )
-    order = [at[name] for name in voted.questions["Q1"].samples.ids]
+    samples = voted.questions["Q1"].samples
+    order = [at[samples.name(row)] for row in range(len(voted))]
     kinds = ("picture", "data_set", "method", "network", "modality", "label")
     return replace(
         voted, source=SCRIPTED, kinds={k: [explanations[k][i] for i in order] for k in kinds},
