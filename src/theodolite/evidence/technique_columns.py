@@ -15,6 +15,8 @@ KINDS = ("picture", "data_set", "technique", "method", "network", "modality")
 """What is known of each explanation beside its id."""
 SCRIPTED: Literal["scripted annotators, no people"] = "scripted annotators, no people"
 """Stands in every table and title of votes that nobody gave."""
+UNNAMED: Literal["unnamed people"] = "unnamed people"
+"""Votes do not say whose they are."""
 Source: TypeAlias = Literal["people", "unnamed people", "scripted annotators, no people"]
 """Who voted. Unnamed: columns of votes are no persons."""
 Tables: TypeAlias = Mapping[str, Mapping[str, Sequence[Any]]]

@@ -6,9 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence
-from theodolite.evidence.technique_columns import EXPLANATIONS, VOTES, Tables
+from theodolite.evidence.technique_columns import Tables
 from theodolite.findings.correlation import EFFECT, FEWEST_MODELS, Correlation, correlation_study
 from theodolite.findings.criterion import Criterion, Outcome, difference, leakage_criterion
 from theodolite.findings.decision import (
@@ -28,7 +27,7 @@ from theodolite.findings.faithfulness import (
 )
 from theodolite.findings.score_correlations import ScoreCorrelationsRecord, score_correlations
 from theodolite.findings.techniques.record import TechniquesVotesRecord
-from theodolite.findings.techniques.study import techniques_votes
+from theodolite.findings.techniques.study import techniques_record
 from theodolite.findings.vote_correlations import VoteCorrelationsRecord, vote_correlations
 from theodolite.run_folder.format import FINDINGS, file_in
 from theodolite.run_folder.headlines import requests_named
@@ -171,7 +170,7 @@ def write_findings(
             case VoteCorrelationsSpec():
                 records.append(_with_votes(study, models, evidence))
             case TechniquesVotesSpec():
-                records.append(_techniques(study, tables or {}, evidence))
+                records.append(techniques_record(study, tables or {}, evidence))
     write_record(path, FindingsFile(findings=records))
 
 
@@ -199,17 +198,6 @@ def _with_votes(
     chosen = pairs[:1] + [p for p in pairs[1:] if study.where and matches(p[0], study.where)]
     named = [(str(m.about.get("votes", m.name)), bundles) for m, bundles in chosen]
     return vote_correlations(study.title, study.aggregate, named, effect=study.effect)
-
-
-def _techniques(
-    study: TechniquesVotesSpec, tables: Tables, evidence: Sequence[Sequence[Evidence]]
-) -> TechniquesVotesRecord:
-    if missing := [name for name in (EXPLANATIONS, VOTES) if name not in tables]:
-        raise EvidenceError("study techniques_votes", f"no table {missing[0]!r}", "one of votes")
-    requests = {name: requests_named([metric])[0] for name, metric in study.metrics.items()}
-    return techniques_votes(
-        study.title, tables, evidence, requests, first=study.first, resamples=study.resamples
-    )
 
 
 def matches(model: ComparedRecord, conditions: Filter) -> bool:

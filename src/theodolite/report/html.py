@@ -25,7 +25,7 @@ from theodolite.report.methods import notes_of
 from theodolite.report.page import write_page
 from theodolite.report.provenance import provenance
 from theodolite.report.tables import grid_table
-from theodolite.results import Score
+from theodolite.results import Failed, Score
 from theodolite.run_folder.headlines import headline_scores, verdicts_of
 from theodolite.run_folder.scores_file import UnansweredRecord
 from theodolite.run_folder.spec import RunSpec
@@ -51,8 +51,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     explorer = explorer_chapter(material, scores, example_cards)
     content: dict[str, Any] = {
         **head(record, made_record, scores, verdicts, subject),
-        **_subject_words(subject),
-        "failed": list(map(str, material.failed)),
+        **_subject_words(subject, material.failed),
         "examples": example_cards,
         "units": units_chapter(material, made_record.cards, scores),
         "conflicts": conflicts_chapter(material, made_record.conflict_examples, subject),
@@ -88,10 +87,10 @@ def _needs(unanswered: Sequence[UnansweredRecord]) -> list[tuple[str, list[str]]
     return [(score.metric, score.needs) for score in unanswered if not is_left_out(score)]
 
 
-def _subject_words(subject: Subject) -> dict[str, Any]:
-    """How sentences of the page name what the explanation is held against."""
+def _subject_words(subject: Subject, failed: Sequence[Failed]) -> dict[str, Any]:
+    """How sentences of the page name what the explanation is held against, and what failed."""
     of = "" if subject.outputs == "network" else subject.wording.name
-    return {"wording": subject.wording, "methods_of": of}
+    return {"wording": subject.wording, "methods_of": of, "failed": list(map(str, failed))}
 
 
 def _chapters(spec: RunSpec, scores: Sequence[Score], subject: Subject) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from theodolite.io.pictures import read_picture
 
 
 @dataclass(frozen=True, eq=False)
-class NamedPictures:
+class PastaPictures:
     """Pictures in a folder, whose names say of which data set they are and what is in them."""
 
     name: str
@@ -37,7 +37,7 @@ class NamedPictures:
         return {name: sha256_of(self.path(row)) for row, name in enumerate(self.pictures)}
 
 
-def pasta_pictures(root: Path) -> NamedPictures:
+def pasta_pictures(root: Path) -> PastaPictures:
     """Read a folder of pictures named ``{data set}_{number}_{label}.jpg``, such as ``imgs``."""
     names = [
         (path.name, match)
@@ -48,7 +48,7 @@ def pasta_pictures(root: Path) -> NamedPictures:
         raise RefusedInput(
             f"folder {Path(root).name!r}", "no pictures", "files {data}_{number}_{label}.jpg"
         )
-    return NamedPictures(
+    return PastaPictures(
         name="PASTA pictures", folder=Path(root), pictures=tuple(name for name, _ in names),
         data_sets=tuple(match["data"] for _, match in names),
         labels=tuple(match["label"] for _, match in names),

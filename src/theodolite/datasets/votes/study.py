@@ -64,11 +64,7 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
         (len(counted) - len(used), "votes of people who had met the picture before are left out."),
         (without, "explanations have no vote that counts and are left out."),
     ]
-    missing = sum(
-        explanation.picture is None or (explanation.overlay and explanation.map is None)
-        for explanation in data_set.explanations
-    )
-    remarks.append((missing, "explanations have no picture in the folder."))
+    remarks.append((_without_picture(data_set), "explanations have no picture in the folder."))
     notes = [f"{number:,} {text}" for number, text in remarks if number]
     rated = list(dict.fromkeys(row["instance"] for row in used))
     return replace(
@@ -79,6 +75,13 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
         },
         more=_more(root, tables, {(row["instance"], row["participant"]) for row in used}),
     )  # fmt: skip
+
+
+def _without_picture(data_set: VotedExplanations) -> int:
+    return sum(
+        explanation.picture is None or (explanation.overlay and explanation.map is None)
+        for explanation in data_set.explanations
+    )
 
 
 def _more(root: Path, tables: Mapping[TableName, Table], counted: set[tuple[str, str]]) -> Tables:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
+from theodolite.evidence.technique_columns import UNNAMED
 from theodolite.findings.techniques.record import TechniqueRow, row_from
 from theodolite.findings.techniques.voted_table import VotedTable
 from theodolite.stats.unit_resamples import UnitResamples
@@ -51,7 +52,7 @@ def component_rows(table: VotedTable, resamples: int, seed: int) -> Iterator[Tec
     Whole methods are resampled, each drawn one with levels of its own: techniques redraws twice
     within a method would make its networks look alike.
     """
-    named = table.source != "unnamed people"
+    named = table.source != UNNAMED
     for question, ratings in table.votes.items():
         rows, people = np.nonzero(~np.isnan(ratings))
         votes = ratings[rows, people]

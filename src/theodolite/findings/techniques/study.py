@@ -1,10 +1,11 @@
 """All tables of the benchmark, from the stored tables of explanations and votes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from theodolite.errors import EvidenceError
 from theodolite.evidence.base import Evidence, of_kind
 from theodolite.evidence.kinds.saliency import SaliencyEvidence
 from theodolite.evidence.technique_columns import (
@@ -12,6 +13,8 @@ from theodolite.evidence.technique_columns import (
     PEOPLE,
     RANKINGS,
     SCRIPTED,
+    UNNAMED,
+    VOTES,
     WORDS,
     Tables,
 )
@@ -32,7 +35,12 @@ from theodolite.findings.techniques.people import (
     people_needed,
     ranking_rows,
 )
-from theodolite.findings.techniques.record import TechniquesVotesRecord, TechniqueTable, table_from
+from theodolite.findings.techniques.record import (
+    TechniqueRow,
+    TechniquesVotesRecord,
+    TechniqueTable,
+    table_from,
+)
 from theodolite.findings.techniques.scores import (
     Correlations,
     numbers_against_votes,
@@ -41,6 +49,8 @@ from theodolite.findings.techniques.scores import (
 )
 from theodolite.findings.techniques.voted_table import VotedTable
 from theodolite.findings.techniques.words import overlap_against_votes
+from theodolite.run_folder.headlines import requests_named
+from theodolite.run_folder.spec import TechniquesVotesSpec
 from theodolite.run_folder.written import sample_values
 from theodolite.scoring.evaluate import MetricRequest
 
@@ -69,50 +79,69 @@ def techniques_votes(  # noqa: PLR0913  options are keywords
     """
     table = VotedTable.of_tables(tables)
     numbers = {**table.numbers, **scores_of(table, evidence, requests or {})}
-    sampling = (resamples, seed)
-    correlations = Correlations(table, *sampling)
-    people = table.source != "unnamed people"
-    parts = {
-        "technique": ("Acceptance by technique", by_technique(table, *sampling)),
-        **{kind: (f"Acceptance by {kind}", by_kind(table, kind, *sampling)) for kind in OF_TECHNIQUES},
-        "data_set": ("Acceptance by data set", by_data_set(table, *sampling)),
-        "modality_contrast": ("Saliency against concepts", modality_contrast(table, *sampling)),
-        "network_contrast": (
-            "Networks, matched by method", network_contrasts(table, *sampling)
-        ),
-        "favourites": (
-            f"People whose first {first} include a technique",
-            favourite_rows(table, first, *sampling) if people else (),
-        ),
-        "liked": ("LIME and SHAP among the favourites",
-                  liked_rank(table, first, *sampling) if people else ()),
-        "numbers": ("Numbers without people against votes",
-                    numbers_against_votes(table, numbers, correlations)),
-        "scores": ("Numbers without people by technique", by_number(table, numbers, *sampling)),
-        "questions": ("Questions against each other",
-                      questions_against_questions(table, correlations)),
-        "questions_together": ("Do questions of one group go together?",
-                               questions_together(table, correlations)),
-        "words": ("Named concepts against people's own words",
-                  overlap_against_votes(table, tables.get(WORDS, {}), *sampling)),
-        "components": ("Variance of single votes", component_rows(table, *sampling)),
-        "rankings": ("What people put in order", ranking_rows(tables.get(RANKINGS, {}), *sampling)),
-        "agreement": ("Agreement with the others' mode, by group",
-                      agreement_rows(table, tables.get(PEOPLE, {}), *sampling) if people else ()),
-    }  # fmt: skip
+    parts = _tables(table, tables, numbers, first, (resamples, seed))
     scripted = table.source == SCRIPTED
-    made_tables = [
+    named_tables = [
         table_from(name, f"{says} ({SCRIPTED})" if scripted else says, list(rows))
-        for name, (says, rows) in parts.items()
+        for name, says, rows in parts
     ]
     return TechniquesVotesRecord(
         title=f"{title} ({SCRIPTED})" if scripted and SCRIPTED not in title else title,
         source=table.source, explanations=len(table),
         techniques=len(table.codes("technique")[0]), pictures=len(table.codes("picture")[0]),
-        people=len(table.people) if people else None,
-        tables=[own for own in made_tables if own.rows],
-        notes=_notes(table, tables, made_tables, first),
+        people=None if table.source == UNNAMED else len(table.people),
+        tables=[own for own in named_tables if own.rows],
+        notes=_notes(table, tables, named_tables, first),
     )  # fmt: skip
+
+
+def techniques_record(
+    study: TechniquesVotesSpec, tables: Tables, evidence: Sequence[Sequence[Evidence]]
+) -> TechniquesVotesRecord:
+    """The same as a spec asks for it."""
+    if missing := [name for name in (EXPLANATIONS, VOTES) if name not in tables]:
+        raise EvidenceError("study techniques_votes", f"no table {missing[0]!r}", "one of votes")
+    requests = {name: requests_named([metric])[0] for name, metric in study.metrics.items()}
+    return techniques_votes(
+        study.title, tables, evidence, requests, first=study.first, resamples=study.resamples
+    )
+
+
+def _tables(
+    table: VotedTable,
+    tables: Tables,
+    numbers: Mapping[str, np.ndarray],
+    first: int,
+    sampling: tuple[int, int],
+) -> Iterator[tuple[str, str, Iterable[TechniqueRow]]]:
+    """Name, title and rows of each table; those about persons where votes say whose they are."""
+    yield "technique", "Acceptance by technique", by_technique(table, *sampling)
+    for kind in OF_TECHNIQUES:
+        yield kind, f"Acceptance by {kind}", by_kind(table, kind, *sampling)
+    yield "data_set", "Acceptance by data set", by_data_set(table, *sampling)
+    yield "modality_contrast", "Saliency against concepts", modality_contrast(table, *sampling)
+    yield "network_contrast", "Networks, matched by method", network_contrasts(table, *sampling)
+    correlations = Correlations(table, *sampling)
+    against = numbers_against_votes(table, numbers, correlations)
+    yield "numbers", "Numbers without people against votes", against
+    by_name = by_number(table, numbers, *sampling)
+    yield "scores", "Numbers without people by technique", by_name
+    pairs = questions_against_questions(table, correlations)
+    yield "questions", "Questions against each other", pairs
+    together = questions_together(table, correlations)
+    yield "questions_together", "Do questions of one group go together?", together
+    overlap = overlap_against_votes(table, tables.get(WORDS, {}), *sampling)
+    yield "words", "Named concepts against people's own words", overlap
+    yield "components", "Variance of single votes", component_rows(table, *sampling)
+    rankings = ranking_rows(tables.get(RANKINGS, {}), *sampling)
+    yield "rankings", "What people put in order", rankings
+    if table.source == UNNAMED:
+        return
+    lists = favourite_rows(table, first, *sampling)
+    yield "favourites", f"People whose first {first} include a technique", lists
+    yield "liked", "LIME and SHAP among the favourites", liked_rank(table, first, *sampling)
+    groups = agreement_rows(table, tables.get(PEOPLE, {}), *sampling)
+    yield "agreement", "Agreement with the others' mode, by group", groups
 
 
 def scores_of(
@@ -139,7 +168,7 @@ def scores_of(
 
 
 def _notes(
-    table: VotedTable, tables: Mapping[str, Any], made_tables: Sequence[TechniqueTable], first: int
+    table: VotedTable, tables: Mapping[str, Any], named_tables: Sequence[TechniqueTable], first: int
 ) -> list[str]:
     notes = []
     if table.source == SCRIPTED:
@@ -153,7 +182,7 @@ def _notes(
         notes.append(f"{n - len(table):,} explanations without a vote are left out.")
     if silent := sum(not label for label in explained["predicted"]):
         notes.append(f"{silent:,} explanations say no predicted class; their votes count.")
-    if table.source == "unnamed people":
+    if table.source == UNNAMED:
         notes.append(
             "Votes do not say whose they are: favourites, agreement by group and the variance "
             "between people cannot be told."
@@ -166,7 +195,7 @@ def _notes(
             f"A person's first {first} are those with the highest mean vote on Q1 to Q4; who rated "
             "no more techniques than that has no list."
         )
-    for row in (r for own in made_tables if own.name == "agreement" for r in own.rows):
+    for row in (r for own in named_tables if own.name == "agreement" for r in own.rows):
         needed = people_needed(row)
         if needed and " minus " in row.names["group"] and row.names["question"] == "Q1":
             notes.append(

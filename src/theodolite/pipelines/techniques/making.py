@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.datasets.monumai import monumai
-from theodolite.datasets.votes.pasta_pictures import NamedPictures
+from theodolite.datasets.votes.pasta_pictures import PastaPictures
 from theodolite.errors import EvidenceError
 from theodolite.evidence.axes import Samples
 from theodolite.evidence.concept_head import ConceptHead
@@ -74,7 +74,7 @@ class TechniqueConcepts:
 class TechniqueWork:
     """Pictures to be explained, where weights and classes are, and who does the work."""
 
-    data: NamedPictures
+    data: PastaPictures
     root: Path
     context: WorkContext
 
@@ -206,13 +206,13 @@ def concepts_of(
     values = head.concepts(feature_maps(data, every, backbone, None, context).pooled())
     styles = np.asarray(head.predict(values), np.int64)
     return [
-        _named(method, network.backbone, list(rows), values, styles, head, facades.classes.names,
-               facades.concepts.names, context.seeds[0])
+        _by_concepts(method, network.backbone, list(rows), values, styles, head,
+                     facades.classes.names, facades.concepts.names, on.seed)
         for method, rows in chosen.items()
     ]  # fmt: skip
 
 
-def _named(  # noqa: PLR0913  what a technique needs
+def _by_concepts(  # noqa: PLR0913  what a technique needs
     method: str,
     network: str,
     rows: list[int],

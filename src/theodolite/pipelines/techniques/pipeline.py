@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.datasets.votes.pasta_pictures import NamedPictures
+from theodolite.datasets.votes.pasta_pictures import PastaPictures
 from theodolite.datasets.votes.rows import Vote, explanations_from
 from theodolite.datasets.votes.scripted import PlantedEffects, scripted_tables
 from theodolite.datasets.votes.technique_tables import technique_tables, with_source
@@ -73,12 +73,12 @@ class TechniquesPipeline:
     scripted: PlantedEffects | None = None
     """What scripted annotators are to say; needed for pictures without votes."""
 
-    def make(self, data: VotedExplanations | NamedPictures, context: WorkContext) -> Produced:
+    def make(self, data: VotedExplanations | PastaPictures, context: WorkContext) -> Produced:
         """Votes as tables and evidence; of pictures alone, explanations and scripted votes."""
         if isinstance(data, VotedExplanations):
             voted = replace(data, numbers={**data.numbers, **self._scores(data), **_of_maps(data)})
             return self._produced(voted, [], ())
-        if not isinstance(data, NamedPictures):
+        if not isinstance(data, PastaPictures):
             raise EvidenceError("dataset", type(data).__name__, "votes, or pictures of PASTA")
         if self.scripted is None or self.root is None:
             raise EvidenceError(
@@ -132,7 +132,7 @@ class TechniquesPipeline:
         return values
 
     def _rehearsed(
-        self, data: NamedPictures, effects: PlantedEffects, work: TechniqueWork
+        self, data: PastaPictures, effects: PlantedEffects, work: TechniqueWork
     ) -> Produced:
         seed = work.seed
         probed = ProbedPictures(
@@ -190,12 +190,12 @@ class TechniquesPipeline:
         return maps, concepts_of(work, self.concepts, below[0], own)
 
 
-def _id(data: NamedPictures, row: int, technique: str) -> str:
+def _id(data: PastaPictures, row: int, technique: str) -> str:
     return f"{Path(data.pictures[row]).stem} / {technique}"
 
 
 def _explanations(
-    data: NamedPictures, maps: Sequence[TechniqueMaps], named: Sequence[NamedConcepts]
+    data: PastaPictures, maps: Sequence[TechniqueMaps], named: Sequence[NamedConcepts]
 ) -> dict[str, list[Any]]:
     """The table of explanations, technique by technique."""
     rows: list[tuple[int, str, str, str, str | None]] = []
@@ -220,7 +220,7 @@ def _explanations(
 
 
 def _scripted_votes(
-    data: NamedPictures,
+    data: PastaPictures,
     explanations: Mapping[str, Sequence[Any]],
     planted: Mapping[str, Mapping[str, Sequence[Any]]],
 ) -> VotedExplanations:
@@ -255,7 +255,7 @@ def _scripted_votes(
 
 
 def _frames(
-    data: NamedPictures,
+    data: PastaPictures,
     explanations: Mapping[str, Sequence[Any]],
     votes: Mapping[str, Any],
     seed: int,
@@ -276,7 +276,7 @@ def _frames(
 
 
 def _sizes(
-    data: NamedPictures, explanations: Mapping[str, Sequence[Any]]
+    data: PastaPictures, explanations: Mapping[str, Sequence[Any]]
 ) -> dict[str, tuple[float, float]]:
     of_picture = {
         Path(name).stem: picture_size(data.path(row)) for row, name in enumerate(data.pictures)
@@ -286,7 +286,7 @@ def _sizes(
 
 
 def _of_frames(
-    data: NamedPictures,
+    data: PastaPictures,
     maps: Sequence[TechniqueMaps],
     explanations: Mapping[str, Sequence[Any]],
     boxes: Mapping[str, Sequence[Any]],

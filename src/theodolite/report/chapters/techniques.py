@@ -64,7 +64,7 @@ def _means(record: TechniquesVotesRecord, kind: str, title: str) -> dict[str, An
         ))
         for style, name in enumerate(groups)
     ]  # fmt: skip
-    svg = chart(lines, questions, SCALE, _named(record, title))
+    svg = chart(lines, questions, SCALE, _caption(record, title))
     return {
         "title": title,
         "svg": svg,
@@ -85,7 +85,7 @@ def _favourites(record: TechniquesVotesRecord) -> dict[str, Any] | None:
     ]
     title = next(table.title for table in record.tables if table.name == "favourites")
     return {
-        "title": title, "svg": counts(bars, rows[0].units, _named(record, title)), "key": [],
+        "title": title, "svg": counts(bars, rows[0].units, _caption(record, title)), "key": [],
         "note": "Intervals: people resampled.",
     }  # fmt: skip
 
@@ -109,7 +109,7 @@ def _beside(record: TechniquesVotesRecord) -> dict[str, Any] | None:
     rows = [*columns, *dict.fromkeys(row for row, _ in values if row not in columns)]
     title = "Questions against each other, against word overlap and against numbers of maps"
     return {
-        "title": title, "svg": squares(rows, columns, values, _named(record, title)), "key": [],
+        "title": title, "svg": squares(rows, columns, values, _caption(record, title)), "key": [],
         "note": "Pearson, over all explanations, with the mode of their votes; of words over "
         "single votes. Intervals are in the tables.",
     }  # fmt: skip
@@ -151,7 +151,7 @@ def _cell(row: TechniqueRow) -> dict[str, Any]:
     return {"value": f"{row.value:.2f}", "under": under, "chosen": False}
 
 
-def _named(record: TechniquesVotesRecord, title: str) -> str:
+def _caption(record: TechniquesVotesRecord, title: str) -> str:
     scripted = record.source.startswith("scripted") and record.source not in title
     return f"{title} ({record.source})" if scripted else title
 
