@@ -80,7 +80,7 @@ def _votes(data: VotedExplanations, ids: Sequence[str]) -> Columns:
     voted = np.logical_or.reduce([~np.isnan(own) for own in ratings.values()])
     rows, people = np.nonzero(voted)
     return {
-        "explanation": [ids[row] for row in rows],
+        "explanation": [ids[int(row)] for row in rows],
         "person": [raters[int(who)] for who in people],
         **{
             name: [None if np.isnan(v) else int(v) for v in own[rows, people]]
