@@ -10,10 +10,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from support.study.stepped_study import CONSENT, STORE, SteppedStudy, second_form
+from support.study.stepped_study import CONSENT, INSTRUMENT, STORE, SteppedStudy, second_form
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 
 _numbers = count()
+DENIED = (
+    psycopg.errors.InsufficientPrivilege,
+    psycopg.errors.FeatureNotSupported,  # of partitions
+    psycopg.errors.ObjectNotInPrerequisiteState,  # of views
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,43 @@ def test_a_whole_walk(connection: psycopg.Connection[Any]) -> None:
     assert ann.leaves()["amount"] == 400, "leaving twice is leaving once"
     assert study.one("select count(*) from payout") == 1
     assert study.one("select sum(n) from tally where what = 'votes'") == 2
+    assert study.broken() == []
+
+
+def test_stages_before_the_items(connection: psycopg.Connection[Any]) -> None:
+    about = [{"blocks": [{"name": "age", "kind": "number", "least": 18, "most": 99, "step": 1}]}]
+    later = {
+        "name": "why",
+        "kind": "text",
+        "least": 1,
+        "most": 99,
+        "show_if": {"block": "age", "op": "gt", "value": 50},
+    }
+    after = [{"blocks": [INSTRUMENT["after"][0]["blocks"][0], later]}]
+    study = SteppedStudy(connection, instrument=INSTRUMENT | {"about": about, "after": after})
+    ann = study.person("ann")
+    ann.arrives()
+    assert ann.step("st_answer", ann.token, "about", {"age": 60}, {}, b"1", None)["word"] == "stage"
+    ann.agrees()
+    assert ann.step("st_begin", ann.token) == {"word": "stage", "missing": "about"}
+    with pytest.raises(psycopg.errors.CheckViolation, match="age: does not fit"):
+        ann.step("st_answer", ann.token, "about", {"age": 17}, {}, b"1", None)
+    assert ann.step("st_answer", ann.token, "about", {"age": 60}, {}, b"1", None)["word"] == "ok"
+    assert (
+        ann.step("st_answer", ann.token, "about", {"age": 61}, {}, b"2", None)["word"] == "conflict"
+    )
+    assert ann.step("st_begin", ann.token)["state"] == "active"
+    item = ann.next()["item"]
+    ann.says(item)
+    assert ann.item(item)["earlier"] == {"age": 60}
+    with pytest.raises(psycopg.errors.CheckViolation, match="why: missing"):
+        ann.rates(item)
+    eve = study.person("eve")
+    eve.arrives()
+    eve.agrees()
+    away = eve.step("st_answer", eve.token, "about", {"age": 20}, {}, b"3", "screened_out")
+    assert (away["outcome"], away["amount"]) == ("screened_out", 30)
+    assert study.one("select count(*) from place where state <> 'open'") == 1
     assert study.broken() == []
 
 
@@ -252,6 +294,76 @@ def test_no_dynamic_statements_and_a_fixed_search_path() -> None:
         assert "execute" not in text.lower().replace("execute function", "")
         functions = text.count("create function ")
         assert text.count("set search_path = ") == functions
+
+
+def test_practice_is_passed_repeated_or_failed(connection: psycopg.Connection[Any]) -> None:
+    rule = {"attempts": 2, "pass_mark": 0.5}
+    study = SteppedStudy(connection, training=2, settings={"training": rule})
+
+    def practised(name: str, *values: int) -> dict[str, Any]:
+        person = study.person(name)
+        if study.one("select count(*) from participant where pseudonym = %s", f"p-{name}") == 0:
+            person.arrives()
+            person.agrees()
+            assert person.step("st_begin", person.token)["state"] == "training"
+        else:
+            person.arrives()
+        for number, value in enumerate(values, 1):
+            assert person.step("st_practice", person.token, None)["number"] == number
+            assert (
+                person.step("st_practice_rate", person.token, number, {"q1": 1})["word"] == "stage"
+            )
+            own = {"words": "a tower", "regions": []}
+            assert person.step("st_practice_own", person.token, number, own)["word"] == "ok"
+            assert (
+                person.step("st_practice_rate", person.token, number, {"q1": 1})["word"] == "stage"
+            )
+            assert person.step("st_practice", person.token, number)["own"] == own
+            rated = person.step("st_practice_rate", person.token, number, {"q1": value})
+            assert rated == {"word": "ok", "passed": value == 5}
+            assert person.step("st_practice_rate", person.token, number, {"q1": 2})["word"] == (
+                "ok" if value == 2 else "conflict"
+            )
+        return person.step("st_practice_end", person.token)
+
+    assert practised("ann", 5)["word"] == "stage", "there is more to practise"
+    assert practised("bob", 5, 1)["state"] == "active"
+    assert practised("eve", 1, 1)["attempt"] == 2
+    failed = practised("eve", 2, 1)
+    assert (failed["outcome"], failed["amount"]) == ("failed_practice", 30)
+    assert study.broken() == []
+
+
+def test_the_server_touches_no_table(cluster: LocalPostgres, url: str) -> None:
+    """The login of the server can do what a participant can do, and nothing else."""
+    with psycopg.connect(url, autocommit=True) as owner:
+        study = SteppedStudy(owner, instances=2, votes=1, quota=1)
+        names = tables(owner)
+    with psycopg.connect(url, autocommit=True) as own:
+        own.execute("set role theodolite_serve")
+        for name in names:
+            for statement in (
+                f"select * from {name}", f"insert into {name} default values",
+                f"update {name} set ctid = ctid", f"delete from {name}", f"truncate {name}",
+            ):  # fmt: skip
+                with pytest.raises(DENIED):
+                    own.execute(statement)
+        for name in ("version_public", "wording_public", "consent_public", "outcome_public"):
+            own.execute(f"select * from {name}")
+            with pytest.raises(DENIED):
+                own.execute(f"delete from {name}")
+        for inside in ("st_log(null, null, 1::smallint, null, null)", "st_available(1)"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                own.execute(f"select {inside}")
+        ann = study.person("ann", own).begins()
+        assert ann.votes(ann.next()["item"])["go"] == "done"
+        assert ann.leaves()["amount"] == 400
+        assert ann.step("st_withdraw", ann.code, False)["word"] == "ok"
+        assert own.execute("select st_allowed('x', 1, 2)").fetchone() == (True,)
+        assert own.execute("select st_allowed('x', 0, 2), st_allowed('x', 0, 2)").fetchone() == (
+            True,
+            False,
+        )
 
 
 def walk(url: str, study: SteppedStudy, name: str, faults: list[str]) -> None:

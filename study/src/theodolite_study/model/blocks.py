@@ -15,6 +15,7 @@ LARGEST = 1_000_000
 LONGEST = 10_000
 """Characters of a text."""
 MOST_SHAPES = 100
+EXTENT = ("width", "height")
 OTHER, TIE = "other", "tie"
 
 
@@ -216,9 +217,8 @@ class RegionsBlock(BaseBlock):
         if not (box and "box" in self.shapes) and not (point and "point" in self.shapes):
             raise UnfitAnswer("boxes or points")
         for part, number in item.items():
-            lowest = 1 if part in ("width", "height") else 0
             plain = isinstance(number, int | float) and not isinstance(number, bool)
-            if not plain or not lowest <= number <= LARGEST:
+            if not plain or not 0 <= number <= LARGEST or (part in EXTENT and number == 0):
                 raise UnfitAnswer("places inside the picture")
         return dict(item)
 

@@ -97,7 +97,7 @@ end $$;
 create function regions_fit(block jsonb, value jsonb) returns boolean
 language plpgsql immutable parallel safe set search_path = pg_catalog, public, pg_temp as $$
 declare
-    shape jsonb; n int; parts int; part record; lowest int;
+    shape jsonb; n int; parts int; part record;
 begin
     if jsonb_typeof(value) <> 'array' then return false; end if;
     n := jsonb_array_length(value);
@@ -113,8 +113,8 @@ begin
         then return false; end if;
         for part in select * from jsonb_each(shape) loop
             if jsonb_typeof(part.value) <> 'number' then return false; end if;
-            lowest := (part.key in ('width', 'height'))::int;
-            if (part.value #>> '{}')::numeric not between lowest and 1000000 then
+            if (part.value #>> '{}')::numeric not between 0 and 1000000
+               or (part.key in ('width', 'height') and (part.value #>> '{}')::numeric = 0) then
                 return false;
             end if;
         end loop;

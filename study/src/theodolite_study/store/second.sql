@@ -258,21 +258,19 @@ $$;
 create function stored_answers_fit() returns trigger language plpgsql
 set search_path = public, pg_temp as $$
 declare
-    person uuid; which bigint; stage_ text; why text;
+    person uuid; which bigint; stage_ text; why text; explanation jsonb;
 begin
     if new.answers is null then return new; end if;
     if tg_table_name = 'answer' then
         person := new.participant_id; which := new.version_id; stage_ := new.stage;
     else
-        select a.participant_id, a.version_id into person, which
-          from assignment a where a.id = new.assignment_id;
         stage_ := case tg_table_name when 'baseline' then 'before' else 'after' end;
+        select a.participant_id, a.version_id, case stage_ when 'after' then i.shown end
+          into person, which, explanation
+          from assignment a join instance i on i.id = a.instance_id where a.id = new.assignment_id;
     end if;
-    select answers_fit(
-        asked_of(v.instrument -> stage_, v.settings, case when tg_table_name = 'vote' then (
-            select i.shown from instance i join assignment a on a.instance_id = i.id
-             where a.id = new.assignment_id) end),
-        case stage_ when 'door' then '{}' else earlier_answers(person) end, new.answers)
+    select answers_fit(asked_of(v.instrument -> stage_, v.settings, explanation),
+                       case stage_ when 'door' then '{}' else earlier_answers(person) end, new.answers)
       into why from version v where v.id = which;
     if not found then why := 'no version'; end if;
     if why is not null then

@@ -41,7 +41,7 @@ def second_form(cluster: LocalPostgres) -> str:
     url = cluster.database(SECOND)
     migrate(url, "0001")
     with psycopg.connect(url, autocommit=True) as connection:
-        for name in ("fit.sql", "second.sql", "steps.sql"):
+        for name in ("fit.sql", "second.sql", "steps.sql", "rights.sql"):
             connection.execute((STORE / name).read_text())
     return SECOND
 
@@ -60,6 +60,7 @@ class SteppedStudy:
     lease: float = 60.0
     least_items: int = 1
     gold: int = 0
+    training: int = 0
     slug: str = "s"
 
     def __post_init__(self) -> None:
@@ -83,9 +84,9 @@ class SteppedStudy:
                 "insert into outcome (version_id, key, pay) values (%s, %s, %s)",
                 (self.version, key, pay),
             )
-        for number in range(self.instances + self.gold):
-            kind = "real" if number < self.instances else "gold"
-            check = {"check": {"ratings": {"q1": 5}}} if kind == "gold" else {}
+        kinds = ["real"] * self.instances + ["gold"] * self.gold + ["training"] * self.training
+        for number, kind in enumerate(kinds):
+            check = {} if kind == "real" else {"check": {"ratings": {"q1": 5}}}
             (instance,) = run(
                 "insert into instance (study_id, key, picture_key, technique, modality, kind, place,"
                 " record, shown) values (%s, %s, %s, 'map', 'saliency', %s, %s, %s, %s) returning id",
