@@ -31,6 +31,7 @@ from theodolite.sweeps.spec import read_sweep
 PROTOCOLS = Path(__file__).parents[2] / "protocols"
 DETECTION = PROTOCOLS / "detection_pets_monumai_camvid.yaml"
 SWEEP = PROTOCOLS / "alignment.sweep.yaml"
+CONCEPTS = PROTOCOLS / "alignment_concepts.sweep.yaml"
 UNITS = 300
 
 
@@ -175,8 +176,8 @@ def test_planted_models_get_their_verdicts(tmp_path: Path) -> None:
         leakage.per_fold(models, models[0].about, "beauty")
 
 
-def planted_sweep() -> SweepRecord:
-    sweep, _ = read_sweep(SWEEP)
+def planted_sweep(path: Path = SWEEP) -> SweepRecord:
+    sweep, _ = read_sweep(path)
     cells = [
         CellRecord(choices=cell, contrasts=[
             ContrastRecord(contrast=c.name, score=0.5, taken_off=0.2, value=0.3, low=0.2, high=0.4,
@@ -199,15 +200,23 @@ def test_sweeps_answer_cell_by_cell_in_the_papers_units() -> None:
     assert (first.effect, first.low, first.high) == pytest.approx((30, 20, 40)), "points"
     assert first.ours == pytest.approx({"score": 50, "taken off": 20}) and first.n == 200
     assert str(verdict_of(ledger().entry("P000-F0-01"), 20, 40)) == "confirmed"
-    importance = next(a for a in answers if a.entry == "P000-F0-06" and a.nearest)
-    assert importance.effect == pytest.approx(0.3), "a cosine is no share"
     assert sum(a.entry == "P000-F0-01" for a in answers) == len(record.cells)
     assert sum(a.nearest for a in answers if a.entry == "P000-F0-01") == 1
-    assert (first.unit, importance.unit) == ("classes", "concepts")
-    cells = sum(a.entry == "P000-F0-06" for a in answers)
-    assert cells == len(record.cells) / 4, "cosines know neither order nor who is named"
+    assert first.unit == "classes"
+    assert not [a for a in answers if a.entry == "P000-F0-06"], "pictures were drawn, not concepts"
+    cells = sum(a.entry == "P000-F0-11" for a in answers)
+    assert cells == len(record.cells) / 2, "location does not know who may be named"
     assert moves[0].option == "P000-O-01" and moves[0].value == pytest.approx(20)
     assert set(OPTIONS) >= set(record.sweep.vary), "every choice of the sweep is an option"
+
+
+def test_claims_about_concepts_are_decided_by_drawing_concepts() -> None:
+    answers, moves = alignment_answers(planted_sweep(CONCEPTS))
+    importance = next(a for a in answers if a.entry == "P000-F0-06" and a.nearest)
+    assert importance.effect == pytest.approx(0.3), "a cosine is no share"
+    assert importance.unit == "concepts"
+    assert {a.entry for a in answers} == {f"P000-F0-{n}" for n in ("04", "06", "07", "08")}
+    assert moves[0].entry == "P000-F0-04" and moves[0].value == pytest.approx(20)
 
 
 def test_a_sweep_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:

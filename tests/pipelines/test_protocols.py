@@ -57,8 +57,7 @@ def test_cub(shared_data: Path, tmp_path: Path) -> None:
     some_of_cub(shared_data, tmp_path / "data", 48)
     out = tmp_path / "out"
     out.mkdir()
-    at = Places(tmp_path / "data", out, tmp_path / "cache")
-    found = run(short("alignment_cub.yaml", pipeline={"studies": False}), at)
+    found = run(short("alignment_cub.yaml"), Places(tmp_path / "data", out, tmp_path / "cache"))
     by = {(s.metric, s.options.get("rank_by"), s.options.get("population"),
            s.options.get("top"), s.options.get("alpha")): s for s in found.scores}  # fmt: skip
     named = by["concept_existence", "contribution", "all", 5, None]

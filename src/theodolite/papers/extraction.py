@@ -29,7 +29,7 @@ from theodolite.sweeps.spec import read_sweep
 
 Answers = tuple[list[EntryAnswer], list[OptionMove]]
 OF_RUNS: dict[str, Callable[[Path], Answers]] = {
-    "alignment_cub": alignment_run_answers,
+    "alignment_studies": alignment_run_answers,
     "detection_pets_monumai_camvid": detection_answers,
     "leakage_cub": cub_answers,
     "leakage_dsprites": dsprites_answers,
@@ -40,7 +40,10 @@ OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "faithfulness_regression": regression_answers,
     "leakage_tabulartoy": leakage_answers,
 }
-OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {"alignment_options": alignment_answers}
+OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {
+    "alignment_concepts": alignment_answers,
+    "alignment_options": alignment_answers,
+}
 DIFFERS = {
     "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 pictures of "
     "pets, facades and streets, 70 concepts, 1,280 units",
@@ -57,8 +60,8 @@ DIFFERS = {
     "log area of a pet's head, in standard deviations; 888 pictures, five seeds",
     "leakage_tabulartoy": "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference "
     "heads of 20 epochs",
-    "alignment_cub": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes where "
-    "the part is visible, maps of 1,200 test pictures; parts are discs of a twelfth of the box",
+    "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes "
+    "where the part is visible, maps of 1,200 test pictures; parts are discs of a twelfth of the box",
     "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "
     "concepts, three folds, no OIS",
     "leakage_dsprites": "numbers that make the pictures and an MLP in place of pictures and a "
@@ -67,6 +70,7 @@ DIFFERS = {
     "leakage_references": "concepts and labels only, no network: TabularToy, dSprites and 3dshapes "
     "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
     "3,445 pictures",
+    "alignment_concepts": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes",
     "alignment_options": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "location on 1,200 test pictures",
 }

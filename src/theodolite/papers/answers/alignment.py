@@ -18,7 +18,6 @@ OPTIONS = {
     "dataset.presence": "P000-O-02",
     "options.order": "P000-O-03",
     "pipeline.regulariser": "P000-O-04",
-    "options.invisible": "P000-O-06",
     "pipeline.head": "P000-O-09",
     "options.named": "P000-O-10",
 }
@@ -43,6 +42,7 @@ def alignment_answers(record: SweepRecord) -> tuple[list[EntryAnswer], list[Opti
         if measured.value is not None
         and all(cell.choices[name] == first[name] for name in _without_effect(contrast, first))
         for entry in contrast.entries
+        if _of_its_unit(entry, contrast)
     ]
     moves = [
         OptionMove(
@@ -54,9 +54,15 @@ def alignment_answers(record: SweepRecord) -> tuple[list[EntryAnswer], list[Opti
         and move.value is not None and move.low is not None and move.high is not None
         and move.setting not in _without_effect(contrasts[move.contrast], first)
         for entry in contrasts[move.contrast].entries
+        if _of_its_unit(entry, contrasts[move.contrast])
         for scale in [_scale(ledger().entry(entry))]
     ]  # fmt: skip
     return answers, moves
+
+
+def _of_its_unit(entry: str, contrast: ContrastSpec) -> bool:
+    """A claim about concepts is not decided by drawing pictures, nor the other way round."""
+    return (ledger().entry(entry).test.unit == UNITS["items"]) == (contrast.unit == "items")
 
 
 def _without_effect(contrast: ContrastSpec, settings: Iterable[str]) -> list[str]:
