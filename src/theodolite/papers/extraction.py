@@ -61,7 +61,7 @@ DIFFERS = {
     "leakage_tabulartoy": "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference "
     "heads of 20 epochs",
     "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes "
-    "where the part is visible, maps of 1,200 test pictures; a part is a disc, a twelfth of the box",
+    "where the part is visible, maps of 1,200 test pictures; a part is a disc of 1/12 of the box",
     "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "
     "concepts, three folds, no OIS",
     "leakage_dsprites": "numbers that make the pictures and an MLP in place of pictures and a "
