@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from theodolite.datasets.votes.label_studio import label_studio_votes
+from theodolite.datasets.votes.own_words import text_own_words
 from theodolite.datasets.votes.pasta import pasta_votes
 from theodolite.datasets.votes.potato import potato_votes
 from theodolite.datasets.votes.rows import Vote, explanations_from
@@ -388,6 +389,15 @@ def test_quality_of_explanations_in_words(shared_data: Path) -> None:
     assert int(np.isnan(said).sum()) == 433 + 83 + 47 + 135 + 94  # -9
     assert int(np.nansum(found.questions["acceptable"].ratings == 1)) == 53 + 430 + 650
     assert found.questions["grammar"].techniques.names == ("cose", "ecqa", "gpt3 greedy", "esnli")
+
+
+def test_explanations_beside_peoples_own_words(shared_data: Path) -> None:
+    found = text_own_words(shared_data / "votes_text_explanations")
+    assert len(found) == 2500 == 5 * 500 and set(found.numbers) == {"rouge_1", "rouge_l", "bleu"}
+    votes = found.questions["acceptable"]
+    assert len(np.unique(votes.samples.clusters)) == 500
+    for numbers in found.numbers.values():
+        assert numbers.min() >= 0 and numbers.max() <= 1 and numbers.std() > 0.05
 
 
 def test_saliency_of_words(shared_data: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Lasso, Ridge
 from sklearn.metrics import cohen_kappa_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
@@ -145,7 +145,7 @@ def planted(n: int = 600, noise: float = 0.2) -> tuple[np.ndarray, np.ndarray, n
     return features, clean, np.clip(clean + noise * random.normal(size=n), 0, 1)
 
 
-KINDS = ("kernel", "ridge", "boosting", "svm", "linear", "mlp")
+KINDS = ("kernel", "ridge", "lasso", "boosting", "svm", "linear", "mlp")
 QUICK = {"linear": 20, "mlp": 20}
 
 
@@ -196,6 +196,10 @@ def test_ridge_and_trees_and_support_vectors_equal_scikit_learn() -> None:
     ).fit(features, rated)  # fmt: skip
     said = learnt("boosting", features, rated).outputs(features)
     assert said == pytest.approx(trees.predict(features), abs=1e-12)
+    few = Lasso(0.003).fit(scaled, rated)
+    assert (few.coef_ == 0).any()
+    said = learnt("lasso", features, rated).outputs(features)
+    assert said == pytest.approx(few.predict(scaled), abs=1e-10)
     clipped = np.clip(scaled, -5, 5)
     machine = SVR(gamma=0.3 / 12, C=1.0).fit(clipped, rated).predict(clipped)
     assert learnt("svm", features, rated).outputs(features) == pytest.approx(machine, abs=1e-10)

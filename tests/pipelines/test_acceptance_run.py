@@ -138,6 +138,26 @@ def test_votes_are_foretold_and_only_by_what_they_lean_on(toy: Toy, tmp_path: Pa
     assert made.tables["predictions"]["rating"][:3] == list(truth[:3])
 
 
+def test_a_score_of_other_labels_and_another_test(toy: Toy, tmp_path: Path) -> None:
+    data = voted()
+    own = {"scorer": "ridge", "features": ("embedding",)}
+    models = {
+        "plain": AcceptanceModel(**own),
+        "mode": AcceptanceModel(**own, aggregate="mode"),
+        "free": AcceptanceModel(**own, apart="none"),
+    }
+    made = pipeline(models=models, folds=0).make(data, WorkContext((0,), tmp_path))
+    plain = made.evidence[0][0].predicted
+    other = {c.name: c.evidence[0][0].predicted for c in made.compared}
+    groups = data.questions["good"].samples.clusters
+    tested = {name: ~np.isnan(predicted) for name, predicted in other.items()}
+    assert np.array_equal(tested["mode"], ~np.isnan(plain)), "the same test"
+    assert not np.array_equal(other["mode"][tested["mode"]], plain[tested["mode"]])
+    assert not set(groups[tested["mode"]]) & set(groups[~tested["mode"]]), "new questions"
+    assert set(groups[tested["free"]]) & set(groups[~tested["free"]]), "questions it has seen"
+    assert dict(made.compared[1].about)["apart"] == "none"
+
+
 def test_nothing_is_foretold_of_chance(toy: Toy, tmp_path: Path) -> None:
     data = voted(chance=True)
     made = pipeline().make(data, WorkContext((0,), tmp_path))

@@ -96,10 +96,12 @@ class FormulaSearch:
             Formula(int(concepts[0]), steps), unit_pixels, size, hit, n_pictures, n_met
         )
 
-    def stopped(self, unit: int) -> UnitFormula | None:
+    def stopped(self, unit: int, tolerance: float = 0.0) -> UnitFormula | None:
         """By the paper's stopping rule: go on while the best formula is detected more often.
 
-        Equally often (to four digits) is enough if nothing in it is negated. The published code
+        Equally often (to four digits) is enough if nothing in it is negated. With a tolerance,
+        which the paper leaves to later work, a formula may be detected less often than the one
+        before by as much. The published code
         never ends where its best formula stops changing; here a beam that stops changing ends it,
         and so does the longest length.
         """
@@ -110,7 +112,9 @@ class FormulaSearch:
             longer = self.best(unit, length)
             assert longer is not None  # noqa: S101  it was searched
             now, before = (round(e.detection_accuracy, 4) for e in (longer, best))
-            if not (now > before or (now == before and not longer.formula.negated)):
+            little_less = tolerance > 0 and round(before - now, 4) <= tolerance
+            as_often = now == before and not longer.formula.negated
+            if not (now > before or as_often or little_less):
                 break
             best = longer
         return best

@@ -10,9 +10,11 @@ from theodolite.engine.ledger import canonical
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import sha256_of
 from theodolite.io.text import read_json
+from theodolite.papers.answers.acceptance import own_words_answers, variant_answers
 from theodolite.papers.answers.alignment import alignment_answers
 from theodolite.papers.answers.alignment_run import alignment_run_answers
 from theodolite.papers.answers.detection import detection_answers
+from theodolite.papers.answers.detection_options import option_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
 from theodolite.papers.answers.leakage_pictures import cub_answers, dsprites_answers
 from theodolite.papers.answers.leakage_references import reference_answers
@@ -39,6 +41,9 @@ OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "faithfulness_cub": species_answers,
     "faithfulness_regression": regression_answers,
     "leakage_tabulartoy": leakage_answers,
+    "accepted_own_words": own_words_answers,
+    "accepted_text_variants": variant_answers,
+    "detection_options": option_answers,
 }
 OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {
     "alignment_concepts": alignment_answers,
@@ -71,6 +76,12 @@ DIFFERS = {
     "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
     "3,445 pictures",
     "alignment_concepts": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes",
+    "detection_options": "as detection_pets_monumai_camvid, the first 256 of its 1,280 units; the "
+    "network's own accuracy on 24 breeds that are classes of ImageNet",
+    "accepted_own_words": "2,500 explanations of a language model, accepted or not by three "
+    "people, beside what others wrote of the same question; ties on ratings of words, 1 to 7",
+    "accepted_text_variants": "12,455 explanations in words with three votes, yes or no; MiniLM in "
+    "place of CLIP, 60 epochs",
     "alignment_options": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "location on 1,200 test pictures",
 }

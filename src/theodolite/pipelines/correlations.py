@@ -22,12 +22,15 @@ def formula_scores(
     variants: Mapping[str, Sequence[Formula | None]],
     fires: Bool[np.ndarray, "pictures units"],
     right: Bool[np.ndarray, " pictures"],
+    among: Bool[np.ndarray, " pictures"] | None = None,
 ) -> Table:
     """Of every unit under every way to choose its formula: scores, and accuracy on its pictures.
 
     Pictures of either: the unit fires or the formula is there. Of both: they share a pixel, or each
-    is somewhere (``accuracy_present``). What is undefined is None.
+    is somewhere (``accuracy_present``). What is undefined is None. Accuracy is that on pictures
+    ``among``, where this is given.
     """
+    some = np.ones((len(right), 1), bool) if among is None else among[:, None]
     table: dict[str, list[Any]] = {}
     for name, formulas in variants.items():
         counts = count(atoms, units, formulas)
@@ -40,9 +43,9 @@ def formula_scores(
             "pictures": there.sum(axis=0).tolist(),
             "iou": _shares(counts.shared.sum(axis=0), pixels),
             "detection_accuracy": _shares(shared.sum(axis=0), there.sum(axis=0)),
-            "accuracy_either": _accuracy(fires | there, right),
-            "accuracy_both": _accuracy(shared, right),
-            "accuracy_present": _accuracy(fires & there, right),
+            "accuracy_either": _accuracy(some & (fires | there), right),
+            "accuracy_both": _accuracy(some & shared, right),
+            "accuracy_present": _accuracy(some & fires & there, right),
         }
         for column, values in columns.items():
             table.setdefault(column, []).extend(values)

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from theodolite.datasets.votes.own_words import text_own_words
 from theodolite.datasets.votes.pasta import pasta_votes
 from theodolite.datasets.votes.saliency import saliency_ratings
 from theodolite.datasets.votes.text import text_acceptability, text_quality
@@ -14,12 +15,13 @@ from theodolite.errors import EvidenceError
 from theodolite.io.paths import confined
 
 Reader = Literal[
-    "text_acceptability", "text_quality", "pasta_votes",
+    "text_acceptability", "text_quality", "text_own_words", "pasta_votes",
     "saliency_ratings_en", "saliency_ratings_de", "saliency_ratings_correction",
 ]  # fmt: skip
 READERS: dict[str, Callable[[Path], VotedExplanations]] = {
     "text_acceptability": text_acceptability,
     "text_quality": text_quality,
+    "text_own_words": text_own_words,
     "pasta_votes": pasta_votes,
     "saliency_ratings_en": partial(saliency_ratings, part="en"),
     "saliency_ratings_de": partial(saliency_ratings, part="de"),

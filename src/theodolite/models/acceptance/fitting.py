@@ -23,6 +23,8 @@ from theodolite.threads import one_thread
 SHARE = 0.1
 """The penalty of ridge regression where none is given, times the number of ratings."""
 KERNEL_PENALTY = 0.3
+LASSO_PENALTY = 0.003
+"""Of absolute weights on standardised features, for ratings from 0 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,8 @@ def fit_scorer(
         return train_layers(features, ratings, validation, settings, levels=known.levels, seed=seed)
     if settings.scorer == "ridge":
         return _ridge(features, ratings, settings)
+    if settings.scorer == "lasso":
+        return _lasso(features, ratings, settings)
     if settings.scorer == "boosting":
         return _boosting(features, ratings, settings, seed)
     if settings.scorer == "svm":
@@ -88,6 +92,21 @@ def _ridge(features: Features, ratings: Ratings, settings: ScorerSettings) -> La
     )
     return Layers(
         centre=centre, spread=spread, weights=(weights[None],), biases=(np.array([bias]),)
+    )
+
+
+def _lasso(features: Features, ratings: Ratings, settings: ScorerSettings) -> Layers:
+    from sklearn.linear_model import Lasso  # noqa: PLC0415
+
+    centre, spread = standard(features)
+    model = Lasso(alpha=settings.penalty or LASSO_PENALTY).fit(
+        (features - centre) / spread, ratings
+    )
+    return Layers(
+        centre=centre,
+        spread=spread,
+        weights=(np.asarray(model.coef_)[None],),
+        biases=(np.array([float(model.intercept_)]),),
     )
 
 

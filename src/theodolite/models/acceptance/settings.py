@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 from theodolite.errors import EvidenceError
 from theodolite.models.acceptance.losses import LossWeights, Variant
 
-Kind: TypeAlias = Literal["kernel", "ridge", "boosting", "svm", "linear", "mlp"]
+Kind: TypeAlias = Literal["kernel", "ridge", "lasso", "boosting", "svm", "linear", "mlp"]
 ChosenBy: TypeAlias = Literal["agreement", "correlation"]
 GRADIENT = ("linear", "mlp")
 """Those that are trained step by step, and chosen by a validation part."""
@@ -18,7 +18,7 @@ class ScorerSettings:
     """A scoring function and its settings; what is None is as published for ``variant``.
 
     ``linear`` and ``mlp`` are those of the paper and of its code. ``kernel`` is ridge regression
-    on likenesses to landmarks, ``ridge``, ``svm`` and ``boosting`` are scikit-learn's.
+    on likenesses to landmarks, ``ridge``, ``lasso``, ``svm`` and ``boosting`` are scikit-learn's.
     """
 
     scorer: Kind = "kernel"
@@ -26,7 +26,7 @@ class ScorerSettings:
     """``paper``: losses as printed, features standardised, a linear output. ``reference``: losses,
     raw features and the ReLU at the output as in the published code."""
     penalty: float | None = None
-    """Of ridge and kernel: how much large weights cost."""
+    """Of ridge, lasso and kernel: how much large weights cost."""
     width: float = 0.3
     """Of kernel and svm: gamma, times the number of features."""
     landmarks: int = 500

@@ -74,11 +74,23 @@ def correlation_p(r: float, n: float) -> float:
 
 def welch(more: str, less: str, runs: int) -> SignedEffect:
     """Difference of two printed means with their spreads over so many runs each."""
-    (a, sa), (b, sb) = mean_and_spread(more), mean_and_spread(less)
-    va, vb = sa * sa / runs, sb * sb / runs
-    error = math.sqrt(va + vb)
-    df = (runs - 1) * (va + vb) ** 2 / (va * va + vb * vb)
-    return _student(a - b, error, df, runs, "runs")
+    return _unpaired(mean_and_spread(more), mean_and_spread(less), runs, "runs")
+
+
+def welch_of(
+    more: Float[np.ndarray, " first"], less: Float[np.ndarray, " second"], unit: str
+) -> SignedEffect:
+    """Difference of the means of two lists as long as each other that are not paired."""
+    sides = [(float(side.mean()), float(side.std(ddof=1))) for side in (more, less)]
+    return _unpaired(sides[0], sides[1], len(more), unit)
+
+
+def _unpaired(
+    more: tuple[float, float], less: tuple[float, float], n: int, unit: str
+) -> SignedEffect:
+    va, vb = (spread * spread / n for _, spread in (more, less))
+    df = (n - 1) * (va + vb) ** 2 / (va * va + vb * vb)
+    return _student(more[0] - less[0], math.sqrt(va + vb), df, n, unit)
 
 
 def student(values: Float[np.ndarray, " units"], unit: str) -> SignedEffect:

@@ -29,6 +29,10 @@ class AcceptanceModel(ScorerSettings):
     features: tuple[str, ...] = ("embedding",)
     straight: tuple[str, ...] = ()
     """Of ``kernel``: features that enter as they are."""
+    aggregate: Aggregate | None = None
+    """What it learns of the votes, if not what the others do."""
+    apart: Apart | None = None
+    """What its test has new, if not what that of the others has."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -109,8 +109,7 @@ class AcceptancePipeline:
         question = self.question or next(iter(data.questions))
         rated = RatedExplanations.of(evidence, self.aggregate, self.ties)
         features = self._features(data, evidence, context)
-        split_settings = SplitSettings(self.apart, self.parts)
-        predictions_by_model = self._predict(features, rated, split_settings, context)
+        predictions_by_model = self._predict(features, evidence, context)
         first, *others = [
             ComparedModel(
                 name,
@@ -123,7 +122,8 @@ class AcceptancePipeline:
             for name in self.models
         ]
         seed, model = context.seeds[0], self.models[first.name]
-        scorer = fit_score(model, features, rated, split_settings.whole(rated, seed), seed)
+        own, split_settings = self._rated(evidence, model), self._split_settings(model)
+        scorer = fit_score(model, features, own, split_settings.whole(own, seed), seed)
         produced = Produced(
             evidence=first.evidence,
             about={**first.about, "name": first.name, "votes": votes_name(data, question)},
@@ -159,8 +159,7 @@ class AcceptancePipeline:
     def _predict(
         self,
         features: ExplanationFeatures,
-        rated: RatedExplanations,
-        split_settings: SplitSettings,
+        evidence: RatingEvidence,
         context: WorkContext,
     ) -> dict[str, list[np.ndarray]]:
         """By score and seed."""
@@ -172,6 +171,7 @@ class AcceptancePipeline:
         total = sum(map(len, seeds.values()))
         predictions_by_model: dict[str, list[np.ndarray]] = {name: [] for name in self.models}
         for name, model in self.models.items():
+            rated, split_settings = self._rated(evidence, model), self._split_settings(model)
             for seed in seeds[name]:
                 context.progress(
                     "learned scores", sum(map(len, predictions_by_model.values())), total
@@ -180,6 +180,12 @@ class AcceptancePipeline:
                 predictions_by_model[name].append(predictions(model, features, rated, splits, seed))
         context.progress("learned scores", total, total)
         return predictions_by_model
+
+    def _rated(self, evidence: RatingEvidence, model: AcceptanceModel) -> RatedExplanations:
+        return RatedExplanations.of(evidence, model.aggregate or self.aggregate, self.ties)
+
+    def _split_settings(self, model: AcceptanceModel) -> SplitSettings:
+        return SplitSettings(model.apart or self.apart, self.parts)
 
     def features_of(
         self, explanations: Explanations, labels: tuple[str, ...], context: WorkContext
@@ -250,9 +256,10 @@ class AcceptancePipeline:
             "scorer": model.scorer,
             "features": " + ".join(model.blocks),
         }
-        return description | (
-            {"variant": model.variant} if model.scorer in ("linear", "mlp") else {}
-        )
+        if model.scorer in ("linear", "mlp"):
+            description["variant"] = model.variant
+        own = {"aggregate": model.aggregate, "apart": model.apart}
+        return description | {name: value for name, value in own.items() if value is not None}
 
     def _facts(
         self, evidence: RatingEvidence, features: ExplanationFeatures, predicted: np.ndarray

@@ -1,8 +1,8 @@
 """Dissection of a layer: what each unit marks, and the formula of concepts that fits it."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,15 @@ from theodolite.evidence.axes import Samples
 from theodolite.evidence.kinds.unit import UnitEvidence
 from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.models.backbones import Backbone, load_backbone
-from theodolite.pipelines.correlations import correlations, formula_scores
+from theodolite.pipelines.correlations import Table, correlations, formula_scores
+from theodolite.pipelines.dissection.alternatives import (
+    DissectionAlternative,
+    four_ways,
+    own_accuracy,
+    specialised_table,
+    tolerance_table,
+    tolerated,
+)
 from theodolite.pipelines.dissection.unit_cards import DissectionResult, unit_cards
 from theodolite.pipelines.dissection.unit_tables import unit_tables
 from theodolite.pipelines.features import FeatureMaps, feature_maps, weights_digest
@@ -31,6 +39,7 @@ from theodolite.pipelines.probe import rightly_classified
 from theodolite.subject import Subject
 
 EXACT_LENGTH = 3
+AS_SCORED = DissectionAlternative()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +71,14 @@ class DissectionPipeline:
     """``exact``: units are scored with the best of all formulas of up to three concepts."""
     cards: int = 6
     """Units shown with pictures: so many of the best, and as many drawn at random."""
+    alternatives: Mapping[str, DissectionAlternative] = field(default_factory=dict)
+    """The same units under other choices, each in the table ``alternatives``."""
+    tolerances: tuple[float, ...] = ()
+    """By how much detection may fall where formulas are stopped by it; table ``tolerances``."""
+    examples: int = 0
+    """So many specialised units, and so many that are not, in the table ``specialised``."""
+    network_classes: Mapping[str, int] = field(default_factory=dict)
+    """From classes of the data to outputs of the network, for its own accuracy."""
 
     def make(self, data: Any, context: WorkContext) -> Produced:
         """Capture, pack, threshold, mark, search, count; then the same for masks at random."""
@@ -94,9 +111,9 @@ class DissectionPipeline:
         cards, pictures = unit_cards(dissection, formula_search, formulas, chosen)
         tables = unit_tables(atoms, units, formula_search, proved, formulas, evidence)
         if right is not None:
-            ways = _variants(formula_search, formulas)
-            scores = formula_scores(atoms, units, ways, peak > limits, right)
-            tables |= {"formula_scores": scores, "correlations": correlations(scores)}
+            tables |= _correlated(dissection, _variants(formula_search, formulas), right)
+            tables |= self._others(dissection, (maps, backbone), formula_search, right, context)
+        tables |= self._specialised(tables["units"])
         return Produced(
             evidence=[[evidence]],
             tables=tables,
@@ -107,6 +124,73 @@ class DissectionPipeline:
             cards=cards,
             subject=_subject(len(limits), backbone, self.layer, data),
         )
+
+    def _specialised(self, units: Table) -> dict[str, Table]:
+        return {"specialised": specialised_table(units, self.examples)} if self.examples else {}
+
+    def _others(
+        self,
+        dissection: DissectionResult,
+        seen: tuple[FeatureMaps, Backbone],
+        formula_search: FormulaSearch,
+        right: Bool[np.ndarray, " n"],
+        context: WorkContext,
+    ) -> dict[str, Table]:
+        """Tables of the same units under alternative choices."""
+        tables: dict[str, Table] = {}
+        if self.tolerances:
+            formulas = tolerated(formula_search, self.tolerances)
+            tables["tolerances"] = tolerance_table(
+                dissection.atoms,
+                dissection.units,
+                formulas,
+                dissection.peak > dissection.limits,
+                right,
+            )
+        columns: dict[str, list[Any]] = {}
+        for name, alternative in self.alternatives.items():
+            for column, values in self._other(
+                dissection, seen, formula_search, right, alternative
+            ).items():
+                columns.setdefault(column, []).extend(values)
+            rows = len(columns["unit"]) - len(columns.setdefault("alternative", []))
+            columns["alternative"].extend([name] * rows)
+            context.progress("alternatives", len(set(columns["alternative"])),
+                             len(self.alternatives))  # fmt: skip
+        return tables | ({"alternatives": columns} if columns else {})
+
+    def _other(
+        self,
+        dissection: DissectionResult,
+        seen: tuple[FeatureMaps, Backbone],
+        formula_search: FormulaSearch,
+        right: Bool[np.ndarray, " n"],
+        alternative: DissectionAlternative,
+    ) -> Table:
+        maps, backbone = seen
+        units, limits, peak, among = dissection.units, dissection.limits, dissection.peak, None
+        if not alternative.same_units:
+            limits, peak = self._thresholds(maps, alternative)
+
+            def read(first: int, last: int) -> Maps:
+                return alternative.changed(maps.part(first, last)[:, : len(limits)])
+
+            units = mark(read, dissection.atoms, limits, chunk=maps.step)
+        if not alternative.same_search:
+            formula_search = search(dissection.atoms, units, self._beam(self.lengths, alternative))
+        if alternative.accuracy == "network":
+            right, among = self._own_accuracy(dissection.data, maps, backbone)
+        ways = four_ways(formula_search, self.length)
+        return formula_scores(dissection.atoms, units, ways, peak > limits, right, among)
+
+    def _own_accuracy(
+        self, data: MaskData, maps: FeatureMaps, backbone: Backbone
+    ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+        if data.labels is None or not set(self.network_classes) <= set(data.classes):
+            raise EvidenceError("network_classes", f"{list(self.network_classes)}",
+                                f"classes such as {list(data.classes[:3])}")  # fmt: skip
+        known = {data.classes.index(name): at for name, at in self.network_classes.items()}
+        return own_accuracy(maps, backbone, self.layer or backbone.layer, data.labels, known)
 
     def _check(self) -> None:
         """What can be known to be wrong before an hour of work."""
@@ -129,25 +213,32 @@ class DissectionPipeline:
         return packed.without_rare(self.min_pictures)
 
     def _thresholds(
-        self, maps: FeatureMaps
+        self, maps: FeatureMaps, other: DissectionAlternative = AS_SCORED
     ) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, "pictures units"]]:
         """Each unit's threshold, and its highest value in each picture, in one pass."""
         peaks = []
 
         def seen() -> Iterator[Maps]:
             for shard in maps:
-                peaks.append(shard[:, : self.units].max(axis=(2, 3)))
-                yield shard[:, : self.units]
+                own = other.changed(shard[:, : self.units])
+                peaks.append(own.max(axis=(2, 3)))
+                yield own
 
         n_values = len(maps.rows) * math.prod(maps.part(0, 1).shape[2:])
         limits = thresholds(
-            seen(), n_values, quantile=self.quantile, method=self.method,
+            seen(), n_values, quantile=self.quantile, method=other.method or self.method,
             exact=self.exact_thresholds,
         )  # fmt: skip
-        return limits, np.concatenate(peaks)
+        return other.limits(limits), np.concatenate(peaks)
 
-    def _beam(self, lengths: int) -> Beam:
-        return Beam(self.beam, lengths, self.candidates, self.distinct)
+    def _beam(self, lengths: int, other: DissectionAlternative = AS_SCORED) -> Beam:
+        def either(own: Any, its: Any) -> Any:
+            return own if its is None else its
+
+        return Beam(
+            either(self.beam, other.beam), lengths, either(self.candidates, other.candidates),
+            either(self.distinct, other.distinct),
+        )  # fmt: skip
 
     def _explain(self, atoms: Atoms, units: UnitMasks) -> list[Formula | None]:
         if self.search == "exact":
@@ -163,6 +254,17 @@ class DissectionPipeline:
         return [(int(u), "highest overlap") for u in first] + [
             (int(u), "drawn at random") for u in rest[: self.cards]
         ]
+
+
+def _correlated(
+    dissection: DissectionResult,
+    ways: Mapping[str, Sequence[Formula | None]],
+    right: Bool[np.ndarray, " n"],
+) -> dict[str, Table]:
+    """Scores and accuracy of each unit, and how they go together."""
+    fires = dissection.peak > dissection.limits
+    scores = formula_scores(dissection.atoms, dissection.units, ways, fires, right)
+    return {"formula_scores": scores, "correlations": correlations(scores)}
 
 
 def _variants(
