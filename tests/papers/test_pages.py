@@ -12,7 +12,7 @@ from theodolite.datasets.tabular_toy import tabular_toy
 from theodolite.errors import RefusedInput
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.pages import BEGIN, END, rendered, with_part, write_pages
-from theodolite.papers.results import EntryAnswer, stored_results
+from theodolite.papers.results import EntryAnswer, OptionMove, stored_results
 from theodolite.papers.status import EntryStatus, statuses
 from theodolite.papers.words import not_at_hand, ours, printed_figures
 
@@ -47,7 +47,30 @@ def test_every_entry_is_on_its_page_and_no_table_is_torn() -> None:
         for entry in paper.entries:
             assert f"| {entry.id}, {entry.where} | {entry.states} |" in text
         rows = [line for line in text.splitlines() if line.startswith("| P")]
-        assert {row.count("|") - row.count("\\|") for row in rows} <= {8, 7}
+        assert {row.count("|") - row.count("\\|") for row in rows} <= {8, 7, 6}
+
+
+def test_many_cells_are_counted_by_choice() -> None:
+    by_id = {status.entry.id: status for status in statuses()}
+    rows = re.findall(
+        r"^\| (P000-F0-01) \| projection (\w+) \| (.*) \|$", rendered("alignment"), re.M
+    )
+    assert [choice for _, choice, _ in rows] == ["dot", "margin", "centred"]
+    cells = by_id["P000-F0-01"].verdicts
+    for _, choice, counts in rows:
+        own = [v.word for a, v in cells if a.settings["pipeline.projection"] == choice]
+        expected = [own.count(word) for word in ("confirmed", "contradicted", "underpowered")]
+        assert [int(n) for n in counts.split(" | ")] == expected and sum(expected) == len(cells) / 3
+
+
+def test_options_say_how_many_findings_they_surely_move() -> None:
+    ends = {"P000-F0-01": (1.0, 3.0), "P000-F0-02": (-1.0, 1.0), "P000-F0-03": (-3.0, -1.0)}
+    moves = tuple(
+        OptionMove(option="P000-O-01", entry=entry, before="a", after="b", value=0.5, low=low, high=high)
+        for entry, (low, high) in ends.items()
+    )  # fmt: skip
+    status = EntryStatus(ledger().entry("P000-O-01"), (), moves)
+    assert status.headline == "moves 2 of 3 findings"
 
 
 def test_pages_are_written_between_their_marks(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The parts of the fidelity pages that are made from the ledger."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import get_args
 
 from theodolite.errors import RefusedInput
 from theodolite.io.paths import all_or_nothing
@@ -11,6 +13,7 @@ from theodolite.papers.entry import Kind
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import stored_results
 from theodolite.papers.status import STATES, EntryStatus, counts, many_tests, statuses
+from theodolite.papers.verdict import Word
 
 BEGIN, END = "<!-- from the ledger -->", "<!-- end of the ledger -->"
 GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
@@ -20,6 +23,10 @@ GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
     ("Options that the paper leaves open", ("option",)),
 )
 HEADS = ("entry, place", "what it says", "theirs", "ours", "verdict", "decided by", "not at hand")
+
+MOST_CELLS = 24
+"""Of an entry with more, the page counts verdicts by choice; `findings show` has each."""
+WORDS: tuple[Word, ...] = get_args(Word)[:3]
 
 
 def rendered(page: str) -> str:
@@ -112,17 +119,36 @@ def _runs(known: Sequence[EntryStatus]) -> list[str]:
 
 
 def _cells(known: Sequence[EntryStatus]) -> list[str]:
+    several = [status for status in known if len(status.verdicts) > 1]
     rows = [
         [status.entry.id, words.settings(answer), words.interval(answer), str(answer.n or ""),
          words.optional(answer.detectable), str(verdict)]
-        for status in known
-        if len(status.verdicts) > 1
+        for status in several
+        if len(status.verdicts) <= MOST_CELLS
         for answer, verdict in status.verdicts
     ]  # fmt: skip
+    heads = ("entry", "cell", "effect", "units", "found in four of five runs", "verdict")
+    table = ["", "### Cell by cell", "", *_table(heads, rows)] if rows else []
+    return table + _by_choice([s for s in several if len(s.verdicts) > MOST_CELLS])
+
+
+def _by_choice(known: Sequence[EntryStatus]) -> list[str]:
+    """Of entries with many cells: how many of those with each choice say what."""
+    rows = []
+    for status in known:
+        by_choice: dict[str, Counter[str]] = {}
+        for answer, verdict in status.verdicts:
+            for name, value in answer.settings.items():
+                by_choice.setdefault(words.choice(name, value), Counter())[verdict.word] += 1
+        rows += [
+            [status.entry.id, choice, *(str(own[word]) for word in WORDS)]
+            for choice, own in by_choice.items()
+        ]
     if not rows:
         return []
-    heads = ("entry", "cell", "effect", "units", "found in four of five runs", "verdict")
-    return ["", "### Cell by cell", "", *_table(heads, rows)]
+    text = "Each cell with its interval: `theodolite findings show ENTRY`."
+    table = _table(("entry", "cells with", *WORDS), rows)
+    return ["", "### Cells by choice", "", text, "", *table]
 
 
 def _moves(known: Sequence[EntryStatus]) -> list[str]:

@@ -69,7 +69,9 @@ class EntryStatus:
         if self.entry.proofs:
             return "confirmed by tests"
         if self.moves:
-            return f"moves {len({move.entry for move in self.moves})} findings"
+            looked_at = {move.entry for move in self.moves}
+            sure = {move.entry for move in self.moves if move.low > 0 or move.high < 0}
+            return f"moves {len(sure)} of {len(looked_at)} findings"
         verdict, n = self.verdict, len(self.verdicts)
         if verdict is None:
             return "open"

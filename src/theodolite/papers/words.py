@@ -83,9 +83,12 @@ def ours(status: EntryStatus) -> str:
 
 def settings(answer: EntryAnswer) -> str:
     """The cell in words."""
-    return ", ".join(
-        f"{name.rpartition('.')[2]} {value}" for name, value in sorted(answer.settings.items())
-    )
+    return ", ".join(choice(name, value) for name, value in sorted(answer.settings.items()))
+
+
+def choice(name: str, value: object) -> str:
+    """One setting of a cell, by the last part of its dotted name."""
+    return f"{name.rpartition('.')[2]} {value}"
 
 
 def move(moved: OptionMove) -> str:
