@@ -500,8 +500,9 @@ begin
 end $$;
 
 -- All that the page of an item needs. Once there is an own answer, the explanation may be shown from
--- this moment on, which is kept; before, nothing but the picture is named by the server.
-create function st_item(tok bytea, item bigint, known boolean) returns jsonb
+-- this moment on, which is kept; before, nothing but the picture is named by the server. Whoever only
+-- takes in a form does not look.
+create function st_item(tok bytea, item bigint, known boolean, looking boolean) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     found_person uuid; a assignment; b baseline; i instance; slot_end timestamptz; p participant;
@@ -515,7 +516,7 @@ begin
     select * into p from participant where id = found_person;
     select * into v from version where id = p.version_id;
     select * into b from baseline where assignment_id = item;
-    if b.assignment_id is not null and a.revealed_at is null then
+    if looking and b.assignment_id is not null and a.revealed_at is null then
         perform 1 from participant where id = found_person for share;  -- nobody takes them out now
         update assignment set revealed_at = greatest(clock_timestamp(), baseline_at + interval '1 microsecond')
          where id = item and revealed_at is null returning revealed_at into first;
@@ -1039,4 +1040,33 @@ begin
     where least(most, b.tokens + per_second * extract(epoch from clock_timestamp() - b.at)) >= 1
     returning tokens into left_;
     return left_ is not null;
+end $$;
+
+-- Where somebody is, for pages that change nothing.
+create function st_here(tok bytea) returns jsonb language plpgsql stable security definer
+set search_path = public, pg_temp as $$
+declare
+    p participant; s study; v version; given integer; missing_ text; waiting bigint;
+begin
+    select q.* into p from session e join participant q on q.id = e.participant_id
+     where e.token_sha256 = tok and e.expires_at > clock_timestamp();
+    if not found then return jsonb_build_object('word', 'nobody'); end if;
+    select * into s from study where id = p.study_id;
+    select * into v from version where id = p.version_id;
+    select count(*) into given from vote where participant_id = p.id;
+    select id into waiting from assignment
+     where participant_id = p.id and state in ('leased', 'revealed');
+    select stage into missing_
+      from unnest(array['door', 'about', 'end']) with ordinality as stages(stage, n)
+     where jsonb_array_length(coalesce(v.instrument -> stage, '[]')) > 0
+       and not exists (select from answer a where a.participant_id = p.id and a.stage = stages.stage)
+     order by n limit 1;
+    return jsonb_build_object(
+        'word', 'ok', 'person', p.id, 'slug', s.slug, 'study_state', s.state, 'state', p.state,
+        'version', p.version_id, 'language', p.language, 'outcome', p.outcome, 'preview', p.preview,
+        'promised', coalesce(p.promised, p.quota), 'done', given, 'missing', missing_,
+        'waiting', waiting, 'platform', p.platform, 'currency', s.currency,
+        'earlier', earlier_answers(p.id),
+        'if_stopped', st_amount(v.id, 'stopped', given, coalesce(p.promised, p.quota)),
+        'amount', (select coalesce(sum(amount_minor), 0) from payout where participant_id = p.id));
 end $$;

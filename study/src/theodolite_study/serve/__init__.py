@@ -1,0 +1,1 @@
+"""The server that people talk to: pages made from the database alone, one call a request."""

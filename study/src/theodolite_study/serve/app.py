@@ -1,0 +1,136 @@
+"""The application of participants: routes, and what holds around all of them."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from psycopg import OperationalError
+from psycopg_pool import PoolTimeout
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from theodolite_study.keys import Keys
+from theodolite_study.refusals import NotHere, StudyRefusal
+from theodolite_study.serve import door_routes, item_routes, leave_routes, practice_routes
+from theodolite_study.serve.calls import StepCalls
+from theodolite_study.serve.pages import StudyPages
+from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
+from theodolite_study.serve.site import StudySite, picture_key
+from theodolite_study.serve.versions import KnownVersions
+from theodolite_study.web.rendering import static_files
+from theodolite_study.web.security import (
+    Counter,
+    NotTooMany,
+    OwnHost,
+    OwnPages,
+    SafeHeaders,
+    WholeBodies,
+    wants_json,
+)
+from theodolite_study.web.settings import Settings
+
+STATIC = Path(__file__).parent / "static"
+KEPT_FOR = "public, max-age=86400"
+
+
+def create_app(settings: Settings) -> Starlette:
+    """A server for all studies of a database; pictures lie in the settings' folder."""
+    calls = StepCalls(settings.database_url, size=settings.limits.pool)
+    keys = Keys.read(settings.folder)
+    site = StudySite(
+        calls=calls, versions=KnownVersions(calls), pages=StudyPages(), keys=keys,
+        addresses=PictureAddresses(picture_key(keys)), pictures=PictureFiles(settings.folder),
+    )  # fmt: skip
+
+    @asynccontextmanager
+    async def connected(app: Starlette) -> AsyncIterator[None]:
+        await calls.open()
+        try:
+            yield
+        finally:
+            await calls.close()
+
+    def refuse(headers: Headers, status: int, said: str, retry_after: int) -> Response:
+        return message(site, headers, status, said, retry_after)
+
+    limits = settings.limits
+    app = Starlette(
+        routes=[
+            *door_routes.ROUTES, *practice_routes.ROUTES, *item_routes.ROUTES, *leave_routes.ROUTES,
+            Route("/static/{name}", static), Route("/healthz", alive), Route("/readyz", ready),
+        ],
+        middleware=[
+            Middleware(SafeHeaders, https=settings.https),
+            Middleware(OwnHost, host=settings.host, refuse=refuse),
+            Middleware(OwnPages, origin=settings.public_origin, refuse=refuse),
+            Middleware(WholeBodies, limits=limits, refuse=refuse, reading=Counter(limits.readers)),
+            Middleware(NotTooMany, working=Counter(limits.in_flight), refuse=refuse),
+        ],
+        exception_handlers={
+            StudyRefusal: refused, OperationalError: away, PoolTimeout: away, 404: gone,
+        },
+        lifespan=connected,
+    )  # fmt: skip
+    app.router.redirect_slashes = False
+    app.state.site, app.state.static = site, static_files(STATIC)
+    return app
+
+
+def message(
+    site: StudySite, headers: Headers, status: int, said: str, retry_after: int = 0
+) -> Response:
+    """A refusal or a fault, as a page or for a script."""
+    if wants_json(headers):
+        response: Response = JSONResponse({"message": said, "errors": [said]}, status)
+    else:
+        context = {"status": status, "message": said}
+        response = HTMLResponse(site.pages.page("message", "en", "", context), status)
+    if retry_after:
+        response.headers["retry-after"] = str(retry_after)
+    return response
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """What a study does not do, in words."""
+    assert isinstance(error, StudyRefusal)  # noqa: S101
+    wait = int(getattr(error, "retry_after", 0))
+    return message(request.app.state.site, request.headers, error.status, error.message, wait)
+
+
+async def gone(request: Request, error: Exception) -> Response:
+    """No such page."""
+    return await refused(request, NotHere())
+
+
+async def away(request: Request, error: Exception) -> Response:
+    """The database does not answer: whatever was sent is sent again by its page."""
+    said = "The study cannot be reached just now. Please try again in a moment."
+    return message(request.app.state.site, request.headers, 503, said, 2)
+
+
+async def static(request: Request) -> Response:
+    """Styles and scripts."""
+    file = request.app.state.static.get(request.path_params["name"])
+    if file is None:
+        raise NotHere
+    headers = {"etag": file.tag, "cache-control": KEPT_FOR, "content-type": file.kind}
+    if request.headers.get("if-none-match") == file.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, headers=headers)
+
+
+async def alive(request: Request) -> Response:
+    """The process answers."""
+    return PlainTextResponse("alive")
+
+
+async def ready(request: Request) -> Response:
+    """The database answers too."""
+    site: StudySite = request.app.state.site
+    await site.calls.step("st_landing", hashlib.sha256(b"").hexdigest())
+    return PlainTextResponse("ready")

@@ -1,0 +1,109 @@
+"""Calls of the steps: one statement, one transaction, no connection kept between requests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg import AsyncConnection, sql
+from psycopg.errors import CheckViolation
+from psycopg.types.json import Jsonb
+from psycopg_pool import AsyncConnectionPool
+
+from theodolite_study.refusals import Conflict as StoredOtherwise
+from theodolite_study.refusals import Invalid, NotHere, NotOpen, StudyRefusal, WrongStage
+
+SERVER_ROLE = "theodolite_serve"
+OPTIONS = (
+    "-c statement_timeout=5000 -c lock_timeout=4000 -c idle_in_transaction_session_timeout=15000 "
+    "-c jit=off -c timezone=UTC"
+)
+
+
+class NobodyHere(StudyRefusal):
+    """There is no session: the person has not begun, or it ended."""
+
+    status = 401
+
+
+class OldForm(StudyRefusal):
+    """The consent was changed while its page was open."""
+
+    status = 409
+
+
+@dataclass
+class StepCalls:
+    """Functions of the database, called as the role that may do nothing else."""
+
+    url: str = field(repr=False)
+    size: int = 8
+    pooled: bool = False
+    """Whether a transaction pooler stands before the database: then nothing is prepared."""
+
+    def __post_init__(self) -> None:
+        self._pool = AsyncConnectionPool(
+            self.url, min_size=1, max_size=self.size, timeout=3.0, open=False,
+            configure=self._configured,
+            kwargs={
+                "autocommit": True, "options": OPTIONS, "connect_timeout": 5,
+                "prepare_threshold": None if self.pooled else 0,
+            },
+        )  # fmt: skip
+
+    async def open(self) -> None:
+        """Connect; does not wait for a database that is away."""
+        await self._pool.open(wait=False)
+
+    async def close(self) -> None:
+        """Give all connections back."""
+        await self._pool.close()
+
+    @staticmethod
+    async def _configured(connection: AsyncConnection[Any]) -> None:
+        await connection.execute(sql.SQL("set role {}").format(sql.Identifier(SERVER_ROLE)))
+
+    async def step(self, name: str, *values: Any) -> dict[str, Any]:
+        """What a step returns, whatever its word is."""
+        marks = sql.SQL(", ").join(sql.Placeholder() * len(values))
+        query = sql.SQL("select {}({})").format(sql.Identifier(name), marks)
+        packed = [Jsonb(value) if isinstance(value, dict) else value for value in values]
+        async with self._pool.connection() as connection:
+            try:
+                row = await (await connection.execute(query, packed)).fetchone()
+            except CheckViolation as error:
+                raise Invalid(str(error.diag.message_primary)) from error
+        assert row is not None  # noqa: S101
+        result: dict[str, Any] = row[0]
+        return result
+
+    async def taken(self, name: str, *values: Any) -> dict[str, Any]:
+        """What a step returns if it was taken; a refusal in words if not."""
+        result = await self.step(name, *values)
+        if result["word"] == "ok":
+            return result
+        raise refusal(result)
+
+    async def rows(self, query: str, *values: Any) -> list[Mapping[str, Any]]:
+        """Rows of a public view."""
+        async with self._pool.connection() as connection:
+            cursor = await connection.execute(query.encode(), values)
+            names = [column.name for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in await cursor.fetchall()]
+
+
+def refusal(result: Mapping[str, Any]) -> StudyRefusal:
+    """The words for a step that was not taken."""
+    word = result["word"]
+    if word == "nobody":
+        return NobodyHere("You have not begun yet, or your session has ended.")
+    if word == "not here":
+        return NotHere()
+    if word == "conflict":
+        return StoredOtherwise("Your answer is stored already and stays as it was.")
+    if word == "not open":
+        state = result.get("study_state", "")
+        said = {"paused": "has a break", "closed": "is over", "archived": "is over"}
+        return NotOpen(f"The study {said.get(state, 'has not begun')}. Answers so far are kept.")
+    if word == "old form":
+        return OldForm("The text was changed while you were reading. Please read it again.")
+    return WrongStage("There is something else to do before.")

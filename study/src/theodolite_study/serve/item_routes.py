@@ -1,0 +1,201 @@
+"""One picture at a time: say what you see, then see the explanation and rate it."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from theodolite_study.refusals import Invalid, NotHere
+from theodolite_study.serve.answers import payload_digest
+from theodolite_study.serve.block_forms import answers_from
+from theodolite_study.serve.door_routes import site_of
+from theodolite_study.serve.items import asked_blocks, item_context, seconds_left
+from theodolite_study.serve.orders import orders_of
+from theodolite_study.serve.pictures import kind_of
+from theodolite_study.serve.site import StudySite, form_of, onward, session_digest
+from theodolite_study.serve.versions import StudyVersion
+from theodolite_study.web.asking import Refused
+
+MOST_DRAFT = 20_000
+LOOKING, WHOLE = True, False
+"""Whether a page is made, which shows the explanation; whether the process knows it already."""
+KEEP = "private, max-age=7200, immutable"
+
+
+async def next_item(request: Request) -> Response:
+    """The item that waits, a new one, or the end."""
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    return _went(request, await site.calls.taken("st_next", session))
+
+
+def _went(request: Request, came: dict[str, Any]) -> Response:
+    """From what a step says comes next to the page for it."""
+    if came["go"] == "item":
+        return onward(request, f"/a/{came['item']}")
+    if came["go"] == "wait":
+        return onward(request, f"/wait?seconds={int(came['seconds'])}")
+    places = {"done": "/finish", "ran out": "/finish", "end": "/done", "stage": "/go"}
+    return onward(request, places.get(came["go"], "/closed"))
+
+
+async def item_page(request: Request) -> Response:
+    """The page of an item. Its step stamps the moment from which the explanation may be seen."""
+    site, item = site_of(request), request.path_params["item"]
+    session = session_digest(site.token(request))
+    came = await site.calls.taken("st_item", session, item, WHOLE, LOOKING)
+    site.remember(session, came)
+    version = await site.versions.version(came["version"])
+    shown = site.versions.shown(came["instance"], came["shown"])
+    context = item_context(came, version, shown, site.addresses, session)
+    return site.page("item", version, came["language"], session, context)
+
+
+async def own_answer(request: Request) -> Response:
+    """What somebody sees before anything is explained."""
+    site, item = site_of(request), request.path_params["item"]
+    session = session_digest(site.token(request))
+    fields = await form_of(request, site, session)
+    version, shown, came = await _known(site, session, item)
+    blocks = asked_blocks(version, "before", shown)
+    answers = answers_from(blocks, fields, came["earlier"])
+    _inside(answers, shown)
+    await site.calls.taken(
+        "st_baseline", session, item, answers, _orders(version, came, "before"),
+        _object(fields, "client"), payload_digest(answers),
+    )  # fmt: skip
+    return onward(request, f"/a/{item}")
+
+
+async def ratings(request: Request) -> Response:
+    """A vote, and the next item in the same call."""
+    site, item = site_of(request), request.path_params["item"]
+    session = session_digest(site.token(request))
+    fields = await form_of(request, site, session)
+    version, shown, came = await _known(site, session, item)
+    answers = answers_from(asked_blocks(version, "after", shown), fields, came["earlier"])
+    try:
+        key = UUID((fields.get("key") or [""])[0])
+    except ValueError as error:
+        raise Invalid("This form has no key. Please load the page again.") from error
+    went = await site.calls.taken(
+        "st_rate", session, item, answers, _orders(version, came, "after"), key,
+        payload_digest(answers), _object(fields, "durations"), _object(fields, "client"),
+    )  # fmt: skip
+    return _went(request, went)
+
+
+async def _known(
+    site: StudySite, session: bytes, item: int
+) -> tuple[StudyVersion, dict[str, Any], dict[str, Any]]:
+    """The item that a form is about: from memory where its page was made by this process."""
+    remembered = site.items.get((session, item))
+    if remembered is None:
+        came = await site.calls.taken("st_item", session, item, WHOLE, not LOOKING)
+        remembered = site.remember(session, came)
+    version = await site.versions.version(remembered["version"])
+    return version, dict(site.versions.shown(remembered["instance"], None)), remembered
+
+
+def _orders(version: StudyVersion, came: dict[str, Any], stage: Any) -> dict[str, Any]:
+    pages = version.instrument.pages(stage)
+    return orders_of(pages, version.id, came["person"], came["position"])
+
+
+def _inside(answers: dict[str, Any], shown: dict[str, Any]) -> None:
+    """Places that were marked lie inside of the picture."""
+    width, height = shown.get("sizes", {}).get(shown["shown"]["picture"], (0, 0))
+    for shape in answers.get("regions", []):
+        right = shape["x"] + shape.get("width", 0)
+        if right > width + 0.5 or shape["y"] + shape.get("height", 0) > height + 0.5:
+            raise Invalid("A frame reaches beyond the picture. Please move it.")
+
+
+def _object(fields: Any, name: str) -> dict[str, Any]:
+    """What scripts measured: an object of numbers and short words, or nothing."""
+    text = (fields.get(name) or ["{}"])[0]
+    try:
+        value = json.loads(text) if len(text) <= 4000 else {}
+    except (ValueError, RecursionError):
+        return {}
+    plain = value if isinstance(value, dict) else {}
+    return {
+        str(key)[:40]: part for key, part in plain.items()
+        if isinstance(part, int | float | bool) or (isinstance(part, str) and len(part) <= 100)
+    }  # fmt: skip
+
+
+async def sent_json(request: Request, site: StudySite, session: bytes) -> dict[str, Any]:
+    """What a script of ours sent."""
+    if not site.keys.csrf_matches(session, request.headers.get("x-csrf", "")):
+        raise Refused(403, "This page is too old. Please load it again.")
+    body = await request.body()
+    if len(body) > MOST_DRAFT or body.count(b"[") + body.count(b"{") > 1000:
+        raise Invalid("This is too much to be kept.")
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Invalid("This is no JSON.") from error
+    if not isinstance(content, dict):
+        raise Invalid("This has a part that does not fit.")
+    return content
+
+
+async def draft(request: Request) -> Response:
+    """Half an answer, so that a reload loses nothing."""
+    site, item = site_of(request), request.path_params["item"]
+    session = session_digest(site.token(request))
+    content = await sent_json(request, site, session)
+    came = await site.calls.taken("st_draft", session, item, content)
+    return _lease(came)
+
+
+async def heartbeat(request: Request) -> Response:
+    """The page is open: the item stays."""
+    site, item = site_of(request), request.path_params["item"]
+    session = session_digest(site.token(request))
+    await sent_json(request, site, session)
+    return _lease(await site.calls.taken("st_beat", session, item))
+
+
+def _lease(came: dict[str, Any]) -> Response:
+    lost = came.get("lease") is None
+    return JSONResponse({"lease_seconds": seconds_left(came.get("lease")), "lost": lost})
+
+
+async def release(request: Request) -> Response:
+    """The person skips it."""
+    site, item = site_of(request), request.path_params["item"]
+    session = session_digest(site.token(request))
+    fields = await form_of(request, site, session)
+    reason = (fields.get("reason") or ["skipped"])[0][:200]
+    return _went(request, await site.calls.taken("st_release", session, item, reason))
+
+
+async def picture(request: Request) -> Response:
+    """A picture, for the session that was given its address."""
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    expiry, mac, file = (request.path_params[name] for name in ("expiry", "mac", "file"))
+    if not site.addresses.good(expiry, mac, file, session):
+        raise NotHere
+    content = site.pictures.content(file)
+    if content is None:
+        raise NotHere
+    headers = {"cache-control": KEEP, "content-type": kind_of(file)}
+    return Response(content, headers=headers)
+
+
+ROUTES = [
+    Route("/next", next_item),
+    Route("/a/{item:int}", item_page),
+    Route("/a/{item:int}/own", own_answer, methods=["POST"]),
+    Route("/a/{item:int}/ratings", ratings, methods=["POST"]),
+    Route("/a/{item:int}/draft", draft, methods=["POST"]),
+    Route("/a/{item:int}/heartbeat", heartbeat, methods=["POST"]),
+    Route("/a/{item:int}/release", release, methods=["POST"]),
+    Route("/p/{expiry}/{mac}/{file}", picture),
+]

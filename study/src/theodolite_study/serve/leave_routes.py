@@ -1,0 +1,152 @@
+"""Ways out: the end, a break-off with part pay, taking everything back."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from theodolite_study.refusals import NotHere
+from theodolite_study.serve.door_routes import site_of
+from theodolite_study.serve.site import StudySite, form_of, onward, session_digest
+from theodolite_study.web import cookies
+
+PROLIFIC = "https://app.prolific.com/submissions/complete?cc="
+
+
+async def finish(request: Request) -> Response:
+    """All items are done, or nothing is left: questions at the end, then the way out."""
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    came = await site.calls.step("st_leave", session, "finished")
+    if came["word"] == "stage" and came.get("missing") == "end":
+        return onward(request, "/stage/end")
+    if came["word"] == "stage":
+        return onward(request, "/go")
+    return onward(request, "/done")
+
+
+async def stop_page(request: Request) -> Response:
+    """What stopping now would mean, before anybody does it."""
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    here = await site.calls.taken("st_here", session)
+    if here["outcome"] is not None:
+        return onward(request, "/done")
+    version = await site.versions.version(here["version"])
+    context = {"amount": here["if_stopped"], "currency": here["currency"], "done": here["done"]}
+    return site.page("stop", version, here["language"], session, context)
+
+
+async def stop(request: Request) -> Response:
+    """The person stops, and is paid for what they did."""
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    await form_of(request, site, session)
+    await site.calls.taken("st_leave", session, "stopped")
+    return onward(request, "/done")
+
+
+async def done(request: Request) -> Response:
+    """How it ended, what is paid, and the way back."""
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    here = await site.calls.taken("st_here", session)
+    if here["outcome"] is None:
+        return onward(request, "/go")
+    version = await site.versions.version(here["version"])
+    way = version.outcomes.get(here["outcome"], {})
+    code = site.keys.withdrawal_code(here["person"]) if here["state"] != "landed" else ""
+    context: dict[str, Any] = {
+        "outcome": here["outcome"], "amount": here["amount"], "currency": here["currency"],
+        "way": way, "code": code,
+    }  # fmt: skip
+    return site.page("ended", version, here["language"], session, context)
+
+
+async def withdraw_page(request: Request) -> Response:
+    """Taking everything back: with the code, or as whoever is here."""
+    site = site_of(request)
+    token = cookies.cookies_of(request).session
+    here = await _here(site, token)
+    known = "version" in here
+    fresh = cookies.cookies_of(request).before or cookies.new_before()
+    session = session_digest(token) if known else cookies.before_digest(fresh)
+    version = await site.versions.version(here["version"]) if known else None
+    context = {
+        "known": known,
+        "amount": here.get("if_stopped", 0),
+        "currency": here.get("currency", ""),
+    }
+    response = site.page("withdraw", version, here.get("language") or "en", session, context)
+    if not known:
+        cookies.keep_before(response, fresh)
+    return response
+
+
+async def withdraw(request: Request) -> Response:
+    """Everything goes; who wants to be paid for what they did is."""
+    site = site_of(request)
+    sent = cookies.cookies_of(request)
+    here = await _here(site, sent.session)
+    known = "version" in here
+    session = session_digest(sent.session) if known else cookies.before_digest(sent.before)
+    fields = await form_of(request, site, session)
+    paid = (fields.get("paid") or ["no"])[0] == "yes"
+    came = await site.calls.step("st_withdraw", _code(site, here, fields), paid)
+    if came["word"] != "ok":
+        raise NotHere("There is no such code. Please check each letter.")
+    version = await site.versions.version(came["version"])
+    language = here.get("language") or version.languages[0]
+    context = {
+        "outcome": "withdrawn", "amount": came["amount"], "currency": here.get("currency", ""),
+        "way": version.outcomes.get("withdrawn", {}), "code": "",
+    }  # fmt: skip
+    response = site.page("ended", version, language, session, context)
+    cookies.forget_session(response)
+    return response
+
+
+async def _here(site: StudySite, token: str) -> dict[str, Any]:
+    """Where whoever asks is; nothing for somebody unknown."""
+    return await site.calls.step("st_here", session_digest(token)) if token else {}
+
+
+def _code(site: StudySite, here: dict[str, Any], fields: Any) -> bytes:
+    code = (fields.get("code") or [""])[0]
+    if not code and "person" in here:
+        code = site.keys.withdrawal_code(here["person"])
+    return site.keys.code_digest(code)
+
+
+async def wait_page(request: Request) -> Response:
+    """Others look at the last pictures just now."""
+    return await _notice(request, "wait")
+
+
+async def closed_page(request: Request) -> Response:
+    """The study has a break, or is over."""
+    return await _notice(request, "closed")
+
+
+async def _notice(request: Request, name: str) -> Response:
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    here = await site.calls.taken("st_here", session)
+    version = await site.versions.version(here["version"])
+    asked = request.query_params.get("seconds", "5")
+    seconds = min(int(asked), 60) if asked.isascii() and asked.isdigit() else 5
+    context = {"seconds": max(seconds, 1), "study_state": here["study_state"]}
+    return site.page(name, version, here["language"], session, context)
+
+
+ROUTES = [
+    Route("/finish", finish),
+    Route("/stop", stop_page),
+    Route("/stop", stop, methods=["POST"]),
+    Route("/done", done),
+    Route("/withdraw", withdraw_page),
+    Route("/withdraw", withdraw, methods=["POST"]),
+    Route("/wait", wait_page),
+    Route("/closed", closed_page),
+]

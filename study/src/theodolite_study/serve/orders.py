@@ -1,0 +1,47 @@
+"""The order in which somebody sees blocks and options: from a digest, the same every time."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite_study.model.blocks import BaseBlock, ChoiceBlock, ComparisonBlock
+from theodolite_study.model.instrument import InstrumentPage
+
+
+def ordered(keys: Sequence[str], *seed: object) -> list[str]:
+    """The same for the same seed, on every machine.
+
+    >>> ordered(["a", "b", "c"], "person", 1) == ordered(["c", "b", "a"], "person", 1)
+    True
+    """
+
+    def place(key: str) -> bytes:
+        text = "\0".join([*map(str, seed), key])
+        return hashlib.sha256(text.encode()).digest()
+
+    return sorted(keys, key=place)
+
+
+def orders_of(pages: Sequence[InstrumentPage], *seed: object) -> dict[str, Any]:
+    """What is shown in an order of its own: blocks of shuffled pages, options, sides."""
+    orders: dict[str, Any] = {}
+    for number, page in enumerate(pages):
+        if page.shuffle:
+            names = [block.name for block in page.blocks]
+            orders[f"page {number}"] = ordered(names, *seed, number)
+        for block in page.blocks:
+            keys = _of_block(block, *seed)
+            if keys is not None:
+                orders[block.name] = keys
+    return orders
+
+
+def _of_block(block: BaseBlock, *seed: object) -> list[str] | None:
+    if isinstance(block, ComparisonBlock):
+        return ordered(block.of, *seed, block.name)
+    if isinstance(block, ChoiceBlock) and block.order == "random":
+        return ordered(block.options, *seed, block.name)
+    if isinstance(block, ChoiceBlock) and block.order == "half_reversed":
+        first = ordered(["as written", "reversed"], *seed, block.name)[0]
+        return list(block.options if first == "as written" else reversed(block.options))
+    return None

@@ -1,0 +1,78 @@
+"""Practice: the same steps with feedback."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from theodolite_study.refusals import NotHere
+from theodolite_study.serve.block_forms import answers_from
+from theodolite_study.serve.door_routes import site_of
+from theodolite_study.serve.items import asked_blocks, item_context
+from theodolite_study.serve.site import form_of, onward, session_digest
+
+
+async def practice(request: Request) -> Response:
+    """The practice item that comes next, or its feedback."""
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    number = request.path_params.get("number")
+    came = await site.calls.step("st_practice", session, number)
+    if came["word"] == "not here" and came.get("state") != "training":
+        return onward(request, "/go")
+    if came["word"] != "ok":
+        raise NotHere
+    version = await site.versions.version(came["version"])
+    shown = site.versions.shown(came["instance"], came["shown"])
+    as_item = came | {
+        "item": came["number"], "done": came["number"] - 1, "promised": came["of"], "draft": {},
+        "lease": None, "person": came["instance"], "position": came["number"],
+    }  # fmt: skip
+    context: dict[str, Any] = item_context(as_item, version, shown, site.addresses, session)
+    context |= {
+        "action": f"/practice/{came['number']}", "practice": True, "passed": came["passed"],
+        "answered": came["answers"] is not None, "last": came["number"] == came["of"],
+    }  # fmt: skip
+    name = "feedback" if came["answers"] is not None else "item"
+    return site.page(name, version, came["language"], session, context)
+
+
+async def practice_own(request: Request) -> Response:
+    """What somebody sees in a practice item."""
+    return await _sent(request, "before", "st_practice_own")
+
+
+async def practice_ratings(request: Request) -> Response:
+    """Ratings of a practice item: told at once whether they were right."""
+    return await _sent(request, "after", "st_practice_rate")
+
+
+async def _sent(request: Request, stage: Any, step: str) -> Response:
+    site, number = site_of(request), request.path_params["number"]
+    session = session_digest(site.token(request))
+    fields = await form_of(request, site, session)
+    came = await site.calls.taken("st_practice", session, number)
+    version = await site.versions.version(came["version"])
+    shown = site.versions.shown(came["instance"], came["shown"])
+    answers = answers_from(asked_blocks(version, stage, shown), fields, came["earlier"])
+    await site.calls.taken(step, session, number, answers)
+    return onward(request, f"/practice/{number}")
+
+
+async def practice_end(request: Request) -> Response:
+    """After the last feedback: on, again, or out."""
+    site = site_of(request)
+    session = session_digest(site.token(request))
+    await form_of(request, site, session)
+    await site.calls.taken("st_practice_end", session)
+    return onward(request, "/go")
+
+
+ROUTES = [
+    Route("/practice", practice),
+    Route("/practice/end", practice_end, methods=["POST"]),
+    Route("/practice/{number:int}", practice),
+    Route("/practice/{number:int}/own", practice_own, methods=["POST"]),
+    Route("/practice/{number:int}/ratings", practice_ratings, methods=["POST"]),
+]

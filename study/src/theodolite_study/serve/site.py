@@ -1,0 +1,104 @@
+"""What the routes share: calls, versions, pages, keys, and who is asking."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from theodolite_study.keys import Keys
+from theodolite_study.refusals import Invalid
+from theodolite_study.serve.calls import NobodyHere, StepCalls
+from theodolite_study.serve.pages import StudyPages
+from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
+from theodolite_study.serve.versions import KnownVersions, StudyVersion
+from theodolite_study.sessions import digest_of
+from theodolite_study.web import cookies
+from theodolite_study.web.asking import Refused
+
+FORM = "application/x-www-form-urlencoded"
+MOST_FIELDS = 300
+MOST_ITEMS = 5000
+
+
+@dataclass(frozen=True)
+class StudySite:
+    """All studies of a database, as one process serves them."""
+
+    calls: StepCalls
+    versions: KnownVersions
+    pages: StudyPages
+    keys: Keys = field(repr=False)
+    addresses: PictureAddresses
+    pictures: PictureFiles
+    items: OrderedDict[tuple[bytes, int], dict[str, Any]] = field(
+        default_factory=OrderedDict, repr=False
+    )
+    """Items whose pages this process made: a form about one needs no second question."""
+
+    def token(self, request: Request) -> str:
+        """The session that a browser names; nobody without one."""
+        token = cookies.cookies_of(request).session
+        if not token:
+            raise NobodyHere("You have not begun yet.")
+        return token
+
+    def remember(self, session: bytes, came: dict[str, Any]) -> dict[str, Any]:
+        """Keep what forms of an item are read with."""
+        self.versions.shown(came["instance"], came["shown"])
+        names = ("version", "instance", "person", "position", "earlier", "language")
+        self.items[session, came["item"]] = {name: came[name] for name in names}
+        if len(self.items) > MOST_ITEMS:
+            self.items.popitem(last=False)
+        return self.items[session, came["item"]]
+
+    def page(
+        self, name: str, version: StudyVersion | None, language: str, session: bytes,
+        context: Mapping[str, Any], status: int = 200,
+    ) -> Response:  # fmt: skip
+        """A page for somebody."""
+        everywhere: dict[str, Any] = {}
+        if version is not None:
+            everywhere["study_title"] = version.text("title", language)
+            everywhere["contact"] = version.text("contact", language)
+        csrf = self.keys.csrf(session)
+        return HTMLResponse(
+            self.pages.page(name, language, csrf, {**everywhere, **context}), status
+        )
+
+
+def session_digest(token: str) -> bytes:
+    """What the database knows of a session."""
+    return digest_of(token)
+
+
+def picture_key(keys: Keys) -> bytes:
+    """The key that signs addresses of pictures; it fits nothing else."""
+    return hashlib.sha256(b"pictures\0" + keys.forms).digest()
+
+
+async def form_of(request: Request, site: StudySite, session: bytes) -> dict[str, Sequence[str]]:
+    """The fields of a form of ours; each with all its values."""
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != FORM:
+        raise Refused(415, "A form was needed.")
+    try:
+        fields = parse_qs(
+            (await request.body()).decode(), keep_blank_values=True, strict_parsing=False,
+            max_num_fields=MOST_FIELDS,
+        )  # fmt: skip
+    except ValueError as error:
+        raise Invalid("This form has a part that does not fit.") from error
+    if not site.keys.csrf_matches(session, fields.get("csrf", [""])[0]):
+        raise Refused(403, "This form is too old. Please load the page again.")
+    return dict(fields)
+
+
+def onward(request: Request, address: str) -> Response:
+    """To the next page, for a browser or for a script of ours."""
+    if request.headers.get("accept", "").startswith("application/json"):
+        return JSONResponse({"next": address})
+    return RedirectResponse(address, 303)
