@@ -8,7 +8,7 @@ import pytest
 
 from theodolite.errors import RefusedInput
 from theodolite.io.tables import write_parquet
-from theodolite.papers.answers.alignment_run import alignment_run_answers
+from theodolite.papers.answers.alignment_run import alignment_run_answers, examples_answers
 from theodolite.papers.answers.resampled import UnitResamples
 from theodolite.papers.ledger import ledger
 from theodolite.papers.results import EntryAnswer
@@ -87,6 +87,7 @@ def verdicts(answers: list[EntryAnswer], **cell: str) -> dict[str, str]:
 def test_planted_studies_get_their_verdicts(tmp_path: Path) -> None:
     planted(tmp_path)
     answers, moves = alignment_run_answers(tmp_path)
+    answers += examples_answers(tmp_path)[0]
     words = verdicts(answers)
     for entry in ("T6-01", "T6-03", "T7-02", "F0-09", "F0-14", "F0-15", "F0-18"):
         assert words[f"P000-{entry}"] == "confirmed", entry

@@ -12,7 +12,7 @@ from theodolite.io.paths import sha256_of
 from theodolite.io.text import read_json
 from theodolite.papers.answers.acceptance import own_words_answers, variant_answers
 from theodolite.papers.answers.alignment import alignment_answers
-from theodolite.papers.answers.alignment_run import alignment_run_answers
+from theodolite.papers.answers.alignment_run import alignment_run_answers, examples_answers
 from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.detection_options import option_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
@@ -31,6 +31,7 @@ from theodolite.sweeps.spec import read_sweep
 
 Answers = tuple[list[EntryAnswer], list[OptionMove]]
 OF_RUNS: dict[str, Callable[[Path], Answers]] = {
+    "alignment_examples": examples_answers,
     "alignment_studies": alignment_run_answers,
     "detection_pets_monumai_camvid": detection_answers,
     "leakage_cub": cub_answers,
@@ -65,8 +66,10 @@ DIFFERS = {
     "log area of a pet's head, in standard deviations; 888 pictures, five seeds",
     "leakage_tabulartoy": "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference "
     "heads of 20 epochs",
-    "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes "
-    "where the part is visible, maps of 1,200 test pictures; a part is a disc of 1/12 of the box",
+    "alignment_examples": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
+    "three regularisers; trained on four fifths of the training pictures",
+    "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
+    "three seeds, maps of 1,200 test pictures; a part is a disc of 1/12 of the bird's box",
     "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "
     "concepts, three folds, no OIS",
     "leakage_dsprites": "numbers that make the pictures and an MLP in place of pictures and a "

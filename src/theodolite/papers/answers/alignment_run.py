@@ -103,10 +103,15 @@ def alignment_run_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionM
     """What the run says of paper 000."""
     tables = AlignmentTables.read(folder)
     answers = [
-        *_printed_lists(tables), *_ranks(tables), *_accuracy(tables), _examples(tables),
+        *_printed_lists(tables), *_ranks(tables), *_accuracy(tables),
         _whole_object(tables), *_together(tables), *_trained(tables),
     ]  # fmt: skip
     return answers, [*_region_moves(tables), *_reference_moves(tables)]
+
+
+def examples_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
+    """What a run with several numbers of examples says of them."""
+    return [_examples(AlignmentTables.read(folder))], []
 
 
 def column(table: Columns, name: str) -> Float[np.ndarray, " rows"]:
