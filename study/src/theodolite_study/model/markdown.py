@@ -1,0 +1,88 @@
+"""Texts of researchers as HTML: paragraphs, lists, headings, emphasis, links; nothing else."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+RULES = ("list", "heading", "emphasis", "link", "autolink", "escape", "entity", "balance_pairs")
+LARGEST_HEADING, SMALLEST_HEADING = 2, 3
+"""The first heading of a page is ours; deeper ones than the third are not needed."""
+REL = "noreferrer noopener"
+ADDRESS = re.compile(
+    r"https://[^/?#@\\\s]+([/?#][^\s\\]*)?|mailto:[^?@\s]+@[^?@\s]+", re.IGNORECASE
+)
+"""No name before a host, which looks like another host; no letters that fill in themselves."""
+GAP = re.compile(r"\{[a-z_]+\}")
+CONSENT_BEGINS = b"<!-- consent begins -->"
+CONSENT_ENDS = b"<!-- consent ends -->"
+
+
+def as_html(markdown: str) -> str:
+    """HTML that is safe to be put on a page as it is.
+
+    >>> as_html("Ask *us*: <b>")
+    '<p>Ask <em>us</em>: &lt;b&gt;</p>\\n'
+    """
+    parser = _parser()
+    tokens = parser.parse(markdown)
+    _restrained(tokens)
+    return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def consent_bytes(markdown: str) -> bytes:
+    """What the page contains between two fixed comments: its SHA-256 is what people agree to.
+
+    Raises:
+        ValueError: If a gap such as ``{contact}`` was not filled in, or nothing is said.
+    """
+    gap = GAP.search(markdown)
+    if gap is not None:
+        raise ValueError(f"the consent has a gap that is not filled in: {gap[0]}")
+    if not markdown.strip():
+        raise ValueError("the consent says nothing")
+    return as_html(markdown).encode()
+
+
+def consent_part(shown: bytes) -> bytes:
+    """The consent with its two comments, to be put on a page.
+
+    No text can contain the comments: `<` never stays as it is.
+    """
+    return CONSENT_BEGINS + shown + CONSENT_ENDS
+
+
+def consent_on(page: bytes) -> bytes:
+    """The consent that a page shows.
+
+    Raises:
+        ValueError: If there is none, or more than one.
+    """
+    if page.count(CONSENT_BEGINS) != 1 or page.count(CONSENT_ENDS) != 1:
+        raise ValueError("a page shows one consent, between its two comments")
+    _, _, rest = page.partition(CONSENT_BEGINS)
+    shown, end, _ = rest.partition(CONSENT_ENDS)
+    if not end:
+        raise ValueError("the consent ends before it begins")
+    return shown
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("zero", {"html": False, "linkify": False, "typographer": False})
+    parser.enable(list(RULES))
+    parser.disable("image", ignoreInvalid=True)
+    parser.validateLink = lambda url: ADDRESS.fullmatch(url) is not None  # type: ignore[method-assign]
+    return parser
+
+
+def _restrained(tokens: Sequence[Token]) -> None:
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            level = min(max(int(token.tag[1:]), LARGEST_HEADING), SMALLEST_HEADING)
+            token.tag = f"h{level}"
+        elif token.type == "link_open":
+            token.attrSet("rel", REL)
+        _restrained(token.children or ())

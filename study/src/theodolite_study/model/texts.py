@@ -1,0 +1,74 @@
+"""Texts of a study: which ones its instrument needs, and which are missing in which language."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from theodolite_study.model.blocks import (
+    BLANKS,
+    BaseBlock,
+    ChoiceBlock,
+    ComparisonBlock,
+    LikertBlock,
+    NumberBlock,
+    RankingBlock,
+)
+from theodolite_study.model.instrument import STAGES, Instrument
+
+GENERAL = ("title", "welcome", "consent", "instructions", "thanks", "contact")
+"""What every study says. The consent is stored as bytes, the others as Markdown."""
+OUTCOME = "outcome"
+
+
+def text_keys(instrument: Instrument, outcomes: Iterable[str] = ()) -> Iterator[str]:
+    """Keys of all texts that a version says.
+
+    Args:
+        instrument: What is asked.
+        outcomes: The ways out that the version has: each says in words what is kept and paid.
+    """
+    yield from GENERAL
+    for outcome in outcomes:
+        yield f"{OUTCOME}.{outcome}"
+    for stage in STAGES:
+        for block in instrument.blocks(stage):
+            for part in text_parts(block):
+                yield f"{block.name}.{part}"
+
+
+def text_parts(block: BaseBlock) -> Iterator[str]:
+    """What has words in a block: `text`, and whatever can be chosen, rated or put in order."""
+    yield "text"
+    if isinstance(block, LikertBlock) and block.labels == "all":
+        yield from (f"point.{point}" for point in range(1, block.points + 1))
+    elif isinstance(block, LikertBlock) or (
+        isinstance(block, NumberBlock) and block.kind == "slider"
+    ):
+        yield from ("low", "high")
+    elif isinstance(block, ChoiceBlock):
+        yield from map("option.{}".format, block.keys())
+    elif isinstance(block, RankingBlock):
+        yield from (f"item.{key}" for key in block.items)
+    elif isinstance(block, ComparisonBlock) and block.tie:
+        yield "tie"
+
+
+def missing_texts(
+    instrument: Instrument,
+    languages: Sequence[str],
+    wording: Mapping[str, Mapping[str, str]],
+    outcomes: Iterable[str] = (),
+) -> list[tuple[str, str]]:
+    """Pairs of language and key without words, in the order of the languages.
+
+    Args:
+        instrument: What is asked.
+        languages: Those that are offered.
+        wording: By language, then by key. Blank words are none.
+        outcomes: The ways out that the version has.
+    """
+    keys = list(text_keys(instrument, outcomes))
+    return [
+        (language, key)
+        for language in languages
+        for key in keys
+        if not wording.get(language, {}).get(key, "").strip(BLANKS)
+    ]
