@@ -79,8 +79,8 @@ DIFFERS = {
     "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
     "3,445 pictures",
     "alignment_concepts": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes",
-    "detection_options": "as detection_pets_monumai_camvid, the first 256 of its 1,280 units; the "
-    "network's own accuracy on 24 breeds that are classes of ImageNet",
+    "detection_options": "EfficientNet-lite0 on ImageNet, frozen; 888 pictures of pets, the first "
+    "256 units; the network's own accuracy on 24 breeds that are classes of ImageNet",
     "accepted_own_words": "2,500 explanations of a language model, accepted or not by three "
     "people, beside what others wrote of the same question; ties on ratings of words, 1 to 7",
     "accepted_text_variants": "12,455 explanations in words with three votes, yes or no; MiniLM in "
