@@ -11,6 +11,7 @@ from theodolite.findings.leakage import FindingsFile
 from theodolite.findings.vote_correlations import VoteCorrelationRow, VoteCorrelationsRecord
 from theodolite.io.tables import write_parquet
 from theodolite.papers.answers import acceptance, detection_options
+from theodolite.papers.answers.detection import LENGTHS
 from theodolite.papers.ledger import ledger
 from theodolite.papers.verdict import verdict_of
 from theodolite.run_folder.run_file import write_record
@@ -55,7 +56,13 @@ def planted_units(folder: Path) -> None:
     }  # fmt: skip
     units = {"unit": table["unit"][:UNITS], "specialised": [True] * UNITS}
     (folder / "tables").mkdir()
-    named = {"alternatives": table, "tolerances": tolerances, "specialised": examples,
+    scored = {key: column for key, column in table.items() if key != "alternative"}
+    ways = (*LENGTHS, "chosen by detection", "stopped by detection")
+    rows = [row for row, way in enumerate(table["formulas"][: 4 * UNITS]) if way == "as scored"]
+    scores = {key: [column[row] for _ in ways for row in rows] for key, column in scored.items()}
+    scores["formulas"] = [way for way in ways for _ in rows]
+    scores["pictures"] = random.integers(5, 500, len(scores["unit"])).tolist()
+    named = {"formula_scores": scores, "alternatives": table, "tolerances": tolerances, "specialised": examples,
              "units": units}  # fmt: skip
     for name, content in named.items():
         write_parquet(folder / "tables" / f"{name}.parquet", content)
@@ -72,7 +79,9 @@ def test_moves_of_a_dissection(tmp_path: Path) -> None:
     closer = by["P003-F0-05", "network"]
     assert closer.low > 0, "without noise the correlation is higher"
     assert ("P003-F0-01", "network") not in by, "accuracy touches correlations only"
-    tolerance, kinds = answers
+    tolerance, kinds, *cells = answers
+    assert cells and not any(cell.nearest for cell in cells)
+    assert all(cell.settings["data"] == "pets alone" for cell in cells)
     assert tolerance.entry == "P003-F0-16" and tolerance.ours["mean length"] == 2
     assert tolerance.ours["one concept"] == 50
     assert kinds.ours == {

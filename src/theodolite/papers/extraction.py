@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -14,7 +15,7 @@ from theodolite.papers.answers.acceptance import own_words_answers, variant_answ
 from theodolite.papers.answers.alignment import alignment_answers
 from theodolite.papers.answers.alignment_run import alignment_run_answers, examples_answers
 from theodolite.papers.answers.detection import detection_answers
-from theodolite.papers.answers.detection_options import option_answers
+from theodolite.papers.answers.detection_options import lite_answers, option_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
 from theodolite.papers.answers.leakage_pictures import cub_answers, dsprites_answers
 from theodolite.papers.answers.leakage_references import reference_answers
@@ -45,6 +46,7 @@ OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "accepted_own_words": own_words_answers,
     "accepted_text_variants": variant_answers,
     "detection_options": option_answers,
+    **{f"detection_lite{size}_pets": partial(lite_answers, size=size) for size in (1, 2)},
 }
 OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {
     "alignment_concepts": alignment_answers,
@@ -79,6 +81,11 @@ DIFFERS = {
     "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
     "3,445 pictures",
     "alignment_concepts": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes",
+    **{
+        f"detection_lite{size}_pets": f"EfficientNet-lite{size} on ImageNet, frozen; 888 pictures "
+        "of pets, the first 256 units"
+        for size in (1, 2)
+    },
     "detection_options": "EfficientNet-lite0 on ImageNet, frozen; 888 pictures of pets, the first "
     "256 units; the network's own accuracy on 24 breeds that are classes of ImageNet",
     "accepted_own_words": "2,500 explanations of a language model, accepted or not by three "

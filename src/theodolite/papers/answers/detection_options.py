@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from theodolite.io.tables import read_parquet
-from theodolite.papers.answers.detection import PER_CENT, SETS, SINGLE, STOPPED, THREE, UnitScores
+from theodolite.papers.answers.detection import (
+    PER_CENT,
+    SETS,
+    SINGLE,
+    STOPPED,
+    THREE,
+    UnitScores,
+    detection_answers,
+)
 from theodolite.papers.answers.resampled import Draws, percentile_ends
 from theodolite.papers.results import EntryAnswer, OptionMove
 
@@ -25,6 +33,7 @@ OPTIONS = {
 """Which entry an alternative of the run is, and what it stands against."""
 AFTER = {"clipped": "after it", "clipped, at or above": "after it, at or above the threshold"}
 DETECTION = "detection_accuracy"
+PETS = {"data": "pets alone"}
 ACCURACY, CORRELATIONS = ("network",), ("P003-F0-05", "P003-F0-06")
 """Whose accuracy it is touches correlations only."""
 
@@ -33,8 +42,7 @@ def option_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
     """Moves of Table 1, of the correlations and of stopping; figures of two entries beside."""
     tables = {name: read_parquet(folder / "tables" / f"{name}.parquet")
               for name in ("alternatives", "tolerances", "specialised", "units")}  # fmt: skip
-    scored = _under(tables["alternatives"], tables["units"], BEFORE)
-    before = _effects(scored)
+    before = _effects(_under(tables["alternatives"], tables["units"], BEFORE))
     moves = []
     for name, (option, label) in OPTIONS.items():
         after = _effects(_under(tables["alternatives"], tables["units"], name))
@@ -49,7 +57,24 @@ def option_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
             if not np.isnan(change[0])
             for ends in [percentile_ends(change)]
         ]  # fmt: skip
-    return [*_tolerances(tables), _specialised(tables["specialised"])], moves
+    figures = [*_tolerances(tables), _specialised(tables["specialised"])]
+    return [*figures, *pets_answers(folder, "EfficientNet-lite0")], moves
+
+
+def lite_answers(folder: Path, size: int) -> tuple[list[EntryAnswer], list[OptionMove]]:
+    """Of a larger network of the same architecture."""
+    return pets_answers(folder, f"EfficientNet-lite{size}"), []
+
+
+def pets_answers(folder: Path, network: str) -> list[EntryAnswer]:
+    """The headline cells of a dissection on pets alone, as further cells of their entries."""
+    return [
+        answer.model_copy(
+            update={"nearest": False, "settings": answer.settings | PETS | {"network": network}}
+        )
+        for answer in detection_answers(folder)[0]
+        if answer.nearest
+    ]
 
 
 def _under(table: dict[str, list[Any]], units: dict[str, list[Any]], name: str) -> UnitScores:
