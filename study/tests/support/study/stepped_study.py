@@ -31,7 +31,7 @@ INSTRUMENT = {
 PAY = {"reward": 400, "floor": 50, "screenout": 30}
 OUTCOMES = {
     "finished": "reward", "ran_out": "reward", "stopped": "part", "screened_out": "fee",
-    "failed_practice": "fee", "failed_checks": "part", "declined": "none",
+    "failed_practice": "fee", "failed_checks": "part", "declined": "none", "timed_out": "part",
 }  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def second_form(cluster: LocalPostgres) -> str:
     url = cluster.database(SECOND)
     migrate(url, "0001")
     with psycopg.connect(url, autocommit=True) as connection:
-        for name in ("fit.sql", "second.sql", "steps.sql", "rights.sql"):
+        for name in ("fit.sql", "second.sql", "steps.sql", "rights.sql", "money.sql"):
             connection.execute((STORE / name).read_text())
     return SECOND
 

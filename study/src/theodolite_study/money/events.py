@@ -1,0 +1,73 @@
+"""What Prolific tells by itself: stored at once, applied later by the job."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Literal, TypeAlias
+
+from theodolite.errors import RefusedInput
+from theodolite_study.keys import Keys
+from theodolite_study.money.submission import Connection, submission_digest
+from theodolite_study.platforms.prolific_events import MOMENT, TIMESTAMP, Event, event
+
+OLDEST = 25 * 3600
+"""Seconds. Prolific tries for 24 hours; a copy is noticed by its id and by what was signed."""
+EARLIEST = 300
+EVENT_TIME = "x-timestamp"
+KIND = "submission.status.change"
+STATUS = re.compile(r"[A-Z][A-Z _-]{1,40}")
+Taken: TypeAlias = Literal["stored", "known", "not ours"]
+
+
+def signed_event(
+    headers: Mapping[str, str], body: bytes, secret: str, now: float
+) -> tuple[Event, datetime]:
+    """A delivery that Prolific signed within the last 25 hours, and when the event was.
+
+    The signature is checked as by 0.1.0; only the window is longer. Events are ordered by the time
+    of the event where the delivery names one that is not later than its signature, else by the
+    time of the signature.
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    moment = given.get(TIMESTAMP, "")
+    signed = float(moment) if MOMENT.fullmatch(moment) else now
+    verified = event(headers, body, secret, signed)
+    if not now - OLDEST <= signed <= now + EARLIEST:
+        raise RefusedInput("message of Prolific", "an old one", "one of the last 25 hours")
+    when = given.get(EVENT_TIME, "")
+    if MOMENT.fullmatch(when) and float(when) <= signed + EARLIEST:
+        signed = float(when)
+    return verified, datetime.fromtimestamp(signed, timezone.utc)
+
+
+def store_event(connection: Connection, keys: Keys, verified: Event, when: datetime) -> Taken:
+    """Each delivery once. Whatever comes back, Prolific is answered that it was heard."""
+    status = verified.content.get("status")
+    if verified.kind != KIND or not isinstance(status, str):
+        return "not ours"
+    status = status.upper().replace("_", " ")
+    status = "TIMED-OUT" if status == "TIMED OUT" else status
+    if not STATUS.fullmatch(status):
+        return "not ours"
+    digest = submission_digest(keys, verified.resource_id)
+    row = connection.execute(
+        "select hook_event(%s, %s, %s, %s, %s)",
+        (verified.id, verified.delivery, digest, status, when),
+    ).fetchone()
+    taken: Taken = "not ours" if row is None else row[0]
+    return taken
+
+
+def apply_events(connection: Connection, most: int = 500) -> dict[str, int]:
+    """Events that wait, each in a transaction of its own, in the order in which they happened; how
+    many went which way."""
+    rows = connection.execute(
+        "select event_id from platform_event where applied_at is null"
+        " order by event_at, event_id limit %s", (most,),
+    ).fetchall()  # fmt: skip
+    went: dict[str, int] = {}
+    for (name,) in rows:
+        row = connection.execute("select job_event(%s)", (name,)).fetchone()
+        word = "known" if row is None else str(row[0])
+        went[word] = went.get(word, 0) + 1
+    return went

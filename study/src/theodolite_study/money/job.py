@@ -1,0 +1,126 @@
+"""The job of a study server: events, pay, reconciliation, lapses. One is at work, others wait."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+
+from theodolite_study.keys import Keys
+from theodolite_study.money.events import apply_events
+from theodolite_study.money.pay import Payer, PayTimes
+from theodolite_study.money.prolific import PlatformRefusal, Prolific, UnclearAnswer
+from theodolite_study.money.reconcile import reconcile
+from theodolite_study.money.submission import Connection, PlatformLink, linked_studies
+
+LOCK = 7203025
+MOST_LAPSED = 200
+"""People whose time is over that are seen to in one round."""
+
+
+@dataclass(frozen=True)
+class JobTimes:
+    """Seconds between rounds of each kind."""
+
+    round: float = 5.0
+    reconcile: float = 300.0
+    housekeeping: float = 3600.0
+    pay: PayTimes = field(default_factory=PayTimes)
+
+
+def no_point(name: str) -> None:
+    """Nothing happens between steps."""
+
+
+@contextmanager
+def only_job(url: str) -> Iterator[Connection]:
+    """A connection whose lock no other job has. It waits for the other; when this process ends, in
+    whatever way, the lock ends with its connection, and so does all that it could still do."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("set lock_timeout = 0")
+        connection.execute("select pg_advisory_lock(%s)", (LOCK,))
+        yield connection
+
+
+@dataclass
+class Job:
+    """One round after another, all on the connection that has the lock."""
+
+    connection: Connection
+    keys: Keys
+    times: JobTimes = field(default_factory=JobTimes)
+    client_of: Callable[[PlatformLink], Prolific] = field(default=lambda link: Prolific(link.token))
+    point: Callable[[str], None] = no_point
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._next: dict[str, float] = {}
+        self.problems: list[str] = []
+        """What a platform did not do in the last round, in words without ids."""
+
+    def round(self) -> int:
+        """Everything once that is due; how many payouts were taken."""
+        self.problems = []
+        apply_events(self.connection)
+        self.point("events applied")
+        for _ in range(MOST_LAPSED):
+            if not self._one("select job_expire()"):
+                break
+        self.point("lapsed")
+        taken = sum(self._study(link) for link in linked_studies(self.connection, self.keys))
+        if self._due("housekeeping", self.times.housekeeping):
+            self._one("select job_forget()")
+            self._one("select job_months()")
+        return taken
+
+    def run(self, ended: Callable[[], bool]) -> None:
+        """Until it is told to end."""
+        while not ended():
+            self.round()
+            time.sleep(self.times.round)
+
+    def _study(self, link: PlatformLink) -> int:
+        """A platform that is not there does not keep other studies from being paid."""
+        taken = 0
+        try:
+            client = self.client_of(link)
+            payer = Payer(self.connection, self.keys, link, client, self.times.pay, self.point)
+            taken = payer.run()
+            if self._due(f"reconcile {link.study}", self.times.reconcile):
+                reconcile(self.connection, self.keys, link, client)
+                self.point("reconciled")
+                self._pause_if_full(link, client)
+        except (UnclearAnswer, PlatformRefusal) as error:
+            self.problems.append(f"{link.slug}: {error}")
+        return taken
+
+    def _pause_if_full(self, link: PlatformLink, client: Prolific) -> None:
+        """Nobody is sent to a door that would turn them away."""
+        full = self._one(
+            "select bool_and(d.available < v.least_items) from version v"
+            " join door d on d.version_id = v.id"
+            " where v.study_id = %s and v.state in ('pilot', 'open')", link.study,
+        )  # fmt: skip
+        paused = self._one(
+            "select paused_at is not null from platform_link where study_id = %s", link.study
+        )
+        if full and not paused and client.study(link.external_id).status == "ACTIVE":
+            client.pause_study(link.external_id)
+            self.point("study paused")
+        if bool(full) != bool(paused):
+            self.connection.execute(
+                "update platform_link set paused_at = case when %s then clock_timestamp() end"
+                " where study_id = %s", (bool(full), link.study),
+            )  # fmt: skip
+
+    def _due(self, what: str, seconds: float) -> bool:
+        now = self.clock()
+        if now < self._next.get(what, 0.0):
+            return False
+        self._next[what] = now + seconds
+        return True
+
+    def _one(self, query: str, *values: object) -> object:
+        row = self.connection.execute(query, values).fetchone()
+        return None if row is None else row[0]

@@ -1,0 +1,144 @@
+"""The ledger of what is owed: taken before any call, settled by reading back, never sent again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias
+from uuid import UUID
+
+from theodolite_study.money.submission import Connection
+
+PayState: TypeAlias = Literal["owed", "sending", "sent", "confirmed", "failed", "void"]
+MOST_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Payout:
+    """One amount for one submission."""
+
+    id: UUID
+    sealed: bytes = field(repr=False)
+    digest: bytes = field(repr=False)
+    kind: Literal["reward", "partial", "screenout", "bonus"]
+    outcome: str
+    amount: int
+    """In minor units."""
+    currency: str
+    state: PayState
+    batch: str | None
+    paying_at: datetime | None
+    tries: int
+
+
+@dataclass(frozen=True)
+class StateSum:
+    """How many payouts are in a state, and how much they are together."""
+
+    count: int
+    amount: int
+
+
+def take(connection: Connection, study: UUID, most: int = 100) -> list[Payout]:
+    """Payouts that are owed and due, marked as being sent and committed: from now on they are read
+    back before anything is sent. Those that somebody else is taking are left."""
+    with connection.transaction():
+        rows = connection.execute(
+            "with due as (select id from payout where study_id = %s and state = 'owed'"
+            " and sealed_submission is not null and due_at <= clock_timestamp()"
+            " order by at limit %s for update skip locked)"
+            " update payout p set state = 'sending', tries = p.tries + 1 from due"
+            " where p.id = due.id returning"
+            " p.id, p.sealed_submission, p.submission_digest, p.kind, p.outcome, p.amount_minor,"
+            " p.currency, p.state, p.batch, p.paying_at, p.tries",
+            (study, most),
+        ).fetchall()
+    return [Payout(*row) for row in rows]
+
+
+def unsettled(connection: Connection, study: UUID) -> list[Payout]:
+    """Payouts that were being sent, or were sent and not yet seen at the platform, and are due."""
+    rows = connection.execute(
+        "select p.id, p.sealed_submission, p.submission_digest, p.kind, p.outcome, p.amount_minor,"
+        " p.currency, p.state, p.batch, p.paying_at, p.tries"
+        " from payout p where study_id = %s and state in ('sending', 'sent')"
+        " and sealed_submission is not null and due_at <= clock_timestamp() order by at",
+        (study,),
+    ).fetchall()
+    return [Payout(*row) for row in rows]
+
+
+def mark(connection: Connection, payout: Payout, state: PayState, why: str | None = None) -> bool:
+    """A new state, if the payout is still in the state in which it was read."""
+    done = connection.execute(
+        "update payout set state = %s, why = %s where id = %s and state = %s",
+        (state, why, payout.id, payout.state),
+    )
+    return done.rowcount == 1
+
+
+def postpone(connection: Connection, payout: Payout, state: PayState, seconds: float) -> bool:
+    """Looked at again later. What is owed again has no batch: the old one was not paid."""
+    done = connection.execute(
+        "update payout set state = %s, due_at = clock_timestamp() + make_interval(secs => %s),"
+        " batch = case when %s = 'owed' then null else batch end,"
+        " paying_at = case when %s = 'owed' then null else paying_at end"
+        " where id = %s and state = %s",
+        (state, seconds, state, state, payout.id, payout.state),
+    )
+    return done.rowcount == 1
+
+
+def store_batch(connection: Connection, payouts: Sequence[Payout], batch: str) -> None:
+    """The batch in which payouts were set up. It is not paid yet."""
+    connection.execute(
+        "update payout set batch = %s where id = any (%s) and state = 'sending' and batch is null",
+        (batch, [payout.id for payout in payouts]),
+    )
+
+
+def begin_paying(connection: Connection, batch: str) -> bool:
+    """Committed before the platform is told to pay a batch, which it may be told only once."""
+    done = connection.execute(
+        "update payout set paying_at = clock_timestamp()"
+        " where batch = %s and state = 'sending' and paying_at is null",
+        (batch,),
+    )
+    return done.rowcount > 0
+
+
+def mark_batch(connection: Connection, batch: str, state: PayState, seconds: float) -> None:
+    """The same state for all of a batch, which is looked at again later."""
+    connection.execute(
+        "update payout set state = %s, due_at = clock_timestamp() + make_interval(secs => %s)"
+        " where batch = %s and state = 'sending'",
+        (state, seconds, batch),
+    )
+
+
+def refuse_batch(connection: Connection, batch: str, why: str, seconds: float) -> None:
+    """The platform did not take a batch, so all of it is owed; after some tries a person looks."""
+    connection.execute(
+        "update payout set state = case when tries < %s then 'owed' else 'failed' end, why = %s,"
+        " batch = null, paying_at = null, due_at = clock_timestamp() + make_interval(secs => %s)"
+        " where batch = %s and state = 'sending'",
+        (MOST_TRIES, why, seconds, batch),
+    )
+
+
+def seen_bonuses(connection: Connection, payout: Payout) -> int:
+    """What the same submission was already seen to have got as bonuses, without this payout."""
+    row = connection.execute(
+        "select coalesce(sum(amount_minor), 0) from payout where submission_digest = %s"
+        " and batch is not null and state = 'confirmed' and id <> %s",
+        (payout.digest, payout.id),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def sums(connection: Connection, study: UUID) -> dict[PayState, StateSum]:
+    """By state."""
+    rows = connection.execute(
+        "select state, count(*), sum(amount_minor) from payout where study_id = %s group by state",
+        (study,),
+    ).fetchall()
+    return {state: StateSum(count, int(amount)) for state, count, amount in rows}

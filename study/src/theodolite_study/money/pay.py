@@ -1,0 +1,229 @@
+"""Paying what is owed at Prolific: read, decide, act, read back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Literal, TypeAlias
+
+from theodolite_study.keys import Keys
+from theodolite_study.money import ledger
+from theodolite_study.money.ledger import MOST_TRIES, Payout
+from theodolite_study.money.prolific import PlatformRefusal, Prolific, Submission, UnclearAnswer
+from theodolite_study.money.submission import Connection, PlatformLink
+
+Way: TypeAlias = Literal["done", "approve", "share", "return", "bonus", "wait", "look"]
+"""What a payout needs next; `look`: a person has to look at it."""
+UNDER_WAY = ("RESERVED", "ACTIVE")
+GONE = ("RETURNED", "TIMED-OUT")
+REASON = "Withdrew consent or did not complete the study."
+
+
+@dataclass(frozen=True)
+class PayTimes:
+    """How long is waited, in seconds."""
+
+    look: float = 60.0
+    """Until something that is not decided is looked at again."""
+    grace: float = 86_400.0
+    """Until a batch that the platform was told to pay, and that nobody there got, counts as not
+    paid. Prolific pays some minutes after it is told."""
+
+
+def way_of(payout: Payout, submission: Submission, reward: int, *, shares: bool) -> Way:
+    """What is to be done for a payout, from what the platform says now."""
+    status = submission.status
+    if payout.kind == "bonus":
+        return "wait" if status in UNDER_WAY else "bonus"
+    if status in UNDER_WAY:
+        return "wait"
+    if status in GONE:
+        return "bonus"
+    if payout.kind == "reward":
+        if payout.amount != reward:
+            return "look"
+        return {"APPROVED": "done", "AWAITING REVIEW": "approve"}.get(status, "look")  # type: ignore[return-value]
+    if status == {"partial": "PARTIALLY APPROVED", "screenout": "SCREENED OUT"}[payout.kind]:
+        return "done"
+    if status != "AWAITING REVIEW":
+        return "look"
+    if payout.kind == "partial" and shares and percent_of(payout.amount, reward) is not None:
+        return "share"
+    return "bonus" if submission.return_requested else "return"
+
+
+def percent_of(amount: int, reward: int) -> int | None:
+    """The share of the reward in whole percent, if it is exactly that amount.
+
+    >>> percent_of(200, 400), percent_of(133, 400)
+    (50, None)
+    """
+    exact = reward > 0 and amount < reward and amount * 100 % reward == 0
+    return amount * 100 // reward if exact else None
+
+
+@dataclass
+class Payer:
+    """Pays for one study. Only one of them is at work: the job's lock sees to it."""
+
+    connection: Connection
+    keys: Keys
+    link: PlatformLink
+    client: Prolific
+    times: PayTimes
+    point: Callable[[str], None]
+    """Called between any two things that last; tests end the process there."""
+
+    def __post_init__(self) -> None:
+        self._reward = self.client.study(self.link.external_id).reward
+
+    def run(self) -> int:
+        """Once: what was under way is settled, then what is owed is paid. How many were taken."""
+        self._finish_batches()
+        for payout in ledger.unsettled(self.connection, self.link.study):
+            self._guarded(self._settle, payout)
+        payouts = ledger.take(self.connection, self.link.study)
+        if payouts:
+            self.point("taken")
+        bonuses = [payout for payout in payouts if self._guarded(self._act, payout)]
+        if bonuses:
+            self._set_up(bonuses)
+        return len(payouts)
+
+    def _id(self, payout: Payout) -> str:
+        return self.keys.opened(payout.sealed, self.link.slug)
+
+    def _guarded(self, act: Callable[[Payout], bool], payout: Payout) -> bool:
+        """A platform that does not answer stops one payout, not all."""
+        try:
+            return act(payout)
+        except UnclearAnswer:  # it stays as it is: read back next time
+            ledger.postpone(self.connection, payout, payout.state, self.times.look)
+        except PlatformRefusal as error:
+            self._failed(payout, str(error))
+        return False
+
+    def _failed(self, payout: Payout, why: str) -> None:
+        """Refused: nothing was paid. Tried again some times, then a person has to look."""
+        if payout.tries < MOST_TRIES:
+            ledger.postpone(self.connection, payout, "owed", self.times.look * 2**payout.tries)
+        else:
+            ledger.mark(self.connection, payout, "failed", why)
+
+    def _act(self, payout: Payout) -> bool:
+        """Does what is needed; true where a bonus is."""
+        name = self._id(payout)
+        submission = self.client.submission(name)
+        self.point("read")
+        way = way_of(payout, submission, self._reward, shares=self.link.partial_codes)
+        if way == "bonus":
+            return True
+        if way == "return":
+            self.client.request_return(name, REASON)
+            self.point("return asked")
+            return True
+        if way == "approve":
+            self.client.approve(name)
+            self.point("approved")
+            ledger.mark(self.connection, payout, "sent")
+        elif way == "share":
+            percent = percent_of(payout.amount, self._reward)
+            self.client.complete(name, self._code(payout), percent or 0)
+            self.point("shared")
+            ledger.mark(self.connection, payout, "sent")
+        elif way == "done":
+            ledger.mark(self.connection, payout, "confirmed")
+        elif way == "look":
+            ledger.mark(self.connection, payout, "failed", f"{payout.kind}: {submission.status}")
+        else:
+            ledger.postpone(self.connection, payout, "owed", self.times.look)
+        self.point("marked")
+        return False
+
+    def _code(self, payout: Payout) -> str:
+        row = self.connection.execute(
+            "select o.code from outcome o join version v on v.id = o.version_id"
+            " where v.study_id = %s and o.key = %s and o.code is not null"
+            " order by v.no desc limit 1",
+            (self.link.study, payout.outcome),
+        ).fetchone()  # fmt: skip
+        return "" if row is None else str(row[0])
+
+    def _set_up(self, payouts: Sequence[Payout]) -> None:
+        """One batch for all. Its id is stored before it is paid."""
+        amounts = [(self._id(payout), payout.amount) for payout in payouts]
+        try:
+            batch = self.client.set_up_bonuses(self.link.external_id, amounts)
+        except UnclearAnswer:
+            return  # nothing is paid by setting up: they are owed again when they are settled
+        except PlatformRefusal as error:
+            for payout in payouts:
+                self._failed(payout, str(error))
+            return
+        self.point("set up")
+        ledger.store_batch(self.connection, payouts, batch)
+        self.point("batch stored")
+        self._pay(batch)
+
+    def _pay(self, batch: str) -> None:
+        if not ledger.begin_paying(self.connection, batch):
+            return
+        self.point("paying")
+        try:
+            self.client.pay_bonuses(batch)
+        except UnclearAnswer:
+            ledger.mark_batch(self.connection, batch, "sending", self.times.look)
+            return
+        except PlatformRefusal as error:
+            ledger.refuse_batch(self.connection, batch, str(error), self.times.look)
+            return
+        self.point("paid")
+        ledger.mark_batch(self.connection, batch, "sent", self.times.look)
+        self.point("batch marked")
+
+    def _finish_batches(self) -> None:
+        """Batches that were set up and that nobody has told the platform to pay."""
+        rows = self.connection.execute(
+            "select distinct batch from payout where study_id = %s and state = 'sending'"
+            " and batch is not null and paying_at is null", (self.link.study,),
+        ).fetchall()  # fmt: skip
+        for (batch,) in rows:
+            self._pay(batch)
+
+    def _settle(self, payout: Payout) -> bool:
+        """From what the platform says, and from nothing else."""
+        submission = self.client.submission(self._id(payout))
+        if payout.batch is not None:
+            self._settle_bonus(payout, submission)
+        else:
+            way = way_of(payout, submission, self._reward, shares=self.link.partial_codes)
+            if way == "done":
+                ledger.mark(self.connection, payout, "confirmed")
+            elif payout.state == "sending":  # it was not done, so it is still owed
+                ledger.postpone(self.connection, payout, "owed", 0.0)
+            else:
+                self._late(payout, way)
+        self.point("settled")
+        return False
+
+    def _settle_bonus(self, payout: Payout, submission: Submission) -> None:
+        before = ledger.seen_bonuses(self.connection, payout)
+        if sum(submission.bonuses) >= before + payout.amount:
+            ledger.mark(self.connection, payout, "confirmed")
+        elif payout.paying_at is not None and _past(payout.paying_at, self.times.grace):
+            if payout.state == "sending":
+                ledger.postpone(self.connection, payout, "owed", 0.0)
+            else:
+                ledger.mark(self.connection, payout, "failed", "batch taken, and no bonus seen")
+        else:
+            ledger.postpone(self.connection, payout, payout.state, self.times.look)
+
+    def _late(self, payout: Payout, way: Way) -> None:
+        """Taken by the platform, and not seen as paid."""
+        if way in ("approve", "share", "return", "wait"):
+            ledger.postpone(self.connection, payout, payout.state, self.times.look)
+        else:
+            ledger.mark(self.connection, payout, "failed", f"sent, and then {way}")
+
+
+def _past(moment: datetime, seconds: float) -> bool:
+    return datetime.now(timezone.utc) - moment > timedelta(seconds=seconds)

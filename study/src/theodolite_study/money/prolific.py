@@ -1,0 +1,200 @@
+"""Prolific's API, as far as paying people needs it."""
+
+import http.client
+import json
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from theodolite.errors import RefusedInput
+
+HOST = "api.prolific.com"
+"""The only host outside of this machine that is ever called."""
+LOOPBACK = re.compile(r"127\.0\.0\.1:[0-9]{1,5}")
+PART = re.compile(r"[A-Za-z0-9_-]{1,64}")
+SECONDS = 20.0
+MOST_BYTES = 8 << 20
+MOST_TRIES = 5
+LONGEST_PAUSE = 30.0
+PAGE = 100
+AGAIN = (429, 500, 502, 503, 504)
+Status: TypeAlias = Literal[
+    "RESERVED", "ACTIVE", "TIMED-OUT", "AWAITING REVIEW", "APPROVED", "RETURNED", "REJECTED",
+    "SCREENED OUT", "PARTIALLY APPROVED",
+]  # fmt: skip
+
+
+class PlatformRefusal(Exception):
+    """The platform understood, and did not do it."""
+
+    def __init__(self, status: int, what: str) -> None:
+        super().__init__(f"Prolific answered {status} to {what}")
+        self.status = status
+
+
+class UnclearAnswer(Exception):
+    """No answer, or one that does not say whether it was done: to be read back."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What became of one person at the platform."""
+
+    id: str = field(repr=False)
+    status: str
+    bonuses: tuple[int, ...] = ()
+    """In minor units, each as it was paid."""
+    return_requested: bool = False
+    """Whether the person was already asked to return it."""
+
+
+@dataclass(frozen=True)
+class PlatformStudy:
+    """A study as the platform has it."""
+
+    id: str
+    status: str
+    reward: int
+
+
+@dataclass(frozen=True)
+class Prolific:
+    """A client with one token. Nothing is followed anywhere: an answer that leads elsewhere is
+    refused, so the token is sent to one host only."""
+
+    token: str = field(repr=False)
+    host: str = HOST
+    """Another one than Prolific's can only be this machine itself: for rehearsals."""
+    seconds: float = SECONDS
+    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.host != HOST and not LOOPBACK.fullmatch(self.host):
+            raise RefusedInput("host of Prolific's API", "another one", HOST)
+        if not re.fullmatch(r"[\x21-\x7e]{8,400}", self.token):
+            raise RefusedInput("token of Prolific", "nothing that is one", "the researcher's token")
+
+    def study(self, study: str) -> PlatformStudy:
+        """Its state and reward."""
+        content = self._call("GET", f"/studies/{_part(study)}/")
+        return PlatformStudy(study, str(content.get("status")), int(content.get("reward", 0)))
+
+    def submissions(self, study: str) -> Iterator[Submission]:
+        """All of a study. Pages are counted here; addresses of next pages are not followed."""
+        page = 1
+        while True:
+            path = f"/studies/{_part(study)}/submissions/?page={page}&page_size={PAGE}"
+            results = self._call("GET", path).get("results", [])
+            for content in results:
+                yield _submission(content)
+            if len(results) < PAGE:
+                return
+            page += 1
+
+    def submission(self, submission: str) -> Submission:
+        """One, as it is now."""
+        return _submission(self._call("GET", f"/submissions/{_part(submission)}/"))
+
+    def approve(self, submission: str) -> None:
+        """The whole reward. Saying it twice is saying it once."""
+        self._call("POST", f"/submissions/{_part(submission)}/transition/", {"action": "APPROVE"})
+
+    def complete(self, submission: str, code: str, percent: int) -> None:
+        """A share of the reward, where the workspace may do that."""
+        self._call("POST", f"/submissions/{_part(submission)}/transition/", {
+            "action": "COMPLETE", "completion_code": code,
+            "completion_code_data": {"percentage_of_reward": percent},
+        })  # fmt: skip
+
+    def request_return(self, submission: str, reason: str) -> None:
+        """Asks the person to return the submission, which frees the place."""
+        self._call("POST", f"/submissions/{_part(submission)}/request-return/",
+                   {"request_return_reasons": [reason]})  # fmt: skip
+
+    def set_up_bonuses(self, study: str, amounts: Iterable[tuple[str, int]]) -> str:
+        """The id of a batch. Nothing is paid by that, so trying again does no harm."""
+        lines = [f"{_part(name)},{minor // 100}.{minor % 100:02d}" for name, minor in amounts]
+        content = self._call("POST", "/submissions/bonus-payments/",
+                             {"study_id": study, "csv_bonuses": "\n".join(lines)})  # fmt: skip
+        return _part(str(content.get("id", "")))
+
+    def pay_bonuses(self, batch: str) -> None:
+        """Documented as not idempotent: a second call pays a second time. So it is made once, and
+        again only where the platform said that it did not take it (429)."""
+        self._call("POST", f"/bulk-bonus-payments/{_part(batch)}/pay/", {}, again=(429,))
+
+    def pause_study(self, study: str) -> None:
+        """Nobody new is sent."""
+        self._call("POST", f"/studies/{_part(study)}/transition/", {"action": "PAUSE"})
+
+    def _call(
+        self, method: str, path: str, body: Any = None, again: tuple[int, ...] = AGAIN
+    ) -> dict[str, Any]:
+        for attempt in range(1, MOST_TRIES + 1):
+            try:
+                status, content, wait = self._once(method, f"/api/v1{path}", body)
+            except (OSError, http.client.HTTPException) as error:
+                if again != AGAIN or attempt == MOST_TRIES:
+                    raise UnclearAnswer(f"no answer to {method}") from error
+                status, content, wait = 0, b"", 0.0
+            if 200 <= status < 300:
+                return _json(content)
+            if status and status not in again:
+                if status >= 500:
+                    raise UnclearAnswer(f"{status} to {method}")
+                raise PlatformRefusal(status, method)
+            if attempt < MOST_TRIES:
+                self.pause(min(LONGEST_PAUSE, max(wait, 0.5 * 2**attempt)))
+        if status == 429:
+            raise PlatformRefusal(status, method)
+        raise UnclearAnswer(f"{status} to {method}, {MOST_TRIES} times")
+
+    def _once(self, method: str, path: str, body: Any) -> tuple[int, bytes, float]:
+        connection: http.client.HTTPConnection
+        if self.host == HOST:
+            context = ssl.create_default_context()
+            connection = http.client.HTTPSConnection(HOST, timeout=self.seconds, context=context)
+        else:
+            connection = http.client.HTTPConnection(self.host, timeout=self.seconds)
+        try:
+            headers = {"Authorization": f"Token {self.token}", "Accept": "application/json"}
+            sent = None
+            if body is not None:
+                sent = json.dumps(body).encode()
+                headers["Content-Type"] = "application/json"
+            connection.request(method, path, sent, headers)
+            answer = connection.getresponse()
+            content = answer.read(MOST_BYTES + 1)
+            if len(content) > MOST_BYTES:
+                raise http.client.HTTPException("a large answer")
+            wait = answer.getheader("Retry-After") or ""
+            return answer.status, content, float(wait) if re.fullmatch(r"[0-9]{1,4}", wait) else 0.0
+        finally:
+            connection.close()
+
+
+def _json(content: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(content or b"{}")
+    except ValueError as error:
+        raise UnclearAnswer("an answer that cannot be read") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _submission(content: Any) -> Submission:
+    bonuses = tuple(int(amount) for amount in content.get("bonus_payments") or ())
+    status = str(content.get("status", "")).replace("_", " ")
+    status = "TIMED-OUT" if status == "TIMED OUT" else status
+    return Submission(
+        str(content.get("id", "")), status, bonuses, bool(content.get("return_requested"))
+    )
+
+
+def _part(text: str) -> str:
+    """A part of an address: an id, and nothing that could lead elsewhere."""
+    if not PART.fullmatch(text):
+        raise RefusedInput("id of Prolific", "something that is no id", "letters and digits")
+    return text

@@ -1,0 +1,68 @@
+"""Submissions of a platform as the database knows them, and how a study is joined to a platform."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from theodolite_study.keys import Keys
+
+Connection = psycopg.Connection[Any]
+
+
+def submission_digest(keys: Keys, submission: str) -> bytes:
+    """By what a submission is looked up. It is the same in all studies that these keys serve."""
+    return keys.person("", "submission", submission)
+
+
+@dataclass(frozen=True)
+class PlatformLink:
+    """A study and its study at the platform."""
+
+    study: UUID
+    slug: str
+    external_id: str
+    token: str = field(repr=False)
+    secret: str = field(repr=False)
+    partial_codes: bool = False
+    """Whether the platform pays a share of the reward for this workspace."""
+
+
+def link_study(connection: Connection, keys: Keys, link: PlatformLink) -> None:
+    """Token and secret are stored sealed: nobody reads them without the keys."""
+    connection.execute(
+        "insert into platform_link"
+        " (study_id, external_id, sealed_token, sealed_secret, partial_codes)"
+        " values (%s, %s, %s, %s, %s) on conflict (study_id) do update set"
+        " external_id = excluded.external_id, sealed_token = excluded.sealed_token,"
+        " sealed_secret = excluded.sealed_secret, partial_codes = excluded.partial_codes",
+        (link.study, link.external_id, keys.sealed(link.token, _bound(link.slug, "token")),
+         keys.sealed(link.secret, _bound(link.slug, "secret")), link.partial_codes),
+    )  # fmt: skip
+
+
+def linked_studies(connection: Connection, keys: Keys) -> list[PlatformLink]:
+    """All studies that a platform knows and that these keys are of."""
+    rows = connection.execute(
+        "select s.id, s.slug, l.external_id, l.sealed_token, l.sealed_secret, l.partial_codes"
+        " from platform_link l join study s on s.id = l.study_id where s.keys_id = %s"
+        " order by s.slug",
+        (keys.id,),
+    ).fetchall()  # fmt: skip
+    return [
+        PlatformLink(
+            study,
+            slug,
+            external,
+            token=keys.opened(token, _bound(slug, "token")),
+            secret="" if secret is None else keys.opened(secret, _bound(slug, "secret")),
+            partial_codes=partial,
+        )
+        for study, slug, external, token, secret, partial in rows
+    ]
+
+
+def _bound(slug: str, what: str) -> str:
+    """Sealed for one purpose: a token is never opened as the id of somebody."""
+    return f"{slug}/platform/{what}"

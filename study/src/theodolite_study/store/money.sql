@@ -1,0 +1,209 @@
+-- What the job does: tells a platform whom to pay, hears what became of people there, and ends what
+-- lapsed. It runs after rights.sql. Nothing here is called within a participant's request, but for
+-- hook_event, which stores what a platform says.
+
+-- How a study is joined to a platform. Token and secret are sealed by the study's keys.
+create table platform_link (
+    study_id uuid not null references study (id),
+    platform text not null default 'prolific',
+    external_id text not null,
+    sealed_token bytea not null,
+    sealed_secret bytea,
+    partial_codes boolean not null default false,
+    read_at timestamptz,
+    difference jsonb not null default '{}',
+    paused_at timestamptz,
+    constraint platform_link_pkey primary key (study_id),
+    constraint platform_link_external_key unique (platform, external_id),
+    constraint platform_link_platform check (platform = 'prolific')
+);
+
+-- due_at: not looked at before. paying_at: the platform was about to be told to pay the batch, which
+-- it must never be told twice. why: what a person has to look at.
+alter table payout add due_at timestamptz not null default clock_timestamp(),
+    add paying_at timestamptz, add why text;
+alter table payout add constraint payout_batch_first check (paying_at is null or batch is not null);
+
+-- What is owed is not changed on the way, and what was paid stays paid.
+create function payout_moves() returns trigger language plpgsql as $$
+begin
+    if (new.study_id, new.submission_digest, new.kind, new.amount_minor, new.currency)
+       is distinct from (old.study_id, old.submission_digest, old.kind, old.amount_minor, old.currency)
+       or (old.state in ('confirmed', 'void') and new.state <> old.state)
+       or (old.state = 'owed' and new.state in ('sent', 'confirmed'))
+    then
+        raise exception 'payout %: not from % to %', old.id, old.state, new.state
+            using errcode = 'integrity_constraint_violation';
+    end if;
+    return new;
+end $$;
+create trigger payout_moves before update on payout for each row execute function payout_moves();
+
+alter table platform_event add passed_over boolean not null default false;
+create index platform_event_submission on platform_event (submission_digest, event_at);
+
+-- A delivery is stored once, whatever its id or its signature say the second time. What belongs to
+-- nobody here is another study's, and is not stored.
+create function hook_event(event_ text, delivery_ bytea, digest_ bytea, status_ text, at_ timestamptz)
+returns text language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+    if not exists (select from participant where submission_digest = digest_)
+       and not exists (select from payout where submission_digest = digest_) then
+        return 'not ours';
+    end if;
+    insert into platform_event (event_id, delivery, submission_digest, status, event_at)
+    values (event_, delivery_, digest_, status_, at_) on conflict do nothing;
+    return case when found then 'stored' else 'known' end;
+end $$;
+
+-- Somebody, without a session: the same locks as in st_lock.
+create function job_person(person_ uuid) returns step_person language plpgsql
+set search_path = public, pg_temp as $$
+declare
+    w step_person; study_ uuid;
+begin
+    select study_id into study_ from participant where id = person_;
+    if not found then return null; end if;
+    perform pg_advisory_xact_lock_shared(hashtextextended(study_::text, 7203003));
+    perform 1 from participant where id = person_ for update;
+    select p.id, p.study_id, s.state, p.state, v.id, v.state, v.round, v.n_votes, v.lease_seconds,
+           v.settings, coalesce(p.promised, p.quota), p.design_row, p.preview, p.condition_id,
+           p.language, p.outcome
+      into w
+      from participant p join study s on s.id = p.study_id join version v on v.id = p.version_id
+     where p.id = person_;
+    return w;
+end $$;
+
+-- The platform says that somebody went: their seat, place and promise are free, what they did is
+-- owed as the version says. Who was out already stays out as they were.
+create function job_out(digest_ bytea, outcome_ text) returns text language plpgsql security definer
+set search_path = public, pg_temp as $$
+declare
+    w step_person; person_ uuid;
+begin
+    if outcome_ not in ('returned', 'timed_out') then
+        raise exception 'no outcome of a platform: %', outcome_ using errcode = 'check_violation';
+    end if;
+    select id into person_ from participant where submission_digest = digest_ order by created_at limit 1;
+    w := job_person(person_);
+    if w.person is null then return 'not here'; end if;
+    if w.outcome is not null then return 'out'; end if;
+    perform st_out(w, outcome_);
+    return 'ok';
+end $$;
+
+-- One stored event: applied, unless a later one of the same submission was applied before it.
+create function job_event(event_ text) returns text language plpgsql security definer
+set search_path = public, pg_temp as $$
+declare
+    e platform_event; went text := 'noted'; way text;
+begin
+    select * into e from platform_event where event_id = event_;
+    if not found or e.applied_at is not null then return 'known'; end if;
+    if exists (select from platform_event o where o.submission_digest = e.submission_digest
+                 and o.event_at > e.event_at and o.applied_at is not null and not o.passed_over) then
+        update platform_event set applied_at = clock_timestamp(), passed_over = true
+         where event_id = event_;
+        return 'older';
+    end if;
+    way := case e.status when 'RETURNED' then 'returned' when 'TIMED-OUT' then 'timed_out' end;
+    if way is not null then went := job_out(e.submission_digest, way); end if;
+    update platform_event set applied_at = clock_timestamp() where event_id = event_;
+    -- money of this submission is looked at now: it may be read back as paid
+    update payout set due_at = clock_timestamp()
+     where submission_digest = e.submission_digest and state in ('owed', 'sending', 'sent');
+    return went;
+end $$;
+
+-- One person whose place was held too long, or who has not been here for the longest lease: what is
+-- theirs is free. False when there is nobody left.
+create function job_expire() returns boolean language plpgsql security definer
+set search_path = public, pg_temp as $$
+declare
+    w step_person; person_ uuid; promise integer;
+begin
+    select p.id into person_ from participant p join place q on q.participant_id = p.id
+     where q.state = 'held' and q.held_until < clock_timestamp() and p.state = 'landed' limit 1;
+    if found then
+        w := job_person(person_);
+        perform 1 from door where version_id = w.version for update;
+        perform 1 from place where participant_id = person_ and state = 'held'
+            and held_until < clock_timestamp() for update;
+        if found then
+            promise := st_unpromised(person_);
+            update door set available = available + promise where version_id = w.version;
+            perform st_place_back(person_);
+        end if;
+        return true;
+    end if;
+    select p.id into person_ from participant p join version v on v.id = p.version_id
+     where p.outcome is null and not p.preview and p.state in ('consented', 'training', 'active')
+       and not exists (select from session s where s.participant_id = p.id and s.last_seen >
+           clock_timestamp() - make_interval(secs => 4 * v.lease_seconds) - interval '5 minutes')
+       and p.created_at < clock_timestamp() - make_interval(secs => 4 * v.lease_seconds)
+           - interval '5 minutes'
+       and not exists (select from assignment a join slot l on l.assignment_id = a.id
+           where a.participant_id = p.id and l.state = 'leased'
+             and l.lease_expires_at > clock_timestamp())
+     limit 1;
+    if not found then return false; end if;
+    w := job_person(person_);
+    if w.outcome is null and not exists (select from session s where s.participant_id = person_
+           and s.last_seen > clock_timestamp() - make_interval(secs => 4 * w.lease) - interval '5 minutes')
+    then perform st_out(w, 'timed_out'); end if;
+    return true;
+end $$;
+
+-- Ids that were left only to pay somebody who withdrew are forgotten after 30 days.
+create function job_forget() returns integer language plpgsql security definer
+set search_path = public, pg_temp as $$
+declare
+    n integer;
+begin
+    update payout set sealed_submission = null,
+           state = case when state in ('owed', 'failed') then 'void' else state end
+     where participant_id is null and outcome = 'withdrawn' and sealed_submission is not null
+       and state <> 'sending' and at < clock_timestamp() - interval '30 days';
+    get diagnostics n = row_count;
+    return n;
+end $$;
+
+create function job_months() returns integer language sql security definer
+set search_path = public, pg_temp as $$ select log_months(3) $$;
+
+-- Rights: the job has its own login, which writes money and events and nothing that people answered.
+
+do $$
+begin
+    if not exists (select from pg_roles where rolname = 'theodolite_jobs') then
+        create role theodolite_jobs nologin;
+    end if;
+exception when duplicate_object or unique_violation then null;  -- another database, just now
+end $$;
+grant usage on schema public to theodolite_jobs;
+grant select on study, version, outcome, door, payout, platform_event, platform_link to theodolite_jobs;
+grant select (id, study_id, submission_digest, outcome, state, preview) on participant to theodolite_jobs;
+grant update (state, batch, tries, due_at, paying_at, why) on payout to theodolite_jobs;
+grant update (read_at, difference, paused_at) on platform_link to theodolite_jobs;
+grant select on platform_event to theodolite_steps;
+grant insert, update on platform_event to theodolite_steps;
+
+grant create on schema public to theodolite_steps;
+do $$
+declare
+    f record;
+begin
+    for f in select p.oid::regprocedure as name, p.proname from pg_proc p
+              where p.pronamespace = 'public'::regnamespace
+                and (p.proname like 'job\_%' or p.proname like 'hook\_%')
+    loop
+        execute format('revoke execute on function %s from public', f.name);
+        if f.proname <> 'job_months' then  -- it makes tables, so it stays its maker's
+            execute format('alter function %s owner to theodolite_steps', f.name);
+        end if;
+        execute format('grant execute on function %s to %I', f.name,
+            case when f.proname like 'hook\_%' then 'theodolite_serve' else 'theodolite_jobs' end);
+    end loop;
+end $$;
+revoke create on schema public from theodolite_steps;
