@@ -17,6 +17,7 @@ from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 
 STORE = Path(theodolite_study.store.__file__).parent
 SECOND = "second"
+_MADE: set[Path] = set()
 CONSENT = b"<p>You can stop at any time.</p>"
 INSTRUMENT = {
     "door": [], "about": [],
@@ -36,7 +37,10 @@ OUTCOMES = {
 
 
 def second_form(cluster: LocalPostgres) -> str:
-    """A template with empty tables of the second form."""
+    """A template with empty tables of the second form, made once a cluster."""
+    if cluster.folder in _MADE:
+        return SECOND
+    _MADE.add(cluster.folder)
     cluster_has_database(cluster, SECOND)
     url = cluster.database(SECOND)
     migrate(url, "0001")
