@@ -21,6 +21,7 @@ from theodolite.papers.answers.leakage_pictures import cub_answers, dsprites_ans
 from theodolite.papers.answers.leakage_references import reference_answers
 from theodolite.papers.answers.surrogate_outputs import attribute_answers, regression_answers
 from theodolite.papers.answers.surrogates import cifar_answers, species_answers
+from theodolite.papers.answers.votes import vote_answers
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import PRINTED, EntryAnswer, OptionMove, ResultFile
 from theodolite.run_folder.run_file import ManifestRecord, RunRecord, read_record
@@ -34,6 +35,7 @@ Answers = tuple[list[EntryAnswer], list[OptionMove]]
 OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "alignment_examples": examples_answers,
     "alignment_studies": alignment_run_answers,
+    "accepted_pasta": vote_answers,
     "detection_pets_monumai_camvid": detection_answers,
     "leakage_cub": cub_answers,
     "leakage_dsprites": dsprites_answers,
@@ -53,6 +55,7 @@ OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {
     "alignment_options": alignment_answers,
 }
 DIFFERS = {
+    "accepted_pasta": "the published votes; techniques named and scored by tables of one's own",
     "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 pictures of "
     "pets, facades and streets, 70 concepts, 1,280 units",
     "faithfulness_attributes": "EfficientNet-lite0 on ImageNet, frozen; a ridge layer for CUB's "

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite.datasets.votes.own_scores import own_scores
 from theodolite.datasets.votes.rows import plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
@@ -53,7 +54,8 @@ def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExp
     Of the paths in the file only what follows the last ``imgs/`` and ``expl/`` counts: pictures are
     looked for in ``imgs``, explanations in ``expl`` and ``activations`` of the folder. Maps are
     ``.npy``, concepts ``.json``; what is not there is None. The file numbers its techniques; a
-    table ``techniques.csv`` of one's own (number, method, network, modality) says what they are.
+    table ``techniques.csv`` of one's own (number, method, network, modality) says what they are;
+    ``scores.csv`` (explanation, a column a score) holds scores that need no people.
 
     Args:
         root: The folder.
@@ -90,6 +92,7 @@ def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExp
         tables=(path,),
         source="unnamed people",
         kinds=_kinds(entries, Path(root)),
+        numbers=own_scores(Path(root), [entry.id for entry in entries]),
     )
 
 

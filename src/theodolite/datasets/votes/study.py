@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from theodolite.datasets.votes.own_scores import own_scores
 from theodolite.datasets.votes.rows import Vote, explanations_from, plain_text
 from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
@@ -30,7 +31,8 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
 
     Only counted votes enter. Questions are ``q1`` to ``q6``, raters are pseudonyms, explanations of
     one picture belong together. A map's colours lie over its picture, as they were shown. Pictures
-    that are not in the folder are None: agreement can be had without.
+    that are not in the folder are None: agreement can be had without. Of a ``scores.csv`` that was
+    put into it (explanation, a column a score) come numbers that need no people.
 
     Args:
         root: The folder of the export.
@@ -68,7 +70,9 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     notes = [f"{number:,} {text}" for number, text in remarks if number]
     rated = list(dict.fromkeys(row["instance"] for row in used))
     return replace(
-        data_set, notes=(*data_set.notes, *notes),
+        data_set,
+        notes=(*data_set.notes, *notes),
+        numbers=own_scores(root, rated),
         kinds={
             "picture": [explained[key]["picture_key"] for key in rated],
             "modality": [explained[key]["modality"] for key in rated],

@@ -10,6 +10,7 @@ from theodolite.evidence.kinds.rating import RatingEvidence
 from theodolite.evidence.technique_columns import (
     EXPLANATIONS,
     NUMBERS,
+    QUESTIONS,
     VOTES,
     technique_parts,
 )
@@ -22,8 +23,11 @@ def technique_tables(data: VotedExplanations) -> dict[str, Columns]:
     """Tables ``explanations``, ``votes``, ``numbers`` and what else is known, each with its source.
 
     Where the data do not say of which method and network a technique is, its name does
-    (``method / network``); where they do not say the modality, it is that of what was shown.
+    (``method / network``); where they do not say the modality, it is that of what was shown. Votes
+    on other questions than Q1 to Q6 have no such tables.
     """
+    if not {question.upper() for question in data.questions} <= set(QUESTIONS):
+        return {}
     evidence = next(iter(data.questions.values()))
     ids = [evidence.samples.name(row) for row in range(len(data))]
     tables: dict[str, Mapping[str, Sequence[Any]]] = {

@@ -113,16 +113,54 @@ def network_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[
             )
             for n in networks
         }
-        for i, first in enumerate(networks):
-            for second in networks[i + 1 :]:
-                both = means[first] - means[second]
-                both = both[~np.isnan(both)]
-                redraws = _redraws(len(both), "methods", resamples, seed)
-                row = {"contrast": f"{first} minus {second}", "of": quality}
-                if len(both):
-                    every = np.ones(len(both), bool)
-                    draws = kind_mean(redraws, both, every)
-                    yield row_from(row, draws, redraws, len(both), len(both))
+        if len(networks) > 2:
+            for name in networks:
+                others = [means[n] for n in networks if n != name]
+                means[f"others than {name}"] = _known_mean(np.stack(others))
+        pairs = [(a, b) for i, a in enumerate(networks) for b in networks[i + 1 :]]
+        pairs += [(a, f"others than {a}") for a in networks if f"others than {a}" in means]
+        for first, second in pairs:
+            both = means[first] - means[second]
+            both = both[~np.isnan(both)]
+            redraws = _redraws(len(both), "methods", resamples, seed)
+            row = {"contrast": f"{first} minus {second}", "of": quality}
+            if len(both):
+                every = np.ones(len(both), bool)
+                draws = kind_mean(redraws, both, every)
+                yield row_from(row, draws, redraws, len(both), len(both))
+
+
+def method_contrasts(table: VotedTable, resamples: int, seed: int) -> Iterator[TechniqueRow]:
+    """Each saliency method minus the other maps of the same networks, the same pictures drawn for
+    both: whether one method is liked, not whether a kind of them is."""
+    maps = table.of["modality"] == "saliency"
+    pictures, codes = table.codes("picture")
+    redraws = _redraws(len(pictures), "pictures", resamples, seed).of_rows(codes)
+    networks = [n for n in table.codes("network")[0] if (maps & (table.of["network"] == n)).any()]
+    methods = [m for m in table.codes("method")[0] if (maps & (table.of["method"] == m)).any()]
+    for quality in table.asked:
+        values = table.rating(quality)
+        for method in methods:
+            each = []
+            for network in networks:
+                on = maps & (table.of["network"] == network)
+                own = on & (table.of["method"] == method)
+                if own.any() and (on & ~own).any():
+                    each.append(
+                        redraws.mean(np.where(own, values, np.nan))
+                        - redraws.mean(np.where(on & ~own, values, np.nan))
+                    )
+            if each:
+                row = {"contrast": f"{method} minus other maps", "of": quality}
+                n = int((maps & (table.of["method"] == method)).sum())
+                yield row_from(row, np.mean(each, axis=0), redraws, len(pictures), n)
+
+
+def _known_mean(rows: np.ndarray) -> np.ndarray:
+    known = ~np.isnan(rows)
+    n = known.sum(axis=0)
+    sums = np.where(known, rows, 0.0).sum(axis=0)
+    return np.asarray(np.divide(sums, n, out=np.full(len(n), np.nan), where=n > 0))
 
 
 def technique_kinds(

@@ -25,6 +25,7 @@ from theodolite.findings.techniques.kinds import (
     by_kind,
     by_number,
     by_technique,
+    method_contrasts,
     modality_contrast,
     network_contrasts,
 )
@@ -121,6 +122,8 @@ def _tables(
     yield "data_set", "Acceptance by data set", by_data_set(table, *sampling)
     yield "modality_contrast", "Saliency against concepts", modality_contrast(table, *sampling)
     yield "network_contrast", "Networks, matched by method", network_contrasts(table, *sampling)
+    methods = method_contrasts(table, *sampling)
+    yield "method_contrast", "Methods against the other maps of their networks", methods
     correlations = Correlations(table, *sampling)
     against = numbers_against_votes(table, numbers, correlations)
     yield "numbers", "Numbers without people against votes", against

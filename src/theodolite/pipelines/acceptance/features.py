@@ -79,6 +79,10 @@ class ExplanationFeatures:
         self.labels = tuple(labels)
         self._blocks: dict[str, np.ndarray] = {}
 
+    def rendered(self, rendering: Rendering) -> "ExplanationFeatures":
+        """Those of the same explanations shown in another way."""
+        return ExplanationFeatures(self.explanations, self.embedder, rendering, self.labels)
+
     def matrix(self, names: Sequence[str]) -> Float[np.ndarray, "explanations features"]:
         """The blocks beside each other."""
         blocks = [self.block(name) for name in names]

@@ -1,7 +1,8 @@
 """Fit scores to ratings so that nothing is predicted by a score that has seen its group."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -33,6 +34,10 @@ class AcceptanceModel(ScorerSettings):
     """What it learns of the votes, if not what the others do."""
     apart: Apart | None = None
     """What its test has new, if not what that of the others has."""
+    question: str | None = None
+    """Whose votes it learns, if not those of the others; of compared scores."""
+    rendering: Mapping[str, Any] | None = None
+    """What is shown otherwise, such as ``n: 5``; of compared scores."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,6 +45,11 @@ class AcceptanceModel(ScorerSettings):
             raise EvidenceError("features", "none", "at least one block")
         if self.straight and self.scorer != "kernel":
             raise EvidenceError("straight", f"some for {self.scorer!r}", "none, but for 'kernel'")
+
+    @property
+    def as_the_pipeline(self) -> bool:
+        """Whether it is about the same votes on the same explanations."""
+        return self.question is None and self.rendering is None
 
     @property
     def blocks(self) -> tuple[str, ...]:

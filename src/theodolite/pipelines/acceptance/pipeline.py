@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
+from theodolite.datasets.votes.technique_tables import technique_tables
 from theodolite.datasets.votes.voted import VotedExplanations
 from theodolite.errors import EvidenceError
 from theodolite.evidence.kinds.rating import RatingEvidence
@@ -48,6 +49,11 @@ DEFAULT = {
         features=("words", "likeness", "label"), straight=("embedding",), chosen_by="correlation"
     )
 }
+
+ModelInputs: TypeAlias = tuple[
+    RatingEvidence, RatedExplanations, ExplanationFeatures, SplitSettings
+]
+"""Votes with all that is known of the explanations, what is learnt, from what, and the test."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,25 +111,23 @@ class AcceptancePipeline:
     def learn(self, data: VotedExplanations, context: WorkContext) -> Learnt:
         """The same, with the first score itself."""
         self._check()
-        evidence = self._rating_evidence(data)
         question = self.question or next(iter(data.questions))
-        rated = RatedExplanations.of(evidence, self.aggregate, self.ties)
-        features = self._features(data, evidence, context)
-        predictions_by_model = self._predict(features, evidence, context)
+        inputs = self._inputs(data, context)
+        evidence, rated, features, split_settings = inputs[next(iter(self.models))]
+        predictions_by_model = self._predict(inputs, context)
         first, *others = [
             ComparedModel(
                 name,
                 self._describe(name),
                 [
-                    [replace(evidence, predicted=predicted)]
+                    [replace(inputs[name][0], predicted=predicted)]
                     for predicted in predictions_by_model[name]
                 ],
             )
             for name in self.models
         ]
         seed, model = context.seeds[0], self.models[first.name]
-        own, split_settings = self._rated(evidence, model), self._split_settings(model)
-        scorer = fit_score(model, features, own, split_settings.whole(own, seed), seed)
+        scorer = fit_score(model, features, rated, split_settings.whole(rated, seed), seed)
         produced = Produced(
             evidence=first.evidence,
             about={**first.about, "name": first.name, "votes": votes_name(data, question)},
@@ -133,7 +137,8 @@ class AcceptancePipeline:
             inputs=data.digests() | self.digests(),
             model=scorer.arrays(),
             tables={
-                "predictions": table_of(evidence, rated, predictions_by_model) | words_of(data)
+                "predictions": table_of(evidence, rated, predictions_by_model) | words_of(data),
+                **technique_tables(data),
             },
             subject=Subject(
                 "the explanations that people voted on", outputs="none", data=data.name
@@ -156,11 +161,28 @@ class AcceptancePipeline:
         """How many parts are tested one after the other; 0: one part only."""
         return (0 if self.apart == "both" else 5) if self.folds is None else self.folds
 
+    def _inputs(self, data: VotedExplanations, context: WorkContext) -> dict[str, "ModelInputs"]:
+        """What each score learns from, and how it is tested: as the pipeline says, or itself."""
+        questions = {
+            name: self._rating_evidence(data, model.question or self.question)
+            for name, model in self.models.items()
+        }
+        first = next(iter(questions.values()))
+        usual = self._features(data, first, context)
+        return {
+            name: (
+                questions[name],
+                RatedExplanations.of(questions[name], model.aggregate or self.aggregate, self.ties),
+                usual
+                if model.rendering is None
+                else usual.rendered(self.rendering.but(model.rendering)),
+                SplitSettings(model.apart or self.apart, self.parts),
+            )
+            for name, model in self.models.items()
+        }
+
     def _predict(
-        self,
-        features: ExplanationFeatures,
-        evidence: RatingEvidence,
-        context: WorkContext,
+        self, inputs: Mapping[str, "ModelInputs"], context: WorkContext
     ) -> dict[str, list[np.ndarray]]:
         """By score and seed."""
         main = next(iter(self.models))
@@ -171,7 +193,7 @@ class AcceptancePipeline:
         total = sum(map(len, seeds.values()))
         predictions_by_model: dict[str, list[np.ndarray]] = {name: [] for name in self.models}
         for name, model in self.models.items():
-            rated, split_settings = self._rated(evidence, model), self._split_settings(model)
+            _, rated, features, split_settings = inputs[name]
             for seed in seeds[name]:
                 context.progress(
                     "learned scores", sum(map(len, predictions_by_model.values())), total
@@ -180,12 +202,6 @@ class AcceptancePipeline:
                 predictions_by_model[name].append(predictions(model, features, rated, splits, seed))
         context.progress("learned scores", total, total)
         return predictions_by_model
-
-    def _rated(self, evidence: RatingEvidence, model: AcceptanceModel) -> RatedExplanations:
-        return RatedExplanations.of(evidence, model.aggregate or self.aggregate, self.ties)
-
-    def _split_settings(self, model: AcceptanceModel) -> SplitSettings:
-        return SplitSettings(model.apart or self.apart, self.parts)
 
     def features_of(
         self, explanations: Explanations, labels: tuple[str, ...], context: WorkContext
@@ -216,8 +232,8 @@ class AcceptancePipeline:
             explanations_of(data, evidence), common_labels(data.explanations), context
         )
 
-    def _rating_evidence(self, data: VotedExplanations) -> RatingEvidence:
-        name = self.question or next(iter(data.questions))
+    def _rating_evidence(self, data: VotedExplanations, question: str) -> RatingEvidence:
+        name = question or next(iter(data.questions))
         if name not in data.questions:
             raise EvidenceError("question", repr(name), f"one of {list(data.questions)}")
         return with_numbers(data, data.questions[name])
@@ -239,6 +255,11 @@ class AcceptancePipeline:
     def _check(self) -> None:
         if not self.models:
             raise EvidenceError("models", "none", "at least one")
+        if not next(iter(self.models.values())).as_the_pipeline:
+            raise EvidenceError(
+                "models", "a first one with settings of its own", "the pipeline's",
+                "It is the one that is kept.",
+            )  # fmt: skip
         odd = [name for name in self.models if not PLAIN.fullmatch(name)]
         if odd:
             raise EvidenceError("models", repr(odd[0]), "names of letters, digits, '_', '.', '-'")
@@ -258,7 +279,7 @@ class AcceptancePipeline:
         }
         if model.scorer in ("linear", "mlp"):
             description["variant"] = model.variant
-        own = {"aggregate": model.aggregate, "apart": model.apart}
+        own = {"question": model.question, "aggregate": model.aggregate, "apart": model.apart}
         return description | {name: value for name, value in own.items() if value is not None}
 
     def _facts(

@@ -5,11 +5,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 from PIL import Image
+from pydantic import TypeAdapter, ValidationError
 
 from theodolite.datasets.votes.voted import ShownExplanation
 from theodolite.errors import EvidenceError, RefusedInput
@@ -48,6 +49,8 @@ class Rendering:
     concepts: Literal["sentence", "weighted"] = "sentence"
     n: int = 20
     """Concepts in a sentence."""
+    template: str = ""
+    """A sentence around them, with {} in their place; none if empty."""
     sentences: Variant = "ours"
     distances: tuple[str, ...] = ()
     """Techniques whose values are distances: the nearest concept matters most."""
@@ -55,6 +58,16 @@ class Rendering:
     def __post_init__(self) -> None:
         if self.n < 1:
             raise EvidenceError("rendering", f"n = {self.n}", "at least one concept")
+        if self.template and self.template.count("{}") != 1:
+            raise EvidenceError("template", repr(self.template), "a sentence with {} once")
+
+    def but(self, changes: Mapping[str, Any]) -> "Rendering":
+        """The same with some settings otherwise."""
+        try:
+            return TypeAdapter(Rendering).validate_python({**asdict(self), **changes})
+        except ValidationError as error:
+            got = ", ".join(f"{name}: {value}" for name, value in changes.items())
+            raise EvidenceError("rendering", got, "settings that there are") from error
 
     def of(self, technique: str) -> "Rendering":
         """The same for the maps of one technique."""
@@ -103,12 +116,13 @@ def spoken_text(explanation: ShownExplanation, technique: str, rendering: Render
     """An explanation in words, or the concepts that matter most; empty for a map."""
     if explanation.text or explanation.concepts is None:
         return explanation.text
-    return sentence(
+    words = sentence(
         explanation.concepts,
         rendering.n,
         variant=rendering.sentences,
         distances=technique in rendering.distances,
     )
+    return rendering.template.replace("{}", words) if rendering.template else words
 
 
 def _kind(explanation: ShownExplanation, row: int, rendering: Rendering) -> str:

@@ -22,7 +22,6 @@ from theodolite.evidence.technique_columns import (
 )
 from theodolite.evidence.vote_columns import concepts_from, concepts_text
 from theodolite.io.pictures import picture_size
-from theodolite.io.text import read_csv
 from theodolite.pipelines.acceptance.rendering import map_in
 from theodolite.pipelines.acceptance.tables import votes_name, with_numbers
 from theodolite.pipelines.saliency.pieces import ProbedPictures
@@ -50,12 +49,10 @@ class TechniquesPipeline:
     """Which techniques explain which pictures, and who votes on them.
 
     Of a data set of votes (``study_votes``, ``pasta_votes``) the explanations are there already,
-    and nothing but ``scores`` is used. Of pictures alone, explanations are made and the votes are
+    and no setting is used. Of pictures alone, explanations are made and the votes are
     scripted: a rehearsal.
     """
 
-    scores: Path | None = None
-    """A table (.csv) of one's own: ``explanation`` and a column for each score without people."""
     root: Path | None = None
     """The folder that weights, class names and MonuMAI are below."""
     networks: tuple[TechniqueNetwork, ...] = ()
@@ -76,7 +73,7 @@ class TechniquesPipeline:
     def make(self, data: VotedExplanations | PastaPictures, context: WorkContext) -> Produced:
         """Votes as tables and evidence; of pictures alone, explanations and scripted votes."""
         if isinstance(data, VotedExplanations):
-            voted = replace(data, numbers={**data.numbers, **self._scores(data), **_of_maps(data)})
+            voted = replace(data, numbers={**data.numbers, **_of_maps(data)})
             return self._produced(voted, [], ())
         if not isinstance(data, PastaPictures):
             raise EvidenceError("dataset", type(data).__name__, "votes, or pictures of PASTA")
@@ -114,22 +111,6 @@ class TechniquesPipeline:
             inputs=data.digests(),
             subject=Subject("the explanations that were voted on", outputs="none", data=data.name),
         )
-
-    def _scores(self, data: VotedExplanations) -> dict[str, np.ndarray]:
-        """One's own scores, by explanation; NaN where the table has none."""
-        if self.scores is None:
-            return {}
-        rows = list(read_csv(self.scores, "table of scores"))
-        if not rows or "explanation" not in rows[0]:
-            raise EvidenceError("scores", "no column 'explanation'", "one, and a column a score")
-        evidence = next(iter(data.questions.values()))
-        place = {evidence.samples.name(at): at for at in range(len(data))}
-        values = {n: np.full(len(data), np.nan) for n in rows[0] if n != "explanation"}
-        for row in rows:
-            for name in values:
-                if row["explanation"] in place and row[name].strip():
-                    values[name][place[row["explanation"]]] = float(row[name])
-        return values
 
     def _rehearsed(
         self, data: PastaPictures, effects: PlantedEffects, work: TechniqueWork
