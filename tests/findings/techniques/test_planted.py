@@ -49,7 +49,7 @@ def scripted(seed: int, **effects: Any) -> dict[str, dict[str, list[Any]]]:
 
 def contrast(seed: int, unit: str, **effects: Any) -> Any:
     table = VotedTable.of_tables(scripted(seed, **effects))
-    rows = modality_contrast(table, 300, seed, unit)
+    rows = modality_contrast(table, 200, seed, unit)
     return next(row for row in rows if row.names["of"] == "fidelity")
 
 
@@ -76,7 +76,7 @@ def test_a_planted_zero_is_seldom_confirmed_over_techniques_and_often_over_pictu
 @pytest.fixture(scope="module")
 def record() -> TechniquesVotesRecord:
     tables = scripted(3, modality={"saliency": 0.8}, network={"large": -0.6})
-    return techniques_votes("A rehearsal", tables, first=5, resamples=300)
+    return techniques_votes("A rehearsal", tables, first=5, resamples=100)
 
 
 def test_every_table_and_the_title_name_the_script(record: TechniquesVotesRecord) -> None:

@@ -14,6 +14,7 @@ from theodolite.datasets.votes.voted import ShownExplanation, VotedExplanations
 from theodolite.errors import RefusedInput
 from theodolite.evidence.axes import Samples, Techniques
 from theodolite.evidence.kinds.rating import RatingEvidence
+from theodolite.evidence.technique_columns import UNNAMED, WORDS
 from theodolite.io.paths import confined
 from theodolite.io.text import read_csv, read_json
 
@@ -46,6 +47,8 @@ class _Entry:
     technique: int
     explanation: ShownExplanation
     votes: list[Mapping[str, Any]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    """What each annotator wrote before, where the file has it."""
 
 
 def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExplanations:
@@ -90,10 +93,23 @@ def pasta_votes(root: Path, *, file: str = "human_annotations.json") -> VotedExp
         explanations=tuple(entry.explanation for entry in entries),
         notes=_notes(entries, without),
         tables=(path,),
-        source="unnamed people",
+        source=UNNAMED,
         kinds=_kinds(entries, Path(root)),
+        more=_words(entries),
         numbers=own_scores(Path(root), [entry.id for entry in entries]),
     )
+
+
+def _words(entries: Sequence["_Entry"]) -> dict[str, dict[str, list[str]]]:
+    """People's own words, where the file has any."""
+    rows = [
+        (entry.id, f"vote {at + 1}", text)
+        for entry in entries
+        for at, text in enumerate(entry.words)
+        if text
+    ]
+    names = ("explanation", "person", "text")
+    return {WORDS: {n: [row[i] for row in rows] for i, n in enumerate(names)}} if rows else {}
 
 
 def _kinds(entries: Sequence["_Entry"], root: Path) -> dict[str, list[str]]:
@@ -141,6 +157,7 @@ def _entries(path: Path, root: Path) -> tuple[dict[str, _Entry], int]:
             raise RefusedInput(where, "other votes", "a list of one object per annotator")
         known = entries.setdefault(entry.id, entry)
         known.votes.extend({q: _rating(v, q, where) for q in QUESTIONS if q in v} for v in votes)
+        known.words.extend(plain_text(vote.get("Q0.1") or "", 2000) for vote in votes)
         if len(known.votes) > MOST_VOTES:
             raise RefusedInput(where, "more votes", f"at most {MOST_VOTES}")
     return entries, without
