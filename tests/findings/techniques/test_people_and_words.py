@@ -5,20 +5,19 @@ import pytest
 
 from theodolite.findings.techniques.people import kappa_of, pair_sums, people_needed, ranking_rows
 from theodolite.findings.techniques.record import TechniqueRow
-from theodolite.findings.techniques.words import bleu, named_words, rouge_1, rouge_l
+from theodolite.findings.techniques.words import named_words
 from theodolite.metrics import rater_agreement
+from theodolite.stats.word_overlap import overlaps
 
 
 def test_overlap_by_hand() -> None:
     named = named_words('{"pointed arch": 0.5, "door": 0.1, "sky": -1}')
-    assert named == ["pointed", "arch", "door"]
-    words = ["a", "pointed", "arch"]
-    assert rouge_1(named, words) == pytest.approx(2 * 2 / 6)
-    assert rouge_l(["arch", "pointed"], words) == pytest.approx(2 * 1 / 5)
-    assert bleu(named, words) == pytest.approx(np.sqrt(2 / 3 * 1 / 2))
-    assert bleu(["door"], words) == 0.0
-    assert bleu(["arch"], words) == pytest.approx(np.exp(1 - 3))
-    assert np.isnan([bleu([], words), rouge_1(named, []), rouge_l([], [])]).all()
+    assert named == "pointed arch door" and named_words('{"sky": -1}') == ""
+    rouge_1, rouge_l, bleu = overlaps(named, ["a pointed arch"])
+    assert (rouge_1, rouge_l) == (pytest.approx(4 / 6), pytest.approx(4 / 6))
+    assert bleu == pytest.approx((2 / 3 * 2 / 3 * 1 / 2) ** (1 / 3))  # longer runs raised by one
+    assert overlaps("arch pointed", ["a pointed arch"])[1] == pytest.approx(2 / 5)
+    assert overlaps("door", ["a pointed arch"]) == (0, 0, 0)
 
 
 def test_kappa_of_a_group_is_that_of_its_votes() -> None:

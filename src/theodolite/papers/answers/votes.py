@@ -1,5 +1,6 @@
 """Answers to entries of paper 004 from a run on votes of people; scripted votes answer nothing."""
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -170,7 +171,7 @@ def _person(person: ScoreRecord, learned: ScoreRecord) -> Iterator[EntryAnswer]:
     ]  # fmt: skip
     if len(halves) < 2:
         return
-    value, half = person.value - learned.value, float(np.hypot(*halves))
+    value, half = person.value - learned.value, math.hypot(*halves)
     row = TechniqueRow(
         names={}, value=value, low=value - half, high=value + half, error=half / 1.96,
         unit="explanations", units=learned.n,
