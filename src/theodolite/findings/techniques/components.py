@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from theodolite.evidence.technique_columns import UNNAMED
 from theodolite.findings.techniques.record import TechniqueRow, row_from
 from theodolite.findings.techniques.voted_table import VotedTable
-from theodolite.stats.unit_resamples import UnitResamples
+from theodolite.stats.resampling import UnitResamples
 
 FACTORS = ("method", "network within method", "picture", "person")
 REST = "rest"

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from theodolite.findings.techniques.record import TechniqueRow, row_from
 from theodolite.findings.techniques.voted_table import VotedTable
-from theodolite.stats.unit_resamples import Draws, UnitResamples
+from theodolite.stats.resampling import Draws, UnitResamples
 
 OF_TECHNIQUES = ("modality", "network", "method")
 """Kinds of techniques: what is a sample in a claim about them is a technique."""

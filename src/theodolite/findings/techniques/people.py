@@ -10,7 +10,7 @@ from theodolite.evidence.rating_summary import histogram, modes
 from theodolite.findings.techniques.record import TechniqueRow, row_from
 from theodolite.findings.techniques.scores import TOGETHER
 from theodolite.findings.techniques.voted_table import SCALE, VotedTable
-from theodolite.stats.unit_resamples import Draws, UnitResamples
+from theodolite.stats.resampling import Draws, UnitResamples
 
 FIRST = 12
 POWER_NOTE = 0.1

@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.run_folder.run_file import Record
 from theodolite.run_folder.scores_file import written
-from theodolite.stats.unit_resamples import Draws, UnitResamples, percentile_ends
+from theodolite.stats.resampling import Draws, UnitResamples, percentile_ends
 
 
 class TechniqueRow(Record):

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from theodolite.findings.techniques.kinds import group_means
 from theodolite.findings.techniques.record import TechniqueRow, row_from
 from theodolite.findings.techniques.voted_table import VotedTable
-from theodolite.stats.unit_resamples import Draws, UnitResamples
+from theodolite.stats.resampling import Draws, UnitResamples
 
 Over: TypeAlias = Literal["all", "within techniques", "between techniques"]
 OVER: tuple[Over, ...] = ("all", "within techniques", "between techniques")

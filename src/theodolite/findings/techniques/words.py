@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite.findings.techniques.record import TechniqueRow, row_from
 from theodolite.findings.techniques.voted_table import VotedTable
-from theodolite.stats.unit_resamples import UnitResamples
+from theodolite.stats.resampling import UnitResamples
 from theodolite.stats.word_overlap import overlaps
 
 FIRST = 5

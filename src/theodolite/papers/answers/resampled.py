@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from theodolite.papers.power import detectable_effect
 from theodolite.papers.results import EntryAnswer, Figure
-from theodolite.stats.unit_resamples import (
+from theodolite.stats.resampling import (
     LEVEL,
     RESAMPLES,
     SEED,
