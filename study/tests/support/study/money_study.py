@@ -47,11 +47,11 @@ class MoneyStudy(SteppedStudy):
     def job(self, host: str, point: Any = no_point, times: JobTimes = SOON) -> Job:
         return new_job(self.connection, self.keys, host, point, times)
 
-    def hears(self, random: Any) -> list[str]:
-        """The webhooks so far, as the server's login stores them."""
+    def hears(self, random: Any, late: float = 0.0, lost: float = 0.0) -> list[str]:
+        """The webhooks so far, stored an hour after they were signed."""
         return [
             store_event(self.connection, self.keys, *signed_event(headers, body, SECRET, now))
-            for headers, body in self.double.deliveries(random)
+            for headers, body in self.double.deliveries(random, late, lost)
             for now in [float(headers["X-Prolific-Request-Timestamp"]) + 3600]
         ]
 

@@ -42,7 +42,6 @@ class ProlificDouble:
     delay: float = 0.0
     """Until a batch that was to be paid is paid."""
     trouble: Trouble = lambda method, path: None
-    fixed_screenout: bool = False
 
     def __post_init__(self) -> None:
         self.submissions: dict[str, DoubledSubmission] = {}
@@ -76,7 +75,7 @@ class ProlificDouble:
         if kind == "approved":
             self._becomes(name, "AWAITING REVIEW")
             self._pay_reward(name)
-        elif kind == "screened out" and self.fixed_screenout:
+        elif kind == "fixed screenout":
             self._becomes(name, "SCREENED OUT")
             self.submissions[name].rewarded = self.screenout
         elif kind == "return":
@@ -98,10 +97,15 @@ class ProlificDouble:
         everything = {s.id: s.rewarded + sum(s.bonuses) for s in self.submissions.values()}
         return {name: amount for name, amount in everything.items() if amount}
 
-    def deliveries(self, random: Random) -> Iterator[tuple[dict[str, str], bytes]]:
-        """Webhooks so far: in any order, some of them twice."""
+    def deliveries(
+        self, random: Random, late: float = 0.0, lost: float = 0.0
+    ) -> Iterator[tuple[dict[str, str], bytes]]:
+        """Webhooks so far: in any order, some of them twice, some later, some never."""
         with self.lock:
             waiting, self.webhooks = self.webhooks, []
+            self.webhooks = [hook for hook in waiting if random.random() < late]
+            waiting = [hook for hook in waiting if hook not in self.webhooks]
+        waiting = [hook for hook in waiting if random.random() >= lost]
         waiting += [hook for hook in waiting if random.random() < 0.3]
         random.shuffle(waiting)
         yield from waiting
@@ -128,7 +132,7 @@ class ProlificDouble:
         self.webhooks.append(({
             "X-Prolific-Request-Signature": base64.b64encode(mac).decode(),
             "X-Prolific-Request-Timestamp": when,
-            "X-Event-ID": f"evt-{len(self.webhooks)}-{when}",
+            "X-Event-ID": f"evt-{name}-{when}",
         }, body))  # fmt: skip
 
     def _pay_due(self) -> None:
