@@ -215,6 +215,8 @@ def test_claims_about_concepts_are_decided_by_drawing_concepts() -> None:
     importance = next(a for a in answers if a.entry == "P000-F0-06" and a.nearest)
     assert importance.effect == pytest.approx(0.3), "a cosine is no share"
     assert importance.unit == "concepts"
+    cells = [a.settings["pipeline.projection"] for a in answers if a.entry == "P000-F0-07"]
+    assert cells == ["dot", "dot"], "the length of a concept does not turn its weights"
     assert {a.entry for a in answers} == {f"P000-F0-{n}" for n in ("04", "06", "07", "08")}
     assert moves[0].entry == "P000-F0-04" and moves[0].value == pytest.approx(20)
 

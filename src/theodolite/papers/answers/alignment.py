@@ -24,6 +24,8 @@ OPTIONS = {
 """Which entry a setting of the sweep is."""
 UNITS = {"samples": "classes", "items": "concepts"}
 """What is drawn: pictures of a class belong together."""
+OF_WEIGHTS = {"form": 1, "over": "concepts"}
+"""Options of CGIM 1 of each concept."""
 HALF_WIDTH = float(ndtri(0.975))
 """Of a 95 % interval, in standard errors."""
 SHARES = ("concept_existence", "concept_location", "task_accuracy")
@@ -66,12 +68,18 @@ def _of_its_unit(entry: str, contrast: ContrastSpec) -> bool:
 
 
 def _without_effect(contrast: ContrastSpec, settings: Iterable[str]) -> list[str]:
-    """Options that the contrast's score does not have: their cells are one cell several times."""
+    """Settings that cannot change the contrast: their cells are one cell several times.
+
+    These are options that its score does not have; and for cosines of a concept's weights the
+    projection, which lengthens all weights of a concept alike.
+    """
     own = find_metric(contrast.metric.name).options()
+    weights = OF_WEIGHTS.items() <= contrast.metric.options.items()
     return [
         name
         for name in settings
-        if name.startswith(OPTION) and name.removeprefix(OPTION) not in own
+        if (name.startswith(OPTION) and name.removeprefix(OPTION) not in own)
+        or (name == "pipeline.projection" and weights)
     ]
 
 
