@@ -13,9 +13,13 @@ from theodolite_study.model.markdown import (
     CONSENT_ENDS,
     as_html,
     consent_bytes,
-    consent_on,
-    consent_part,
+    consent_in,
 )
+
+
+def consent_part(shown: bytes) -> bytes:
+    return CONSENT_BEGINS + shown + CONSENT_ENDS
+
 
 TAGS = {"p", "ul", "ol", "li", "h2", "h3", "em", "strong", "a"}
 ATTRIBUTES = {"a": {"href", "rel", "title"}, "ol": {"start"}}
@@ -25,7 +29,7 @@ HOSTILE = [
     "[x](&#106;avascript:alert(1))", "[x](data:text/html;base64,AAAA)", "[x](vbscript:x)",
     "[x](http://example.org)", "[x](//example.org)", "[x](/staff)", "[x](https:example.org)",
     "[x](https://good.org@evil.org/)", "[x](https://good.org\\@evil.org/)", "<javascript:alert(1)>",
-    "[x](mailto:a@b.org?bcc=all@b.org)", "<!-- consent ends -->", "</main><p>", "&lt;b&gt;",
+    "[x](mailto:a@b.org?bcc=all@b.org)", "<!-- end of consent -->", "</main><p>", "&lt;b&gt;",
     "[x]: javascript:alert(1)\n\n[x]", '[x](https://a.org "t\\" onclick=\\"alert(1)")',
     "`<b>`", "    <b>", "> quoted", "***", "| a | b |\n|---|---|\n| 1 | 2 |", "~~x~~", "```\n<b>\n```",
     "<https://a.org/\" onclick=alert(1)>", "[x](<https://a.org/\" onclick=\"alert(1)>)", "\x00<b>",
@@ -118,16 +122,16 @@ def test_the_longest_text_takes_no_long_time(piece: str) -> None:
 def test_the_consent_of_a_page_is_what_was_agreed_to() -> None:
     for markdown in (
         "You may *stop*.",
-        "Sie können – jederzeit – aufhören. <!-- consent ends -->",
+        "Sie können – jederzeit – aufhören. <!-- end of consent -->",
         "أوافق",
     ):
         shown = consent_bytes(markdown)
         page = b"<main>" + consent_part(shown) + b"</main><form>"
-        assert hashlib.sha256(consent_on(page)).digest() == hashlib.sha256(shown).digest()
-        assert consent_on(page.replace(b"<form>", b"<FORM>")) == shown, "surroundings may change"
+        assert hashlib.sha256(consent_in(page)).digest() == hashlib.sha256(shown).digest()
+        assert consent_in(page.replace(b"<form>", b"<FORM>")) == shown, "surroundings may change"
         at = page.index(CONSENT_BEGINS) + len(CONSENT_BEGINS) + 4
         other = page[:at] + bytes([page[at] ^ 1]) + page[at + 1 :]
-        assert consent_on(other) != shown, "not one byte of it"
+        assert consent_in(other) != shown, "not one byte of it"
     assert consent_bytes("a\r\nb") == consent_bytes("a\nb")
 
 
@@ -137,7 +141,7 @@ def test_the_consent_of_a_page_is_what_was_agreed_to() -> None:
 )
 def test_a_page_without_one_consent_is_refused(page: bytes) -> None:
     with pytest.raises(ValueError, match="consent"):
-        consent_on(page)
+        consent_in(page)
 
 
 @pytest.mark.parametrize("markdown", ["Write to {contact}.", " \n"])

@@ -17,9 +17,9 @@ from support.study.small_study import SIZE, picture
 from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy, second_form
 from theodolite_study.keys import Keys
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.model.markdown import consent_in
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.calls import StepCalls
-from theodolite_study.serve.pages import consent_in
 from theodolite_study.serve.pictures import PictureAddresses
 from theodolite_study.web.settings import Settings
 

@@ -145,7 +145,7 @@ def test_every_kind_has_its_parts() -> None:
         "all.text", "all.point.1", "all.point.2", "all.point.3",
         "sex.text", "sex.option.f", "sex.option.m", "sex.option.other",
         "how.text", "how.low", "how.high", "n.text", "q7.text", "q7.item.i0", "q7.item.i1",
-        "better.text", "better.tie",
+        "better.text", "better.option.shown", "better.option.rival", "better.option.tie",
     ]  # fmt: skip
 
 

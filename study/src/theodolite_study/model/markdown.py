@@ -16,8 +16,9 @@ ADDRESS = re.compile(
 )
 """No name before a host, which looks like another host; no letters that fill in themselves."""
 GAP = re.compile(r"\{[a-z_]+\}")
-CONSENT_BEGINS = b"<!-- consent begins -->"
-CONSENT_ENDS = b"<!-- consent ends -->"
+CONSENT_BEGINS = b"<!-- consent -->"
+CONSENT_ENDS = b"<!-- end of consent -->"
+"""Between these two stand the bytes whose digest is recorded."""
 
 
 def as_html(markdown: str) -> str:
@@ -46,16 +47,11 @@ def consent_bytes(markdown: str) -> bytes:
     return as_html(markdown).encode()
 
 
-def consent_part(shown: bytes) -> bytes:
-    """The consent with its two comments, to be put on a page.
+def consent_in(page: bytes) -> bytes:
+    """The consent that a page shows. No text can contain its comments: `<` never stays as it is.
 
-    No text can contain the comments: `<` never stays as it is.
-    """
-    return CONSENT_BEGINS + shown + CONSENT_ENDS
-
-
-def consent_on(page: bytes) -> bytes:
-    """The consent that a page shows.
+    >>> consent_in(b"x<!-- consent --><p>Yes</p><!-- end of consent -->y")
+    b'<p>Yes</p>'
 
     Raises:
         ValueError: If there is none, or more than one.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from theodolite_study.model.blocks import (
     BLANKS,
+    TIE,
     BaseBlock,
     ChoiceBlock,
     ComparisonBlock,
@@ -47,8 +48,8 @@ def text_parts(block: BaseBlock) -> Iterator[str]:
         yield from map("option.{}".format, block.keys())
     elif isinstance(block, RankingBlock):
         yield from (f"item.{key}" for key in block.items)
-    elif isinstance(block, ComparisonBlock) and block.tie:
-        yield "tie"
+    elif isinstance(block, ComparisonBlock):
+        yield from (f"option.{key}" for key in (*block.of, *((TIE,) if block.tie else ())))
 
 
 def missing_texts(

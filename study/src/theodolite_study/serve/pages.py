@@ -7,10 +7,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from theodolite_study.locale.catalogue import SOURCE, catalogue, direction
+from theodolite_study.model.markdown import CONSENT_BEGINS, CONSENT_ENDS
+
 HERE = Path(__file__).parent
-CONSENT_BEGINS, CONSENT_ENDS = "<!-- consent -->", "<!-- end of consent -->"
-"""Between these two stand the bytes whose digest is recorded."""
-RIGHT_TO_LEFT = ("ar", "fa", "he", "ur")
 
 
 def environment() -> Environment:
@@ -38,25 +38,15 @@ class StudyPages:
         return template.render({**everywhere, **context})
 
 
-def direction(language: str) -> str:
-    """Which way a language is written."""
-    return "rtl" if language.split("-")[0] in RIGHT_TO_LEFT else "ltr"
-
-
 def words_in(language: str) -> Callable[[str], str]:
-    """Texts of ours in a language; so far as they are written."""
-    return lambda text: text
+    """Texts of ours in a language; in English where a study speaks one that we do not."""
+    try:
+        return catalogue(language).gettext
+    except LookupError:
+        return catalogue(SOURCE).gettext
 
 
 def consent_part(shown: bytes) -> Markup:
     """The consent as the page contains it: its bytes, between two comments."""
-    return Markup(f"{CONSENT_BEGINS}{shown.decode()}{CONSENT_ENDS}")  # noqa: S704  made by us
-
-
-def consent_in(page: bytes) -> bytes:
-    """The bytes of the consent that a page contains.
-
-    >>> consent_in(b"x<!-- consent --><p>Yes</p><!-- end of consent -->y")
-    b'<p>Yes</p>'
-    """
-    return page.split(CONSENT_BEGINS.encode())[1].split(CONSENT_ENDS.encode())[0]
+    part = CONSENT_BEGINS + shown + CONSENT_ENDS
+    return Markup(part.decode())  # noqa: S704  made by us

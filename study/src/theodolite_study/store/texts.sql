@@ -16,7 +16,9 @@ set search_path = pg_catalog, public, pg_temp as $$
      where block ->> 'kind' = 'choice' and (block ->> 'other')::boolean
     union all select 'item.' || key from jsonb_array_elements_text(block -> 'items') key
      where block ->> 'kind' = 'ranking'
-    union all select 'tie'
+    union all select 'option.' || key from jsonb_array_elements_text(block -> 'of') key
+     where block ->> 'kind' = 'comparison'
+    union all select 'option.tie'
      where block ->> 'kind' = 'comparison' and (block ->> 'tie')::boolean
 $$;
 

@@ -1,0 +1,1 @@
+"""Languages: what our own pages say, and texts that studies may begin with."""

@@ -1,0 +1,63 @@
+"""Which of our texts are to be translated: found in code and templates, written for translators.
+
+``python -m theodolite_study.locale.extraction`` writes ``messages.pot`` anew and brings the PO
+files up to it; what is new there waits for a translator.
+"""
+
+import re
+from datetime import datetime, timezone
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import write_po
+
+from theodolite_study.locale.catalogue import HERE, SOURCE, languages, translated
+from theodolite_study.locale.messages import KEYWORDS
+
+PACKAGE = HERE.parent
+METHODS = [("**.py", "python"), ("**.html.j2", "jinja2")]
+BEGUN = datetime(2026, 11, 18, tzinfo=timezone.utc)
+"""A fixed moment: the file changes only when texts do."""
+WIDTH = 100
+WRITERS = "The theodolite developers"
+COMMENT = f"# Texts of theodolite-study. {WRITERS}, Apache-2.0."
+
+
+def extracted(folder: Path = PACKAGE) -> Catalog:
+    """All texts that are marked."""
+    catalog = Catalog(
+        project="theodolite-study", version="0", header_comment=COMMENT, fuzzy=False,
+        creation_date=BEGUN, charset="utf-8", msgid_bugs_address="see README.md",
+        last_translator=WRITERS, language_team=WRITERS,
+    )  # fmt: skip
+    for file, _, message, comments, context in extract_from_dir(
+        folder, METHODS, {"**.html.j2": {"silent": "false"}}, KEYWORDS
+    ):
+        catalog.add(message, locations=[(file, 0)], auto_comments=comments, context=context)
+    return catalog
+
+
+def as_po(catalog: Catalog) -> bytes:
+    """As it is written to a file."""
+    written = BytesIO()
+    write_po(written, catalog, width=WIDTH, sort_by_file=True, include_lineno=False)
+    # no name of the tool, which changes with its version
+    return re.sub(rb'"Generated-By: [^"]*"\n', b"", written.getvalue())
+
+
+def main() -> None:
+    """Write all files anew."""
+    template = extracted()
+    (HERE / "messages.pot").write_bytes(as_po(template))
+    for language in languages():
+        if language != SOURCE:
+            catalog = translated(language)
+            catalog.update(template, no_fuzzy_matching=True)
+            path = HERE / language / "LC_MESSAGES" / "messages.po"
+            path.write_bytes(as_po(catalog))
+
+
+if __name__ == "__main__":
+    main()

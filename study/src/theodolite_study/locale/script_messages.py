@@ -1,0 +1,59 @@
+"""What scripts say: they get it as JSON with the page."""
+
+from theodolite_study.locale.messages import N_, NN_, Message
+
+SCRIPTS: dict[str, Message] = {
+    "saved": N_("Saved"),
+    "not_saved": N_("Not saved. Your answers stay on this page until you send them."),
+    "saving_again": N_("Not saved yet. Trying again …"),
+    "sending": N_("Sending …"),
+    "no_answer": N_("The server does not answer. Trying again …"),
+    "not_sent": N_(
+        "This could not be sent. Your answers are still here: please try again in a moment."
+    ),
+    "question_open": N_("Question {number} has no answer yet"),
+    "own_words": N_("Say it in your own words"),
+    "few_words": N_("Please write something, a few words are enough."),
+    "choose_point": N_("Please choose one of 1 to {points}."),
+    "nothing_framed": N_(
+        "You have framed nothing. If there is nothing to mark, say so and send again."
+    ),
+    "kept_for": NN_(
+        "This picture is kept for you for {minutes} more minute.",
+        "This picture is kept for you for {minutes} more minutes.",
+    ),
+    "took_long": N_(
+        "This took long. You can still answer; perhaps somebody else got this picture meanwhile."
+    ),
+    "went_away": N_(
+        "This picture went to somebody else; your answers are still stored, but will not count."
+    ),
+    "copied": N_("Copied"),
+    "code_copied": N_("The code was copied."),
+    "selected": N_("Selected: press Ctrl+C"),
+    "looks_again": NN_(
+        "This page looks by itself in {seconds} second.",
+        "This page looks by itself in {seconds} seconds.",
+    ),
+    "looking": N_("Looking again …"),
+    "first_place": N_("This is the first place."),
+    "last_place": N_("This is the last place."),
+    "place_of": N_("{item}: place {place} of {places}."),
+    "percent": N_("{number} percent"),
+    "frame": N_("Frame {number}"),
+    "frame_where": N_(
+        "Frame {number}: {left} from the left, {top} from the top, {width} wide, {height} high"
+    ),
+    "frame_added": N_("Frame {number} was added. Arrow keys move it."),
+    "frame_removed": N_("Frame {number} was removed. {left} left."),
+    "most_frames": N_("At most {number} frames."),
+    "remove": N_("Remove"),
+    "remove_frame": N_("Remove frame {number}"),
+    "left": N_("Left"),
+    "top": N_("Top"),
+    "width": N_("Width"),
+    "height": N_("Height"),
+    "no_frame": N_("No frame was drawn."),
+    "first_corner": N_("First corner is set. Now the opposite corner. Escape leaves it."),
+    "too_small": N_("That frame was too small."),
+}

@@ -1,0 +1,52 @@
+"""What a block needs, in a person's language: said where an answer does not fit."""
+
+from gettext import NullTranslations
+
+from theodolite_study.locale.messages import N_, worded
+from theodolite_study.model.blocks import BaseBlock, ChoiceBlock, ComparisonBlock, RegionsBlock
+
+UNFIT: dict[str, str] = {
+    "likert": N_("Please choose a number from 1 to {points}."),
+    "choice": N_("Please choose one of the options."),
+    "several": N_("Please choose {least} to {most} options."),
+    "choice_other": N_(
+        "Please choose one of the options, and write your own words where the last one is yours."
+    ),
+    "text": N_("Please write {least} to {most} characters."),
+    "comment": N_("Please write at most {most} characters."),
+    "number": N_("Please give a number from {least} to {most}, in steps of {step}."),
+    "comparison": N_("Please choose one of both explanations."),
+    "comparison_tie": N_("Please choose one of both explanations, or say that they are equal."),
+    "ranking": N_("Please give every line its place."),
+    "regions": N_("Please mark {least} to {most} places inside of the picture."),
+    "regions_nothing": N_(
+        "Please mark {least} to {most} places inside of the picture, or say that there is "
+        "nothing to mark."
+    ),
+}
+
+
+def needed(words: NullTranslations, block: BaseBlock) -> str:
+    """What an answer to this block has to be."""
+    gaps = {name: _plain(value) for name, value in block.model_dump().items()}
+    if isinstance(block, ChoiceBlock):
+        gaps["most"] = block.most or len(block.keys())
+    if isinstance(block, RegionsBlock):
+        gaps["least"] = max(block.least, 1)
+    return worded(words, UNFIT[_name(block)], gaps)
+
+
+def _name(block: BaseBlock) -> str:
+    kind: str = block.model_dump()["kind"]
+    if isinstance(block, ChoiceBlock):
+        choice = "choice_other" if block.other else "choice"
+        return "several" if block.several else choice
+    if isinstance(block, ComparisonBlock) and block.tie:
+        return "comparison_tie"
+    if isinstance(block, RegionsBlock) and block.nothing:
+        return "regions_nothing"
+    return "number" if kind == "slider" else kind
+
+
+def _plain(value: object) -> object:
+    return f"{value:g}" if isinstance(value, float) else value

@@ -1,0 +1,157 @@
+"""Languages of our own texts: complete, with equal gaps, and ready for longer words and other scripts."""
+
+import json
+import re
+
+import pytest
+from babel.messages.catalog import Catalog, Message
+from babel.messages.pofile import read_po
+
+from theodolite_study.locale.catalogue import (
+    HERE,
+    PSEUDO,
+    SOURCE,
+    catalogue,
+    direction,
+    languages,
+    pseudo,
+    script_words,
+    translated,
+)
+from theodolite_study.locale.extraction import as_po, extracted
+from theodolite_study.locale.messages import worded
+from theodolite_study.locale.page_messages import PAGES
+from theodolite_study.locale.refusal_messages import REFUSALS
+from theodolite_study.locale.script_messages import SCRIPTS
+from theodolite_study.locale.unfit_messages import needed
+from theodolite_study.model.blocks import ChoiceBlock, LikertBlock, NumberBlock, RegionsBlock
+from theodolite_study.serve.pages import words_in
+
+OTHERS = [language for language in languages() if language != SOURCE]
+GAP = re.compile(r"\{[^{}]*\}|%\([^()]*\)s")
+SAME_WORD = {"de": set(), "fr": {"Concept"}}
+"""Words that are the same in English."""
+
+
+@pytest.fixture(scope="module")
+def template() -> Catalog:
+    with (HERE / "messages.pot").open("rb") as file:
+        return read_po(file)
+
+
+def told(catalog: Catalog) -> dict[tuple[str, ...], Message]:
+    return {_all(message.id): message for message in catalog if message.id}
+
+
+def _all(text: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)
+
+
+def test_three_languages() -> None:
+    assert languages() == ("en", "de", "fr")
+
+
+def test_the_template_is_what_code_and_pages_say(template: Catalog) -> None:
+    assert told(template).keys() == told(extracted()).keys(), (
+        "run theodolite_study.locale.extraction"
+    )
+    assert (HERE / "messages.pot").read_bytes() == as_po(extracted())
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_nothing_is_missing_fuzzy_or_left_over(language: str, template: Catalog) -> None:
+    catalog = translated(language)
+    there = told(catalog)
+    assert there.keys() == told(template).keys() and not catalog.obsolete
+    for key, message in there.items():
+        words = _all(message.string)
+        assert not message.fuzzy and all(word.strip() for word in words), key
+        assert len(words) == (catalog.num_plurals if len(key) > 1 else 1), key
+        assert words[0] != key[0] or GAP.sub("", key[0]).strip(": .") == "" or (
+            key[0] in SAME_WORD[language]
+        ), f"{key} is not translated"  # fmt: skip
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_gaps_are_the_same(language: str) -> None:
+    for key, message in told(translated(language)).items():
+        for words in _all(message.string):
+            assert sorted(GAP.findall(words)) == sorted(GAP.findall(key[-1])), key
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_message_in_words(language: str) -> None:
+    minutes = PAGES["landing"][4]
+    said = {
+        n: worded(catalogue(language), minutes, {"minutes": n}, n) for n in (0, 1, 2, 40)
+    }  # fmt: skip
+    assert said == {
+        "de": {0: "Es dauert etwa 0 Minuten.", 1: "Es dauert etwa 1 Minute.",
+               2: "Es dauert etwa 2 Minuten.", 40: "Es dauert etwa 40 Minuten."},
+        "fr": {0: "Cela prend environ 0 minute.", 1: "Cela prend environ 1 minute.",
+               2: "Cela prend environ 2 minutes.", 40: "Cela prend environ 40 minutes."},
+    }[language]  # fmt: skip
+    assert worded(catalogue("en"), minutes, {"minutes": 1}, 1) == "It takes about 1 minute."
+
+
+def test_regions_of_a_language_and_unknown_ones() -> None:
+    assert catalogue("de-AT").gettext("I agree") == "Ich stimme zu"
+    with pytest.raises(LookupError, match="nl"):
+        catalogue("nl")
+    assert words_in("nl")("I agree") == "I agree"
+    assert words_in("fr")("I agree") == "J’accepte"
+
+
+@pytest.mark.parametrize(
+    ("language", "way"),
+    [("ar", "rtl"), ("ar-EG", "rtl"), ("he", "rtl"), ("fa", "rtl"), ("ur-PK", "rtl"), ("de", "ltr"),
+     ("fr-CA", "ltr"), ("ja", "ltr"), ("en-XA", "ltr"), ("ar-XB", "rtl")],
+)  # fmt: skip
+def test_where_lines_begin(language: str, way: str) -> None:
+    assert direction(language) == way
+
+
+def test_words_of_the_test_language_are_longer(template: Catalog) -> None:
+    for language in PSEUDO:
+        words = catalogue(language)
+        for key in told(template):
+            said = words.gettext(key[0]) if len(key) == 1 else words.ngettext(key[0], key[1], 2)
+            assert GAP.findall(said) == GAP.findall(key[-1]), key
+            for short, long in zip(
+                GAP.sub("", key[-1]).split(), GAP.sub("", said).split(), strict=True
+            ):
+                letters = sum(letter.isalnum() or letter == "_" for letter in short)
+                assert len(long) - len(short) >= 0.4 * letters, key
+    assert pseudo("Frame {number}: %(of)s") == "Frámééé {number}: %(of)s"
+
+
+@pytest.mark.parametrize("language", [*languages(), *PSEUDO])
+def test_scripts_get_their_words(language: str) -> None:
+    words = script_words(language)
+    assert words.keys() == SCRIPTS.keys() and json.loads(json.dumps(words)) == words
+    kept = words["kept_for"]
+    assert (
+        isinstance(kept, dict) and kept.keys() == {"one", "other"} and kept["one"] != kept["other"]
+    )
+    assert isinstance(words["saved"], str)
+
+
+def test_every_word_of_a_step_has_a_sentence() -> None:
+    from support.study.stepped_study import STORE  # noqa: PLC0415
+
+    said = set(re.findall(r"'(?:word|go)', '([a-z ]+)'", (STORE / "steps.sql").read_text()))
+    ways = {"ok", "item", "done", "end"}
+    assert said - ways <= REFUSALS.keys() and {"nobody", "full", "barred"} <= said
+
+
+def test_what_a_block_needs() -> None:
+    german, english = catalogue("de"), catalogue("en")
+    assert (
+        needed(german, LikertBlock(name="q", points=7)) == "Bitte wählen Sie eine Zahl von 1 bis 7."
+    )
+    number = NumberBlock(name="n", least=0.5, most=2, step=0.25)
+    assert needed(english, number) == "Please give a number from 0.5 to 2, in steps of 0.25."
+    several = ChoiceBlock(name="c", options=["a", "b"], several=True, other=True)
+    assert needed(english, several) == "Please choose 1 to 3 options."
+    marked = needed(english, RegionsBlock(name="r", least=0, most=5))
+    assert marked.startswith("Please mark 1 to 5 places") and "nothing to mark" in marked
