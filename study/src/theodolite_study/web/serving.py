@@ -44,7 +44,7 @@ def serve(
         workers: Processes.
         public: Whether other machines may come directly.
     """
-    if not public and not _loopback(host):
+    if not public and not is_loopback(host):
         raise EvidenceError(
             "host", repr(host), "an address of this machine",
             "Put a proxy with https in front.",
@@ -59,7 +59,7 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=LAST_WORDS,
         h11_max_incomplete_event_size=32 << 10,
     )  # fmt: skip
-    with _environment(settings.environment() | {PARENT: str(os.getpid())}):
+    with environment_with(settings.environment() | {PARENT: str(os.getpid())}):
         sock = config.bind_socket()
         try:
             Multiprocess(config, sockets=[sock]).run()
@@ -67,7 +67,7 @@ def serve(
             sock.close()
 
 
-def _loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
@@ -77,7 +77,7 @@ def _loopback(host: str) -> bool:
 
 
 @contextmanager
-def _environment(given: dict[str, str]) -> Iterator[None]:
+def environment_with(given: dict[str, str]) -> Iterator[None]:
     """Variables for the processes that are started, and for nothing else."""
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
