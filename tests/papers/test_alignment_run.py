@@ -122,6 +122,8 @@ def test_every_option_that_is_told_is_named_by_its_finding(tmp_path: Path) -> No
 def test_a_run_without_studies_answers_nothing(tmp_path: Path) -> None:
     with pytest.raises(RefusedInput, match="studies"):
         alignment_run_answers(tmp_path)
+    with pytest.raises(RefusedInput, match="setting_seeds"):
+        examples_answers(tmp_path)
 
 
 def test_clustered_means_draw_whole_clusters() -> None:

@@ -72,7 +72,7 @@ DIFFERS = {
     "leakage_tabulartoy": "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference "
     "heads of 20 epochs",
     "alignment_examples": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
-    "three regularisers; trained on four fifths of the training pictures",
+    "two regularisers; trained on four fifths of the training pictures",
     "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "three seeds, maps of 1,200 test pictures; a part is a disc of 1/12 of the bird's box",
     "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "

@@ -22,7 +22,7 @@ from theodolite.papers.ledger import ledger
 from theodolite.papers.power import detectable_effect
 from theodolite.papers.results import EntryAnswer, OptionMove
 
-TABLES = ("global_importance", "named_concepts", "regions", "setting_seeds")
+TABLES = ("global_importance", "named_concepts", "regions")
 PROJECTIONS, REFERENCES = ("dot", "margin", "centred"), ("share", "majority")
 """The first of each is nearest to the paper: a plain product, and numbers between 0 and 1."""
 PRINTED = {"concepts": "P000-T6", "classes": "P000-T7"}
@@ -52,18 +52,11 @@ class AlignmentTables:
     importance: Columns
     named: Columns
     regions: Columns
-    settings: Columns
 
     @classmethod
     def read(cls, folder: Path) -> "AlignmentTables":
         """From a run folder."""
-        paths = [folder / "tables" / f"{name}.parquet" for name in TABLES]
-        missing = [path.stem for path in paths if not path.is_file()]
-        if missing:
-            raise RefusedInput(
-                "run", f"no table {missing[0]!r}", "one with studies", "Set `studies: true`."
-            )
-        return cls(*map(read_parquet, paths))
+        return cls(*(_table(folder, name) for name in TABLES))
 
     @cached_property
     def resamples(self) -> UnitResamples:
@@ -111,7 +104,14 @@ def alignment_run_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionM
 
 def examples_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
     """What a run with several numbers of examples says of them."""
-    return [_examples(AlignmentTables.read(folder))], []
+    return [_examples(_table(folder, "setting_seeds"))], []
+
+
+def _table(folder: Path, name: str) -> Columns:
+    path = folder / "tables" / f"{name}.parquet"
+    if not path.is_file():
+        raise RefusedInput("run", f"no table {name!r}", "one with studies", "Set `studies: true`.")
+    return read_parquet(path)
 
 
 def column(table: Columns, name: str) -> Float[np.ndarray, " rows"]:
@@ -175,9 +175,8 @@ def _accuracy(tables: AlignmentTables) -> Iterator[EntryAnswer]:
     yield answer_from("P000-F0-14", cost, classes, n, {}, ours, nearest=True)
 
 
-def _examples(tables: AlignmentTables) -> EntryAnswer:
+def _examples(table: Columns) -> EntryAnswer:
     """More examples against fewer, mean over regularisers; each seed draws its own."""
-    table = tables.settings
     seeds, examples = np.array(table["seed"]), np.array(table["examples"])
     accuracy = PER_CENT * column(table, "test_accuracy")
     few, many = examples.min(), examples.max()

@@ -59,6 +59,8 @@ class PosthocPipeline:
     """Also ask what the layer's units detect, where the data set has masks."""
     studies: bool = False
     """Also make the tables that tell of paper 000's further claims and open choices."""
+    setting_seeds: bool = False
+    """Also try every setting with every seed; the first seed's trials choose in any case."""
 
     def make(self, data: ConceptData, context: WorkContext) -> Produced:
         """Features, vectors for each setting, the best setting's model for each seed, evidence."""
@@ -100,6 +102,7 @@ class PosthocPipeline:
         tables: dict[str, Any] = {"settings": settings_table(tried, best)}
         if self.studies:
             tables |= study_tables(data, work, models, bundles, answers, context.seeds)
+        if self.studies or self.setting_seeds:
             tables["setting_seeds"] = self._setting_seeds(data, work, context, tried)
         if self.units and (unit_result := unit_evidence_of(data, work.maps, context.seeds[0])):
             bundles[0].append(unit_result[0])
