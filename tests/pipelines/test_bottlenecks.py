@@ -155,6 +155,7 @@ def test_dsprites_protocol_in_short(tmp_path: Path) -> None:
     forms = {n: f | {"at_most": 300} for n, f in content["dataset"]["forms"].items()}
     models = [{"encoding": "soft"}, {"data": "related"}, {"kind": "cem"}]
     models += [{"data": "pictures", "encoder": "small_cnn"}]
+    forms["pictures"] = {"at_most": 300}
     changes = {"forms": forms}
     spec = short("leakage_dsprites.yaml", dataset=changes, pipeline={"models": models})
     out = tmp_path / "out"

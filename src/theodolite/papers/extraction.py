@@ -76,10 +76,9 @@ DIFFERS = {
     "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "three seeds, maps of 1,200 test pictures; a part is a disc of 1/12 of the bird's box",
     "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "
-    "concepts, three folds, no OIS",
-    "leakage_dsprites": "numbers that make the pictures and an MLP in place of pictures and a "
-    "ResNet-18; six classes of models on re-rendered pictures with a small convolutional network; "
-    "6,000 samples",
+    "concepts, two folds, no OIS",
+    "leakage_dsprites": "the numbers that make the pictures and an MLP, in place of pictures and a "
+    "ResNet-18; 2,000 samples, no OIS",
     "leakage_references": "concepts and labels only, no network: TabularToy, dSprites and 3dshapes "
     "made by formula, CUB with 22 concepts of our choice where it is incomplete, HAM10000 with "
     "3,445 pictures",
