@@ -169,7 +169,8 @@ def test_dsprites_protocol_in_short(tmp_path: Path) -> None:
 def test_cub_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     models = [{"data": "incomplete", "encoding": ["soft", "logit"]}]
     metrics = [{"name": n} for n in ("task_leakage_given_concept", "intervention_score")]
-    spec = short("leakage_cub.yaml", pipeline={"models": models})
+    forms = {"incomplete": {"concepts": "incomplete"}}
+    spec = short("leakage_cub.yaml", pipeline={"models": models}, dataset={"forms": forms})
     spec = spec.model_copy(update={"metrics": [], "compared_metrics": []})
     spec = RunSpec.model_validate(spec.model_dump() | {"metrics": metrics, "compared_metrics": []})
     out = tmp_path / "out"
