@@ -229,9 +229,11 @@ def test_numbers_stand_in_for_pictures() -> None:
 
 
 def test_lesions_are_a_form_of_a_family(shared_data: Path) -> None:
-    forms = {"all": {}, "fewer": {"concepts": "incomplete"}}
+    forms = {"all": {}, "fewer": {"concepts": "incomplete"}, "noisy": {"noise": 0.3}}
     family = bottleneck_family("ham10k_concepts", forms, lesions=shared_data / "ham10k_concepts")
-    whole, fewer = family.members.values()
+    whole, fewer, noisy = family.members.values()
+    assert noisy.inputs.shape == (3_445, 18) and "noise of 0.3" in noisy.notes[0]
+    assert 0.29 < (noisy.inputs - noisy.truth).std() < 0.31 and (noisy.labels == whole.labels).all()
     assert (len(whole.concepts), len(fewer.concepts)) == (18, 10)
     assert whole.classes.names == ("benign", "malignant") and len(whole) == 3_445
     parts = [len(rows) / len(whole) for rows in (whole.train, whole.validation, whole.test)]

@@ -9,7 +9,13 @@ import pytest
 
 from theodolite.errors import RefusedInput
 from theodolite.papers.answers.leakage import COMPARED
-from theodolite.papers.answers.leakage_pictures import cub_answers, dsprites_answers, table_2
+from theodolite.papers.answers.leakage_pictures import (
+    cub_answers,
+    dsprites_answers,
+    ham10k_answers,
+    shapes3d_answers,
+    table_2,
+)
 from theodolite.papers.answers.leakage_references import ROWS, reference_answers
 from theodolite.papers.ledger import ledger
 from theodolite.papers.results import EntryAnswer
@@ -155,4 +161,17 @@ def test_planted_bottlenecks_on_dsprites_and_cub(tmp_path: Path) -> None:
     answers, _ = cub_answers(tmp_path)
     assert headlines(answers) == {"P001-T2-07": "confirmed"}
     with pytest.raises(RefusedInput, match="four or more"):
-        list(table_2("P001-T2-07", birds[:3], {}))
+        list(table_2("P001-T2-07", birds[:3], {}, "features"))
+
+
+def test_planted_bottlenecks_without_pictures(tmp_path: Path) -> None:
+    write_record(
+        tmp_path / COMPARED, ComparedFile(models=planted_bottlenecks("leakage_3dshapes.yaml"))
+    )
+    answers, _ = shapes3d_answers(tmp_path)
+    assert headlines(answers)["P001-T2-03"] == "confirmed" != headlines(answers)["P001-T2-06"]
+    assert {(a.n, a.settings["inputs"]) for a in answers} == {(14, "numbers with noise")}
+    lesions = planted_bottlenecks("leakage_ham10k_concepts.yaml")
+    write_record(tmp_path / COMPARED, ComparedFile(models=lesions))
+    answers, _ = ham10k_answers(tmp_path)
+    assert headlines(answers) == {"P001-T2-08": "confirmed"} and answers[0].n == 18

@@ -27,7 +27,11 @@ Row = dict[str, str]
 
 
 def ham10k_concepts(
-    root: Path, *, concepts: Literal["all", "incomplete"] = "all"
+    root: Path,
+    *,
+    concepts: Literal["all", "incomplete"] = "all",
+    noise: float | None = None,
+    seed: int = 0,
 ) -> BottleneckData:
     """Read ``HAM10000_train.csv``, ``HAM10000_val.csv`` and ``HAM10000_test.csv`` of a folder.
 
@@ -38,6 +42,9 @@ def ham10k_concepts(
     Args:
         root: The folder.
         concepts: ``incomplete`` keeps the ten of 18 that the leakage paper names.
+        noise: If given, the inputs are the 18 true concepts with normal noise of this size, which
+            stand in for what an encoder would see in a picture.
+        seed: Of the noise.
     """
     files = {split: confined(root, name) for split, name in FILES.items()}
     tables = {split: _table(path) for split, path in files.items()}
@@ -52,10 +59,11 @@ def ham10k_concepts(
         np.flatnonzero([split_of[name] == split for name in pictures]) for split in FILES
     )
     lesions = {lesion: i for i, lesion in enumerate(dict.fromkeys(r["lesion_id"] for r in first))}
+    truth = np.stack([_most_say(of_picture[name]) for name in pictures])
     data = BottleneckData(
-        name="HAM10000 concepts",
-        inputs=_inputs(first, train),
-        truth=np.stack([_most_say(of_picture[name]) for name in pictures]),
+        name="HAM10000 concepts" + ("" if noise is None else " with noise"),
+        inputs=_inputs(first, train) if noise is None else _noisy(truth, noise, seed),
+        truth=truth,
         labels=np.array([_label(of_picture[name]) for name in pictures]),
         train=train,
         validation=validation,
@@ -63,7 +71,7 @@ def ham10k_concepts(
         concepts=Concepts(CONCEPTS),
         classes=Classes(("benign", "malignant")),
         groups=np.array([lesions[row["lesion_id"]] for row in first]),
-        notes=_notes(tables, split_of),
+        notes=_notes(tables, split_of, noise),
         digests={path.name: sha256_of(path) for path in files.values()},
     )
     if concepts == "all":
@@ -123,6 +131,13 @@ def _inputs(rows: Sequence[Row], train: Int[np.ndarray, " t"]) -> Float[np.ndarr
     return np.stack(columns, axis=1).astype(np.float32)
 
 
+def _noisy(
+    truth: Bool[np.ndarray, "n concepts"], noise: float, seed: int
+) -> Float[np.ndarray, "n concepts"]:
+    random = np.random.default_rng(seed)
+    return np.asarray(truth + noise * random.standard_normal(truth.shape), np.float32)
+
+
 def _age(row: Row) -> float:
     """In years; NaN where nobody said."""
     text = row["age"].strip()
@@ -136,7 +151,9 @@ def _age(row: Row) -> float:
     return age
 
 
-def _notes(tables: dict[str, list[Row]], split_of: dict[str, str]) -> tuple[str, ...]:
+def _notes(
+    tables: dict[str, list[Row]], split_of: dict[str, str], noise: float | None
+) -> tuple[str, ...]:
     rows = [row for table in tables.values() for row in table]
     other = Counter(
         f"{row['split']!r} for the file of {split}"
@@ -151,9 +168,13 @@ def _notes(tables: dict[str, list[Row]], split_of: dict[str, str]) -> tuple[str,
     torn = sum(len(splits) > 1 for splits in splits_of_lesion.values())
     twice = len(rows) - len(split_of)
     no_age = sum(not row["age"].strip() for row in rows)
-    return (
+    patients = (
         "There are no pictures: the inputs are age, sex and place only, and say little about the "
-        f"concepts. Age is missing in {no_age} rows; there it is the median of the training rows.",
+        f"concepts. Age is missing in {no_age} rows; there it is the median of the training rows."
+    )
+    stand_in = f"No pictures: the inputs are the true concepts with normal noise of {noise or 0:g}."
+    return (
+        patients if noise is None else stand_in,
         f"{len(split_of):,} pictures of {len(splits_of_lesion):,} lesions; {torn} lesions are in "
         "several splits. The leakage paper counts 6,498 pictures.",
         "A picture has a concept if more than half of its annotators say so; "

@@ -17,7 +17,12 @@ from theodolite.papers.answers.alignment_run import alignment_run_answers, examp
 from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.detection_options import lite_answers, option_answers
 from theodolite.papers.answers.leakage import COMPARED, leakage_answers
-from theodolite.papers.answers.leakage_pictures import cub_answers, dsprites_answers
+from theodolite.papers.answers.leakage_pictures import (
+    cub_answers,
+    dsprites_answers,
+    ham10k_answers,
+    shapes3d_answers,
+)
 from theodolite.papers.answers.leakage_references import reference_answers
 from theodolite.papers.answers.surrogate_outputs import attribute_answers, regression_answers
 from theodolite.papers.answers.surrogates import cifar_answers, species_answers
@@ -37,8 +42,10 @@ OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "alignment_studies": alignment_run_answers,
     "accepted_pasta": vote_answers,
     "detection_pets_monumai_camvid": detection_answers,
+    "leakage_3dshapes": shapes3d_answers,
     "leakage_cub": cub_answers,
     "leakage_dsprites": dsprites_answers,
+    "leakage_ham10k_concepts": ham10k_answers,
     "leakage_references": reference_answers,
     "faithfulness_attributes": attribute_answers,
     "faithfulness_cifar": cifar_answers,
@@ -75,6 +82,10 @@ DIFFERS = {
     "two regularisers; trained on four fifths of the training pictures",
     "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "three seeds, maps of 1,200 test pictures; a part is a disc of 1/12 of the bird's box",
+    "leakage_3dshapes": "the numbers that make the pictures, with noise, and an MLP, in place of "
+    "pictures and a ResNet-18; 2,000 samples, three folds, no OIS",
+    "leakage_ham10k_concepts": "true concepts with noise and an MLP, in place of pictures and a "
+    "ViT-B/16; 3,445 pictures, two folds, no OIS",
     "leakage_cub": "linear layers on features of a frozen EfficientNet-lite0; four weights of the "
     "concepts, two folds, no OIS",
     "leakage_dsprites": "the numbers that make the pictures and an MLP, in place of pictures and a "
