@@ -48,6 +48,7 @@ from theodolite.findings.techniques.scores import (
     questions_against_questions,
     questions_together,
 )
+from theodolite.findings.techniques.sizes import accuracy_rows, people_rows, size_rows
 from theodolite.findings.techniques.voted_table import VotedTable
 from theodolite.findings.techniques.words import overlap_against_votes
 from theodolite.run_folder.headlines import requests_named
@@ -66,7 +67,7 @@ def techniques_votes(  # noqa: PLR0913  options are keywords
     resamples: int = 1000,
     seed: int = 0,
 ) -> TechniquesVotesRecord:
-    """Tables 1 and 9 to 14 and Figs. 3, 10 to 12 of paper 004 for whatever was voted on.
+    """Tables 1 and 9 to 14 and Figs. 3, 6 to 8 and 10 to 12 of paper 004 for whatever was voted on.
 
     Args:
         title: Of the study; votes that nobody gave are named in it.
@@ -120,6 +121,9 @@ def _tables(
     for kind in OF_TECHNIQUES:
         yield kind, f"Acceptance by {kind}", by_kind(table, kind, *sampling)
     yield "data_set", "Acceptance by data set", by_data_set(table, *sampling)
+    yield "accuracies", "Pictures that networks get right", accuracy_rows(tables, *sampling)
+    yield "sizes", "Techniques by data set, methods by network", size_rows(tables)
+    yield "people", "People by group", people_rows(tables)
     yield "modality_contrast", "Saliency against concepts", modality_contrast(table, *sampling)
     yield "network_contrast", "Networks, matched by method", network_contrasts(table, *sampling)
     methods = method_contrasts(table, *sampling)

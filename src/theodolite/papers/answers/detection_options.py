@@ -67,14 +67,24 @@ def lite_answers(folder: Path, size: int) -> tuple[list[EntryAnswer], list[Optio
 
 
 def pets_answers(folder: Path, network: str) -> list[EntryAnswer]:
-    """The headline cells of a dissection on pets alone, as further cells of their entries."""
+    """The headline cells of a dissection on pets alone, and the same correlations given the number
+    of pictures, as further cells of their entries."""
     return [
         answer.model_copy(
             update={"nearest": False, "settings": answer.settings | PETS | {"network": network}}
         )
         for answer in detection_answers(folder)[0]
-        if answer.nearest
+        if answer.nearest or _given_pictures(answer)
     ]
+
+
+def _given_pictures(answer: EntryAnswer) -> bool:
+    cell = {"formulas": "formula of three", "control": "log pictures"}
+    return (
+        answer.entry in CORRELATIONS
+        and cell.items() <= answer.settings.items()
+        and answer.settings["pictures"] != "overlap"
+    )
 
 
 def _under(table: dict[str, list[Any]], units: dict[str, list[Any]], name: str) -> UnitScores:
