@@ -34,7 +34,7 @@ VARIANTS = {
     "lasso": ("P004-AB-03", "linear minus lasso"),
     "mlp": ("P004-AB-03", "linear minus MLP"),
 }
-"""Scores that are tested on the same explanations as the default."""
+"""Scores that are tested on the same explanations as the default, where a run has them."""
 Runs = Float[np.ndarray, " runs"]
 
 
@@ -89,6 +89,8 @@ def _cell(label: str) -> dict[str, str]:
 def _variants(scores: LearnedScores) -> Iterator[EntryAnswer]:
     default = scores.runs(DEFAULT)
     for name, (entry, label) in VARIANTS.items():
+        if name not in scores.by_name:
+            continue
         other = scores.runs(name)
         effect = student(default - other, "runs")
         ours = {"kappa": float(default.mean()), "taken off": float(other.mean())}
