@@ -8,7 +8,7 @@ import numpy as np
 
 from theodolite.evidence.technique_columns import EXPLANATIONS, PEOPLE, VOTES, Tables
 from theodolite.findings.techniques.record import TechniqueRow, row_from
-from theodolite.stats.unit_resamples import UnitResamples
+from theodolite.stats.resampling import UnitResamples
 
 ALL = "all"
 
