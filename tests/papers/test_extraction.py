@@ -8,20 +8,14 @@ import pytest
 
 from theodolite.errors import RefusedInput, VerificationFailed
 from theodolite.io.tables import write_parquet
-from theodolite.papers.answers import detection, leakage
+from theodolite.papers.answers import detection
 from theodolite.papers.answers.alignment import OPTIONS, alignment_answers
 from theodolite.papers.extraction import result_of
 from theodolite.papers.ledger import ledger
 from theodolite.papers.results import EntryAnswer, read_result, write_result
 from theodolite.papers.verdict import verdict_of
-from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
 from theodolite.run_folder.run_file import run_record, write_record
-from theodolite.run_folder.scores_file import (
-    ComparedFile,
-    ComparedRecord,
-    ScoreRecord,
-    ScoresFile,
-)
+from theodolite.run_folder.scores_file import ScoresFile
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import read_spec
 from theodolite.sweeps.cells import cells_of
@@ -100,80 +94,6 @@ def test_planted_units_get_their_verdicts(tmp_path: Path) -> None:
     assert {move.option for move in moves} == {"P003-O-03", "P003-O-06"}
     printed_below_0 = [a for a in answers if a.entry == "P003-T4-01" and a.effect != a.ours["r"]]
     assert [a.settings["set"] for a in printed_below_0] == ["intersection"]
-
-
-def score(metric: str, values: np.ndarray) -> ScoreRecord:
-    return ScoreRecord(
-        metric=metric, version=1, question="leak_free", value=float(values.mean()), better="lower",
-        bounds=(0, 1), best=0.0, n=10, n_undefined=0, n_of="samples", options={}, interval=None,
-        null=None, intervals=[], nulls=[], detail=None, per_seed=values.tolist(),
-    )  # fmt: skip
-
-
-def planted_models(value: Any) -> list[ComparedRecord]:
-    """All models of the protocol, with scores by a rule."""
-    spec = read_spec(PROTOCOLS / "leakage_tabulartoy.yaml")
-    assert spec.pipeline is not None and spec.dataset is not None
-    options = {k: v for k, v in spec.pipeline.model_dump().items() if k != "name"}
-    forms = dict.fromkeys(spec.dataset.model_dump()["forms"])
-    metrics = [metric.name for metric in spec.compared_metrics]
-    random = np.random.default_rng(1)
-    return [
-        ComparedRecord(
-            name=model.name, about=model.description,
-            scores=[score(m, value(m, model.description) + 0.001 * random.normal(size=5)) for m in metrics],
-        )
-        for model in BottleneckPipeline(**options)._models(forms)
-    ]  # fmt: skip
-
-
-def leaks(metric: str, about: dict[str, Any]) -> float:
-    weight = about["concept_weight"]
-    hard = about["encoding"] == "hard"
-    if metric in (leakage.CTL, leakage.ICL, "intervention_score"):
-        if about["kind"] == "cem" and metric == "intervention_score":
-            return 0.0
-        more = 0.1 * (about["encoding"] == "logit" and weight >= 1) + 0.1 * (
-            about["data"] == "incomplete"
-        )
-        return 0.0 if hard else 0.3 - 0.05 * np.log10(weight) + more
-    if about["kind"] == "cem" and metric != "concept_prediction":
-        return 0.5 + 0.1 * np.log10(weight) + 0.1 * about["intervention_rate"]
-    return 0.3
-
-
-def test_planted_models_get_their_verdicts(tmp_path: Path) -> None:
-    models = planted_models(leaks)
-    write_record(tmp_path / leakage.COMPARED, ComparedFile(models=models))
-    answers, moves = leakage.leakage_answers(tmp_path)
-    verdicts = words(answers)
-    assert len(verdicts) == 20 and not moves
-    for entry in (
-        "04",
-        "05",
-        "08",
-        "09",
-        "12",
-        "16",
-        "18",
-        "19",
-        "23",
-        "25",
-        "26",
-        "27",
-        "28",
-        "30",
-    ):
-        assert verdicts[f"P001-F0-{entry}"] == "confirmed", entry
-    assert verdicts["P001-T2-01"] == "confirmed"
-    assert verdicts["P001-F0-11"] != "confirmed", "CTL and ICL follow alike"
-    by = {a.entry: a for a in answers if a.nearest}
-    assert by["P001-F0-12"].effect == pytest.approx(0.1, abs=0.003), "0.05 a decade"
-    assert (by["P001-F0-08"].n, by["P001-F0-12"].n, by["P001-F0-23"].n) == (12, 5, 20)
-    with pytest.raises(RefusedInput, match="just one"):
-        leakage.per_fold(models[1:], models[0].about, leakage.CTL)
-    with pytest.raises(RefusedInput, match="a value a fold"):
-        leakage.per_fold(models, models[0].about, "beauty")
 
 
 def planted_sweep(path: Path = SWEEP) -> SweepRecord:

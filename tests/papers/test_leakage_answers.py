@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from theodolite.errors import RefusedInput
-from theodolite.papers.answers.leakage import COMPARED
+from theodolite.papers.answers.bottleneck_scores import COMPARED
 from theodolite.papers.answers.leakage_pictures import (
     cub_answers,
     dsprites_answers,

@@ -1,6 +1,8 @@
 """From TabularToy to findings: bottlenecks trained, corrected, scored and compared."""
 
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import Produced, WorkContext
 from theodolite.io.tables import read_parquet
+from theodolite.metrics.catalogue import catalogue
 from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
 from theodolite.report.html import write_report
 from theodolite.run_folder.seal import seal
@@ -27,11 +30,12 @@ from theodolite.runs.run import Places, run
 
 PROTOCOLS = Path(__file__).parents[2] / "protocols"
 READ = ("cub_features", "ham10k_concepts")
+LONG = ("oracle_impurity", "niche_impurity")
 FORMS = {
     "complete": {"n": 700},
     "related": {"n": 700, "delta": 0.75},
     "incomplete": {"n": 700, "concepts": "incomplete"},
-    "nonlinear": {"n": 700, "task": "nonlinear"},
+    "parity": {"n": 700, "task": "parity"},
 }
 
 
@@ -45,8 +49,7 @@ def short(name: str, **changes: Any) -> RunSpec:
     content["pipeline"]["workers"] = 1
     content["seeds"] = [0, 1]
     content["resampling"]["resamples"] = 20
-    long = ("oracle_impurity", "niche_impurity")
-    asked = [one for one in content["compared_metrics"] if one["name"] not in long]
+    asked = [one for one in content["compared_metrics"] if one["name"] not in LONG]
     content["compared_metrics"] = asked
     for key, value in changes.items():
         content[key] |= value
@@ -114,40 +117,131 @@ def test_wrong_models_are_refused(tmp_path: Path) -> None:
         bottleneck_family("tabular_toy", {"a": {"root": "/etc"}})
 
 
-def test_tabulartoy_protocol_in_short(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+TOY_MODELS = [
+    {"encoding": "soft", "concept_weight": [1, 0.01, 10, 20, 50]},
+    {"encoding": "logit", "concept_weight": [1, 0.01]},
+    {"encoding": "hard", "training": "independent"},
+    {"data": "incomplete", "encoding": "soft", "concept_weight": 1},
+    {"data": "related", "encoding": "soft"},
+    {"data": "parity", "encoding": "soft", "head": ["linear", "mlp"]},
+    {"kind": "cem", "concept_weight": [0.01, 10], "intervention_rate": [0, 0.75]},
+]
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All protocols of TabularToy in one short run: models of each, charts of each."""
+    root = tmp_path_factory.mktemp("toy")
+    out = root / "out"
     out.mkdir()
-    models = [
-        {"encoding": ["soft", "logit"], "concept_weight": [1, 0.01]},
-        {"encoding": "hard", "training": "independent"},
-        {"data": ["incomplete", "nonlinear", "related"], "encoding": "soft"},
-        {"kind": "cem", "intervention_rate": 0.75},
+    spec = short(
+        "leakage_tabulartoy.yaml", dataset={"forms": FORMS}, pipeline={"models": TOY_MODELS}
+    )
+    parts = [
+        RunSpec.model_validate(yaml.safe_load(path.read_text()))
+        for path in sorted(PROTOCOLS.glob("leakage_tabulartoy_*.yaml"))
     ]
-    spec = short("leakage_tabulartoy.yaml", dataset={"forms": FORMS}, pipeline={"models": models})
-    found = run(spec, Places(tmp_path, out, tmp_path / "cache"))
-    assert {s.metric for s in found.scores} >= {"task_leakage_given_concept", "niche_impurity"}
-    compared = json.loads((out / "compared.json").read_text())["models"]
-    assert len(compared) == 9
+    charts = [*spec.report.charts, *(chart for part in parts for chart in part.report.charts)]
+    metrics = {m.name: m for part in (*parts, spec) for m in part.compared_metrics}
+    spec = spec.model_copy(
+        update={
+            "report": spec.report.model_copy(update={"charts": charts}),
+            "compared_metrics": [m for name, m in metrics.items() if name not in LONG],
+        }
+    )
+    run(spec, Places(root, out, root / "cache"))
+    write_report(out)
+    return out
+
+
+def toy_models(out: Path) -> list[dict[str, Any]]:
+    return json.loads((out / "compared.json").read_text())["models"]
+
+
+def test_tabulartoy_protocol_in_short(toy: Path) -> None:
+    compared = toy_models(toy)
+    assert len(compared) == 16
     assert all(len(m["scores"][0]["per_seed"]) == 2 for m in compared)
-    studies = json.loads((out / "findings.json").read_text())["findings"]
+    studies = json.loads((toy / "findings.json").read_text())["findings"]
     titles = [s["title"] for s in studies]
-    assert len(set(titles)) == 6
+    assert len(set(titles)) == 5, "three criteria, a correlation, pairs"
     logits = [s for s in studies if "Logits" in s["title"]]
     assert [s["scores"] for s in logits] == ["published", "mended"]
     assert len(logits[0]["pairs"]) == 2
-    (table,) = [s for s in studies if s["kind"] == "correlation"]
+    (table,) = (s for s in studies if s["kind"] == "correlation")
     assert table["rows"][0]["paper"] == [0.75, 0.0034]
-    page = write_report(out).read_text()
+    page = (toy / "report.html").read_text()
     assert "complete-soft-0.01" in page
-    vectors = page.partition("Concept embedding models (Figures 10 to 14)</h3>")[2]
-    vectors = vectors.partition("<h3")[0]
-    assert vectors.count('class="chart"') == 7, "alignment and interventions among them"
-    seal(out)
-    assert recompute(out) > 0
-    scores = out / "compared" / "complete-hard" / "seed-1" / "concept" / "values.npy"
-    scores.write_bytes(scores.read_bytes()[:-1] + b"\x7f")
+    seal(toy)
+    assert recompute(toy) > 0
+    scores = toy / "compared" / "complete-hard" / "seed-1" / "concept" / "values.npy"
+    before = scores.read_bytes()
+    scores.write_bytes(before[:-1] + b"\x7f")
     with pytest.raises(Exception, match="complete-hard"):
-        recompute(out)
+        recompute(toy)
+    scores.write_bytes(before)
+
+
+def charted(out: Path, heading: str, metric: str) -> dict[str, float]:
+    """What a chart of the report shows: a share, in per cent, by model."""
+    part = (out / "report.html").read_text().partition(f"{heading}</h3>")[2].partition("<h3")[0]
+    svgs = re.findall(r'<svg class="chart".*?</svg>', part, re.DOTALL)
+    title = catalogue()[metric].title
+    (svg,) = (svg for svg in svgs if html.escape(title) in svg.split(">", 1)[0])
+    return {n: float(v) for n, v in re.findall(r"<title>([\w.-]+): ([\d.]+) %", svg)}
+
+
+@pytest.mark.parametrize(
+    ("heading", "metric", "models"),
+    [
+        ("Hard concepts (Figures 5 and 16)", "concept_task_leakage", "complete-hard"),
+        ("Supervision and expressivity (Figure 6)", "concept_task_leakage",
+         "complete-soft-0.01 complete-soft-1 complete-soft-10 complete-logit-0.01 complete-logit-1"),
+        ("Related concepts (Figure 20)", "interconcept_leakage", "related-soft-1"),
+        ("An incomplete set of concepts (Figures 7 and 21)", "concept_task_leakage",
+         "complete-soft-1 incomplete-soft-1"),
+        ("Parity, by a linear head that cannot do it and one that can (Figures 8 and 22)",
+         "concept_task_leakage", "parity-soft-linear-1 parity-soft-mlp-1"),
+    ],
+)  # fmt: skip
+def test_charts_of_scores_by_supervision(toy: Path, heading: str, metric: str, models: str) -> None:
+    check_chart(toy, heading, metric, models.split())
+
+
+def check_chart(out: Path, heading: str, metric: str, names: list[str]) -> None:
+    """A chart has these models, each at its mean over folds."""
+    drawn = charted(out, heading, metric)
+    assert drawn.keys() >= set(names), drawn
+    for model in toy_models(out):
+        if model["name"] in names:
+            own = next(s for s in model["scores"] if s["metric"] == metric)
+            assert drawn[model["name"]] == pytest.approx(100 * np.mean(own["per_seed"]), abs=0.06)
+
+
+@pytest.mark.parametrize("metric", ["concept_task_leakage", "interconcept_leakage"])
+def test_charts_of_heavy_supervision(toy: Path, metric: str) -> None:
+    names = [f"complete-soft-{weight}" for weight in (10, 20, 50)]
+    check_chart(toy, "Heavily supervised (Figure 19)", metric, names)
+
+
+@pytest.mark.parametrize("metric", ["task_accuracy", "concept_prediction"])
+def test_charts_of_accuracies_by_task(toy: Path, metric: str) -> None:
+    incomplete = "An incomplete set of concepts (Figures 7 and 21)"
+    check_chart(toy, incomplete, metric, ["complete-soft-1", "incomplete-soft-1"])
+    parity = "Parity, by a linear head that cannot do it and one that can (Figures 8 and 22)"
+    check_chart(toy, parity, metric, ["parity-soft-linear-1", "parity-soft-mlp-1"])
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["task_accuracy", "concept_prediction", "concept_task_leakage", "interconcept_leakage"],
+)
+def test_charts_of_embedding_models(toy: Path, metric: str) -> None:
+    heading = "Concept embedding models (Figures 10 to 14 and 25)"
+    names = [f"complete-cem-{weight}-{rate}" for weight in (0.01, 10) for rate in (0, 0.75)]
+    check_chart(toy, heading, metric, names)
+    part = (toy / "report.html").read_text().partition(f"{heading}</h3>")[2].partition("<h3")[0]
+    assert part.count('class="chart"') == 10, "information, alignment and interventions among them"
 
 
 def test_dsprites_protocol_in_short(tmp_path: Path) -> None:

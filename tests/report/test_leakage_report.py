@@ -20,7 +20,8 @@ from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.embedding import EmbeddingEvidence
 from theodolite.evidence.kinds.intervention import InterventionEvidence
 from theodolite.evidence.produced import ComparedModel, Produced
-from theodolite.findings.leakage import CriterionRecord, DifferenceRecord, FindingsFile, PairRecord
+from theodolite.findings.compared import DifferenceRecord
+from theodolite.findings.leakage import CriterionRecord, FindingsFile, PairRecord
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.clean import loses_to_null
 from theodolite.report.chapters.compared import mean_over_seeds

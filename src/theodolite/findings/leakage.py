@@ -8,12 +8,17 @@ import numpy as np
 
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.technique_columns import Tables
+from theodolite.findings.compared import (
+    DifferenceRecord,
+    difference_record,
+    matches,
+    repeats_of,
+)
 from theodolite.findings.correlation import EFFECT, FEWEST_MODELS, Correlation, correlation_study
 from theodolite.findings.criterion import Criterion, Outcome, difference, leakage_criterion
 from theodolite.findings.decision import (
     Answer,
     DecisionRecord,
-    FindingDecision,
     decide_correlation,
     decision_record,
 )
@@ -25,6 +30,7 @@ from theodolite.findings.faithfulness import (
     layers_record,
     sanity_record,
 )
+from theodolite.findings.pairs import LookalikesRecord, lookalikes_record
 from theodolite.findings.score_correlations import ScoreCorrelationsRecord, score_correlations
 from theodolite.findings.techniques.record import TechniquesVotesRecord
 from theodolite.findings.techniques.study import techniques_record
@@ -32,13 +38,13 @@ from theodolite.findings.vote_correlations import VoteCorrelationsRecord, vote_c
 from theodolite.run_folder.format import FINDINGS, file_in
 from theodolite.run_folder.headlines import requests_named
 from theodolite.run_folder.run_file import Record, read_record, write_record
-from theodolite.run_folder.scores_file import ComparedRecord, numbers, score_named, written
+from theodolite.run_folder.scores_file import ComparedRecord, written
 from theodolite.run_folder.spec import (
     CorrelationSpec,
     CriterionSpec,
     CurveSpec,
-    Filter,
     LayersSpec,
+    PairSpec,
     RunSpec,
     SanitySpec,
     ScoreCorrelationsSpec,
@@ -57,17 +63,6 @@ StoredAnswer = Answer | Literal["not confirmed"]
 """Runs of 0.1.0 say "not confirmed", whatever the reason."""
 StoredOutcome = Outcome | Literal["compatible"]
 """Runs of 0.1.0 call compatible what is neither more nor less."""
-
-
-class DifferenceRecord(Record):
-    """How much more one model scores than another."""
-
-    metric: str
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    decision: DecisionRecord | None = None
 
 
 class PairRecord(Record):
@@ -121,6 +116,7 @@ class CorrelationRecord(Record):
 StudyRecord = (
     CriterionRecord
     | CorrelationRecord
+    | LookalikesRecord
     | SanityRecord
     | LayersRecord
     | CurveRecord
@@ -159,12 +155,10 @@ def write_findings(
                 records += _criteria(study, models)
             case CorrelationSpec():
                 records.append(_correlation(study, models))
-            case SanitySpec():
-                records.append(sanity_record(study, models))
-            case LayersSpec():
-                records.append(layers_record(study, models))
-            case CurveSpec():
-                records.append(curve_record(study, models))
+            case PairSpec():
+                records.append(lookalikes_record(study, models))
+            case SanitySpec() | LayersSpec() | CurveSpec():
+                records.append(_of_faithfulness(study, models))
             case ScoreCorrelationsSpec():
                 records.append(_between_scores(study, models, evidence))
             case VoteCorrelationsSpec():
@@ -172,6 +166,17 @@ def write_findings(
             case TechniquesVotesSpec():
                 records.append(techniques_record(study, tables or {}, evidence))
     write_record(path, FindingsFile(findings=records))
+
+
+def _of_faithfulness(
+    study: SanitySpec | LayersSpec | CurveSpec, models: Sequence[ComparedRecord]
+) -> StudyRecord:
+    match study:
+        case SanitySpec():
+            return sanity_record(study, models)
+        case LayersSpec():
+            return layers_record(study, models)
+    return curve_record(study, models)
 
 
 def _between_scores(
@@ -200,22 +205,6 @@ def _with_votes(
     return vote_correlations(study.title, study.aggregate, named, effect=study.effect)
 
 
-def matches(model: ComparedRecord, conditions: Filter) -> bool:
-    """Whether a model is what a filter asks for."""
-    return all(k in model.about and model.about[k] == v for k, v in conditions.items())
-
-
-def _repeats(model: ComparedRecord, metric: str, *, excess: bool = False) -> np.ndarray:
-    """A score's values over seeds; with ``excess`` less the clean null of each."""
-    score = score_named(model, metric)
-    if score is None:
-        return numbers([])
-    values = numbers(score.per_seed or [score.value])
-    if not excess or score.null is None:
-        return values
-    return np.asarray(values - numbers(score.null.per_seed or [score.null.value]))
-
-
 def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterator[CriterionRecord]:
     for scores, names in SCORES.items():
         # counts and neighbours err differently: the mended scores are compared by what exceeds
@@ -224,7 +213,7 @@ def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterato
         matched = list(_matched(study, models))
         tests = [
             leakage_criterion(
-                *([_repeats(m, name, excess=excess) for name in names] for m in pair),
+                *([repeats_of(m, name, excess=excess) for name in names] for m in pair),
                 effect=study.effect,
             )
             for pair in matched
@@ -242,7 +231,7 @@ def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterato
                     _pair(*pair, test, names) for pair, test in zip(matched, tests, strict=True)
                 ],
                 pooled=[
-                    _difference(name, difference(more, less, effect=study.effect))
+                    difference_record(name, difference(more, less, effect=study.effect))
                     for name, (more, less) in zip(names, means, strict=True)
                 ],
                 paper=study.paper,
@@ -252,7 +241,7 @@ def _criteria(study: CriterionSpec, models: Sequence[ComparedRecord]) -> Iterato
 
 def _mean_model(models: Sequence[ComparedRecord], metric: str, *, excess: bool) -> np.ndarray:
     """The mean over models for each seed."""
-    each = [_repeats(model, metric, excess=excess) for model in models]
+    each = [repeats_of(model, metric, excess=excess) for model in models]
     known = [values for values in each if len(values) == max(map(len, each))]
     return np.asarray(np.mean(known, axis=0))
 
@@ -326,18 +315,9 @@ def _pair(
         more=more.name,
         less=less.name,
         outcome=test.outcome,
-        differences=[_difference(name, d) for name, d in zip(names, test.differences, strict=True)],
-    )
-
-
-def _difference(metric: str, decision: FindingDecision) -> DifferenceRecord:
-    return DifferenceRecord(
-        metric=metric,
-        value=written(decision.value),
-        low=written(decision.low),
-        high=written(decision.high),
-        p=written(decision.p),
-        decision=None if np.isnan(decision.value) else decision_record(decision),
+        differences=[
+            difference_record(name, d) for name, d in zip(names, test.differences, strict=True)
+        ],
     )
 
 
@@ -384,7 +364,7 @@ def _follows(
 
 
 def _mean_and_error(model: ComparedRecord, metric: str) -> tuple[float, float]:
-    values = _repeats(model, metric)
+    values = repeats_of(model, metric)
     values = values[~np.isnan(values)]
     if len(values) < 2:
         return float("nan"), float("nan")

@@ -14,9 +14,15 @@ from theodolite.io.text import read_json
 from theodolite.papers.answers.acceptance import own_words_answers, variant_answers
 from theodolite.papers.answers.alignment import alignment_answers
 from theodolite.papers.answers.alignment_run import alignment_run_answers, examples_answers
+from theodolite.papers.answers.bottleneck_scores import COMPARED
 from theodolite.papers.answers.detection import detection_answers
 from theodolite.papers.answers.detection_options import lite_answers, option_answers
-from theodolite.papers.answers.leakage import COMPARED, leakage_answers
+from theodolite.papers.answers.leakage import (
+    embedding_answers,
+    leakage_answers,
+    related_answers,
+    task_answers,
+)
 from theodolite.papers.answers.leakage_pictures import (
     cub_answers,
     dsprites_answers,
@@ -52,6 +58,9 @@ OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "faithfulness_cub": species_answers,
     "faithfulness_regression": regression_answers,
     "leakage_tabulartoy": leakage_answers,
+    "leakage_tabulartoy_embeddings": embedding_answers,
+    "leakage_tabulartoy_related": related_answers,
+    "leakage_tabulartoy_tasks": task_answers,
     "accepted_own_words": own_words_answers,
     "accepted_text_variants": variant_answers,
     "detection_options": option_answers,
@@ -61,6 +70,9 @@ OF_SWEEPS: dict[str, Callable[[SweepRecord], Answers]] = {
     "alignment_concepts": alignment_answers,
     "alignment_options": alignment_answers,
 }
+AS_PRINTED = (
+    "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference heads of 20 epochs"
+)
 DIFFERS = {
     "accepted_pasta": "the published votes; techniques named and scored by tables of one's own",
     "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 pictures of "
@@ -76,8 +88,11 @@ DIFFERS = {
     "pooled features, no HU-MCD",
     "faithfulness_regression": "EfficientNet-lite0 on ImageNet, frozen, and a ridge layer for the "
     "log area of a pet's head, in standard deviations; 888 pictures, five seeds",
-    "leakage_tabulartoy": "as in the paper: made by formula, MLP 7-64-64-3, five folds; reference "
-    "heads of 20 epochs",
+    "leakage_tabulartoy": AS_PRINTED,
+    "leakage_tabulartoy_embeddings": AS_PRINTED,
+    "leakage_tabulartoy_related": AS_PRINTED,
+    "leakage_tabulartoy_tasks": f"{AS_PRINTED}; parity in place of the task with a product, which "
+    "a linear head solves",
     "alignment_examples": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "two regularisers; trained on four fifths of the training pictures",
     "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "

@@ -33,8 +33,8 @@ def verdict_of(entry: PaperEntry, low: float, high: float) -> PaperVerdict:
     Args:
         entry: What is tested, how, and against which smallest effect or margin.
         low: Lower bound of the signed effect (positive: as the paper says), of the signed
-            difference for an equivalence, of ours minus the printed figure, or the share of
-            resamples that meet the rule of a rank.
+            difference for an equivalence, of ours minus the printed figure, of what lies outside
+            a range less the best inside it, or the share of resamples that meet the rule of a rank.
         high: Upper bound; for a rank the same share again.
     """
     if entry.test.type in ON_A_LINE:
@@ -43,6 +43,8 @@ def verdict_of(entry: PaperEntry, low: float, high: float) -> PaperVerdict:
         return effect_verdict(low, high, entry.effect)
     if entry.test.type == "equivalence" and entry.test.margin is not None:
         return equivalence_verdict(low, high, entry.test.margin)
+    if entry.test.type == "interval" and entry.effect is not None:
+        return effect_verdict(low, high, entry.effect)
     if entry.test.type == "rank":
         return rank_verdict(low)
     if entry.test.type == "figure" and entry.reason is None:

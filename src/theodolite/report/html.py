@@ -13,6 +13,7 @@ from theodolite.report.chapters.conflicts import conflicts_chapter
 from theodolite.report.chapters.faithfulness import faithfulness_chapter
 from theodolite.report.chapters.findings import findings
 from theodolite.report.chapters.leakage import leakage_chapter
+from theodolite.report.chapters.lookalikes import lookalikes_chapter
 from theodolite.report.chapters.saliency import saliency_chapter
 from theodolite.report.chapters.techniques import techniques_chapter
 from theodolite.report.chapters.units import units_chapter
@@ -44,8 +45,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
     every_score, unanswered = material.scored
     scores = [score for score in every_score if score.metric in catalogue()]
     strange = {score.metric for score in every_score if score.metric not in catalogue()}
-    models = material.compared()
-    subject = material.subject
+    models, subject = material.compared(), material.subject
     verdicts = verdicts_of(spec, scores, subject, unanswered, material.failed)
     example_cards = examples(material, made_record.examples, spec.seeds[0])
     explorer = explorer_chapter(material, scores, example_cards)
@@ -63,6 +63,7 @@ def write_report_of(material: RunMaterial, path: Path) -> Path:
         "compared": compared_chapter(models, spec),
         "techniques": techniques_chapter(material),
         "findings": findings(material),
+        "lookalikes": lookalikes_chapter(material, spec, models),
         "explorer": explorer,
         "grids": [t for t in (grid_table(g, material) for g in spec.report.grids) if t is not None],
         "distrust": caveats(spec, made_record, verdicts, _needs(unanswered))

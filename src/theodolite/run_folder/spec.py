@@ -124,8 +124,9 @@ class HistogramSpec(Strict):
     note: str = ""
 
 
-Filter = dict[str, str | int | float]
-"""Models by what tells them apart, such as ``encoding: soft``."""
+Plain = str | int | float
+Filter = dict[str, Plain | list[Plain]]
+"""Models by what tells them apart, such as ``encoding: soft``; a list stands for any of it."""
 
 
 class ChartSpec(Strict):
@@ -172,6 +173,22 @@ class CorrelationSpec(Strict):
     """Half of what the paper printed, or 0.1, if left out."""
     paper: dict[str, tuple[float, float]] = {}
     """Correlation and p-value that the paper printed, by metric."""
+
+
+class PairSpec(Strict):
+    """Do scores tell models apart that are equally accurate, but fare differently when their
+    concepts are replaced by the truth?"""
+
+    kind: Literal["pair"]
+    title: str
+    metrics: list[str]
+    where: list[Filter] = []
+    alike: Effect = 0.01
+    """How far concept and task accuracy of a pair may lie apart."""
+    apart: Effect = 0.1
+    """How far ``intervention_score`` must."""
+    effect: Effect = 0.02
+    paper: str = ""
 
 
 class SanitySpec(Strict):
@@ -246,6 +263,7 @@ class TechniquesVotesSpec(Strict):
 StudySpec = (
     CriterionSpec
     | CorrelationSpec
+    | PairSpec
     | SanitySpec
     | LayersSpec
     | CurveSpec

@@ -1,6 +1,5 @@
-"""Answers to entries of paper 001 from the run of bottlenecks on TabularToy."""
+"""Answers to entries of paper 001 from runs of bottlenecks on TabularToy."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,20 +8,45 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.errors import RefusedInput
-from theodolite.findings.correlation import correlation_study
-from theodolite.findings.leakage import matches
-from theodolite.papers.answers.resampled import LEVEL, Draws, UnitResamples, answer_from
-from theodolite.papers.power import detectable_correlation, detectable_effect
+from theodolite.datasets.tabular_toy import tabular_toy
+from theodolite.papers.answers.bottleneck_scores import (
+    CTL,
+    ICL,
+    NIS,
+    OIS,
+    S_INT,
+    BottleneckRun,
+    Folds,
+    fold_values,
+    folds_answer,
+    folds_interval,
+)
+from theodolite.papers.answers.leakage_correlations import (
+    OptionTable,
+    accuracies_after,
+    classes_of,
+    converged_accuracy,
+    correlation_answers,
+    niche_answers,
+    option_moves,
+    option_tables,
+    published_table,
+    table_answers,
+    well_learnt,
+)
+from theodolite.papers.answers.leakage_pairs import concept_spread, pair_answers, printed_pair
+from theodolite.papers.answers.more_neighbours import task_leakage
+from theodolite.papers.answers.resampled import Draws, UnitResamples, answer_from
 from theodolite.papers.results import EntryAnswer, OptionMove
-from theodolite.run_folder.run_file import read_record
-from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, numbers, score_named
+from theodolite.run_folder.scores_file import ComparedRecord
 from theodolite.run_folder.spec import Filter
-from theodolite.stats.intervals import quantile, two_sided_p
 
-CTL, ICL, OIS = "concept_task_leakage", "interconcept_leakage", "oracle_impurity"
-COMPARED, DATA = "compared.json", "TabularToy(0.25)"
-Folds = Float[np.ndarray, " folds"]
+TOY, RELATED = "TabularToy(0.25)", "TabularToy(0.75)"
+SUPERVISED = (0.01, 0.1, 0.5, 1, 5, 10, 20, 50)
+"""Weights of the soft models."""
+HEAVY = (10, 20, 50)
+SURE = 0.9
+"""Task accuracy of which the paper counts folds."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +62,9 @@ class Contrast:
     nearest: bool = False
 
 
-def _soft(weight: float, data: str = "complete") -> Filter:
-    return {"data": data, "encoding": "soft", "kind": "cbm", "concept_weight": weight}
+def _soft(weight: float, data: str = "complete", head: str = "linear") -> Filter:
+    own: Filter = {"data": data, "encoding": "soft", "kind": "cbm", "head": head}
+    return own | {"concept_weight": weight}
 
 
 def _logit(weight: float) -> Filter:
@@ -69,6 +94,9 @@ CONTRASTS = (
         for w in (1, 5, 10)
     ),
     Contrast("P001-F0-18", CTL, _logit(0.01), _soft(0.01), nearest=True),
+)  # fmt: skip
+"""What is one difference or one level."""
+OF_TASKS = (
     *(
         Contrast(
             "P001-F0-19", CTL, _soft(w, "incomplete"), _soft(w), {"lambda": w}, nearest=w == 1
@@ -78,6 +106,18 @@ CONTRASTS = (
     Contrast(
         "P001-F0-20", "task_accuracy", _soft(0.01, "incomplete"), _soft(0.01), nearest=True
     ),
+    *(
+        Contrast(
+            entry, CTL, _soft(w, "parity"), less, {"task": "parity", "beside": beside, "lambda": w},
+        )
+        for beside, task, head in (("a linear task", "complete", "linear"),
+                                   ("a head that can do it", "parity", "mlp"))
+        for entry, weights in (("P001-F0-21", (0.01, 1, 10)), ("P001-F0-22", (10,)))
+        for w in weights
+        for less in (_soft(w, task, head),)
+    ),
+)  # fmt: skip
+OF_VECTORS = (
     Contrast("P001-F0-25", "embedding_interconcept_information", STRONG, WEAK, nearest=True),
     Contrast("P001-F0-26", "embedding_self_information", STRONG, WEAK, nearest=True),
     *(
@@ -90,114 +130,203 @@ CONTRASTS = (
     Contrast("P001-F0-28", "embedding_alignment", STRONG, nearest=True),
     Contrast("P001-F0-30", "intervention_score", STRONG, nearest=True),
 )  # fmt: skip
-"""What is one difference or one level."""
 
 
 def leakage_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
     """What the run says of paper 001; folds are paired, since all models share them."""
-    models = read_record(folder / COMPARED, ComparedFile).models
-    answers = [_contrast(contrast, models) for contrast in CONTRASTS]
-    answers += [*_slopes(models), *_correlations(models), *_vector_correlations(models)]
+    run = BottleneckRun.read(folder)
+    models = classes_of(run)
+    table = published_table(models)
+    others = list(option_tables(run, models, table, _converged(len(models), len(run.seeds))))
+    answers = [_contrast(contrast, run) for contrast in CONTRASTS]
+    answers += table_answers(table, "P001-T2-01", TOY)
+    answers += correlation_answers(table, {"data": TOY}, nearest=True)
+    learnt = well_learnt(models)
+    if learnt:
+        cell = {"data": TOY, "concept accuracy": "above 0.95"}
+        answers += correlation_answers(published_table(learnt), cell, nearest=False)
+    for other in others:
+        answers += _other_choice(other)
+    for part in (_slopes, _heavy, _least, _best_range, _niches, printed_pair, pair_answers,
+                 concept_spread):  # fmt: skip
+        answers += part(run)
+    moves = [move for other in others for move in option_moves(table, other)]
+    return answers, [*moves, *_neighbour_moves(run)]
+
+
+def task_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
+    """Incomplete concepts, and parity in place of the printed task with a product."""
+    run = BottleneckRun.read(folder)
+    answers = [_contrast(contrast, run) for contrast in OF_TASKS]
+    for entry in ("P001-F0-21", "P001-F0-22"):  # a linear head solves the printed task
+        task = {"task": "as printed"}
+        answers.append(EntryAnswer(entry=entry, settings=task, reason="task cannot show it"))
     return answers, []
 
 
-def per_fold(models: Sequence[ComparedRecord], conditions: Filter, metric: str) -> Folds:
-    """The score of the one model that a filter names, fold by fold."""
-    chosen = [model for model in models if matches(model, conditions)]
-    if len(chosen) != 1:
-        raise RefusedInput("models", f"{len(chosen)} with {dict(conditions)}", "just one")
-    score = score_named(chosen[0], metric)
-    values = numbers([] if score is None else score.per_seed)
-    if len(values) < 2 or np.isnan(values).any():
-        raise RefusedInput(f"{metric} of {chosen[0].name}", f"{values.tolist()}", "a value a fold")
-    return values
+def embedding_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
+    """Embedding models."""
+    run = BottleneckRun.read(folder)
+    answers = [_contrast(contrast, run) for contrast in OF_VECTORS]
+    return answers + list(_vector_correlations(run)), list(_reference_moves(run))
 
 
-def folds_answer(
-    entry: str, values: Folds, cell: Mapping[str, Any], ours: Mapping[str, float], *, nearest: bool
-) -> EntryAnswer:
-    """Student's interval over folds."""
-    n = len(values)
-    error = float(values.std(ddof=1)) / math.sqrt(n)
-    half = quantile(n - 1, LEVEL) * error
-    value = float(values.mean())
-    return EntryAnswer(
-        entry=entry, settings=dict(cell), nearest=nearest, effect=value, low=value - half,
-        high=value + half, p=two_sided_p(value, error, n - 1), unit="folds", n=n,
-        detectable=detectable_effect(error), ours=dict(ours),
-    )  # fmt: skip
+def related_answers(folder: Path) -> tuple[list[EntryAnswer], list[OptionMove]]:
+    """The same correlations where true concepts are related."""
+    run = BottleneckRun.read(folder)
+    table = published_table(classes_of(run))
+    answers = list(table_answers(table, "P001-T2-04", RELATED))
+    return answers + list(correlation_answers(table, {"data": RELATED}, nearest=False)), []
 
 
-def _contrast(contrast: Contrast, models: Sequence[ComparedRecord]) -> EntryAnswer:
-    more = per_fold(models, contrast.more, contrast.metric)
+def _contrast(contrast: Contrast, run: BottleneckRun) -> EntryAnswer:
+    more = fold_values(run.the(contrast.more), contrast.metric)
     ours = {contrast.metric: float(more.mean())}
     values = more - contrast.line
     if contrast.less is not None:
-        less = per_fold(models, contrast.less, contrast.metric)
+        less = fold_values(run.the(contrast.less), contrast.metric)
         values, ours = more - less, ours | {"taken off": float(less.mean())}
     return folds_answer(contrast.entry, values, contrast.cell or {}, ours, nearest=contrast.nearest)
 
 
-def _slopes(models: Sequence[ComparedRecord]) -> Iterator[EntryAnswer]:
+def _other_choice(other: OptionTable) -> Iterator[EntryAnswer]:
+    cell = {"data": TOY, other.name: other.after}
+    for answer in correlation_answers(other.table, cell, nearest=False):
+        if answer.entry in other.entries:
+            yield answer
+
+
+def _converged(n_models: int, n_folds: int) -> Float[np.ndarray, "models folds"]:
+    """The reference of every model: all have the same task, folds and kind of head."""
+    data = tabular_toy(0.25)
+    each = [converged_accuracy(data.folded(fold, n_folds)) for fold in range(n_folds)]
+    return np.tile(each, (n_models, 1))
+
+
+def _slopes(run: BottleneckRun) -> Iterator[EntryAnswer]:
     """How far leakage falls with lambda, of soft models minus of logit ones."""
     soft, logit = (
-        per_fold(models, side(0.01), CTL) - per_fold(models, side(10), CTL)
+        fold_values(run.the(side(0.01)), CTL) - fold_values(run.the(side(10)), CTL)
         for side in (_soft, _logit)
     )
     ours = {"fall, soft": float(soft.mean()), "fall, logit": float(logit.mean())}
     yield folds_answer("P001-F0-17", soft - logit, {}, ours, nearest=True)
 
 
-def _classes(models: Sequence[ComparedRecord], metric: str) -> Float[np.ndarray, "classes folds"]:
-    """Soft and logit models on complete concepts: twelve classes."""
-    chosen = [
-        model for model in models
-        if matches(model, {"data": "complete", "kind": "cbm", "training": "joint"})
-    ]  # fmt: skip
-    return np.stack([per_fold(models, model.about, metric) for model in chosen])
+def _by_weight(
+    run: BottleneckRun, metric: str, weights: Sequence[float] = SUPERVISED
+) -> Float[np.ndarray, "weights folds"]:
+    return np.stack([fold_values(run.the(_soft(weight)), metric) for weight in weights])
 
 
-def _correlations(models: Sequence[ComparedRecord]) -> Iterator[EntryAnswer]:
-    """Table 2 as the paper pools it; differences of correlations by resampling model classes."""
-    against = _classes(models, "intervention_score")
-    n = len(against)
-    names = {"CTL": CTL, "ICL": ICL, "OIS": OIS}
-    rows = {label: _classes(models, metric) for label, metric in names.items()}
-    for label, own in rows.items():
-        pooled = correlation_study(_mean_and_error(own), _mean_and_error(against))
-        entries = {"CTL": "P001-F0-08", "ICL": "P001-F0-09"}
-        for entry in ("P001-T2-01", *([entries[label]] if label in entries else [])):
-            table = entry == "P001-T2-01"
-            yield EntryAnswer(
-                entry=entry, settings={"data": DATA} | ({"score": label} if table else {}),
-                effect=pooled.r,
-                low=pooled.low, high=pooled.high, p=pooled.p, unit="model classes", n=n,
-                nearest=not table or label == "CTL", detectable=detectable_correlation(n),
-                ours={"r": pooled.r},
-            )  # fmt: skip
-    resamples = UnitResamples.of(n, "model classes")
-    r = {label: resamples.correlation(own.mean(axis=1), against.mean(axis=1))
-         for label, own in rows.items()}  # fmt: skip
-    for entry, other in (("P001-F0-10", "OIS"), ("P001-F0-11", "ICL")):
-        ours = {label: float(r[label][0]) for label in ("CTL", other)}
-        yield answer_from(entry, r["CTL"] - r[other], resamples, n, {}, ours, nearest=True)
+def _heavy(run: BottleneckRun) -> Iterator[EntryAnswer]:
+    """Change from lambda 10 to 50 along a line on log lambda: accuracy falls, or CTL rises."""
+    x = np.log(HEAVY) - np.mean(np.log(HEAVY))
+    slope = x / (x**2).sum() * (np.log(HEAVY[-1]) - np.log(HEAVY[0]))
+    for metric, sign in (("task_accuracy", -1), (CTL, 1)):
+        values = _by_weight(run, metric, HEAVY)
+        ours: dict[str, float] = {f"at {w}": float(v.mean())
+                                  for w, v in zip(HEAVY, values, strict=True)}  # fmt: skip
+        if metric == "task_accuracy":
+            ours |= {f"folds above 0.9 at {w}": float((v > SURE).sum())
+                     for w, v in zip(HEAVY, values, strict=True)}  # fmt: skip
+        change = sign * np.einsum("w,wf->f", slope, values)
+        yield folds_answer("P001-F0-14", change, {"score": metric}, ours, nearest=sign < 0)
 
 
-def _vector_correlations(models: Sequence[ComparedRecord]) -> Iterator[EntryAnswer]:
+def at_the_least(values: Float[np.ndarray, "weights folds"]) -> tuple[Folds, list[int]]:
+    """Each fold's value at the weight that is best in the other folds, and which that is.
+
+    The smallest of several means is too small; chosen by other folds, it is not.
+    """
+    others = (values.sum(axis=1, keepdims=True) - values) / (values.shape[1] - 1)
+    best = others.argmin(axis=0)
+    return values[best, np.arange(values.shape[1])], best.tolist()
+
+
+def _least(run: BottleneckRun) -> Iterator[EntryAnswer]:
+    values = _by_weight(run, CTL)
+    least, _ = at_the_least(values)
+    ours = {"CTL": float(least.mean())}
+    yield folds_answer("P001-F0-13", least - 0.005, {}, ours, nearest=True)
+
+
+def _best_range(run: BottleneckRun) -> Iterator[EntryAnswer]:
+    """How far leakage at either end of what was tried lies above the least, which a range has to
+    leave out; and which weights are not surely above it."""
+    for label, metric in (("CTL", CTL), ("ICL", ICL)):
+        values = _by_weight(run, metric)
+        least, _ = at_the_least(values)
+        within = [w for w, own in zip(SUPERVISED, values, strict=True)
+                  if folds_interval(own - least)[1] <= 0]  # fmt: skip
+        ours = {"from lambda": min(within), "to lambda": max(within)} if within else {}
+        for end, own in (("below", values[0]), ("above", values[-1])):
+            cell = {"score": label, "end": end}
+            nearest = (label, end) == ("CTL", "below")
+            yield folds_answer("P001-F0-15", own - least, cell, ours, nearest=nearest)
+
+
+def _niches(run: BottleneckRun) -> Iterator[EntryAnswer]:
+    """NIS of hard models on the plotted scale, and over classes; in both forms."""
+    models, hard = classes_of(run), run.the(HARD)
+
+    def of(model: ComparedRecord, form: str) -> Folds:
+        if form == "as_published":
+            return fold_values(model, NIS, form=form)
+        return run.recomputed(model, NIS, form=form)
+
+    forms = ("as_published", "defined")
+    for form in forms:
+        values = 2 * (of(hard, form) - 0.5)
+        ours = {"scaled NIS": float(values.mean())}
+        nearest = form == "as_published"
+        yield folds_answer("P001-F0-06", values - 0.5, {"form": form}, ours, nearest=nearest)
+    tables = {form: np.stack([of(model, form) for model in models]) for form in forms}
+    yield from niche_answers(models, tables)
+
+
+def _vector_correlations(run: BottleneckRun) -> Iterator[EntryAnswer]:
     """Over trainings of embedding models."""
-    chosen = [model for model in models if matches(model, {"kind": "cem"})]
+    chosen = run.such({"kind": "cem"})
 
     def each(metric: str) -> Float[np.ndarray, " trainings"]:
-        return np.concatenate([per_fold(models, model.about, metric) for model in chosen])
+        return np.concatenate([fold_values(model, metric) for model in chosen])
 
-    accuracy = each("task_accuracy")
+    accuracy, information = each("task_accuracy"), each("embedding_task_information")
     resamples = UnitResamples.of(len(accuracy), "trainings")
-    pairs = {"P001-F0-23": "embedding_task_information", "P001-F0-24": "concept_prediction"}
-    for entry, metric in pairs.items():
-        r: Draws = resamples.correlation(each(metric), accuracy)
-        n = len(accuracy)
-        yield answer_from(entry, r, resamples, n, {}, {"r": float(r[0])}, nearest=True)
+    for entry, metric, other, cell, nearest in (
+        ("P001-F0-23", "embedding_task_information", accuracy, {}, True),
+        ("P001-F0-24", "concept_prediction", accuracy, {"with": "task accuracy"}, True),
+        ("P001-F0-24", "concept_prediction", information, {"with": "task information"}, False),
+    ):
+        r: Draws = resamples.correlation(each(metric), other)
+        ours = {"r": float(r[0])}
+        yield answer_from(entry, r, resamples, len(other), cell, ours, nearest=nearest)
 
 
-def _mean_and_error(own: Float[np.ndarray, "classes folds"]) -> tuple[np.ndarray, np.ndarray]:
-    return own.mean(axis=1), own.std(axis=1, ddof=1) / math.sqrt(own.shape[1])
+def _neighbour_moves(run: BottleneckRun) -> Iterator[OptionMove]:
+    """What other numbers of neighbours do to the fall of CTL from lambda 0.01 to 1."""
+    low, high = run.the(_soft(0.01)), run.the(_soft(1))
+    published = fold_values(low, CTL) - fold_values(high, CTL)
+    for k in (5, 10):
+        ends = (np.array([task_leakage(fold, k) for fold in run.concepts(m)]) for m in (low, high))
+        yield _fold_move("P001-O-03", "P001-F0-12", 3, k, next(ends) - next(ends) - published)
+
+
+def _reference_moves(run: BottleneckRun) -> Iterator[OptionMove]:
+    """What other references do to S_int of embedding models."""
+    model = run.the(STRONG)
+    after, published = accuracies_after(run, [model])[0], fold_values(model, S_INT)
+    converged = _converged(1, len(run.seeds))[0]
+    for option, before, choice, reference in (
+        ("P001-O-04", "head", "one", np.ones(len(after))),
+        ("P001-O-05", 20, "all until it converges", converged),
+    ):
+        moved = reference - after - published
+        yield _fold_move(option, "P001-F0-30", before, choice, moved)
+
+
+def _fold_move(option: str, entry: str, before: Any, after: Any, moved: Folds) -> OptionMove:
+    value, low, high, _ = folds_interval(moved)
+    return OptionMove(option=option, entry=entry, before=before, after=after, value=value,
+                      low=low, high=high)  # fmt: skip

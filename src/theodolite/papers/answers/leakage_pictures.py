@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from theodolite.errors import RefusedInput
+from theodolite.findings.compared import matches
 from theodolite.findings.correlation import correlation_study
-from theodolite.findings.leakage import matches
-from theodolite.papers.answers.leakage import (
+from theodolite.papers.answers.bottleneck_scores import (
     COMPARED,
     CTL,
     ICL,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from theodolite.errors import RefusedInput
-from theodolite.findings.leakage import matches
-from theodolite.papers.answers.leakage import COMPARED, folds_answer, per_fold
+from theodolite.findings.compared import matches
+from theodolite.papers.answers.bottleneck_scores import COMPARED, folds_answer, per_fold
 from theodolite.papers.entry import Reason
 from theodolite.papers.ledger import ledger
 from theodolite.papers.power import detectable_effect
@@ -106,7 +106,7 @@ def _score(models: Sequence[ComparedRecord], conditions: Filter) -> ScoreRecord:
 
 
 def _against_printed(
-    entry: str, cell: dict[str, str | int | float], score: ScoreRecord, printed: float,
+    entry: str, cell: Filter, score: ScoreRecord, printed: float,
     *, nearest: bool,
 ) -> EntryAnswer:  # fmt: skip
     """Ours minus the printed figure.

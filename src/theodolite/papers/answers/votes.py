@@ -13,7 +13,7 @@ from theodolite.evidence.technique_columns import QUALITIES, QUESTIONS, SCRIPTED
 from theodolite.findings.leakage import read_findings
 from theodolite.findings.techniques.components import NETWORK_OVER_METHOD
 from theodolite.findings.techniques.record import TechniqueRow, TechniquesVotesRecord
-from theodolite.papers.answers.leakage import COMPARED
+from theodolite.papers.answers.bottleneck_scores import COMPARED
 from theodolite.papers.answers.printed_statistics import SignedEffect, student
 from theodolite.papers.results import EntryAnswer, OptionMove
 from theodolite.run_folder.run_file import read_record

@@ -129,18 +129,20 @@ class BottleneckPipeline:
                     chosen = published_settings(published) | chosen
                 if form not in forms:
                     raise EvidenceError("data", repr(form), f"one of {sorted(forms)}")
-                model = _make_model(form, BottleneckSettings(**chosen))
+                settings = BottleneckSettings(**chosen)
+                model = _make_model(form, settings, heads=isinstance(options.get("head"), list))
                 if model.name in seen:
                     raise EvidenceError("models", f"{model.name!r} twice", "each once")
                 seen.add(model.name)
                 yield model
 
 
-def _make_model(form: str, settings: BottleneckSettings) -> _Model:
+def _make_model(form: str, settings: BottleneckSettings, *, heads: bool = False) -> _Model:
+    """A model and its name, which tells the head where several are compared."""
     if settings.kind == "head":
         return _make_head(form, settings)
     cem = settings.kind == "cem"
-    parts = [form, "cem" if cem else settings.encoding]
+    parts = [form, "cem" if cem else settings.encoding, *([settings.head] if heads else [])]
     if settings.training != "joint" and settings.encoding != "hard":
         parts.append(settings.training)
     if settings.training == "joint":

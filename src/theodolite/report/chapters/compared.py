@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from theodolite.findings.leakage import matches
+from theodolite.findings.compared import matches
 from theodolite.report.figures.lines import PlotLine, Point, chart
 from theodolite.report.figures.svg import swatch
 from theodolite.report.tables import Cell, Row, Table

@@ -4,13 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from theodolite.findings.compared import DifferenceRecord
 from theodolite.findings.leakage import (
     CorrelationRecord,
     CorrelationRowRecord,
     CriterionRecord,
-    DifferenceRecord,
     PairRecord,
 )
+from theodolite.findings.pairs import LookalikesRecord
 from theodolite.metrics.catalogue import catalogue
 from theodolite.report.chapters.decisions import CSS, correlation_size, points, power_text
 from theodolite.report.figures.strips import beside_zero
@@ -29,7 +30,8 @@ def findings(material: RunMaterial) -> dict[str, Any] | None:
     studies = material.studies()
     criteria = [study for study in studies if isinstance(study, CriterionRecord)]
     correlations = [study for study in studies if isinstance(study, CorrelationRecord)]
-    if not criteria and not correlations:
+    pairs = any(isinstance(study, LookalikesRecord) for study in studies)
+    if not criteria and not correlations and not pairs:
         return None
     titles = dict.fromkeys(criterion.title for criterion in criteria)
     return {
@@ -49,7 +51,7 @@ def _claim(records: Sequence[CriterionRecord]) -> dict[str, Any]:
 
 
 def _answer(record: CriterionRecord) -> dict[str, Any]:
-    reach = _reach(record.pooled)
+    reach = reach_of(record.pooled)
     band = 0.0 if record.decision is None else record.decision.effect
     return {
         "by": NAMED[record.scores],
@@ -59,16 +61,16 @@ def _answer(record: CriterionRecord) -> dict[str, Any]:
         "power": _power_of_pairs(record),
         "pooled": [
             {
-                "name": _title(d.metric),
-                "said": _difference(d),
+                "name": title_of(d.metric),
+                "said": difference_text(d),
                 "svg": beside_zero(d.value, d.low, d.high, reach, band=band),
                 "words": _pooled_words(d),
             }
             for d in record.pooled
         ],
-        "scores": [_title(d.metric) for d in record.pooled],
+        "scores": [title_of(d.metric) for d in record.pooled],
         "pairs": [
-            (pair.more, pair.less, pair.outcome, [_difference(d) for d in pair.differences])
+            (pair.more, pair.less, pair.outcome, [difference_text(d) for d in pair.differences])
             for pair in record.pairs
         ],
     }
@@ -123,19 +125,21 @@ def _seen_in_most(pairs: Sequence[PairRecord], metric: str) -> float | None:
     return middle if math.isfinite(middle) else None
 
 
-def _reach(pooled: Sequence[DifferenceRecord]) -> float:
+def reach_of(pooled: Sequence[DifferenceRecord]) -> float:
     """How far the farthest interval goes, so that all are drawn alike."""
     ends = [abs(v) for d in pooled for v in (d.value, d.low, d.high) if v is not None]
     ends += [2 * d.decision.effect for d in pooled if d.decision is not None]
     return min(max([*ends, 0.01]), 1.0)
 
 
-def _title(name: str) -> str:
+def title_of(name: str) -> str:
+    """A score's title; its name where the catalogue does not have it."""
     metric = catalogue().get(name)
     return name if metric is None else metric.title
 
 
-def _difference(difference: DifferenceRecord) -> str:
+def difference_text(difference: DifferenceRecord) -> str:
+    """A difference with its interval."""
     if difference.value is None:
         return "–"
     text = _signed(difference.value, difference.metric)
@@ -164,7 +168,7 @@ def _signed(value: float, name: str) -> str:
 def _correlation(record: CorrelationRecord) -> dict[str, Any]:
     return {
         "title": record.title,
-        "against": _title(record.against),
+        "against": title_of(record.against),
         "has_paper": any(row.paper for row in record.rows),
         "has_answers": any(row.decision is not None for row in record.rows),
         "rows": [_row(row) for row in record.rows],
@@ -173,7 +177,7 @@ def _correlation(record: CorrelationRecord) -> dict[str, Any]:
 
 def _row(row: CorrelationRowRecord) -> dict[str, Any]:
     return {
-        "name": _title(row.metric),
+        "name": title_of(row.metric),
         "r": _r_text(row.r),
         "between": "" if row.low is None else f"{_r_text(row.low)} to {_r_text(row.high)}",
         "svg": beside_zero(

@@ -40,8 +40,8 @@ def leakage_chapter(
     few = report_models[:MOST_MODELS]
     parts = {
         "activations": activation_panels(report_models, _worst_first(report_models[0])[:2]),
-        "interventions": _interventions(few, spec.resampling.level),
-        "bars": _bars(few),
+        "interventions": correction_curves(few, spec.resampling.level),
+        "bars": concept_figures(few),
         "pairs": _pairs(report_models),
         "vectors": vector_panels(report_models),
     }
@@ -74,7 +74,8 @@ def _key(models: Sequence[ReportModel], *, filled: bool) -> list[Any]:
 # corrections
 
 
-def _interventions(models: Sequence[ReportModel], level: float) -> dict[str, Any] | None:
+def correction_curves(models: Sequence[ReportModel], level: float) -> dict[str, Any] | None:
+    """Accuracy while concepts are corrected, a panel an order; None without such evidence."""
     candidates = [(model, _intervention_evidence(model)) for model in models]
     model_bundles = [(model, bundles) for model, bundles in candidates if bundles]
     if not model_bundles:
@@ -157,7 +158,8 @@ def wilson(share: float, n: int, level: float) -> tuple[float, float]:
 # concept by concept, pair by pair
 
 
-def _bars(models: Sequence[ReportModel]) -> dict[str, Any] | None:
+def concept_figures(models: Sequence[ReportModel]) -> dict[str, Any] | None:
+    """Scores concept by concept; None where no score has such."""
     metrics = [m for pair in zip(*SCORES.values(), strict=True) for m in pair]
     figures = []
     worst = _worst_first(models[0])
