@@ -8,6 +8,7 @@ from random import Random
 
 import psycopg
 import pytest
+from starlette.testclient import TestClient
 
 from support.study.money_study import MoneyStudy
 from support.study.prolific_double import SECRET, TOKEN, doubled
@@ -18,7 +19,10 @@ from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.money import ledger
 from theodolite_study.money.events import apply_events, signed_event, store_event
 from theodolite_study.money.job import Job, only_job
+from theodolite_study.money.mturk import mturk_commands, mturk_table, owed_at_mturk
 from theodolite_study.money.submission import linked_studies, submission_digest
+from theodolite_study.serve.app import create_app
+from theodolite_study.web.settings import Settings
 
 _numbers = count()
 
@@ -381,3 +385,46 @@ def test_platform_that_is_down_stops_nothing_for_good(study: MoneyStudy, host: s
     study.double.trouble = lambda method, path: "500 after" if method == "POST" else None
     _rounds(job)
     assert study.double.paid() == {ann.name: 400} and study.ledger() == {"confirmed": (1, 400)}
+
+
+def test_webhooks_are_answered_at_once(url: str, tmp_path: Path) -> None:
+    keys = Keys.create(tmp_path / "keys.json")
+    address = "/platform/prolific/webhook"
+    with psycopg.connect(url, autocommit=True) as connection:
+        study = MoneyStudy(connection, instances=4, keys=keys)
+        app = create_app(Settings(url, tmp_path, "https://study.example.org"))
+        with TestClient(app, base_url="https://study.example.org") as prolific:
+            ann = study.comes().begins()
+            study.double.returns(ann.name)
+            said = [prolific.post(address, headers=headers, content=body)
+                    for headers, body in study.double.webhooks * 2]  # fmt: skip
+            assert [(s.status_code, s.text) for s in said] == [(200, "stored")] * 3 + [
+                (200, "known")
+            ] * 3
+            assert study.outcome(ann.name) is None, "the job applies it"
+            stranger = study.double.reserve()
+            headers, body = study.double.webhooks[-1]
+            assert stranger and prolific.post(address, headers=headers, content=body).text == (
+                "not ours"
+            )
+            for wrong in (body + b" ", b"x" * (1 << 16) + b"x"):
+                assert prolific.post(address, headers=headers, content=wrong).status_code == 400
+            assert prolific.get(address).status_code in (404, 405)
+        assert apply_events(connection)["ok"] == 1 and study.outcome(ann.name) == "returned"
+
+
+def test_mturk_is_a_table_and_commands(study: MoneyStudy, keys: Keys) -> None:
+    ann, bob = study.comes().begins(), study.comes().begins()
+    ann.finishes()
+    bob.works(2).leaves("stopped")
+    rows = owed_at_mturk(study.connection, keys, study.study)
+    assert mturk_table(rows).splitlines() == [
+        "assignment,kind,outcome,amount,currency,state",
+        f"{ann.name},reward,finished,4.00,GBP,owed", f"{bob.name},partial,stopped,2.00,GBP,owed",
+    ]  # fmt: skip
+    assert mturk_commands(rows, {bob.name: "A1'; rm"}) == [
+        f"aws mturk approve-assignment --assignment-id {ann.name}",
+        f"aws mturk send-bonus --assignment-id {bob.name} --worker-id 'A1'\"'\"'; rm'"
+        f" --bonus-amount 2.00 --unique-request-token {bob.name}-partial"
+        " --reason 'For the part of the study that you did.'",
+    ]

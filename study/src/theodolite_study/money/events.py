@@ -40,20 +40,27 @@ def signed_event(
     return verified, datetime.fromtimestamp(signed, timezone.utc)
 
 
-def store_event(connection: Connection, keys: Keys, verified: Event, when: datetime) -> Taken:
-    """Each delivery once. Whatever comes back, Prolific is answered that it was heard."""
+def event_values(
+    keys: Keys, verified: Event, when: datetime
+) -> tuple[str, bytes, bytes, str, datetime] | None:
+    """What is stored of an event; None where it is not about the state of a submission."""
     status = verified.content.get("status")
     if verified.kind != KIND or not isinstance(status, str):
-        return "not ours"
+        return None
     status = status.upper().replace("_", " ")
     status = "TIMED-OUT" if status == "TIMED OUT" else status
     if not STATUS.fullmatch(status):
-        return "not ours"
+        return None
     digest = submission_digest(keys, verified.resource_id)
-    row = connection.execute(
-        "select hook_event(%s, %s, %s, %s, %s)",
-        (verified.id, verified.delivery, digest, status, when),
-    ).fetchone()
+    return verified.id, verified.delivery, digest, status, when
+
+
+def store_event(connection: Connection, keys: Keys, verified: Event, when: datetime) -> Taken:
+    """Each delivery once. Whatever comes back, Prolific is answered that it was heard."""
+    values = event_values(keys, verified, when)
+    if values is None:
+        return "not ours"
+    row = connection.execute("select hook_event(%s, %s, %s, %s, %s)", values).fetchone()
     taken: Taken = "not ours" if row is None else row[0]
     return taken
 

@@ -1,5 +1,8 @@
 """The job of a study server: events, pay, reconciliation, lapses. One is at work, others wait."""
 
+import logging
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +17,7 @@ from theodolite_study.money.prolific import PlatformRefusal, Prolific, UnclearAn
 from theodolite_study.money.reconcile import reconcile
 from theodolite_study.money.submission import Connection, PlatformLink, linked_studies
 
+LOG = logging.getLogger(__name__)
 LOCK = 7203025
 MOST_LAPSED = 200
 """People whose time is over that are seen to in one round."""
@@ -74,11 +78,13 @@ class Job:
             self._one("select job_months()")
         return taken
 
-    def run(self, ended: Callable[[], bool]) -> None:
-        """Until it is told to end."""
-        while not ended():
+    def run(self, ended: threading.Event) -> None:
+        """Until it is told to end; a round is finished."""
+        while not ended.is_set():
             self.round()
-            time.sleep(self.times.round)
+            for problem in self.problems:
+                LOG.warning("%s", problem)
+            ended.wait(self.times.round)
 
     def _study(self, link: PlatformLink) -> int:
         """A platform that is not there does not keep other studies from being paid."""
@@ -124,3 +130,12 @@ class Job:
     def _one(self, query: str, *values: object) -> object:
         row = self.connection.execute(query, values).fetchone()
         return None if row is None else row[0]
+
+
+def run_jobs(url: str, keys: Keys) -> None:
+    """The process of the job, until it is told to end (SIGTERM, SIGINT); a round is finished."""
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    with only_job(url) as connection:
+        Job(connection, keys).run(ended)

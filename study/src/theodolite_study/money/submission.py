@@ -38,7 +38,8 @@ def link_study(connection: Connection, keys: Keys, link: PlatformLink) -> None:
         " external_id = excluded.external_id, sealed_token = excluded.sealed_token,"
         " sealed_secret = excluded.sealed_secret, partial_codes = excluded.partial_codes",
         (link.study, link.external_id, keys.sealed(link.token, _bound(link.slug, "token")),
-         keys.sealed(link.secret, _bound(link.slug, "secret")), link.partial_codes),
+         keys.sealed(link.secret, _bound(link.slug, "secret")) if link.secret else None,
+         link.partial_codes),
     )  # fmt: skip
 
 
@@ -61,6 +62,11 @@ def linked_studies(connection: Connection, keys: Keys) -> list[PlatformLink]:
         )
         for study, slug, external, token, secret, partial in rows
     ]
+
+
+def opened_secret(keys: Keys, slug: str, sealed: bytes) -> str:
+    """The secret of a study's webhooks."""
+    return keys.opened(sealed, _bound(slug, "secret"))
 
 
 def _bound(slug: str, what: str) -> str:

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from theodolite_study.keys import Keys
+from theodolite_study.money import hook_routes
 from theodolite_study.refusals import NotHere, StudyRefusal
 from theodolite_study.serve import door_routes, item_routes, leave_routes, practice_routes
 from theodolite_study.serve.calls import StepCalls
@@ -62,6 +63,7 @@ def create_app(settings: Settings) -> Starlette:
     app = Starlette(
         routes=[
             *door_routes.ROUTES, *practice_routes.ROUTES, *item_routes.ROUTES, *leave_routes.ROUTES,
+            *hook_routes.ROUTES,
             Route("/static/{name}", static), Route("/healthz", alive), Route("/readyz", ready),
         ],
         middleware=[

@@ -56,6 +56,13 @@ begin
     return case when found then 'stored' else 'known' end;
 end $$;
 
+-- Secrets by which webhooks are signed, each sealed for its study: the server opens them by its keys.
+create function hook_secrets() returns jsonb language sql stable security definer
+set search_path = public, pg_temp as $$
+    select coalesce(jsonb_agg(jsonb_build_array(s.slug, encode(l.sealed_secret, 'hex')) order by s.slug), '[]')
+      from platform_link l join study s on s.id = l.study_id where l.sealed_secret is not null
+$$;
+
 -- Somebody, without a session: the same locks as in st_lock.
 create function job_person(person_ uuid) returns step_person language plpgsql
 set search_path = public, pg_temp as $$
@@ -186,7 +193,7 @@ grant select on study, version, outcome, door, payout, platform_event, platform_
 grant select (id, study_id, submission_digest, outcome, state, preview) on participant to theodolite_jobs;
 grant update (state, batch, tries, due_at, paying_at, why) on payout to theodolite_jobs;
 grant update (read_at, difference, paused_at) on platform_link to theodolite_jobs;
-grant select on platform_event to theodolite_steps;
+grant select on platform_event, platform_link to theodolite_steps;
 grant insert, update on platform_event to theodolite_steps;
 
 grant create on schema public to theodolite_steps;

@@ -181,7 +181,7 @@ def job_beside(url: str, keys: Keys, host: str) -> Iterator[None]:
     def run() -> None:
         try:
             with only_job(url) as connection:
-                new_job(connection, keys, host, lambda name: None, QUICK).run(ended.is_set)
+                new_job(connection, keys, host, lambda name: None, QUICK).run(ended)
         except BaseException as error:  # noqa: BLE001  told to the test
             problems.append(error)
 

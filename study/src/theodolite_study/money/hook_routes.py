@@ -1,0 +1,65 @@
+"""The page that Prolific calls: what it says is verified and stored, and answered at once."""
+
+import time
+from typing import Any, Protocol
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from theodolite.errors import EvidenceError
+from theodolite_study.keys import Keys
+from theodolite_study.money.events import event_values, signed_event
+from theodolite_study.money.submission import opened_secret
+from theodolite_study.platforms.prolific_events import MOST_BYTES
+from theodolite_study.web.security import WEBHOOKS
+
+
+class HookCalls(Protocol):
+    """Functions of the database."""
+
+    async def step(self, name: str, *values: Any) -> Any:
+        """What one returns."""
+
+
+class HookSite(Protocol):
+    """What a webhook needs of the server."""
+
+    @property
+    def calls(self) -> HookCalls:
+        """The database."""
+
+    @property
+    def keys(self) -> Keys:
+        """Those of the server."""
+
+
+async def prolific_webhook(request: Request) -> Response:
+    """400 where no secret of ours signed it; else heard, be it new, known or another study's."""
+    site: HookSite = request.app.state.site
+    body = await request.body()
+    if len(body) > MOST_BYTES:
+        return PlainTextResponse("too long", 400)
+    for secret in await _secrets(site):
+        try:
+            verified, when = signed_event(dict(request.headers), body, secret, time.time())
+        except EvidenceError:
+            continue
+        values = event_values(site.keys, verified, when)
+        word = "not ours" if values is None else await site.calls.step("hook_event", *values)
+        return PlainTextResponse(str(word), 200)
+    return PlainTextResponse("not signed by Prolific for a study here", 400)
+
+
+async def _secrets(site: HookSite) -> list[str]:
+    """Different ones: a workspace has one for all of its studies."""
+    opened = []
+    for slug, sealed in await site.calls.step("hook_secrets"):
+        try:
+            opened.append(opened_secret(site.keys, slug, bytes.fromhex(sealed)))
+        except EvidenceError:  # a study of other keys
+            continue
+    return list(dict.fromkeys(opened))
+
+
+ROUTES = [Route(WEBHOOKS[0], prolific_webhook, methods=["POST"])]

@@ -1,0 +1,64 @@
+"""Pay at Mechanical Turk: a table and commands for the requester's own tools. No credentials of
+Amazon are in this server."""
+
+import csv
+import io
+import shlex
+from uuid import UUID
+
+from theodolite_study.keys import Keys
+from theodolite_study.money.submission import Connection
+
+COLUMNS = ("assignment", "kind", "outcome", "amount", "currency", "state")
+REASON = "For the part of the study that you did."
+
+
+def owed_at_mturk(
+    connection: Connection, keys: Keys, study: UUID
+) -> list[tuple[str, str, str, str, str, str]]:
+    """A row for each payout that is not paid, with the assignment that Mechanical Turk knows."""
+    rows = connection.execute(
+        "select s.slug, p.sealed_submission, p.kind, p.outcome, p.amount_minor, p.currency, p.state"
+        " from payout p join study s on s.id = p.study_id where p.study_id = %s"
+        " and p.state in ('owed', 'failed') and p.sealed_submission is not null"
+        " order by p.at, p.id",
+        (study,),
+    ).fetchall()  # fmt: skip
+    return [
+        (keys.opened(sealed, slug), kind, outcome, f"{minor // 100}.{minor % 100:02d}", currency,
+         state)
+        for slug, sealed, kind, outcome, minor, currency, state in rows
+    ]  # fmt: skip
+
+
+def mturk_table(rows: list[tuple[str, str, str, str, str, str]]) -> str:
+    """As CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def mturk_commands(
+    rows: list[tuple[str, str, str, str, str, str]], workers: dict[str, str]
+) -> list[str]:
+    """Commands of the AWS command line. A token makes a bonus that is sent twice one bonus.
+
+    Args:
+        rows: What is owed.
+        workers: The worker of each assignment: a bonus is sent to a worker.
+    """
+    lines = []
+    for assignment, kind, _, amount, _, _ in rows:
+        name = shlex.quote(assignment)
+        if kind == "reward":
+            lines.append(f"aws mturk approve-assignment --assignment-id {name}")
+        elif assignment in workers:
+            token = shlex.quote(f"{assignment}-{kind}")
+            lines.append(
+                f"aws mturk send-bonus --assignment-id {name} --worker-id "
+                f"{shlex.quote(workers[assignment])} --bonus-amount {amount} "
+                f"--unique-request-token {token} --reason {shlex.quote(REASON)}"
+            )
+    return lines
