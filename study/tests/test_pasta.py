@@ -1,0 +1,133 @@
+"""The shipped instrument: the questions of paper 004, its texts in three languages, its schema."""
+
+import json
+import re
+
+import jsonschema
+import psycopg
+import pytest
+
+from support.study.stepped_study import STORE
+from theodolite_study import wording
+from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.locale.catalogue import languages
+from theodolite_study.locale.default_texts import (
+    CONSENT_GAPS,
+    LABEL,
+    default_languages,
+    default_texts,
+    filled,
+)
+from theodolite_study.model.instrument import STAGES, Instrument
+from theodolite_study.model.markdown import GAP, as_html, consent_bytes
+from theodolite_study.model.pasta import NEEDS, OUTCOMES, pasta
+from theodolite_study.model.schema import SCHEMA, instrument_schema
+from theodolite_study.model.texts import missing_texts, text_keys
+from theodolite_study.protocol import Protocol
+
+TEXTS = {language: default_texts(language) for language in default_languages()}
+VALUES = {"contact": "study_team@example.org", "pay": "£4.00", "until": "2027-03-31"}
+SAYS = {
+    "en": ("deleted", "withdraw", "paid", "fingerprint", "secret key", "not offered to you twice"),
+    "de": ("gelöscht", "widerrufen", "bezahlt", "Fingerabdruck", "geheimen Schlüssel", "nicht zweimal angeboten"),
+    "fr": ("supprimé", "retirer", "payé", "empreinte", "clé secrète", "pas proposée deux fois"),
+}  # fmt: skip
+
+
+def test_texts_are_complete_and_nothing_more() -> None:
+    assert sorted(TEXTS) == sorted(languages())
+    missing = missing_texts(pasta(), sorted(TEXTS), TEXTS, OUTCOMES)
+    assert missing == [(language, "contact") for language in sorted(TEXTS)]
+    for texts in TEXTS.values():
+        assert texts.keys() == set(text_keys(pasta(), OUTCOMES)) - {"contact"}
+
+
+def test_gaps_are_the_same_in_every_language() -> None:
+    for key, english in TEXTS["en"].items():
+        gaps = sorted(GAP.findall(english))
+        assert all(sorted(GAP.findall(texts[key])) == gaps for texts in TEXTS.values()), key
+        wanted = {"consent": set(CONSENT_GAPS), "words.text": {LABEL}}
+        assert {gap[1:-1] for gap in gaps} == wanted.get(key, set()), key
+
+
+def test_every_text_is_translated() -> None:
+    same = {"q8.item", "q9.item"}
+    for language in {"de", "fr"}:
+        for key, text in TEXTS[language].items():
+            assert text != TEXTS["en"][key] or (
+                language == "fr" and key.rpartition(".")[0] in same
+            ), key
+
+
+def test_the_english_words_are_those_of_the_first_release() -> None:
+    texts = TEXTS["en"]
+    for name, question in wording.QUESTIONS.items():
+        assert {part: texts[f"{name}.{part}"] for part in ("text", "low", "high")} == question
+    for name, ranking in wording.RANKINGS.items():
+        items = [texts[f"{name}.item.i{number}"] for number in range(len(ranking["items"]))]
+        assert {"text": texts[f"{name}.text"], "items": items} == ranking
+    assert texts["words.text"] == wording.BEFORE_TEXT
+    assert texts["regions.text"] == wording.BEFORE_BOXES
+    for key, text in (
+        ("welcome", wording.WELCOME), ("instructions", wording.INSTRUCTIONS), ("thanks", wording.THANKS)
+    ):  # fmt: skip
+        assert texts[key] == text, key
+
+
+@pytest.mark.parametrize("language", sorted(TEXTS))
+def test_the_consent_says_what_is_kept(language: str) -> None:
+    with pytest.raises(ValueError, match="gap"):
+        consent_bytes(TEXTS[language]["consent"])
+    shown = consent_bytes(filled(TEXTS[language]["consent"], VALUES)).decode()
+    assert shown.count("<h2>") == 6 and shown.count("<li>") == 3
+    for words in (*SAYS[language], *VALUES.values(), "30"):
+        assert words in shown, words
+    declined = as_html(TEXTS[language]["outcome.declined"])
+    assert all(words in declined for words in SAYS[language][3:]), "as the page says afterwards"
+
+
+def test_what_fills_a_gap_stays_plain() -> None:
+    hostile = VALUES | {
+        "contact": "*us* [x](https://evil.org)\n\n# <b>a_b_c</b> &amp; <https://evil.org>"
+    }
+    shown = as_html(filled("Write to {contact}, {pay}, {until}.", hostile))
+    assert shown == (
+        "<p>Write to *us* [x](https://evil.org) # &lt;b&gt;a_b_c&lt;/b&gt; &amp;amp; "
+        "&lt;https://evil.org&gt;, £4.00, 2027-03-31.</p>\n"
+    )
+    for values in ({}, VALUES | {"more": "x"}):
+        with pytest.raises(ValueError, match="gaps"):
+            filled(TEXTS["en"]["consent"], values)
+    with pytest.raises(LookupError):
+        default_texts("../en")
+
+
+def test_studies_of_the_first_release_have_this_instrument(cluster: LocalPostgres) -> None:
+    moved = (STORE / "moved.sql").read_text()
+    functions = re.findall(r"create function (?:keys_of|instrument_of).*?\$\$;", moved, re.DOTALL)
+    protocol = Protocol(slug="old", title="Old", contact="x").model_dump_json()
+    cluster_has_database(cluster, "pasta")
+    with psycopg.connect(cluster.database("pasta"), autocommit=True) as connection:
+        for function in functions:
+            connection.execute(function)
+        query = "select instrument_of(%s::jsonb)"
+        (there,) = connection.execute(query, (protocol,)).fetchone()  # type: ignore[misc]
+    assert Instrument.model_validate(there) == pasta()
+    assert f"'needs', '{json.dumps(NEEDS)}'" in moved
+    assert [len(pasta().blocks(stage)) for stage in STAGES] == [0, 3, 2, 6, 3]
+
+
+def test_the_schema_is_that_of_the_model() -> None:
+    assert SCHEMA.read_text() == instrument_schema(), "run theodolite_study.model.schema"
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    stored = pasta().stored()
+    assert validator.is_valid(stored)
+    assert Instrument.model_validate(stored) == pasta()
+    for part, value in (
+        ("after", []),
+        ("extra", []),
+        ("before", [{"blocks": [{"name": "a", "kind": "dance"}]}]),
+    ):
+        assert not validator.is_valid(stored | {part: value})
