@@ -133,7 +133,11 @@ def test_an_explanation_without_prediction_or_without_votes() -> None:
     after = techniques_votes("x", tables, first=5, resamples=50)
     assert after.explanations == before.explanations
     assert any("1 explanations without a vote are left out" in note for note in after.notes)
-    assert after.tables == before.tables
+    counted = {"sizes", "accuracies"}  # of explanations, whether somebody voted or not
+    after_votes, before_votes = (
+        [t for t in r.tables if t.name not in counted] for r in (after, before)
+    )
+    assert after_votes == before_votes
 
 
 def test_unnamed_people_have_no_lists() -> None:
