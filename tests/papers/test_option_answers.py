@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.datasets.votes.own_words import bleu, longest_common, overlaps
 from theodolite.findings.leakage import FindingsFile
 from theodolite.findings.vote_correlations import VoteCorrelationRow, VoteCorrelationsRecord
 from theodolite.io.tables import write_parquet
@@ -22,6 +21,7 @@ from theodolite.run_folder.scores_file import (
     ScoreRecord,
     ScoresFile,
 )
+from theodolite.stats.word_overlap import bleu, longest_common, overlaps
 
 UNITS = 120
 

@@ -119,7 +119,7 @@ DIFFERS = {
     "accepted_own_words": "2,500 explanations of a language model, accepted or not by three "
     "people, beside what others wrote of the same question; ties on ratings of words, 1 to 7",
     "accepted_text_variants": "12,455 explanations in words with three votes, yes or no; MiniLM in "
-    "place of CLIP, 20 epochs",
+    "place of CLIP, 60 epochs",
     "alignment_options": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "location on 1,200 test pictures",
 }
