@@ -1,16 +1,17 @@
 """The ledger, events and the job, against a database and a Prolific of our own."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import psycopg
 import pytest
 from starlette.testclient import TestClient
 
-from support.study.money_study import MoneyStudy
+from support.study.money_study import MoneyStudy, PaidWalker
 from support.study.prolific_double import SECRET, TOKEN, doubled
 from support.study.stepped_study import second_form
 from theodolite.errors import RefusedInput
@@ -18,7 +19,7 @@ from theodolite_study.keys import Keys
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.money import ledger
 from theodolite_study.money.events import apply_events, signed_event, store_event
-from theodolite_study.money.job import Job, only_job
+from theodolite_study.money.job import Job, only_job, run_again
 from theodolite_study.money.mturk import mturk_commands, mturk_table, owed_at_mturk
 from theodolite_study.money.submission import linked_studies, submission_digest
 from theodolite_study.serve.app import create_app
@@ -90,12 +91,23 @@ def test_every_kind_is_paid_in_its_way(study: MoneyStudy, host: str) -> None:
     study.hears(_random(1))
     job = study.job(host)
     _rounds(job)
+    assert study.one("select difference ->> 'unreturned' from platform_link") == "1"
+    double.returns(bob.name)
+    _rounds(job, 1)
     assert double.paid() == {ann.name: 400, bob.name: 200, cat.name: 100}
     assert study.ledger() == {"confirmed": (3, 700)}
     assert double.submissions[bob.name].return_requested
     assert study.outcome(cat.name) == "timed_out" and study.broken() == []
     assert study.one("select difference from platform_link") == dict.fromkeys(
-        ("unknown_here", "unknown_there", "out_here_only", "paid_not_owed", "owed_not_paid"), 0
+        (
+            "unknown_here",
+            "unknown_there",
+            "out_here_only",
+            "paid_not_owed",
+            "owed_not_paid",
+            "unreturned",
+        ),
+        0,
     )
     calls = len(double.calls)
     _rounds(job, 1)
@@ -341,6 +353,77 @@ def test_a_second_job_waits(url: str, study: MoneyStudy) -> None:
         assert not entered.wait(0.3)
     assert entered.wait(5)
     waiting.join()
+
+
+def test_platform_takes_people_out_while_they_work(study: MoneyStudy, url: str) -> None:
+    """The same locks in the same order as the steps: nobody waits for ever, nothing is half done."""
+    people = [study.comes().begins() for _ in range(8)]
+    troubles: list[BaseException] = []
+
+    def work(person: PaidWalker) -> None:
+        try:
+            with psycopg.connect(url, autocommit=True) as connection:
+                person.connection = connection
+                for _ in range(4):
+                    went = person.next()
+                    if went["go"] != "item" or person.says(went["item"])["word"] != "ok":
+                        return
+                    person.item(went["item"])
+                    person.rates(went["item"])
+        except BaseException as error:  # noqa: BLE001  told below
+            troubles.append(error)
+
+    threads = [threading.Thread(target=work, args=(person,)) for person in people]
+    for thread in threads:
+        thread.start()
+    for number, person in enumerate(people):
+        digest = submission_digest(study.keys, person.name)
+        way = ("returned", "timed_out")[number % 2]
+        assert study.one("select job_out(%s, %s)", digest, way) == "ok"
+        study.one("select job_expire()")
+    for thread in threads:
+        thread.join(30)
+    assert troubles == [] and study.broken() == []
+    assert study.one("select count(*) from slot where state = 'leased'") == 0
+    owed = study.one("select coalesce(sum(amount_minor), 0) from payout")
+    votes = study.one(
+        "select count(*) from vote v join participant p on p.id = v.participant_id"
+        " where p.outcome = 'timed_out'"
+    )
+    assert owed == 100 * votes
+
+
+def test_job_goes_on_after_the_database_was_away(study: MoneyStudy, url: str, host: str) -> None:
+    ended, met = threading.Event(), []
+
+    def job_of(connection: Any) -> Job:
+        met.append(connection.info.backend_pid)
+        job = study.job(host)
+        job.connection = connection
+        return job
+
+    thread = threading.Thread(target=run_again, args=(url, ended, job_of, 0.01))
+    thread.start()
+    try:
+        ann = study.comes().begins()
+        _waits(lambda: bool(met))
+        assert study.one("select pg_terminate_backend(%s)", met[0])
+        _waits(lambda: len(met) == 2)
+        ann.finishes()
+        study.double.submits(ann.name, "finished")
+        _waits(lambda: study.ledger() == {"confirmed": (1, 400)})
+    finally:
+        ended.set()
+        thread.join(10)
+    assert study.double.paid() == {ann.name: 400}
+
+
+def _waits(ready: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if ready():
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError
 
 
 def test_login_of_the_job_writes_money_and_nothing_else(

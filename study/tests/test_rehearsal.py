@@ -73,6 +73,9 @@ def test_200_people_and_the_books_agree(url: str, keys: Keys) -> None:
             player.closes(inside)
             study.hears(random)
             _until(lambda: study.ledger().keys() <= {"confirmed"})
+            for submission in study.double.submissions.values():
+                if submission.return_requested:
+                    study.double.returns(submission.id)
             _until(lambda: not any(study.one("select difference from platform_link").values()))
         books = balance(connection, keys, study.study, study.double.paid())
         assert player.met == PEOPLE and min(PEOPLE.values()) >= 5 and sum(PEOPLE.values()) == 200

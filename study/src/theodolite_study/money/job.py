@@ -137,5 +137,17 @@ def run_jobs(url: str, keys: Keys) -> None:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    with only_job(url) as connection:
-        Job(connection, keys).run(ended)
+    run_again(url, ended, lambda connection: Job(connection, keys))
+
+
+def run_again(
+    url: str, ended: threading.Event, job_of: Callable[[Connection], Job], pause: float = 5.0
+) -> None:
+    """The job; a new one after the database went away, which settles what was under way."""
+    while not ended.is_set():
+        try:
+            with only_job(url) as connection:
+                job_of(connection).run(ended)
+        except psycopg.OperationalError as error:
+            LOG.warning("database: %s", type(error).__name__)
+            ended.wait(pause)

@@ -26,6 +26,9 @@ class Difference:
     """Paid there, and the ledger does not say so."""
     owed_not_paid: int = 0
     """Paid as the ledger says, and not there."""
+    unreturned: int = 0
+    """Paid by a bonus, asked to return, and still waiting for review there. Prolific approves what
+    nobody reviews after three weeks, and would pay again: somebody has to look before."""
 
     def total(self) -> int:
         """All together."""
@@ -96,6 +99,9 @@ def _difference(
             d not in theirs or sum(theirs[d].bonuses) < amounts[d]
             or bool(kinds - {"bonus"}) != _paid_in_full(theirs[d])
             for d, kinds in paid.items()
+        ),
+        unreturned=_count(
+            d in theirs and theirs[d].status == "AWAITING REVIEW" for d in paid
         ),
     )  # fmt: skip
 

@@ -77,6 +77,7 @@ select v.id, key, s.protocol #>> array['access', 'codes', name], pay
     ('finished', 'finished', 'reward'), ('ran_out', 'finished', 'reward'), ('stopped', 'screened_out', 'part'),
     ('declined', 'no_consent', 'none'), ('screened_out', 'screened_out', 'fee'),
     ('failed_practice', 'screened_out', 'fee'), ('failed_checks', 'screened_out', 'part'),
+    ('timed_out', 'timed_out', 'part'), ('returned', 'returned', 'none'),
     ('full', 'screened_out', 'none'), ('withdrawn', 'no_consent', 'none')) as ways(key, name, pay);
 
 update version v set state = case s.state when 'draft' then 'draft' when 'open' then 'open'
