@@ -109,7 +109,7 @@ def test_a_whole_walk_without_scripts(served: Served, monkeypatch: pytest.Monkey
         page = served.post(page, f"{item}/ratings", q1="4")
         assert calls[:5] == ["st_item", "st_baseline", "st_item", "st_draft", "st_rate"]
     assert page.url.path == "/done"
-    assert "Thank you. You are done." in page.text and "4.00 GBP" in page.text
+    assert "Thank you. You are done." in page.text and "£4.00" in page.text
     own = served.study.one("select answers from baseline limit 1")
     assert own == {"words": "a horn", "regions": []}
     assert served.study.one("select count(*) from vote where counted") == 2
@@ -183,9 +183,9 @@ def test_stopping_says_what_is_paid(served: Served) -> None:
     page = served.post(page, f"{item}/own", words="x", regions_nothing="yes")
     served.post(page, f"{item}/ratings", q1="1")
     page = served.get("/stop")
-    assert "2.00 GBP" in page.text
+    assert "£2.00" in page.text
     page = served.post(page, "/stop")
-    assert page.url.path == "/done" and "2.00 GBP" in page.text
+    assert page.url.path == "/done" and "£2.00" in page.text
     assert served.study.one("select outcome from payout") == "stopped"
 
 

@@ -1,6 +1,7 @@
 """Catalogues of our own texts: read from PO when first needed; the standard library looks up."""
 
 import re
+from decimal import Decimal
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
@@ -11,6 +12,7 @@ from babel import Locale, UnknownLocaleError
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
+from babel.numbers import format_currency, get_currency_precision
 
 from theodolite_study.locale.messages import Message
 from theodolite_study.locale.script_messages import SCRIPTS
@@ -64,6 +66,24 @@ def direction(language: str) -> Direction:
     if language in PSEUDO:
         return PSEUDO[language]
     return "rtl" if _locale(language).text_direction == "rtl" else "ltr"
+
+
+def own_name(language: str) -> str:
+    """What a language calls itself, for whoever looks for it in a list."""
+    locale = _locale(language)
+    return locale.get_display_name(locale) or language
+
+
+def money(language: str, minor: int, currency: str) -> str:
+    """An amount as people of a language write it.
+
+    Args:
+        language: Theirs.
+        minor: In the smallest unit of the currency: 400 pence, 400 yen.
+        currency: Three letters.
+    """
+    amount = Decimal(minor).scaleb(-get_currency_precision(currency))
+    return format_currency(amount, currency, locale=_locale(language))
 
 
 def script_words(language: str) -> dict[str, str | dict[str, str]]:

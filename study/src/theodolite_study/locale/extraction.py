@@ -42,7 +42,9 @@ def extracted(folder: Path = PACKAGE) -> Catalog:
 def as_po(catalog: Catalog) -> bytes:
     """As it is written to a file."""
     written = BytesIO()
-    write_po(written, catalog, width=WIDTH, sort_by_file=True, include_lineno=False)
+    write_po(
+        written, catalog, width=WIDTH, sort_by_file=True, include_lineno=False, ignore_obsolete=True
+    )
     # no name of the tool, which changes with its version
     return re.sub(rb'"Generated-By: [^"]*"\n', b"", written.getvalue())
 

@@ -1,14 +1,21 @@
 """Templates become pages in the language of the person. Everything put into them is escaped."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from theodolite_study.locale.catalogue import SOURCE, catalogue, direction
-from theodolite_study.model.markdown import CONSENT_BEGINS, CONSENT_ENDS
+from theodolite_study.locale.catalogue import (
+    SOURCE,
+    catalogue,
+    direction,
+    money,
+    own_name,
+)
+from theodolite_study.model.markdown import CONSENT_BEGINS, CONSENT_ENDS, as_html
 
 HERE = Path(__file__).parent
 
@@ -33,7 +40,8 @@ class StudyPages:
         everywhere = {
             "language": language, "direction": direction(language), "csrf": csrf,
             "_": words_in(language), "errors": (), "study_title": "", "contact": "",
-            "participating": False,
+            "participating": False, "text": lambda key: "", "markdown": markdown,
+            "own_name": own_name, "money": partial(money, language),
         }  # fmt: skip
         return template.render({**everywhere, **context})
 
@@ -44,6 +52,11 @@ def words_in(language: str) -> Callable[[str], str]:
         return catalogue(language).gettext
     except LookupError:
         return catalogue(SOURCE).gettext
+
+
+def markdown(text: str) -> Markup:
+    """A text of the researcher's."""
+    return Markup(as_html(text))  # noqa: S704  everything but the few marks is escaped
 
 
 def consent_part(shown: bytes) -> Markup:

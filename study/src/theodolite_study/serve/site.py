@@ -4,6 +4,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -64,6 +65,7 @@ class StudySite:
         everywhere: dict[str, Any] = {}
         if version is not None:
             everywhere["study_title"] = version.text("title", language)
+            everywhere["text"] = partial(version.text, language=language)
             everywhere["contact"] = version.text("contact", language)
         csrf = self.keys.csrf(session)
         return HTMLResponse(

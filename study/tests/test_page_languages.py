@@ -1,0 +1,145 @@
+"""Pages in languages: nothing is left in English, lines begin where they should."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.study.stepped_study import second_form
+from test_serve import Served
+from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.locale.catalogue import money, own_name, translated
+from theodolite_study.locale.default_texts import default_texts
+from theodolite_study.model.pasta import NEEDS, OUTCOMES, pasta
+from theodolite_study.model.texts import text_keys
+from theodolite_study.serve.pages import StudyPages
+from theodolite_study.serve.pages import __file__ as pages_file
+
+TEMPLATES = sorted((Path(pages_file).parent / "templates").glob("*.j2"))
+JINJA = re.compile(
+    r"\{% block kind %\}.*?\{% endblock %\}|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL
+)
+"""Also the name of a class of styles."""
+SPOKEN = ("alt", "aria-label", "title", "placeholder")
+_numbers = count()
+
+
+class Visible(HTMLParser):
+    """What people read or hear."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.texts += [value for name, value in attrs if name in SPOKEN and value]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(" ".join(data.split()))
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+def test_every_word_of_a_template_is_marked(template: Path) -> None:
+    plain = JINJA.sub("", template.read_text())
+    assert [text for text in Visible(plain).texts if re.search("[A-Za-z]{2}", text)] == []
+
+
+@pytest.fixture
+def served(cluster: LocalPostgres, tmp_path: Path) -> Iterator[Served]:
+    name = f"spoken{next(_numbers)}"
+    cluster_has_database(cluster, name, second_form(cluster))
+    place = Served(
+        cluster.database(name), tmp_path, instances=1, votes=1, quota=1,
+        instrument=pasta().stored(), settings={"needs": NEEDS, "minutes": 20},
+    )  # fmt: skip
+    run = place.connection.execute
+    run("alter table wording disable trigger wording_frozen")
+    for key, body in (default_texts("de") | {"contact": "x@example.org"}).items():
+        run("insert into wording values (%s, %s, 'de', %s)", (place.study.version, key, body))
+    with place.browser:
+        yield place
+    place.close()
+
+
+def in_german(page: Any) -> None:
+    """No text of ours in English, and the page says which language it is in."""
+    assert page.status_code == 200 and '<html lang="de" dir="ltr">' in page.text
+    texts = Visible(re.sub("<!-- consent -->.*?<!-- end", "<!--", page.text, flags=re.DOTALL)).texts
+    for message in translated("de"):
+        for words in [message.id] if isinstance(message.id, str) else message.id:
+            if len(words) > 3 and words != message.string:
+                assert words not in texts, words
+    assert not re.search(r"\{[a-z]+\}|%\(", "".join(texts)), "a gap"
+
+
+def test_a_whole_walk_in_german(served: Served) -> None:
+    page = served.get("/s/s?lang=de")
+    in_german(page)
+    assert "<p>Ein Computerprogramm hat Bilder" in page.text and "English</a>" in page.text
+    page = served.post(page, "/s/s/begin")
+    in_german(page)
+    page = served.post(page, "/consent")
+    assert page.url.path == "/stage/about"
+    in_german(page)
+    assert "65 oder älter" in page.text
+    page = served.post(page, "/stage/about", gender="woman")
+    in_german(page)
+    assert "dass es „cat“ ist?" in unescape(page.text) and "So geht es" in page.text
+    item = page.url.path
+    page = served.post(page, f"{item}/own", words="ein Horn", regions_nothing="yes")
+    in_german(page)
+    assert "Das Programm sagte: „cat“" in unescape(page.text)
+    in_german(served.get("/stop"))
+    in_german(served.get("/withdraw"))
+    page = served.post(page, f"{item}/ratings", q1="4", q2="4", q3="4", q4="4")
+    assert page.url.path == "/stage/end"
+    in_german(page)
+    places = {
+        f"{q}.i{n}": str(n + 1)
+        for q, items in (("q7", 5), ("q8", 6), ("q9", 6))
+        for n in range(items)
+    }
+    page = served.post(page, "/stage/end", **places)
+    in_german(page)
+    assert page.url.path == "/done" and money("de", 400, "GBP") in page.text
+    assert default_texts("de")["outcome.finished"] in page.text
+    assert default_texts("de")["thanks"] in page.text
+
+
+def test_declining_in_german_says_what_is_kept(served: Served) -> None:
+    page = served.post(served.get("/s/s?lang=de"), "/s/s/begin")
+    page = served.post(page, "/decline")
+    in_german(page)
+    assert "Ein Fingerabdruck, der mit einem geheimen Schlüssel" in page.text
+    assert served.study.one("select count(*) from participant") == 0
+
+
+def test_lines_from_the_right_and_longer_words() -> None:
+    pages = StudyPages()
+    context = {"study_state": "paused"}
+    assert '<html lang="ar-XB" dir="rtl">' in pages.page("closed", "ar-XB", "", context)
+    assert "Thé" not in pages.page("closed", "ar", "", context)
+    longer = pages.page("closed", "en-XA", "", context)
+    read = [text for text in Visible(longer).texts if re.search("[A-Za-z]{2}", text)]
+    assert read and all(re.search("[áçéíñóúý]", text) for text in read), read
+
+
+def test_names_of_languages_and_amounts() -> None:
+    assert [own_name(language) for language in ("en", "de", "fr")] == [
+        "English",
+        "Deutsch",
+        "français",
+    ]
+    assert money("en", 400, "GBP") == "£4.00" and money("en", 400, "JPY") == "¥400"
+    assert money("de", 123456, "EUR").replace("\xa0", " ") == "1.234,56 €"
+
+
+def test_every_outcome_has_words() -> None:
+    assert {f"outcome.{name}" for name in OUTCOMES} <= set(text_keys(pasta(), OUTCOMES))
