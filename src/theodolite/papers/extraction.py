@@ -93,8 +93,8 @@ DIFFERS = {
     "leakage_tabulartoy_related": AS_PRINTED,
     "leakage_tabulartoy_tasks": f"{AS_PRINTED}; parity in place of the task with a product, which "
     "a linear head solves",
-    "alignment_examples": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
-    "two regularisers; trained on four fifths of the training pictures",
+    "alignment_examples": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes; "
+    "trained on four fifths of the training pictures",
     "alignment_studies": "EfficientNet-lite0 on ImageNet, frozen; CUB with attributes of classes, "
     "three seeds, maps of 1,200 test pictures; a part is a disc of 1/12 of the bird's box",
     "leakage_3dshapes": "the numbers that make the pictures, with noise, and an MLP, in place of "
