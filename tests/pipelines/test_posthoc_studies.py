@@ -13,9 +13,10 @@ import theodolite
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.evidence.axes import Classes, Concepts, Parts, Samples
 from theodolite.evidence.produced import WorkContext
-from theodolite.metrics import concept_global_importance, concept_location
+from theodolite.metrics import concept_existence, concept_global_importance, concept_location
 from theodolite.pipelines.features import FeatureMaps
 from theodolite.pipelines.posthoc.evidence import PostHocInputs
+from theodolite.pipelines.posthoc.named import class_means, cosines
 from theodolite.pipelines.posthoc.pipeline import PosthocPipeline
 from theodolite.pipelines.posthoc.region_study import (
     SHARES,
@@ -148,8 +149,8 @@ def test_tables_of_all_seeds(tmp_path: Path) -> None:
     assert "regions" not in made.tables, "no concept has a place"
     assert np.mean(named["soft_value"]) > np.mean(np.asarray(data.presence)), "better than chance"
     assert np.mean(named["probe"]) > 0.9 and np.mean(named["soft_right"]) > 0.7
-    cosines = made.tables["global_importance"]
-    rows = [i for i, cell in enumerate(zip(*(cosines[n] for n in (
+    importance = made.tables["global_importance"]
+    rows = [i for i, cell in enumerate(zip(*(importance[n] for n in (
         "seed", "projection", "reference", "over")), strict=True))
         if cell == (0, "margin", "share", "concepts")]  # fmt: skip
     own = made.evidence[0][0]
@@ -157,4 +158,28 @@ def test_tables_of_all_seeds(tmp_path: Path) -> None:
     expected = concept_global_importance(
         own.values, own.class_truth, own.weights, own.labels, own.predicted
     )
-    assert_allclose(np.array(cosines["value"])[rows], expected.ravel(), atol=1e-9)
+    assert_allclose(np.array(importance["value"])[rows], expected.ravel(), atol=1e-9)
+    existence = concept_existence(
+        own.values, own.truth, weights=own.weights, predicted=own.predicted, top=(5,)
+    )
+    of_first_seed = np.array(named["posthoc_contribution"])[np.array(named["seed"]) == 0]
+    assert_allclose(of_first_seed.mean(), existence.item(), atol=1e-12)
+
+
+def test_classes_without_a_right_prediction_are_left_out() -> None:
+    random = np.random.default_rng(2)
+    evidence = theodolite.ConceptEvidence(
+        values=random.normal(size=(9, 4)), truth=np.ones((9, 4), bool), labels=np.arange(9) % 3,
+        predicted=np.array([0, 1, 0] * 3), weights=random.normal(size=(4, 3)),
+        class_truth=random.random((4, 3)),
+    )  # fmt: skip
+    for over in ("concepts", "classes"):
+        arrays = {name: getattr(evidence, name) for name in ("weights", "labels", "predicted")}
+        expected = concept_global_importance(
+            evidence.values, evidence.class_truth, **arrays, over=over
+        )
+        means = class_means(evidence)
+        for form, matrix in enumerate((evidence.weights, means, evidence.weights * means)):
+            own = cosines(matrix, evidence.class_truth, of_classes=over == "classes")
+            assert_allclose(own, expected[form], atol=1e-12)
+    assert np.isnan(cosines(means, evidence.class_truth, of_classes=True)[2])

@@ -12,7 +12,7 @@ from PIL import Image
 
 from theodolite.datasets.concept_data import ConceptData
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.metrics.shared.ranking import importance
+from theodolite.pipelines.posthoc.named import contributions
 
 SHARES = {1: 1 / 12, 6: 1 / 2}
 """Sizes of regions, as shares of the picture, by the paper's alpha."""
@@ -55,7 +55,7 @@ def first_with_a_place(evidence: LocationEvidence, *, positive: bool = False) ->
     among = np.broadcast_to(evidence.part_of >= 0, evidence.explained.values.shape)
     if positive:
         among = among & (np.asarray(evidence.explained.values) > 0)
-    scores = importance(evidence.explained, "contribution", "signed")
+    scores = contributions(evidence.explained)
     first = np.where(among, scores, -np.inf).argmax(axis=1)
     return [int(j) for j in np.where(among.any(axis=1), first, -1)]
 

@@ -1,8 +1,7 @@
 """Tables for claims of paper 000 that its scores alone do not tell."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -11,21 +10,23 @@ from theodolite.datasets.concept_data import ConceptData, split_rows
 from theodolite.evidence.base import Evidence
 from theodolite.evidence.kinds.concept import ConceptEvidence
 from theodolite.evidence.kinds.location import LocationEvidence
-from theodolite.metrics.exists.concept_existence import ConceptExistence
-from theodolite.metrics.exists.concept_global_importance import ConceptGlobalImportance, Over
-from theodolite.metrics.shared.ranking import RankBy, importance, ranked
 from theodolite.models.bottlenecks.settings import BottleneckSettings, Encoding, LabelledFeatures
 from theodolite.models.concept_bank import Projection
 from theodolite.models.posthoc import PosthocBottleneck
 from theodolite.pipelines.posthoc.evidence import PostHocInputs, concept_evidence
+from theodolite.pipelines.posthoc.named import (
+    class_means,
+    contributions,
+    cosines,
+    first_named,
+    share_there,
+)
 from theodolite.pipelines.posthoc.network import NetworkOutputs
 from theodolite.pipelines.posthoc.region_study import region_table
 
-Form = Literal[1, 2, 3]
 PROJECTIONS: tuple[Projection, ...] = ("dot", "margin", "centred")
 REFERENCES = ("share", "majority")
 """What annotators say of a class: the share who say so, or whether most do."""
-FORMS: tuple[Form, ...] = (1, 2, 3)
 COLUMNS = ("seed", "projection", "reference", "over", "form", "item", "value")
 ENCODINGS: tuple[Encoding, ...] = ("soft", "logit")
 NAMED = 5
@@ -64,23 +65,23 @@ def importance_table(
 ) -> Table:
     """CGIM of each concept and of each class, for each projection and reference."""
     rows: list[tuple[Any, ...]] = []
-    axes: tuple[tuple[Over, tuple[str, ...]], ...] = (
-        ("concepts", data.concepts.names), ("classes", data.classes.names),
-    )  # fmt: skip
+    axes = (("concepts", data.concepts.names), ("classes", data.classes.names))
     features = work.features[work.test]
     for projection in PROJECTIONS:
-        evidence = concept_evidence(data, work.test, model.projected(projection), features)
+        own = model.projected(projection)
+        means = class_means(concept_evidence(data, work.test, own, features))
+        forms = {1: own.weights, 2: means, 3: own.weights * means}
         for reference in REFERENCES:
-            truth = np.asarray(evidence.class_truth)
-            own = truth if reference == "share" else (truth >= 0.5).astype(float)
-            state = ConceptGlobalImportance.of(replace(evidence, class_truth=own))
-            for over, names in axes:
-                cosines = state.value(form=FORMS, over=over)
-                rows += [
-                    (seed, projection, reference, over, form, name, float(value))
-                    for form, row in zip(FORMS, cosines, strict=True)
-                    for name, value in zip(names, row, strict=True)
-                ]
+            share = np.asarray(data.class_truth, float)
+            truth = share if reference == "share" else (share >= 0.5).astype(float)
+            rows += [
+                (seed, projection, reference, over, form, name, float(value))
+                for over, names in axes
+                for form, matrix in forms.items()
+                for name, value in zip(
+                    names, cosines(matrix, truth, of_classes=over == "classes"), strict=True
+                )
+            ]
     return dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
 
 
@@ -122,12 +123,8 @@ def picture_table(
 
 def _existence(evidence: ConceptEvidence) -> dict[str, list[float]]:
     """Of the first five, for each way to rank."""
-    ways: tuple[RankBy, ...] = ("contribution", "value")
-    columns: dict[str, list[float]] = {}
-    for by in ways:
-        each = ConceptExistence.each(evidence, top=(NAMED,), rank_by=by)
-        columns[by] = np.where(each.whole > 0, each.part, np.nan)[:, 0].tolist()
-    return columns
+    ways = {"contribution": contributions(evidence), "value": np.asarray(evidence.values)}
+    return {by: share_there(evidence, scores, NAMED).tolist() for by, scores in ways.items()}
 
 
 def label_trained(
@@ -185,7 +182,7 @@ def absent_correlations(
     safe = np.nan_to_num(phi, nan=-1.0)
     for i in np.flatnonzero(present.any(axis=1)):
         highest[i] = safe[:, present[i]].max(axis=1)
-    first = ranked(importance(evidence, "contribution", "signed"), NAMED)
+    first = first_named(contributions(evidence), NAMED)
     named = np.zeros(truth.shape, bool)
     np.put_along_axis(named, first, values=True, axis=1)
     return _mean_where(highest, absent & named), _mean_where(highest, absent)
