@@ -34,7 +34,11 @@ def balanced_agreement(resamples: UnitResamples, network: Sides, surrogate: Side
             for each in (same, side.astype(float))
         )
         sides.append(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))
-    return np.asarray(np.nanmean((sides[0] + sides[1]) / 2, axis=1))
+    both = (sides[0] + sides[1]) / 2
+    known = ~np.isnan(both)
+    n = known.sum(axis=1)
+    total = np.where(known, both, 0.0).sum(axis=1)
+    return np.asarray(np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0))
 
 
 def _balanced(stored: StoredExplanations, name: str) -> Draws:
@@ -87,7 +91,7 @@ def _score(stored: StoredExplanations, name: str, score: str) -> Draws:
     if score == "balanced agreement":
         return _balanced(stored, name)
     metric = "attribute_agreement" if score == "agreement" else "surrogate_error"
-    return stored.resamples.mean(stored.each(name, metric))
+    return stored.mean(name, metric)
 
 
 def _bias_alone(stored: StoredExplanations, score: str) -> float:

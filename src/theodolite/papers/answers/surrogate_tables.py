@@ -74,6 +74,8 @@ class StoredExplanations:
     clustered: bool = False
     """Whether pictures of a class are drawn together."""
     read: dict[str, list[SurrogateEvidence]] = field(default_factory=dict)
+    means: dict[str, Draws] = field(default_factory=dict)
+    """Scores that were resampled before: many answers ask for the same."""
 
     @classmethod
     def of(cls, folder: Path, *, clustered: bool = False) -> "StoredExplanations":
@@ -108,6 +110,13 @@ class StoredExplanations:
             part = np.asarray(scored.part, float)
             rows.append(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0))
         return np.stack(rows)
+
+    def mean(self, name: str, metric: str, **options: Any) -> Draws:
+        """A score over pictures and seeds, resampled."""
+        key = f"{name} {metric} {sorted(options.items())}"
+        if key not in self.means:
+            self.means[key] = self.resamples.mean(self.each(name, metric, **options))
+        return self.means[key]
 
     def per_seed(self, name: str, metric: str, **options: Any) -> Float[np.ndarray, " seeds"]:
         """A score as the run has it."""

@@ -60,8 +60,7 @@ class ClassifierRun:
 
     def draws(self, form: str, metric: str = DISTANCE, n: int = FEW, **options: Any) -> Draws:
         """A score of a method, resampled."""
-        values = self.stored.each(f"{form}-{n}", metric, **options)
-        return self.stored.resamples.mean(values)
+        return self.stored.mean(f"{form}-{n}", metric, **options)
 
     def answer(
         self, entry: str, draws: Draws, ours: Mapping[str, Figure], first: bool = True,  # noqa: FBT001, FBT002
