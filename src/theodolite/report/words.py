@@ -91,6 +91,14 @@ METHODS = {
     "pca": "principal components",
     "kmeans": "cluster centres",
     "random": "random directions",
+    "cdisco": "CDISCO: singular vectors, own importances",
+    "mcd_uncentred": "MCD: subspaces, not centred",
+    "mcd_lasso": "MCD: subspaces by lasso",
+    "mcd_lasso_uncentred": "MCD: subspaces by lasso, not centred",
+    "hu_mcd_grid": "HU-MCD: subspaces of a grid's cells",
+    "hu_mcd_slic": "HU-MCD: subspaces of superpixels",
+    "sae_places": "sparse autoencoder on places",
+    "concept_shap_relearnt": "ConceptSHAP, decoder learnt anew",
 }
 """Methods that find concepts, in readers' words."""
 SURROGATES = {
