@@ -38,6 +38,7 @@ from theodolite.pipelines.faithfulness.explanations import (
 from theodolite.pipelines.faithfulness.importances import _some_of_each
 from theodolite.pipelines.faithfulness.middle_layers import MiddlePictures, middle_evidence
 from theodolite.pipelines.faithfulness.pipeline import FaithfulnessPipeline
+from theodolite.pipelines.faithfulness.recipes import FORMS
 from theodolite.pipelines.posthoc.concept_cards import strongest
 from theodolite.report.html import write_report
 from theodolite.run_folder.seal import seal
@@ -62,7 +63,7 @@ def short(name: str, seeds: list[int], dataset: dict[str, Any], **changes: Any) 
     content["resampling"]["resamples"] = 20
     kept = ("surrogate_distance", "surrogate_error", "linearisation_error", "concept_deletion")
     content["compared_metrics"] = [m for m in content["compared_metrics"] if m["name"] in kept]
-    without = {"svd", "kmeans"} if find_spec("overcomplete") else {"svd", "kmeans", "sae"}
+    without = {"svd", "kmeans", *FORMS} | (set() if find_spec("overcomplete") else {"sae"})
     methods = [m for m in content["pipeline"]["methods"] if m not in without]
     content["pipeline"] |= {"methods": methods}
     return RunSpec.model_validate(content)

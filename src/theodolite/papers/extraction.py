@@ -78,7 +78,7 @@ DIFFERS = {
     "detection_pets_monumai_camvid": "EfficientNet-lite0 on ImageNet, frozen; 3,093 pictures of "
     "pets, facades and streets, 70 concepts, 1,280 units",
     "faithfulness_attributes": "EfficientNet-lite0 on ImageNet, frozen; a ridge layer for CUB's "
-    "112 attributes of classes, 28 of them explained; 800 training and 400 test pictures, three "
+    "112 attributes of classes, 14 of them explained; 400 training and 200 test pictures, two "
     "seeds",
     "faithfulness_cifar": "ResNet-20 and its own last layer, 64 dimensions; CIFAR-10, 2,000 "
     "training and 2,000 test pictures, methods with three seeds, the check with ten; segments of "
