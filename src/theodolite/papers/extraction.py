@@ -83,8 +83,8 @@ DIFFERS = {
     "faithfulness_cifar": "ResNet-20 and its own last layer, 64 dimensions; CIFAR-10, 2,000 "
     "training and 2,000 test pictures, methods with three seeds, the check with ten; segments of "
     "HU-MCD are superpixels",
-    "faithfulness_cub": "EfficientNet-lite0 on ImageNet, frozen, and a linear layer for 50 species "
-    "of CUB, 1,280 dimensions; methods with three seeds, the check with six; the autoencoder on "
+    "faithfulness_cub": "EfficientNet-lite0 on ImageNet, frozen, and a linear layer for 25 species "
+    "of CUB, 1,280 dimensions; methods with two seeds, the check with four; the autoencoder on "
     "pooled features, no HU-MCD",
     "faithfulness_regression": "EfficientNet-lite0 on ImageNet, frozen, and a ridge layer for the "
     "log area of a pet's head, in standard deviations; 888 pictures, five seeds",

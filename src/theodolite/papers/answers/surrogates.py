@@ -58,6 +58,11 @@ class ClassifierRun:
         }
         return {label: form for label, form in forms.items() if form in known}
 
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of concepts that MCD was run with."""
+        return [n for n in NUMBERS if f"{self.methods['MCD']}-{n}" in self.stored.names]
+
     def draws(self, form: str, metric: str = DISTANCE, n: int = FEW, **options: Any) -> Draws:
         """A score of a method, resampled."""
         return self.stored.mean(f"{form}-{n}", metric, **options)
@@ -86,8 +91,8 @@ def surrogate_answers(folder: Path, *, data: str, nearest: bool, clustered: bool
     return answers, list(_moves(run))
 
 
-species_answers = partial(surrogate_answers, data="CUB, 50 species", nearest=True, clustered=True)
-"""Nearer to the paper: 1,280 dimensions and 50 classes, against its 2,048 and 101."""
+species_answers = partial(surrogate_answers, data="CUB, 25 species", nearest=True, clustered=True)
+"""Nearer to the paper: 1,280 dimensions and 25 classes, against its 2,048 and 101."""
 cifar_answers = partial(surrogate_answers, data="CIFAR-10", nearest=False, clustered=False)
 
 
@@ -235,9 +240,9 @@ def _more_concepts(run: ClassifierRun) -> Iterator[EntryAnswer]:
         ours = {"5 concepts": few, "20 concepts": few + float(change[0])}
         yield run.answer("P002-F0-09", change, ours, label == worst, method=label)
     for label, form in CURVES.items():
-        rows = [run.draws(form, n=n) for n in NUMBERS]
-        ours = {f"{n} concepts": float(row[0]) for n, row in zip(NUMBERS, rows, strict=True)}
-        fall = -slope_over_logs(rows, NUMBERS)
+        rows = [run.draws(form, n=n) for n in run.numbers]
+        ours = {f"{n} concepts": float(row[0]) for n, row in zip(run.numbers, rows, strict=True)}
+        fall = -slope_over_logs(rows, run.numbers)
         yield run.answer("P002-F0-10", fall, ours, form == run.methods["MCD"], MCD=label)
 
 
@@ -311,7 +316,7 @@ def _moved_findings(run: ClassifierRun, option: str, label: str, form: str) -> I
         yield _move(option, "P002-F0-05", dict(zip(names, lowest, strict=True)))
         if form in CURVES.values():
             falls = [
-                -slope_over_logs([run.draws(name, n=n) for n in NUMBERS], NUMBERS)
+                -slope_over_logs([run.draws(name, n=n) for n in run.numbers], run.numbers)
                 for name in (first, form)
             ]
             yield _move(option, "P002-F0-10", dict(zip(names, falls, strict=True)))
