@@ -81,7 +81,7 @@ DIFFERS = {
     "112 attributes of classes, 14 of them explained; 400 training and 200 test pictures, two "
     "seeds",
     "faithfulness_cifar": "ResNet-20 and its own last layer, 64 dimensions; CIFAR-10, 2,000 "
-    "training and 2,000 test pictures, methods with three seeds, the check with ten; segments of "
+    "training and 2,000 test pictures, methods with one seed, the check with three; segments of "
     "HU-MCD are superpixels",
     "faithfulness_cub": "EfficientNet-lite0 on ImageNet, frozen, and a linear layer for 25 species "
     "of CUB, 1,280 dimensions; methods with two seeds, the check with four; the autoencoder on "

@@ -43,7 +43,7 @@ class CrossedResamples:
     ) -> "CrossedResamples":
         """Draw; with ``clusters``, pictures of a cluster are drawn together."""
         if clusters is None:
-            rows = UnitResamples.of(pictures, "pictures and seeds")
+            rows = UnitResamples.of(pictures, "pictures and seeds" if seeds > 1 else "pictures")
         else:
             of, n = np.unique(clusters, return_inverse=True)[1], len(np.unique(clusters))
             by_class = UnitResamples.of(n, "classes and seeds")
