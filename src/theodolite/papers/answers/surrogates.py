@@ -233,8 +233,8 @@ def _more_concepts(run: ClassifierRun) -> Iterator[EntryAnswer]:
         label: run.draws(run.methods[label], n=MANY) - run.draws(run.methods[label])
         for label in STAGNANT
     }
-    # all four are claimed, so the one that changes most decides
-    worst = max(changes, key=lambda label: abs(float(changes[label][0])))
+    # that none of the four gains is claimed, so the one that gains most decides
+    worst = min(changes, key=lambda label: float(changes[label][0]))
     for label, change in changes.items():
         few = float(run.draws(run.methods[label])[0])
         ours = {"5 concepts": few, "20 concepts": few + float(change[0])}
