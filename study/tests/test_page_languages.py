@@ -1,5 +1,6 @@
 """Pages in languages: nothing is left in English, lines begin where they should."""
 
+import ast
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -143,3 +144,31 @@ def test_names_of_languages_and_amounts() -> None:
 
 def test_every_outcome_has_words() -> None:
     assert {f"outcome.{name}" for name in OUTCOMES} <= set(text_keys(pasta(), OUTCOMES))
+
+
+def test_refusals_are_in_the_language_of_the_session(served: Served) -> None:
+    page = served.post(served.get("/s/s?lang=de"), "/s/s/begin")
+    page = served.post(page, "/consent")
+    page = served.post(page, "/stage/about", gender="dance")
+    assert page.status_code == 422 and '<html lang="de"' in page.text
+    assert "gender: Bitte wählen Sie eine der Möglichkeiten." in page.text
+    page = served.get("/nowhere")
+    assert page.status_code == 404 and "Diese Seite gibt es nicht." in page.text
+    served.browser.cookies.clear()
+    page = served.browser.get("/nowhere", headers={"accept-language": "nl, en;q=0.4, fr-CA;q=0.9"})
+    assert "Cette page n’existe pas." in page.text and '<html lang="fr"' in page.text
+    assert "There is no such page." in served.browser.get("/nowhere").text
+
+
+def test_every_refusal_of_the_server_is_translated() -> None:
+    """Sentences that are raised with a refusal, wherever they stand."""
+    known = {message.id for message in translated("de")}
+    said = set()
+    for path in Path(pages_file).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
+                continue
+            if ast.unparse(node.exc.func) != "EvidenceError":  # for those who run it
+                said |= {a.value for a in node.exc.args if isinstance(a, ast.Constant)}
+    said = {words for words in said if isinstance(words, str)}
+    assert len(said) > 5 and said <= known

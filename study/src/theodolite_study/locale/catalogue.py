@@ -28,6 +28,7 @@ LARGEST_NUMBER = 200
 """Among the numbers up to it every plural of a language occurs."""
 
 
+@cache
 def languages() -> tuple[str, ...]:
     """Those that our texts are written in."""
     found = sorted(path.parts[-3] for path in HERE.glob("*/LC_MESSAGES/messages.po"))

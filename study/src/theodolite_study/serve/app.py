@@ -15,11 +15,14 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from theodolite_study.keys import Keys
+from theodolite_study.locale.catalogue import catalogue
+from theodolite_study.locale.unfit_messages import needed
 from theodolite_study.money import hook_routes
 from theodolite_study.refusals import NotHere, StudyRefusal
 from theodolite_study.serve import door_routes, item_routes, leave_routes, practice_routes
+from theodolite_study.serve.block_forms import UnfitForm
 from theodolite_study.serve.calls import StepCalls
-from theodolite_study.serve.pages import StudyPages
+from theodolite_study.serve.pages import StudyPages, words_in
 from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
 from theodolite_study.serve.site import StudySite, picture_key
 from theodolite_study.serve.versions import KnownVersions
@@ -86,12 +89,14 @@ def create_app(settings: Settings) -> Starlette:
 def message(
     site: StudySite, headers: Headers, status: int, said: str, retry_after: int = 0
 ) -> Response:
-    """A refusal or a fault, as a page or for a script."""
+    """A refusal or a fault, as a page or for a script, in the language of whoever asks."""
+    language = site.language_of(headers)
+    said = words_in(language)(said)
     if wants_json(headers):
         response: Response = JSONResponse({"message": said, "errors": [said]}, status)
     else:
         context = {"status": status, "message": said}
-        response = HTMLResponse(site.pages.page("message", "en", "", context), status)
+        response = HTMLResponse(site.pages.page("message", language, "", context), status)
     if retry_after:
         response.headers["retry-after"] = str(retry_after)
     return response
@@ -101,7 +106,12 @@ async def refused(request: Request, error: Exception) -> Response:
     """What a study does not do, in words."""
     assert isinstance(error, StudyRefusal)  # noqa: S101
     wait = int(getattr(error, "retry_after", 0))
-    return message(request.app.state.site, request.headers, error.status, error.message, wait)
+    site: StudySite = request.app.state.site
+    said = error.message
+    if isinstance(error, UnfitForm) and error.block is not None:
+        words = catalogue(site.language_of(request.headers))
+        said = f"{error.block.name}: {needed(words, error.block)}"
+    return message(site, request.headers, error.status, said, wait)
 
 
 async def gone(request: Request, error: Exception) -> Response:

@@ -39,7 +39,16 @@ def answers_from(
     try:
         return fitted(blocks, answers, earlier)
     except UnfitAnswer as error:
-        raise Invalid(str(error)) from error
+        name = str(error).partition(":")[0]
+        raise UnfitForm(error, next((b for b in blocks if b.name == name), None)) from error
+
+
+class UnfitForm(Invalid):
+    """An answer that does not fit its block, which says in each language what it needs."""
+
+    def __init__(self, error: UnfitAnswer, block: BaseBlock | None) -> None:
+        super().__init__(str(error))
+        self.block = block
 
 
 def value_from(block: BaseBlock, fields: Fields) -> Any:

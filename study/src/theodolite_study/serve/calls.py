@@ -9,6 +9,7 @@ from psycopg.errors import CheckViolation
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool
 
+from theodolite_study.locale.refusal_messages import REFUSALS
 from theodolite_study.refusals import Conflict as StoredOtherwise
 from theodolite_study.refusals import Invalid, NotHere, NotOpen, StudyRefusal, WrongStage
 
@@ -94,16 +95,12 @@ class StepCalls:
 def refusal(result: Mapping[str, Any]) -> StudyRefusal:
     """The words for a step that was not taken."""
     word = result["word"]
-    if word == "nobody":
-        return NobodyHere("You have not begun yet, or your session has ended.")
-    if word == "not here":
-        return NotHere()
-    if word == "conflict":
-        return StoredOtherwise("Your answer is stored already and stays as it was.")
-    if word == "not open":
-        state = result.get("study_state", "")
-        said = {"paused": "has a break", "closed": "is over", "archived": "is over"}
-        return NotOpen(f"The study {said.get(state, 'has not begun')}. Answers so far are kept.")
-    if word == "old form":
-        return OldForm("The text was changed while you were reading. Please read it again.")
-    return WrongStage("There is something else to do before.")
+    kind = REFUSED.get(word, WrongStage)
+    return kind(REFUSALS.get(word, REFUSALS["stage"]))
+
+
+REFUSED: dict[str, type[StudyRefusal]] = {
+    "nobody": NobodyHere, "not here": NotHere, "conflict": StoredOtherwise, "not open": NotOpen,
+    "old form": OldForm,
+}  # fmt: skip
+"""What a step's word is as a refusal; all others are steps out of order."""

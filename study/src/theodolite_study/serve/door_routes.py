@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from theodolite_study.locale.preference import accepted, preferred_language
 from theodolite_study.model.instrument import STAGES, Stage
 from theodolite_study.platforms.identity import visitor
 from theodolite_study.refusals import NotHere
@@ -54,14 +55,8 @@ async def landing(request: Request) -> Response:
 
 def language_for(request: Request, offered: list[str], default: str) -> str:
     """`?lang=`, else what the browser prefers, else the version's own."""
-    wanted = [request.query_params.get("lang", "")]
-    header = request.headers.get("accept-language", "")[:200]
-    wanted += [part.split(";")[0].strip() for part in header.split(",")]
-    for name in wanted:
-        for language in offered:
-            if name.lower() == language.lower() or name.lower().split("-")[0] == language.lower():
-                return language
-    return default
+    wanted = [request.query_params.get("lang", ""), *accepted(request.headers)]
+    return preferred_language(wanted, offered, default)
 
 
 async def begin(request: Request) -> Response:

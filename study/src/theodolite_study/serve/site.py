@@ -8,10 +8,13 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
-from starlette.requests import Request
+from starlette.datastructures import Headers
+from starlette.requests import Request, cookie_parser
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from theodolite_study.keys import Keys
+from theodolite_study.locale.catalogue import SOURCE, languages
+from theodolite_study.locale.preference import accepted, preferred_language
 from theodolite_study.refusals import Invalid
 from theodolite_study.serve.calls import NobodyHere, StepCalls
 from theodolite_study.serve.pages import StudyPages
@@ -24,6 +27,7 @@ from theodolite_study.web.asking import Refused
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 300
 MOST_ITEMS = 5000
+LONGEST_COOKIES = 4000
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,15 @@ class StudySite:
         default_factory=OrderedDict, repr=False
     )
     """Items whose pages this process made: a form about one needs no second question."""
+
+    spoken: OrderedDict[bytes, str] = field(default_factory=OrderedDict, repr=False)
+    """Languages of sessions whose pages this process made: for refusals, which ask nobody."""
+
+    def language_of(self, headers: Headers) -> str:
+        """The language of a session's last page, else what the browser prefers, of ours."""
+        sent = cookie_parser(headers.get("cookie", "")[:LONGEST_COOKIES]).get(cookies.SESSION, "")
+        known = self.spoken.get(session_digest(sent), "") if sent else ""
+        return preferred_language([known, *accepted(headers)], languages(), SOURCE)
 
     def token(self, request: Request) -> str:
         """The session that a browser names; nobody without one."""
@@ -67,6 +80,10 @@ class StudySite:
             everywhere["study_title"] = version.text("title", language)
             everywhere["text"] = partial(version.text, language=language)
             everywhere["contact"] = version.text("contact", language)
+        self.spoken[session] = language
+        self.spoken.move_to_end(session)
+        if len(self.spoken) > MOST_ITEMS:
+            self.spoken.popitem(last=False)
         csrf = self.keys.csrf(session)
         return HTMLResponse(
             self.pages.page(name, language, csrf, {**everywhere, **context}), status

@@ -1,0 +1,45 @@
+"""Which language somebody is spoken to in."""
+
+from collections.abc import Mapping, Sequence
+
+LONGEST_HEADER = 200
+
+
+def accepted(headers: Mapping[str, str]) -> list[str]:
+    """Languages that a browser names, the most wanted first.
+
+    >>> accepted({"accept-language": "en;q=0.5, de-AT, *;q=0.1, nl;q=0"})
+    ['de-AT', 'en']
+    """
+    weights: list[tuple[float, str]] = []
+    for part in headers.get("accept-language", "")[:LONGEST_HEADER].split(","):
+        name, _, rest = part.strip().partition(";")
+        weight = _weight(rest)
+        if name.strip() not in ("", "*") and weight > 0:
+            weights.append((weight, name.strip()))
+    # equal ones stay in their order
+    return [name for _, name in sorted(weights, key=lambda pair: -pair[0])]
+
+
+def _weight(text: str) -> float:
+    name, _, value = text.strip().partition("=")
+    if name.strip().lower() != "q":
+        return 1.0
+    try:
+        return min(max(float(value), 0.0), 1.0)
+    except ValueError:
+        return 0.0
+
+
+def preferred_language(wanted: Sequence[str], offered: Sequence[str], default: str) -> str:
+    """The first that is offered, or whose language is offered without its region.
+
+    >>> preferred_language(["nl", "de-AT"], ["en", "de"], "en")
+    'de'
+    """
+    by_name = {language.lower(): language for language in offered}
+    for name in wanted:
+        for form in (name.lower(), name.lower().partition("-")[0]):
+            if form in by_name:
+                return by_name[form]
+    return default
