@@ -340,6 +340,43 @@ def test_ids_of_who_withdrew_are_forgotten(study: MoneyStudy) -> None:
     assert study.one("select count(*) from payout where sealed_submission is not null") == 0
 
 
+@pytest.mark.parametrize("paid", [True, False])
+def test_who_finished_and_withdraws_is_paid_if_they_want(
+    study: MoneyStudy, host: str, *, paid: bool
+) -> None:
+    ann = study.comes().begins()
+    ann.finishes()
+    assert ann.step("st_withdraw", ann.code, paid)["amount"] == (400 if paid else 0)
+    study.double.submits(ann.name, "finished")
+    assert study.one("select count(*) from payout where participant_id is not null") == 0
+    _rounds(study.job(host))
+    assert study.double.paid() == ({ann.name: 400} if paid else {})
+
+
+def test_a_bonus_that_cannot_be_read_back_is_not_paid_again(study: MoneyStudy, host: str) -> None:
+    bob = study.comes().begins()
+    bob.works(2).leaves("stopped")
+    study.double.submits(bob.name, "stopped")
+    job = study.job(host)
+    job.round()
+    assert study.ledger() == {"sent": (1, 200)}
+    study.double.trouble = lambda method, path: "429" if "/submissions/sub" in path else None
+    _rounds(job, 2)
+    assert study.ledger() == {"sent": (1, 200)}
+    study.double.trouble = lambda method, path: None
+    _rounds(job)
+    assert study.ledger() == {"confirmed": (1, 200)} and study.double.paid() == {bob.name: 200}
+
+
+def test_a_bonus_by_hand_is_looked_at(study: MoneyStudy, host: str) -> None:
+    bob = study.comes().begins()
+    bob.works(2).leaves("stopped")
+    study.double.submits(bob.name, "stopped")
+    study.double.submissions[bob.name].bonuses.append(200)
+    _rounds(study.job(host))
+    assert study.ledger() == {"failed": (1, 200)} and study.double.paid() == {bob.name: 200}
+
+
 def test_a_second_job_waits(url: str, study: MoneyStudy) -> None:
     entered = threading.Event()
 

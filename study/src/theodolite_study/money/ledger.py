@@ -135,6 +135,16 @@ def seen_bonuses(connection: Connection, payout: Payout) -> int:
     return 0 if row is None else int(row[0])
 
 
+def known_bonuses(connection: Connection, payout: Payout) -> int:
+    """What the same submission may have got as bonuses from the ledger, without this payout."""
+    row = connection.execute(
+        "select coalesce(sum(amount_minor), 0) from payout where submission_digest = %s"
+        " and paying_at is not null and id <> %s",
+        (payout.digest, payout.id),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def sums(connection: Connection, study: UUID) -> dict[PayState, StateSum]:
     """By state."""
     rows = connection.execute(

@@ -80,11 +80,14 @@ class Payer:
         """Once: what was under way is settled, then what is owed is paid. How many were taken."""
         self._finish_batches()
         for payout in ledger.unsettled(self.connection, self.link.study):
-            self._guarded(self._settle, payout)
+            try:
+                self._settle(payout)
+            except (UnclearAnswer, PlatformRefusal):  # not read: it may have been paid
+                ledger.postpone(self.connection, payout, payout.state, self.times.look)
         payouts = ledger.take(self.connection, self.link.study)
         if payouts:
             self.point("taken")
-        bonuses = [payout for payout in payouts if self._guarded(self._act, payout)]
+        bonuses = [payout for payout in payouts if self._acted(payout)]
         if bonuses:
             self._set_up(bonuses)
         return len(payouts)
@@ -92,10 +95,10 @@ class Payer:
     def _id(self, payout: Payout) -> str:
         return self.keys.opened(payout.sealed, self.link.slug)
 
-    def _guarded(self, act: Callable[[Payout], bool], payout: Payout) -> bool:
+    def _acted(self, payout: Payout) -> bool:
         """A platform that does not answer stops one payout, not all."""
         try:
-            return act(payout)
+            return self._act(payout)
         except UnclearAnswer:  # it stays as it is: read back next time
             ledger.postpone(self.connection, payout, payout.state, self.times.look)
         except PlatformRefusal as error:
@@ -115,6 +118,9 @@ class Payer:
         submission = self.client.submission(name)
         self.point("read")
         way = way_of(payout, submission, self._reward, shares=self.link.partial_codes)
+        if way in ("bonus", "return") and self._strange_bonus(payout, submission):
+            ledger.mark(self.connection, payout, "failed", "a bonus that is not in the ledger")
+            return False
         if way == "bonus":
             return True
         if way == "return":
@@ -138,6 +144,11 @@ class Payer:
             ledger.postpone(self.connection, payout, "owed", self.times.look)
         self.point("marked")
         return False
+
+    def _strange_bonus(self, payout: Payout, submission: Submission) -> bool:
+        """Somebody paid by hand, or a batch was paid after all: a person looks before more is."""
+        known = ledger.known_bonuses(self.connection, payout)
+        return sum(submission.bonuses) > known
 
     def _code(self, payout: Payout) -> str:
         row = self.connection.execute(
@@ -189,7 +200,7 @@ class Payer:
         for (batch,) in rows:
             self._pay(batch)
 
-    def _settle(self, payout: Payout) -> bool:
+    def _settle(self, payout: Payout) -> None:
         """From what the platform says, and from nothing else."""
         submission = self.client.submission(self._id(payout))
         if payout.batch is not None:
@@ -203,7 +214,6 @@ class Payer:
             else:
                 self._late(payout, way)
         self.point("settled")
-        return False
 
     def _settle_bonus(self, payout: Payout, submission: Submission) -> None:
         before = ledger.seen_bonuses(self.connection, payout)

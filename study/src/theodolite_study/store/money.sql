@@ -170,7 +170,7 @@ declare
 begin
     update payout set sealed_submission = null,
            state = case when state in ('owed', 'failed') then 'void' else state end
-     where participant_id is null and outcome = 'withdrawn' and sealed_submission is not null
+     where participant_id is null and sealed_submission is not null
        and state <> 'sending' and at < clock_timestamp() - interval '30 days';
     get diagnostics n = row_count;
     return n;

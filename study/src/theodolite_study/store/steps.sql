@@ -971,18 +971,19 @@ end $$;
 
 -- Everything that a person gave goes; their seats are free again. A row without any trace of the
 -- person stays, so that staff see that somebody withdrew. If they want to be paid for what they did,
--- the payout keeps the sealed id and no link to the person.
+-- the payout, be it new or owed already, keeps the sealed id and no link to the person.
 create function st_withdraw(code bytea, paid boolean) returns jsonb language plpgsql security definer
 set search_path = public, pg_temp as $$
 declare
-    p participant; given integer; counted_ integer; amount integer; s study;
+    p participant; given integer; counted_ integer; amount integer; kept integer; s study;
 begin
     select * into p from participant where withdrawal_sha256 = code for update;
     if not found then return jsonb_build_object('word', 'not here'); end if;
     select * into s from study where id = p.study_id;
     select count(*), count(*) filter (where counted) into given, counted_ from vote where participant_id = p.id;
     amount := coalesce(st_amount(p.version_id, 'stopped', given, coalesce(p.promised, p.quota)), 0);
-    delete from payout where participant_id = p.id and state = 'owed';
+    if not paid then delete from payout where participant_id = p.id and state = 'owed'; end if;
+    select coalesce(sum(amount_minor), 0) into kept from payout where participant_id = p.id;
     update payout set participant_id = null where participant_id = p.id;
     if paid and amount > 0 and p.outcome is null then
         insert into payout (study_id, sealed_submission, submission_digest, kind, outcome,
@@ -1021,7 +1022,7 @@ begin
     perform st_log(p.study_id, null, 13::smallint, null, null);
     perform st_count(p.version_id, 'withdrawn', 1);
     return jsonb_build_object('word', 'ok', 'outcome', 'withdrawn', 'version', p.version_id,
-        'amount', case when paid and p.outcome is null then amount else 0 end);
+        'amount', case when paid and p.outcome is null then amount when paid then kept else 0 end);
 end $$;
 
 -- Limits -------------------------------------------------------------------------------------------
