@@ -161,6 +161,7 @@ def test_two_take_different_payouts(study: MoneyStudy, url: str) -> None:
     for _ in range(4):
         study.comes().begins().finishes()
     with psycopg.connect(url) as other:
+        study.connection.execute("set lock_timeout = '2s'")
         other.execute("select from payout order by at limit 1 for update")
         mine = ledger.take(study.connection, study.study)
         other.rollback()
