@@ -157,7 +157,8 @@ def test_numbers_against_votes_within_and_between_techniques() -> None:
     planted = PlantedEffects(technique=0.0, by_score={"score": 0.7})
     tables = {EXPLANATIONS: explanations,
               **scripted_tables(explanations, planted, 8, {"score": score}),
-              "numbers": {"explanation": explanations["explanation"], "score": score}}  # fmt: skip
+              "numbers": {"explanation": explanations["explanation"], "score": score,
+                          "of the technique": [len(t) for t in explanations["technique"]]}}  # fmt: skip
     record = techniques_votes("x", tables, first=5, resamples=100)
     rows = {
         (row.names["over"], row.names["method"]): row
@@ -168,4 +169,7 @@ def test_numbers_against_votes_within_and_between_techniques() -> None:
     assert all(row.low is not None and row.low > 0.3 for key, row in rows.items()
                if key[0] != "between techniques")  # fmt: skip
     assert rows["between techniques", "pearson"].units == 22
+    of_technique = record.rows("numbers", number="of the technique", question="Q1")
+    undefined = {row.names["over"] for row in of_technique if row.value is None}
+    assert undefined == {"within techniques"}, "it does not differ within any"
     assert record.rows("scores", of="score")[0].n > 0
