@@ -67,14 +67,7 @@ def _difference(
         " where study_id = %s and submission_digest is not null and not preview",
         (link.study,),
     ).fetchall())  # fmt: skip
-    paid: dict[bytes, set[str]] = {}
-    amounts: dict[bytes, int] = {}
-    for digest, kind, batch, amount in connection.execute(
-        "select submission_digest, kind, batch, amount_minor from payout where study_id = %s"
-        " and state = 'confirmed' and submission_digest is not null", (link.study,),
-    ).fetchall():  # fmt: skip
-        paid.setdefault(digest, set()).add("bonus" if batch is not None else kind)
-        amounts[digest] = amounts.get(digest, 0) + (amount if batch is not None else 0)
+    paid, amounts = _paid_here(connection, link)
     waiting = {row[0] for row in connection.execute(
         "select submission_digest from payout where study_id = %s"
         " and state in ('owed', 'sending', 'sent', 'failed')", (link.study,),
@@ -104,6 +97,21 @@ def _difference(
             d in theirs and theirs[d].status == "AWAITING REVIEW" for d in paid
         ),
     )  # fmt: skip
+
+
+def _paid_here(
+    connection: Connection, link: PlatformLink
+) -> tuple[dict[bytes, set[str]], dict[bytes, int]]:
+    """In which ways submissions were paid as the ledger says, and how much of it as bonuses."""
+    paid: dict[bytes, set[str]] = {}
+    amounts: dict[bytes, int] = {}
+    for digest, kind, batch, amount in connection.execute(
+        "select submission_digest, kind, batch, amount_minor from payout where study_id = %s"
+        " and state = 'confirmed' and submission_digest is not null", (link.study,),
+    ).fetchall():  # fmt: skip
+        paid.setdefault(digest, set()).add("bonus" if batch is not None else kind)
+        amounts[digest] = amounts.get(digest, 0) + (amount if batch is not None else 0)
+    return paid, amounts
 
 
 def _paid_in_full(submission: Submission) -> bool:
