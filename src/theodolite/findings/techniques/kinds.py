@@ -4,13 +4,16 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import ndtri
 
 from theodolite.findings.techniques.record import TechniqueRow, row_from
 from theodolite.findings.techniques.voted_table import VotedTable
-from theodolite.stats.resampling import Draws, UnitResamples
+from theodolite.stats.intervals import quantile
+from theodolite.stats.resampling import LEVEL, Draws, UnitResamples
 
 OF_TECHNIQUES = ("modality", "network", "method")
 """Kinds of techniques: what is a sample in a claim about them is a technique."""
+NORMAL = float(ndtri((1 + LEVEL) / 2))
 Means = Float[np.ndarray, " groups"]
 Codes = Int[np.ndarray, " rows"]
 
@@ -180,11 +183,14 @@ def technique_ratings(table: VotedTable, quality: str) -> Means:
 
 
 def kind_mean(resamples: UnitResamples, means: Means, members: np.ndarray) -> Draws:
-    """The mean over members, its spread as that of a sample of so few: a plain bootstrap of n units
-    is too narrow by the root of (n - 1) / n."""
+    """The mean over members, its spread as that of a sample of so few.
+
+    A plain bootstrap of n units is too narrow by the root of (n - 1) / n, and by what Student's t
+    is wider than the normal law: with four units its 95 % are 79 %.
+    """
     draws = resamples.mean(np.where(members, means, np.nan))
     n = int((members & ~np.isnan(means)).sum())
-    wider = np.sqrt(n / (n - 1)) if n > 1 else 1.0
+    wider = np.sqrt(n / (n - 1)) * quantile(n - 1, LEVEL) / NORMAL if n > 1 else 1.0
     return np.asarray(draws[0] + (draws - draws[0]) * wider)
 
 
