@@ -1,8 +1,8 @@
 """Answers that rest on nothing but the figures that a paper prints itself."""
 
 import hashlib
+from importlib.metadata import version
 
-import theodolite
 from theodolite.engine.ledger import canonical
 from theodolite.papers.answers.printed_tables import printed_answers
 from theodolite.papers.results import PRINTED, ResultFile, printed_digest
@@ -21,5 +21,5 @@ def printed_result() -> ResultFile:
     return ResultFile(
         protocol=PRINTED, files={f"printed figures of paper {PAPER}": printed_digest(PAPER)},
         metrics={}, run=hashlib.sha256(canonical(content).encode()).hexdigest(),
-        code=theodolite.__version__, differs=DIFFERS, answers=tuple(answers), moves=tuple(moves),
+        code=version("theodolite"), differs=DIFFERS, answers=tuple(answers), moves=tuple(moves),
     ).sealed()  # fmt: skip

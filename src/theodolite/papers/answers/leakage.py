@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.datasets.tabular_toy import tabular_toy
 from theodolite.papers.answers.bottleneck_scores import (
     CTL,
     ICL,
@@ -38,8 +37,9 @@ from theodolite.papers.answers.leakage_pairs import concept_spread, pair_answers
 from theodolite.papers.answers.more_neighbours import task_leakage
 from theodolite.papers.answers.resampled import Draws, UnitResamples, answer_from
 from theodolite.papers.results import EntryAnswer, OptionMove
+from theodolite.run_folder.registry import build
 from theodolite.run_folder.scores_file import ComparedRecord
-from theodolite.run_folder.spec import Filter
+from theodolite.run_folder.spec import Filter, Named
 
 TOY, RELATED = "TabularToy(0.25)", "TabularToy(0.75)"
 SUPERVISED = (0.01, 0.1, 0.5, 1, 5, 10, 20, 50)
@@ -198,7 +198,7 @@ def _other_choice(other: OptionTable) -> Iterator[EntryAnswer]:
 
 def _converged(n_models: int, n_folds: int) -> Float[np.ndarray, "models folds"]:
     """The reference of every model: all have the same task, folds and kind of head."""
-    data = tabular_toy(0.25)
+    data = build("datasets", Named(name="tabular_toy", delta=0.25), Path())
     each = [converged_accuracy(data.folded(fold, n_folds)) for fold in range(n_folds)]
     return np.tile(each, (n_models, 1))
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from theodolite.datasets.bottleneck_data import BottleneckData
 from theodolite.findings.correlation import FEWEST_MODELS, correlation_study
 from theodolite.papers.answers.bottleneck_scores import (
     CTL,
@@ -197,8 +196,12 @@ def accuracies_after(run: BottleneckRun, models: Sequence[ComparedRecord]) -> Cl
     )  # fmt: skip
 
 
-def converged_accuracy(data: BottleneckData) -> float:
-    """Accuracy on the test samples of a linear head on true concepts, trained to the end."""
+def converged_accuracy(data: Any) -> float:
+    """Accuracy on the test samples of a linear head on true concepts, trained to the end.
+
+    Args:
+        data: A data set of bottlenecks, by name: truth, labels, and which rows are trained on.
+    """
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  a second that few need
 
     head = LogisticRegression(C=1e6, max_iter=10_000)
