@@ -19,6 +19,7 @@ from theodolite.papers.answers.surrogates import (
     CURVES,
     NUMBERS,
     cifar_answers,
+    decoder_answers,
     slope_over_logs,
     species_answers,
 )
@@ -139,6 +140,13 @@ def test_a_run_on_small_pictures_is_read(tmp_path: Path) -> None:
     assert {word for *_, word in words(answers, "P002-F0-08")} == {"contradicted (reversed)"}
     assert {move.option for move in moves} == {f"P002-O-0{n}" for n in (1, 4, 5, 6, 7)}
     assert "ConceptSHAP" in next(a for a in answers if a.entry == "P002-F0-06").ours["methods"]
+
+
+def test_a_decoder_learnt_anew_is_a_move(tmp_path: Path) -> None:
+    write_run(tmp_path, {FIRST: 1.0, "concept_shap-5": 4.0, "concept_shap_relearnt-5": 0.5})
+    answers, (move,) = decoder_answers(tmp_path)
+    assert move.option == "P002-O-03" and move.high < 0
+    assert answers[0].ours["SURF_EMD"] - answers[1].ours["SURF_EMD"] == pytest.approx(-move.value)
 
 
 def test_balanced_agreement_by_hand() -> None:

@@ -31,7 +31,7 @@ from theodolite.papers.answers.leakage_pictures import (
 )
 from theodolite.papers.answers.leakage_references import reference_answers
 from theodolite.papers.answers.surrogate_outputs import attribute_answers, regression_answers
-from theodolite.papers.answers.surrogates import cifar_answers, species_answers
+from theodolite.papers.answers.surrogates import cifar_answers, decoder_answers, species_answers
 from theodolite.papers.answers.votes import vote_answers
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import PRINTED, EntryAnswer, OptionMove, ResultFile
@@ -56,6 +56,7 @@ OF_RUNS: dict[str, Callable[[Path], Answers]] = {
     "faithfulness_attributes": attribute_answers,
     "faithfulness_cifar": cifar_answers,
     "faithfulness_cub": species_answers,
+    "faithfulness_decoder": decoder_answers,
     "faithfulness_regression": regression_answers,
     "leakage_tabulartoy": leakage_answers,
     "leakage_tabulartoy_embeddings": embedding_answers,
@@ -86,6 +87,8 @@ DIFFERS = {
     "faithfulness_cub": "EfficientNet-lite0 on ImageNet, frozen, and a linear layer for 25 species "
     "of CUB, 1,280 dimensions; methods with two seeds, the check with four; the autoencoder on "
     "pooled features, no HU-MCD",
+    "faithfulness_decoder": "ResNet-20 and its own last layer; CIFAR-10, 2,000 training and 2,000 "
+    "test pictures, one seed; the decoder is trained further for two epochs a set",
     "faithfulness_regression": "EfficientNet-lite0 on ImageNet, frozen, and a ridge layer for the "
     "log area of a pet's head, in standard deviations; 888 pictures, five seeds",
     "leakage_tabulartoy": AS_PRINTED,

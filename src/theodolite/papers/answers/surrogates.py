@@ -96,6 +96,23 @@ species_answers = partial(surrogate_answers, data="CUB, 25 species", nearest=Tru
 cifar_answers = partial(surrogate_answers, data="CIFAR-10", nearest=False, clustered=False)
 
 
+def decoder_answers(folder: Path) -> Answers:
+    """What a run of ConceptSHAP alone says, with its decoder learnt once and anew."""
+    run = ClassifierRun(StoredExplanations.of(folder), "CIFAR-10", nearest=False)
+    forms = ("concept_shap", "concept_shap_relearnt")
+    answers = [
+        EntryAnswer(
+            entry="P002-T2-04", settings={"data": run.data, "form": form}, n=run.stored.n,
+            unit=run.stored.resamples.pictures.unit,
+            ours={"SURF_EMD": float(run.draws(form)[0]),
+                  "Top1": float(run.draws(form, AGREEMENT)[0])},
+        )
+        for form in forms
+    ]  # fmt: skip
+    ends = {f"{run.data}: {form}": run.draws(form) for form in forms}
+    return answers, [_move("P002-O-03", "P002-T2-04", ends)]
+
+
 def seeds_answer(
     entry: str, values: Float[np.ndarray, " seeds"], cell: Mapping[str, Any],
     ours: Mapping[str, Figure], *, nearest: bool,
