@@ -14,7 +14,7 @@ from theodolite.papers.extraction import result_of
 from theodolite.papers.ledger import ledger
 from theodolite.papers.results import EntryAnswer, read_result, write_result
 from theodolite.papers.verdict import verdict_of
-from theodolite.run_folder.run_file import run_record, write_record
+from theodolite.run_folder.run_file import MadeRecord, run_record, write_record
 from theodolite.run_folder.scores_file import ScoresFile
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import read_spec
@@ -158,12 +158,17 @@ def test_a_run_is_kept_whole_sealed_and_of_this_protocol(tmp_path: Path) -> None
     spec = read_spec(DETECTION)
     write_record(tmp_path / "scores.json", ScoresFile(scores=[]))
     write_record(tmp_path / "run.json", run_record(spec, "run"))
+    write_record(tmp_path / "produced.json", MadeRecord(seconds_scoring=7.3, inputs={"a": "0"}))
     seal(tmp_path)
     result = result_of(tmp_path, DETECTION)
     assert result.protocol == spec.name and result.seal == result.digest()
     write_record(tmp_path / "run.json", run_record(spec, "on another day"))
+    write_record(tmp_path / "produced.json", MadeRecord(seconds_scoring=15.1, inputs={"a": "0"}))
     seal(tmp_path)
     assert result_of(tmp_path, DETECTION) == result, "a second run gives the same bytes"
+    write_record(tmp_path / "produced.json", MadeRecord(seconds_scoring=15.1, inputs={"a": "1"}))
+    seal(tmp_path)
+    assert result_of(tmp_path, DETECTION).run != result.run, "other data are another run"
     (tmp_path / "findings.json").write_text("{}")
     seal(tmp_path)
     assert result_of(tmp_path, DETECTION).run != result.run, "what was computed is not the same"

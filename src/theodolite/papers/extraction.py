@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -35,7 +36,7 @@ from theodolite.papers.answers.surrogates import cifar_answers, decoder_answers,
 from theodolite.papers.answers.votes import vote_answers
 from theodolite.papers.ledger import PAGES, ledger
 from theodolite.papers.results import PRINTED, EntryAnswer, OptionMove, ResultFile
-from theodolite.run_folder.run_file import ManifestRecord, RunRecord, read_record
+from theodolite.run_folder.run_file import MadeRecord, ManifestRecord, RunRecord, read_record
 from theodolite.run_folder.scores_file import ComparedFile, ScoreRecord, ScoresFile
 from theodolite.run_folder.seal import MANIFEST, verify
 from theodolite.run_folder.spec import first_fault, read_spec
@@ -129,6 +130,7 @@ DIFFERS = {
 """What took the place of the paper's data and network."""
 SWEEP, SCORES = "sweep.json", "scores.json"
 OCCASION = ("run.json", "progress.json", "report.html")
+PRODUCED, OCCASION_KEYS = "produced.json", ("seconds_scoring", "stored", "pieces")
 
 
 def result_of(folder: Path, protocol: Path) -> ResultFile:
@@ -171,10 +173,13 @@ def _of_run(folder: Path, protocol: Path) -> ResultFile:
 def computed_digest(folder: Path) -> str:
     """Digest of all that a run computed, so that a second run has the same.
 
-    Left out is what tells of the occasion: when and where it ran, and the page that says so.
+    Left out is what tells of the occasion: when, where and how long it ran, and the page that says
+    so.
     """
     files = read_record(folder / MANIFEST, ManifestRecord).files
-    computed = {name: digest for name, digest in files.items() if name not in OCCASION}
+    computed: dict[str, Any] = {name: file for name, file in files.items() if name not in OCCASION}
+    produced = read_record(folder / PRODUCED, MadeRecord)
+    computed[PRODUCED] = produced.model_dump(mode="json", exclude=set(OCCASION_KEYS))
     return hashlib.sha256(canonical(computed).encode()).hexdigest()
 
 
