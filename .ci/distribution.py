@@ -25,6 +25,11 @@ NEEDED = {
         "theodolite_study/demo_scenes/windmill_parts.png",
         "theodolite_study/web/templates",
         "theodolite_study/web/static",
+        "theodolite_study/locale/messages.pot",
+        "theodolite_study/model/instrument.schema.json",
+        "theodolite_study/serve/static",
+        "theodolite_study/serve/templates",
+        "theodolite_study/store/steps.sql",
         "theodolite_study/py.typed",
     ),
 }
