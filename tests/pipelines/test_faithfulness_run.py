@@ -263,7 +263,7 @@ def test_cifar(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     spec = short(
         "faithfulness_cifar.yaml", [0, 1], {}, layers=["layer2", "layer3"], layer_pictures=4,
         layer_methods=["nmf"], methods=["nmf", "pca", "random"], patch_pictures=1, card_classes=1,
-        curve_methods=["nmf", "pca"],
+        curve_methods=["nmf", "pca"], repeats=2,
     )  # fmt: skip
     out = tmp_path / "out"
     data = some_of_cifar(shared_data, tmp_path / "data", 60)

@@ -16,8 +16,8 @@ pytest.importorskip("pytorch_grad_cam", reason="no grad-cam: pip install 'theodo
 import timm
 import torch
 from safetensors.numpy import save_file
-from theodolite.cli.study.material import material_of_run, seed_of_run
 
+from theodolite.bridges.study_material import material_of_run, seed_of_run
 from theodolite.datasets.folder import folder as shapes_folder
 from theodolite.datasets.pets import pets
 from theodolite.datasets.shapes import write_shapes

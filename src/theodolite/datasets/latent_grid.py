@@ -82,8 +82,8 @@ def scaled_numbers(
 ) -> Float[np.ndarray, "n numbers"]:
     """The numbers themselves as inputs, each from 0 to 1, with normal noise of this size if any.
 
-    >>> scaled_numbers(np.array([[0, 3], [1, 1]]), (2, 4)).round(2).tolist()
-    [[0.0, 1.0], [1.0, 0.33]]
+    >>> scaled_numbers(np.array([[0, 3], [1, 2]]), (2, 5)).tolist()
+    [[0.0, 0.75], [1.0, 0.5]]
     """
     scaled = latents / (np.asarray(sizes) - 1.0)
     if noise:

@@ -18,8 +18,8 @@ def weighted_leakage(of_concepts: ArrayLike, weights: Sequence[float]) -> float:
         of_concepts: A score of each concept, as ``concept_task_leakage`` gives them.
         weights: How much each concept counts: not negative, and not all 0.
 
-    >>> weighted_leakage([0.2, 0.6, float("nan")], [3, 1, 5])
-    0.3
+    >>> weighted_leakage([0.25, 0.75, float("nan")], [3, 1, 5])
+    0.375
     """
     scores, counts = np.asarray(of_concepts, np.float64), np.asarray(weights, np.float64)
     if scores.ndim != 1 or counts.shape != scores.shape:
