@@ -11,6 +11,7 @@ from typing import TypeVar
 import pytest
 
 from support.study.kept_state import emptied
+from support.study.stepped_study import second_form
 from theodolite.errors import EvidenceError
 from theodolite_study.database import Database, migrate
 from theodolite_study.local_postgres import LocalPostgres, binaries, cluster_has_database, create
@@ -89,3 +90,11 @@ def empty_database(one_database: Database) -> Database:
     """The same one, emptied: faster than a new one."""
     emptied(one_database)
     return one_database
+
+
+@pytest.fixture
+def second_url(cluster: LocalPostgres) -> str:
+    """The address of an empty database with the second form of the tables."""
+    name = f"second{next(_numbers)}"
+    cluster_has_database(cluster, name, second_form(cluster))
+    return cluster.database(name)

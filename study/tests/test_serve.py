@@ -14,9 +14,8 @@ from psycopg.types.json import Jsonb
 from starlette.testclient import TestClient
 
 from support.study.small_study import SIZE, picture
-from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy, second_form
+from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy
 from theodolite_study.keys import Keys
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.model.markdown import consent_in
 from theodolite_study.serve.app import create_app
 from theodolite_study.serve.calls import StepCalls
@@ -26,18 +25,6 @@ from theodolite_study.web.settings import Settings
 _numbers = count()
 ORIGIN = "https://study.example.org"
 HEADERS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
-
-
-@pytest.fixture(scope="module")
-def template(cluster: LocalPostgres) -> str:
-    return second_form(cluster)
-
-
-@pytest.fixture
-def url(cluster: LocalPostgres, template: str) -> str:
-    name = f"serve{next(_numbers)}"
-    cluster_has_database(cluster, name, template)
-    return cluster.database(name)
 
 
 class Served:
@@ -75,8 +62,8 @@ class Served:
 
 
 @pytest.fixture
-def served(url: str, tmp_path: Path) -> Iterator[Served]:
-    place = Served(url, tmp_path, instances=2, votes=2, quota=2)
+def served(second_url: str, tmp_path: Path) -> Iterator[Served]:
+    place = Served(second_url, tmp_path, instances=2, votes=2, quota=2)
     with place.browser:
         yield place
     place.close()
@@ -142,10 +129,10 @@ def test_declining_keeps_what_the_page_says(served: Served) -> None:
     assert served.get("/next").status_code == 401
 
 
-def test_an_untouched_ranking_cannot_be_sent(url: str, tmp_path: Path) -> None:
+def test_an_untouched_ranking_cannot_be_sent(second_url: str, tmp_path: Path) -> None:
     end = [{"blocks": [{"name": "q7", "kind": "ranking", "items": ["i0", "i1", "i2"]}]}]
     asked = INSTRUMENT | {"end": end}
-    place = Served(url, tmp_path, instances=1, votes=2, quota=1, instrument=asked)
+    place = Served(second_url, tmp_path, instances=1, votes=2, quota=1, instrument=asked)
     with place.browser:
         page = place.begins()
         item = page.url.path
@@ -207,9 +194,9 @@ def test_without_the_database_people_are_asked_to_come_back(served: Served) -> N
     assert set(statuses) <= {200, 503} and statuses[-1] == 200
 
 
-def test_practice_gives_feedback(url: str, tmp_path: Path) -> None:
+def test_practice_gives_feedback(second_url: str, tmp_path: Path) -> None:
     rule = {"training": {"attempts": 1, "pass_mark": 0.5}}
-    place = Served(url, tmp_path, instances=1, votes=1, quota=1, training=1, settings=rule)
+    place = Served(second_url, tmp_path, instances=1, votes=1, quota=1, training=1, settings=rule)
     with place.browser:
         page = place.begins()
         assert "Practice item" in page.text

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from support.study.stepped_study import CONSENT, INSTRUMENT, STORE, SteppedStudy, second_form
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from support.study.stepped_study import CONSENT, INSTRUMENT, STORE, SteppedStudy
+from theodolite_study.local_postgres import LocalPostgres
 
 _numbers = count()
 DENIED = (
@@ -21,21 +21,9 @@ DENIED = (
 )
 
 
-@pytest.fixture(scope="module")
-def template(cluster: LocalPostgres) -> str:
-    return second_form(cluster)
-
-
 @pytest.fixture
-def url(cluster: LocalPostgres, template: str) -> str:
-    name = f"steps{next(_numbers)}"
-    cluster_has_database(cluster, name, template)
-    return cluster.database(name)
-
-
-@pytest.fixture
-def connection(url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(url, autocommit=True) as opened:
+def connection(second_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(second_url, autocommit=True) as opened:
         yield opened
 
 
@@ -334,12 +322,12 @@ def test_practice_is_passed_repeated_or_failed(connection: psycopg.Connection[An
     assert study.broken() == []
 
 
-def test_the_server_touches_no_table(cluster: LocalPostgres, url: str) -> None:
+def test_the_server_touches_no_table(cluster: LocalPostgres, second_url: str) -> None:
     """The login of the server can do what a participant can do, and nothing else."""
-    with psycopg.connect(url, autocommit=True) as owner:
+    with psycopg.connect(second_url, autocommit=True) as owner:
         study = SteppedStudy(owner, instances=2, votes=1, quota=1)
         names = tables(owner)
-    with psycopg.connect(url, autocommit=True) as own:
+    with psycopg.connect(second_url, autocommit=True) as own:
         own.execute("set role theodolite_serve")
         for name in names:
             for statement in (
@@ -383,10 +371,14 @@ def walk(url: str, study: SteppedStudy, name: str, faults: list[str]) -> None:
         faults.append(f"{name}: {error!r}")
 
 
-def test_many_at_once_fill_every_seat_once(url: str, connection: psycopg.Connection[Any]) -> None:
+def test_many_at_once_fill_every_seat_once(
+    second_url: str, connection: psycopg.Connection[Any]
+) -> None:
     study = SteppedStudy(connection, instances=30, votes=3, quota=9)
     faults: list[str] = []
-    people = [threading.Thread(target=walk, args=(url, study, f"p{i}", faults)) for i in range(14)]
+    people = [
+        threading.Thread(target=walk, args=(second_url, study, f"p{i}", faults)) for i in range(14)
+    ]
     for person in people:
         person.start()
     for person in people:
