@@ -59,7 +59,7 @@ class PlainBrowser:
 
     def ask(self, method: str, path: str, body: str | None = None, **more: str) -> tuple[str, str]:
         """The address and the text where redirects end."""
-        for _ in range(8):
+        for _ in range(30):
             headers = {
                 "Origin": self.origin, "Sec-Fetch-Site": "same-origin",
                 "Cookie": "; ".join(f"{n}={v}" for n, v in self.cookies.items()), **more,
@@ -73,6 +73,10 @@ class PlainBrowser:
                 self.cookies[name] = value
             if answer.status in (302, 303, 307):
                 method, path, body, more = "GET", str(answer.headers["location"]), None, {}
+                continue
+            if answer.status == 429:  # quicker than people are: it waits, which costs nothing
+                self.requests -= 1
+                time.sleep(float(answer.headers["retry-after"] or 1))
                 continue
             assert answer.status < 400, (method, path, answer.status, content[:300])
             if "max-age" in (answer.headers["cache-control"] or ""):
