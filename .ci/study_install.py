@@ -7,6 +7,7 @@ OTHER is the program of an environment without the study server.
 
 import importlib.util
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,8 +16,11 @@ from pathlib import Path
 heavy = [name for name in ("torch", "matplotlib", "ray") if importlib.util.find_spec(name)]
 assert not heavy, f"the study server brought {heavy}"
 program = Path(sys.executable).with_name("theodolite")
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    port = str(probe.getsockname()[1])
 with tempfile.TemporaryDirectory() as folder:
-    subprocess.run([program, "study", "demo", "--check"], check=True, cwd=folder)
+    subprocess.run([program, "study", "demo", "--check", "--port", port], check=True, cwd=folder)
     done = subprocess.run(
         [sys.argv[1], "study", "serve", "here"],
         cwd=folder, check=False, capture_output=True, text=True,
