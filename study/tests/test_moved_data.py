@@ -127,7 +127,7 @@ def test_somebody_goes_on_in_the_middle_of_an_item(database: Database, tmp_path:
             connection.execute((STORE / name).read_text())
         ((went,),) = rows(connection, f"select st_next('\\x{token.hex()}')")
         assert went == {"word": "ok", "go": "item", "item": item.id}
-        ((page,),) = rows(connection, f"select st_item('\\x{token.hex()}', {item.id}, false, true)")
+        ((page,),) = rows(connection, f"select st_item('\\x{token.hex()}', {item.id}, true)")
         assert page["own"]["words"] == "its ears" and page["shown"]["sizes"]
         answers = '{"q1": 4, "q2": 3, "q3": 5, "q4": 2, "q5": 1, "q6": 5}'
         if page["shown"]["same"] is None:

@@ -5,15 +5,12 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.study.stepped_study import second_form
 from test_serve import Served
-from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.locale.catalogue import money, own_name, translated
 from theodolite_study.locale.default_texts import default_texts
 from theodolite_study.model.pasta import NEEDS, OUTCOMES, pasta
@@ -27,7 +24,6 @@ JINJA = re.compile(
 )
 """Also the name of a class of styles."""
 SPOKEN = ("alt", "aria-label", "title", "placeholder")
-_numbers = count()
 
 
 class Visible(HTMLParser):
@@ -53,11 +49,9 @@ def test_every_word_of_a_template_is_marked(template: Path) -> None:
 
 
 @pytest.fixture
-def served(cluster: LocalPostgres, tmp_path: Path) -> Iterator[Served]:
-    name = f"spoken{next(_numbers)}"
-    cluster_has_database(cluster, name, second_form(cluster))
+def served(second_url: str, tmp_path: Path) -> Iterator[Served]:
     place = Served(
-        cluster.database(name), tmp_path, instances=1, votes=1, quota=1,
+        second_url, tmp_path, instances=1, votes=1, quota=1,
         instrument=pasta().stored(), settings={"needs": NEEDS, "minutes": 20},
     )  # fmt: skip
     run = place.connection.execute

@@ -17,8 +17,8 @@ from theodolite_study.serve.answers import payload_digest, stage_context
 from theodolite_study.serve.block_forms import answers_from
 from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pages import consent_part
-from theodolite_study.serve.site import StudySite, form_of, onward, session_digest
-from theodolite_study.sessions import PARTICIPANT_LONGEST
+from theodolite_study.serve.site import StudySite, form_of, onward
+from theodolite_study.sessions import PARTICIPANT_LONGEST, digest_of
 from theodolite_study.web import cookies
 
 PREVIEW = False
@@ -72,7 +72,7 @@ async def begin(request: Request) -> Response:
     came = await site.calls.step(
         "st_arrive", slug, person.platform, site.keys.person(*identity), None,
         site.keys.bar(*identity), f"p{secrets.token_hex(5)}", None, None,
-        (fields.get("language") or [""])[0], session_digest(token), ends, PREVIEW, None,
+        (fields.get("language") or [""])[0], digest_of(token), ends, PREVIEW, None,
     )  # fmt: skip
     if came["word"] != "ok":
         return onward(request, f"/s/{slug}")
@@ -84,7 +84,7 @@ async def begin(request: Request) -> Response:
 async def consent_page(request: Request) -> Response:
     """The form, byte for byte as the database has it."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
     if here["state"] != "landed":
         return onward(request, "/go")
@@ -97,7 +97,7 @@ async def consent_page(request: Request) -> Response:
 async def agree(request: Request) -> Response:
     """What was shown is what is recorded, or the newer text is shown."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
     here = await site.calls.taken("st_here", session)
     code = site.keys.code_digest(site.keys.withdrawal_code(here["person"]))
@@ -128,7 +128,7 @@ def _bytes(fields: Mapping[str, Sequence[str]], name: str) -> bytes:
 async def decline(request: Request) -> Response:
     """Nothing is kept but a keyed fingerprint, and the page says so."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     await form_of(request, site, session)
     here = await site.calls.taken("st_here", session)
     await site.calls.taken("st_decline", session)
@@ -143,7 +143,7 @@ async def decline(request: Request) -> Response:
 async def go(request: Request) -> Response:
     """Wherever the person is: the page that comes next."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
     if here["outcome"] is not None:
         return onward(request, "/done")
@@ -161,7 +161,7 @@ async def stage_page(request: Request) -> Response:
     """Questions about the person, before or after the items."""
     site = site_of(request)
     stage = _stage(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
     if here["missing"] != stage:
         return onward(request, "/go")
@@ -174,7 +174,7 @@ async def stage_answers(request: Request) -> Response:
     """Answers of a stage."""
     site = site_of(request)
     stage = _stage(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
     here = await site.calls.taken("st_here", session)
     version = await site.versions.version(here["version"])

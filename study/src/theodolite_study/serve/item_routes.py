@@ -15,20 +15,21 @@ from theodolite_study.serve.door_routes import site_of
 from theodolite_study.serve.items import asked_blocks, item_context, seconds_left
 from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pictures import kind_of
-from theodolite_study.serve.site import StudySite, form_of, onward, session_digest
+from theodolite_study.serve.site import StudySite, form_of, onward
 from theodolite_study.serve.versions import StudyVersion
-from theodolite_study.web.asking import Refused
+from theodolite_study.sessions import digest_of
+from theodolite_study.web.asking import Refused, sent
 
 MOST_DRAFT = 20_000
-LOOKING, WHOLE = True, False
-"""Whether a page is made, which shows the explanation; whether the process knows it already."""
+LOOKING = True
+"""A page is made, which may show the explanation from then on; forms do not look."""
 KEEP = "private, max-age=7200, immutable"
 
 
 async def next_item(request: Request) -> Response:
     """The item that waits, a new one, or the end."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     return _went(request, await site.calls.taken("st_next", session))
 
 
@@ -45,19 +46,18 @@ def _went(request: Request, came: dict[str, Any]) -> Response:
 async def item_page(request: Request) -> Response:
     """The page of an item. Its step stamps the moment from which the explanation may be seen."""
     site, item = site_of(request), request.path_params["item"]
-    session = session_digest(site.token(request))
-    came = await site.calls.taken("st_item", session, item, WHOLE, LOOKING)
+    session = digest_of(site.token(request))
+    came = await site.calls.taken("st_item", session, item, LOOKING)
     site.remember(session, came)
     version = await site.versions.version(came["version"])
-    shown = site.versions.shown(came["instance"], came["shown"])
-    context = item_context(came, version, shown, site.addresses, session)
+    context = item_context(came, version, came["shown"], site.addresses, session)
     return site.page("item", version, came["language"], session, context)
 
 
 async def own_answer(request: Request) -> Response:
     """What somebody sees before anything is explained."""
     site, item = site_of(request), request.path_params["item"]
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
     version, shown, came = await _known(site, session, item)
     blocks = asked_blocks(version, "before", shown)
@@ -73,7 +73,7 @@ async def own_answer(request: Request) -> Response:
 async def ratings(request: Request) -> Response:
     """A vote, and the next item in the same call."""
     site, item = site_of(request), request.path_params["item"]
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
     version, shown, came = await _known(site, session, item)
     answers = answers_from(asked_blocks(version, "after", shown), fields, came["earlier"])
@@ -94,10 +94,10 @@ async def _known(
     """The item that a form is about: from memory where its page was made by this process."""
     remembered = site.items.get((session, item))
     if remembered is None:
-        came = await site.calls.taken("st_item", session, item, WHOLE, not LOOKING)
+        came = await site.calls.taken("st_item", session, item, not LOOKING)
         remembered = site.remember(session, came)
     version = await site.versions.version(remembered["version"])
-    return version, dict(site.versions.shown(remembered["instance"], None)), remembered
+    return version, remembered["shown"], remembered
 
 
 def _orders(version: StudyVersion, came: dict[str, Any], stage: Any) -> dict[str, Any]:
@@ -132,22 +132,15 @@ async def sent_json(request: Request, site: StudySite, session: bytes) -> dict[s
     """What a script of ours sent."""
     if not site.keys.csrf_matches(session, request.headers.get("x-csrf", "")):
         raise Refused(403, "This page is too old. Please load it again.")
-    body = await request.body()
-    if len(body) > MOST_DRAFT or body.count(b"[") + body.count(b"{") > 1000:
+    if len(await request.body()) > MOST_DRAFT:
         raise Invalid("This is too much to be kept.")
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise Invalid("This is no JSON.") from error
-    if not isinstance(content, dict):
-        raise Invalid("This has a part that does not fit.")
-    return content
+    return await sent(request)
 
 
 async def draft(request: Request) -> Response:
     """Half an answer, so that a reload loses nothing."""
     site, item = site_of(request), request.path_params["item"]
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     content = await sent_json(request, site, session)
     came = await site.calls.taken("st_draft", session, item, content)
     return _lease(came)
@@ -156,7 +149,7 @@ async def draft(request: Request) -> Response:
 async def heartbeat(request: Request) -> Response:
     """The page is open: the item stays."""
     site, item = site_of(request), request.path_params["item"]
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     await sent_json(request, site, session)
     return _lease(await site.calls.taken("st_beat", session, item))
 
@@ -169,7 +162,7 @@ def _lease(came: dict[str, Any]) -> Response:
 async def release(request: Request) -> Response:
     """The person skips it."""
     site, item = site_of(request), request.path_params["item"]
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
     reason = (fields.get("reason") or ["skipped"])[0][:200]
     return _went(request, await site.calls.taken("st_release", session, item, reason))
@@ -178,7 +171,7 @@ async def release(request: Request) -> Response:
 async def picture(request: Request) -> Response:
     """A picture, for the session that was given its address."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     expiry, mac, file = (request.path_params[name] for name in ("expiry", "mac", "file"))
     if not site.addresses.good(expiry, mac, file, session):
         raise NotHere

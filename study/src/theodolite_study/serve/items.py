@@ -60,11 +60,7 @@ def block_view(
     block: BaseBlock, version: StudyVersion, language: str, draft: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A block with its texts, and what was answered so far."""
-    texts = {
-        key.removeprefix(f"{block.name}."): body
-        for (key, own), body in version.wording.items()
-        if own == language and key.startswith(f"{block.name}.")
-    }
+    texts = version.block_texts.get((block.name, language), {})
     return {
         "block": block, "kind": getattr(block, "kind", ""), "name": block.name, "texts": texts,
         "value": draft.get(block.name), "needs": version.settings.get("needs", {}).get(block.name),

@@ -8,16 +8,15 @@ from starlette.routing import Route
 
 from theodolite_study.refusals import NotHere
 from theodolite_study.serve.door_routes import site_of
-from theodolite_study.serve.site import StudySite, form_of, onward, session_digest
+from theodolite_study.serve.site import StudySite, form_of, onward
+from theodolite_study.sessions import digest_of
 from theodolite_study.web import cookies
-
-PROLIFIC = "https://app.prolific.com/submissions/complete?cc="
 
 
 async def finish(request: Request) -> Response:
     """All items are done, or nothing is left: questions at the end, then the way out."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     came = await site.calls.step("st_leave", session, "finished")
     if came["word"] == "stage" and came.get("missing") == "end":
         return onward(request, "/stage/end")
@@ -29,7 +28,7 @@ async def finish(request: Request) -> Response:
 async def stop_page(request: Request) -> Response:
     """What stopping now would mean, before anybody does it."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
     if here["outcome"] is not None:
         return onward(request, "/done")
@@ -41,7 +40,7 @@ async def stop_page(request: Request) -> Response:
 async def stop(request: Request) -> Response:
     """The person stops, and is paid for what they did."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     await form_of(request, site, session)
     await site.calls.taken("st_leave", session, "stopped")
     return onward(request, "/done")
@@ -50,7 +49,7 @@ async def stop(request: Request) -> Response:
 async def done(request: Request) -> Response:
     """How it ended, what is paid, and the way back."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
     if here["outcome"] is None:
         return onward(request, "/go")
@@ -71,7 +70,7 @@ async def withdraw_page(request: Request) -> Response:
     here = await _here(site, token)
     known = "version" in here
     fresh = cookies.cookies_of(request).before or cookies.new_before()
-    session = session_digest(token) if known else cookies.before_digest(fresh)
+    session = digest_of(token) if known else cookies.before_digest(fresh)
     version = await site.versions.version(here["version"]) if known else None
     context = {
         "known": known,
@@ -90,7 +89,7 @@ async def withdraw(request: Request) -> Response:
     sent = cookies.cookies_of(request)
     here = await _here(site, sent.session)
     known = "version" in here
-    session = session_digest(sent.session) if known else cookies.before_digest(sent.before)
+    session = digest_of(sent.session) if known else cookies.before_digest(sent.before)
     fields = await form_of(request, site, session)
     paid = (fields.get("paid") or ["no"])[0] == "yes"
     came = await site.calls.step("st_withdraw", _code(site, here, fields), paid)
@@ -109,7 +108,7 @@ async def withdraw(request: Request) -> Response:
 
 async def _here(site: StudySite, token: str) -> dict[str, Any]:
     """Where whoever asks is; nothing for somebody unknown."""
-    return await site.calls.step("st_here", session_digest(token)) if token else {}
+    return await site.calls.step("st_here", digest_of(token)) if token else {}
 
 
 def _code(site: StudySite, here: dict[str, Any], fields: Any) -> bytes:
@@ -131,7 +130,7 @@ async def closed_page(request: Request) -> Response:
 
 async def _notice(request: Request, name: str) -> Response:
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
     version = await site.versions.version(here["version"])
     asked = request.query_params.get("seconds", "5")

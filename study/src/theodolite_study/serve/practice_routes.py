@@ -10,13 +10,14 @@ from theodolite_study.refusals import NotHere
 from theodolite_study.serve.block_forms import answers_from
 from theodolite_study.serve.door_routes import site_of
 from theodolite_study.serve.items import asked_blocks, item_context
-from theodolite_study.serve.site import form_of, onward, session_digest
+from theodolite_study.serve.site import form_of, onward
+from theodolite_study.sessions import digest_of
 
 
 async def practice(request: Request) -> Response:
     """The practice item that comes next, or its feedback."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     number = request.path_params.get("number")
     came = await site.calls.step("st_practice", session, number)
     if came["word"] == "not here" and came.get("state") != "training":
@@ -24,12 +25,11 @@ async def practice(request: Request) -> Response:
     if came["word"] != "ok":
         raise NotHere
     version = await site.versions.version(came["version"])
-    shown = site.versions.shown(came["instance"], came["shown"])
     as_item = came | {
         "item": came["number"], "done": came["number"] - 1, "promised": came["of"], "draft": {},
         "lease": None, "person": came["instance"], "position": came["number"],
     }  # fmt: skip
-    context: dict[str, Any] = item_context(as_item, version, shown, site.addresses, session)
+    context: dict[str, Any] = item_context(as_item, version, came["shown"], site.addresses, session)
     context |= {
         "action": f"/practice/{came['number']}", "practice": True, "passed": came["passed"],
         "answered": came["answers"] is not None, "last": came["number"] == came["of"],
@@ -50,12 +50,11 @@ async def practice_ratings(request: Request) -> Response:
 
 async def _sent(request: Request, stage: Any, step: str) -> Response:
     site, number = site_of(request), request.path_params["number"]
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
     came = await site.calls.taken("st_practice", session, number)
     version = await site.versions.version(came["version"])
-    shown = site.versions.shown(came["instance"], came["shown"])
-    answers = answers_from(asked_blocks(version, stage, shown), fields, came["earlier"])
+    answers = answers_from(asked_blocks(version, stage, came["shown"]), fields, came["earlier"])
     await site.calls.taken(step, session, number, answers)
     return onward(request, f"/practice/{number}")
 
@@ -63,7 +62,7 @@ async def _sent(request: Request, stage: Any, step: str) -> Response:
 async def practice_end(request: Request) -> Response:
     """After the last feedback: on, again, or out."""
     site = site_of(request)
-    session = session_digest(site.token(request))
+    session = digest_of(site.token(request))
     await form_of(request, site, session)
     await site.calls.taken("st_practice_end", session)
     return onward(request, "/go")

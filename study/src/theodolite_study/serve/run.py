@@ -1,16 +1,13 @@
 """Run the server of participants: processes that are started again when they die."""
 
-import os
-
 from starlette.applications import Starlette
 from uvicorn import Config
-from uvicorn.supervisors import Multiprocess
 
 from theodolite.errors import EvidenceError
 from theodolite_study.serve.app import create_app
 from theodolite_study.web.app import end_with_parent
-from theodolite_study.web.serving import KEEP_ALIVE, LAST_WORDS, environment_with, is_loopback
-from theodolite_study.web.settings import PARENT, Settings, settings_from
+from theodolite_study.web.serving import KEEP_ALIVE, LAST_WORDS, is_loopback, run_workers
+from theodolite_study.web.settings import Settings, settings_from
 
 APP = "theodolite_study.serve.run:from_environment"
 
@@ -32,12 +29,7 @@ def serve(settings: Settings, *, host: str = "127.0.0.1", port: int, workers: in
         lifespan="on", ws="none", timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=LAST_WORDS,
     )  # fmt: skip
-    with environment_with(settings.environment() | {PARENT: str(os.getpid())}):
-        sock = config.bind_socket()
-        try:
-            Multiprocess(config, sockets=[sock]).run()
-        finally:
-            sock.close()
+    run_workers(config, settings)
 
 
 def from_environment() -> Starlette:

@@ -22,9 +22,8 @@ from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
 from theodolite_study.serve.versions import KnownVersions, StudyVersion
 from theodolite_study.sessions import digest_of
 from theodolite_study.web import cookies
-from theodolite_study.web.asking import Refused
+from theodolite_study.web.asking import FORM, Refused
 
-FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 300
 MOST_ITEMS = 5000
 LONGEST_COOKIES = 4000
@@ -51,7 +50,7 @@ class StudySite:
     def language_of(self, headers: Headers) -> str:
         """The language of a session's last page, else what the browser prefers, of ours."""
         sent = cookie_parser(headers.get("cookie", "")[:LONGEST_COOKIES]).get(cookies.SESSION, "")
-        known = self.spoken.get(session_digest(sent), "") if sent else ""
+        known = self.spoken.get(digest_of(sent), "") if sent else ""
         return preferred_language([known, *accepted(headers)], languages(), SOURCE)
 
     def token(self, request: Request) -> str:
@@ -63,8 +62,7 @@ class StudySite:
 
     def remember(self, session: bytes, came: dict[str, Any]) -> dict[str, Any]:
         """Keep what forms of an item are read with."""
-        self.versions.shown(came["instance"], came["shown"])
-        names = ("version", "instance", "person", "position", "earlier", "language")
+        names = ("version", "shown", "person", "position", "earlier", "language")
         self.items[session, came["item"]] = {name: came[name] for name in names}
         if len(self.items) > MOST_ITEMS:
             self.items.popitem(last=False)
@@ -88,11 +86,6 @@ class StudySite:
         return HTMLResponse(
             self.pages.page(name, language, csrf, {**everywhere, **context}), status
         )
-
-
-def session_digest(token: str) -> bytes:
-    """What the database knows of a session."""
-    return digest_of(token)
 
 
 def picture_key(keys: Keys) -> bytes:

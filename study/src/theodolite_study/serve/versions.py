@@ -1,15 +1,13 @@
 """Versions of studies in the memory of a process: they never change, so nothing is invalidated."""
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from theodolite_study.model.instrument import Instrument
 from theodolite_study.refusals import NotHere
 from theodolite_study.serve.calls import StepCalls
-
-MOST_INSTANCES = 5000
 
 
 @dataclass(frozen=True)
@@ -29,14 +27,22 @@ class StudyVersion:
         """A text of the researcher's."""
         return self.wording.get((key, language), default)
 
+    @cached_property
+    def block_texts(self) -> Mapping[tuple[str, str], Mapping[str, str]]:
+        """Texts by block and language, each by its part: every page asks for them."""
+        texts: dict[tuple[str, str], dict[str, str]] = {}
+        for (key, language), body in self.wording.items():
+            name, _, part = key.partition(".")
+            texts.setdefault((name, language), {})[part] = body
+        return texts
+
 
 class KnownVersions:
-    """Versions and explanations that this process has met."""
+    """Versions that this process has met."""
 
     def __init__(self, calls: StepCalls) -> None:
         self._calls = calls
         self._versions: dict[int, StudyVersion] = {}
-        self._instances: OrderedDict[int, Mapping[str, Any]] = OrderedDict()
 
     async def version(self, number: int) -> StudyVersion:
         """One that was opened."""
@@ -62,16 +68,3 @@ class KnownVersions:
             consent={form["language"]: (form["shown"], form["digest"]) for form in forms},
             outcomes={way["key"]: way for way in ways},
         )
-
-    def knows(self, instance: int) -> bool:
-        """Whether an explanation need not be sent again."""
-        return instance in self._instances
-
-    def shown(self, instance: int, came: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """What an explanation consists of: as it came just now, or as it is known."""
-        if came is not None:
-            self._instances[instance] = came
-            if len(self._instances) > MOST_INSTANCES:
-                self._instances.popitem(last=False)
-        self._instances.move_to_end(instance)
-        return self._instances[instance]

@@ -63,25 +63,6 @@ set search_path = public, pg_temp as $$
       from platform_link l join study s on s.id = l.study_id where l.sealed_secret is not null
 $$;
 
--- Somebody, without a session: the same locks as in st_lock.
-create function job_person(person_ uuid) returns step_person language plpgsql
-set search_path = public, pg_temp as $$
-declare
-    w step_person; study_ uuid;
-begin
-    select study_id into study_ from participant where id = person_;
-    if not found then return null; end if;
-    perform pg_advisory_xact_lock_shared(hashtextextended(study_::text, 7203003));
-    perform 1 from participant where id = person_ for update;
-    select p.id, p.study_id, s.state, p.state, v.id, v.state, v.round, v.n_votes, v.lease_seconds,
-           v.settings, coalesce(p.promised, p.quota), p.design_row, p.preview, p.condition_id,
-           p.language, p.outcome
-      into w
-      from participant p join study s on s.id = p.study_id join version v on v.id = p.version_id
-     where p.id = person_;
-    return w;
-end $$;
-
 -- The platform says that somebody went: their seat, place and promise are free, what they did is
 -- owed as the version says. Who was out already stays out as they were.
 create function job_out(digest_ bytea, outcome_ text) returns text language plpgsql security definer
@@ -93,7 +74,7 @@ begin
         raise exception 'no outcome of a platform: %', outcome_ using errcode = 'check_violation';
     end if;
     select id into person_ from participant where submission_digest = digest_ order by created_at limit 1;
-    w := job_person(person_);
+    w := st_held(person_);
     if w.person is null then return 'not here'; end if;
     if w.outcome is not null then return 'out'; end if;
     perform st_out(w, outcome_);
@@ -133,7 +114,7 @@ begin
     select p.id into person_ from participant p join place q on q.participant_id = p.id
      where q.state = 'held' and q.held_until < clock_timestamp() and p.state = 'landed' limit 1;
     if found then
-        w := job_person(person_);
+        w := st_held(person_);
         perform 1 from door where version_id = w.version for update;
         perform 1 from place where participant_id = person_ and state = 'held'
             and held_until < clock_timestamp() for update;
@@ -155,7 +136,7 @@ begin
              and l.lease_expires_at > clock_timestamp())
      limit 1;
     if not found then return false; end if;
-    w := job_person(person_);
+    w := st_held(person_);
     if w.outcome is null and not exists (select from session s where s.participant_id = person_
            and s.last_seen > clock_timestamp() - make_interval(secs => 4 * w.lease) - interval '5 minutes')
     then perform st_out(w, 'timed_out'); end if;

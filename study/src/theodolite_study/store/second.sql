@@ -254,11 +254,27 @@ set search_path = public, pg_temp as $$
         || coalesce((select answers from answer where participant_id = person and stage = 'about'), '{}')
 $$;
 
--- Nothing is stored that the version's instrument does not ask for in this way.
+-- Refuse answers that a version does not ask for in this way, of this explanation, after what the
+-- person answered before.
+create function need_fit(version_ bigint, stage_ text, person uuid, explanation jsonb, answers_ jsonb)
+returns void language plpgsql stable set search_path = public, pg_temp as $$
+declare
+    why text;
+begin
+    select answers_fit(asked_of(v.instrument -> stage_, v.settings, explanation),
+                       case stage_ when 'door' then '{}' else earlier_answers(person) end, answers_)
+      into why from version v where v.id = version_;
+    if not found then why := 'no version'; end if;
+    if why is not null then
+        raise exception 'answers do not fit: %', why using errcode = 'check_violation';
+    end if;
+end $$;
+
+-- Nothing else is stored, whoever writes.
 create function stored_answers_fit() returns trigger language plpgsql
 set search_path = public, pg_temp as $$
 declare
-    person uuid; which bigint; stage_ text; why text; explanation jsonb;
+    person uuid; which bigint; stage_ text; explanation jsonb;
 begin
     if new.answers is null then return new; end if;
     if tg_table_name = 'answer' then
@@ -269,13 +285,7 @@ begin
           into person, which, explanation
           from assignment a join instance i on i.id = a.instance_id where a.id = new.assignment_id;
     end if;
-    select answers_fit(asked_of(v.instrument -> stage_, v.settings, explanation),
-                       case stage_ when 'door' then '{}' else earlier_answers(person) end, new.answers)
-      into why from version v where v.id = which;
-    if not found then why := 'no version'; end if;
-    if why is not null then
-        raise exception 'answers do not fit: %', why using errcode = 'check_violation';
-    end if;
+    perform need_fit(which, stage_, person, explanation, new.answers);
     return new;
 end $$;
 

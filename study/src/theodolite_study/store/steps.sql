@@ -22,24 +22,35 @@ create type step_person as (
     design_row integer, preview boolean, condition bigint, language text, outcome text
 );
 
--- Who is asking: a session, its person locked, the study held by all who answer.
-create function st_lock(tok bytea) returns step_person language plpgsql
+-- Somebody, locked, and the study around them, held by all who answer.
+create function st_held(person_ uuid) returns step_person language plpgsql
 set search_path = public, pg_temp as $$
 declare
-    w step_person; found_person uuid; found_study uuid;
+    w step_person; study_ uuid;
 begin
-    select p.id, p.study_id into found_person, found_study
-      from session s join participant p on p.id = s.participant_id
-     where s.token_sha256 = tok and s.expires_at > clock_timestamp();
+    select study_id into study_ from participant where id = person_;
     if not found then return null; end if;
-    perform pg_advisory_xact_lock_shared(hashtextextended(found_study::text, 7203003));
-    perform 1 from participant where id = found_person for update;
+    perform pg_advisory_xact_lock_shared(hashtextextended(study_::text, 7203003));
+    perform 1 from participant where id = person_ for update;
     select p.id, p.study_id, s.state, p.state, v.id, v.state, v.round, v.n_votes, v.lease_seconds,
            v.settings, coalesce(p.promised, p.quota), p.design_row, p.preview, p.condition_id,
            p.language, p.outcome
       into w
       from participant p join study s on s.id = p.study_id join version v on v.id = p.version_id
-     where p.id = found_person;
+     where p.id = person_;
+    return w;
+end $$;
+
+-- Who is asking: the person of a session, held.
+create function st_lock(tok bytea) returns step_person language plpgsql
+set search_path = public, pg_temp as $$
+declare
+    w step_person; person_ uuid;
+begin
+    select participant_id into person_ from session
+     where token_sha256 = tok and expires_at > clock_timestamp() and participant_id is not null;
+    if not found then return null; end if;
+    w := st_held(person_);
     update session set last_seen = clock_timestamp()
      where token_sha256 = tok and last_seen < clock_timestamp() - interval '5 minutes';
     return w;
@@ -249,7 +260,7 @@ create function st_answer(
     tok bytea, stage_ text, answers_ jsonb, shown_ jsonb, digest_ bytea, away text
 ) returns jsonb language plpgsql security definer set search_path = public, pg_temp as $$
 declare
-    w step_person; known bytea; practice_ boolean; next_state text; row_ integer;
+    w step_person; known bytea;
 begin
     w := st_lock(tok);
     if w.person is null then return jsonb_build_object('word', 'nobody'); end if;
@@ -502,7 +513,7 @@ end $$;
 -- All that the page of an item needs. Once there is an own answer, the explanation may be shown from
 -- this moment on, which is kept; before, nothing but the picture is named by the server. Whoever only
 -- takes in a form does not look.
-create function st_item(tok bytea, item bigint, known boolean, looking boolean) returns jsonb
+create function st_item(tok bytea, item bigint, looking boolean) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     found_person uuid; a assignment; b baseline; i instance; slot_end timestamptz; p participant;
@@ -537,7 +548,7 @@ begin
         'own', case when b.assignment_id is null then null else b.answers end,
         'earlier', earlier_answers(found_person),
         'draft', (select content from draft where assignment_id = item),
-        'shown', case when known then null else i.shown end);
+        'shown', i.shown);
 end $$;
 
 create function st_keep(w step_person, a assignment) returns void language sql
@@ -603,7 +614,6 @@ create function st_rate(
 ) returns jsonb language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     w step_person; a assignment; s slot; known bytea; counts boolean := false; at_ timestamptz;
-    receipt jsonb; passed_ boolean; failed integer;
 begin
     w := st_lock(tok);
     if w.person is null then return jsonb_build_object('word', 'nobody'); end if;
@@ -655,16 +665,12 @@ end $$;
 create function st_checked(w step_person, a assignment, answers_ jsonb, digest_ bytea, seconds jsonb)
 returns jsonb language plpgsql set search_path = public, pg_temp as $$
 declare
-    passed_ boolean; failed integer; own jsonb; check_ jsonb; why text;
+    passed_ boolean; failed integer; own jsonb; i instance;
 begin
     select answers into own from baseline where assignment_id = a.id;
-    select record -> 'check' into check_ from instance where id = a.instance_id;
-    select answers_fit(asked_of(v.instrument -> 'after', v.settings, i.shown), earlier_answers(w.person), answers_)
-      into why from version v, instance i where v.id = w.version and i.id = a.instance_id;
-    if why is not null then
-        raise exception 'answers do not fit: %', why using errcode = 'check_violation';
-    end if;
-    passed_ := st_right(check_, answers_, own);
+    select * into i from instance where id = a.instance_id;
+    perform need_fit(w.version, 'after', w.person, i.shown, answers_);
+    passed_ := st_right(i.record -> 'check', answers_, own);
     update assignment set state = 'checked', finished_at = greatest(clock_timestamp(), revealed_at)
      where id = a.id;
     delete from draft where assignment_id = a.id;
@@ -686,7 +692,7 @@ end $$;
 create function st_draft(tok bytea, item bigint, content_ jsonb) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
-    found_person uuid; a assignment; lease_ double precision; w step_person;
+    found_person uuid; a assignment; w step_person;
 begin
     perform set_config('synchronous_commit', 'off', true);
     select s.participant_id into found_person from session s
@@ -793,7 +799,7 @@ end $$;
 create function st_practice_own(tok bytea, number_ integer, answers_ jsonb) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
-    w step_person; item practice_item; known jsonb; why text;
+    w step_person; item practice_item; known jsonb;
 begin
     w := st_lock(tok);
     if w.person is null then return jsonb_build_object('word', 'nobody'); end if;
@@ -808,11 +814,7 @@ begin
         select baseline into known from practice where id = item.row_id;
         return jsonb_build_object('word', case when known = answers_ then 'ok' else 'conflict' end);
     end if;
-    select answers_fit(v.instrument -> 'before', earlier_answers(w.person), answers_)
-      into why from version v where v.id = w.version;
-    if why is not null then
-        raise exception 'answers do not fit: %', why using errcode = 'check_violation';
-    end if;
+    perform need_fit(w.version, 'before', w.person, null, answers_);
     insert into practice (participant_id, instance_id, attempt, baseline, version_id)
     values (w.person, item.instance, item.attempt, answers_, w.version);
     return jsonb_build_object('word', 'ok');
@@ -821,7 +823,7 @@ end $$;
 create function st_practice_rate(tok bytea, number_ integer, answers_ jsonb) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
-    w step_person; item practice_item; t practice; why text; check_ jsonb;
+    w step_person; item practice_item; t practice; i instance;
 begin
     w := st_lock(tok);
     if w.person is null then return jsonb_build_object('word', 'nobody'); end if;
@@ -838,14 +840,10 @@ begin
                                   'passed', t.passed);
     end if;
     if t.revealed_at is null then return jsonb_build_object('word', 'stage'); end if;
-    select answers_fit(asked_of(v.instrument -> 'after', v.settings, i.shown), earlier_answers(w.person),
-                       answers_), i.record -> 'check'
-      into why, check_ from version v, instance i where v.id = w.version and i.id = item.instance;
-    if why is not null then
-        raise exception 'answers do not fit: %', why using errcode = 'check_violation';
-    end if;
+    select * into i from instance where id = item.instance;
+    perform need_fit(w.version, 'after', w.person, i.shown, answers_);
     update practice set answers = answers_, answered_at = clock_timestamp(),
-           passed = st_right(check_, answers_, t.baseline) where id = t.id returning * into t;
+           passed = st_right(i.record -> 'check', answers_, t.baseline) where id = t.id returning * into t;
     perform st_log(w.study, w.person, 14::smallint, t.id, jsonb_build_object('passed', t.passed));
     return jsonb_build_object('word', 'ok', 'passed', t.passed);
 end $$;

@@ -59,7 +59,12 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=LAST_WORDS,
         h11_max_incomplete_event_size=32 << 10,
     )  # fmt: skip
-    with environment_with(settings.environment() | {PARENT: str(os.getpid())}):
+    run_workers(config, settings)
+
+
+def run_workers(config: Config, settings: Settings) -> None:
+    """Processes that hear their settings from variables, until told to stop."""
+    with _environment(settings.environment() | {PARENT: str(os.getpid())}):
         sock = config.bind_socket()
         try:
             Multiprocess(config, sockets=[sock]).run()
@@ -77,7 +82,7 @@ def is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def environment_with(given: dict[str, str]) -> Iterator[None]:
+def _environment(given: dict[str, str]) -> Iterator[None]:
     """Variables for the processes that are started, and for nothing else."""
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)

@@ -178,7 +178,7 @@ class Walker:
         return self.step("st_next", self.token)
 
     def item(self, item: int) -> dict[str, Any]:
-        return self.step("st_item", self.token, item, False, True)
+        return self.step("st_item", self.token, item, True)
 
     def says(self, item: int, words: str = "a horn") -> dict[str, Any]:
         answers = {"words": words, "regions": []}
