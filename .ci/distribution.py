@@ -29,7 +29,7 @@ NEEDED = {
         "theodolite_study/model/instrument.schema.json",
         "theodolite_study/serve/static",
         "theodolite_study/serve/templates",
-        "theodolite_study/store/steps.sql",
+        "theodolite_study/store/steps_item.sql",
         "theodolite_study/py.typed",
     ),
 }

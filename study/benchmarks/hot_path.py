@@ -26,15 +26,12 @@ from urllib.parse import urlencode
 import psycopg
 from study_chaos import SLUG, make_folder, served
 
-import theodolite_study.store
 from theodolite_study.database import Database, migrate
 from theodolite_study.intake import load
 from theodolite_study.keys import Keys
 from theodolite_study.lifecycle import become
 from theodolite_study.local_postgres import LocalPostgres, create
 
-STORE = Path(theodolite_study.store.__file__).parent
-SECOND = ("fit.sql", "second.sql", "steps.sql", "moved.sql", "rights.sql")
 SERVE = """
 import sys
 from pathlib import Path
@@ -190,9 +187,7 @@ def measured(cluster: LocalPostgres, port: int, server: int, votes: int) -> dict
 @contextmanager
 def second_form(folder: Path, url: str, port: int) -> Iterator[int]:
     """The new server on the same study, moved to the second form."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        for name in SECOND:
-            connection.execute((STORE / name).read_text())
+    migrate(url, "0002")
     command = [sys.executable, "-c", SERVE, url, str(folder), str(port)]
     process = subprocess.Popen(command)
     try:

@@ -137,9 +137,9 @@ def test_scripts_get_their_words(language: str) -> None:
 
 
 def test_every_word_of_a_step_has_a_sentence() -> None:
-    from support.study.stepped_study import STORE  # noqa: PLC0415
+    from theodolite_study.store import STEPS, statements  # noqa: PLC0415
 
-    said = set(re.findall(r"'(?:word|go)', '([a-z ]+)'", (STORE / "steps.sql").read_text()))
+    said = set(re.findall(r"'(?:word|go)', '([a-z ]+)'", "".join(map(statements, STEPS))))
     ways = {"ok", "item", "done", "end"}
     assert said - ways <= REFUSALS.keys() and {"nobody", "full", "barred"} <= said
 

@@ -10,10 +10,9 @@ import pytest
 
 from support.study.played_study import arrived, at_random, begun, taken_part
 from support.study.small_study import said
-from support.study.stepped_study import STORE
 from theodolite_study.assignments import reveal, store_baseline
 from theodolite_study.claims import next_assignment
-from theodolite_study.database import Database
+from theodolite_study.database import Database, migrate
 from theodolite_study.participants import arrive, decline
 from theodolite_study.platforms.identity import Identity
 from theodolite_study.rankings import store_rankings
@@ -49,8 +48,7 @@ def moved(
         "consent": rows(connection, "select participant_id, form_sha256 from consent order by 1"),
         "digest": rows(connection, "select protocol_sha256 from study"),
     }
-    for name in ("fit.sql", "second.sql", "steps.sql", "moved.sql", "rights.sql"):
-        connection.execute((STORE / name).read_text())
+    migrate(database.url, "0002")
     yield connection, before
     connection.close()
 
@@ -123,8 +121,7 @@ def test_somebody_goes_on_in_the_middle_of_an_item(database: Database, tmp_path:
             "insert into session (token_sha256, participant_id, expires_at) values (%s, %s, now() + interval '1 hour')",
             (token, who),
         )
-        for name in ("fit.sql", "second.sql", "steps.sql", "moved.sql", "rights.sql"):
-            connection.execute((STORE / name).read_text())
+        migrate(database.url, "0002")
         ((went,),) = rows(connection, f"select st_next('\\x{token.hex()}')")
         assert went == {"word": "ok", "go": "item", "item": item.id}
         ((page,),) = rows(connection, f"select st_item('\\x{token.hex()}', {item.id}, true)")

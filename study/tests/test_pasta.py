@@ -7,7 +7,6 @@ import jsonschema
 import psycopg
 import pytest
 
-from support.study.stepped_study import STORE
 from theodolite_study import wording
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.locale.catalogue import languages
@@ -24,6 +23,7 @@ from theodolite_study.model.pasta import NEEDS, OUTCOMES, pasta
 from theodolite_study.model.schema import SCHEMA, instrument_schema
 from theodolite_study.model.texts import missing_texts, text_keys
 from theodolite_study.protocol import Protocol
+from theodolite_study.store import statements
 
 TEXTS = {language: default_texts(language) for language in default_languages()}
 VALUES = {"contact": "study_team@example.org", "pay": "£4.00", "until": "2027-03-31"}
@@ -103,7 +103,7 @@ def test_what_fills_a_gap_stays_plain() -> None:
 
 
 def test_studies_of_the_first_release_have_this_instrument(cluster: LocalPostgres) -> None:
-    moved = (STORE / "moved.sql").read_text()
+    moved = statements("moved.sql")
     functions = re.findall(r"create function (?:keys_of|instrument_of).*?\$\$;", moved, re.DOTALL)
     protocol = Protocol(slug="old", title="Old", contact="x").model_dump_json()
     cluster_has_database(cluster, "pasta")

@@ -10,8 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from support.study.stepped_study import CONSENT, INSTRUMENT, STORE, SteppedStudy
+from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy
 from theodolite_study.local_postgres import LocalPostgres
+from theodolite_study.store import FOLDER, STEPS, statements
 
 _numbers = count()
 DENIED = (
@@ -266,7 +267,7 @@ def test_an_opened_version_stays_as_it_is(connection: psycopg.Connection[Any], c
 
 
 def test_guards_of_the_first_form_are_all_there(connection: psycopg.Connection[Any]) -> None:
-    first = (STORE.parent / "migrations" / "versions" / "m0001_first.sql").read_text()
+    first = (FOLDER.parent / "migrations" / "versions" / "m0001_first.sql").read_text()
     named = set(re.findall(r"CONSTRAINT (\w+)", first)) | set(re.findall(r"INDEX (\w+)", first))
     query = "select conname from pg_constraint union select indexname from pg_indexes"
     there = {row[0] for row in connection.execute(query)}
@@ -277,8 +278,8 @@ def test_guards_of_the_first_form_are_all_there(connection: psycopg.Connection[A
 
 
 def test_no_dynamic_statements_and_a_fixed_search_path() -> None:
-    for name in ("fit.sql", "steps.sql"):
-        text = (STORE / name).read_text()
+    for name in ("fit.sql", *STEPS):
+        text = statements(name)
         assert "execute" not in text.lower().replace("execute function", "")
         functions = text.count("create function ")
         assert text.count("set search_path = ") == functions

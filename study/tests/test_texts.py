@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from support.study.stepped_study import STORE, second_form
+from support.study.stepped_study import second_form
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 from theodolite_study.model.instrument import Instrument
 from theodolite_study.model.texts import GENERAL, missing_texts, text_keys
@@ -29,7 +29,6 @@ def connection(cluster: LocalPostgres) -> Iterator[psycopg.Connection[Any]]:
     name = "texts"
     cluster_has_database(cluster, name, second_form(cluster))
     with psycopg.connect(cluster.database(name), autocommit=True) as opened:
-        opened.execute((STORE / "texts.sql").read_text())
         yield opened
 
 

@@ -11,11 +11,9 @@ from uuid import uuid4
 import psycopg
 from psycopg.types.json import Jsonb
 
-import theodolite_study.store
 from theodolite_study.database import migrate
 from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
 
-STORE = Path(theodolite_study.store.__file__).parent
 SECOND = "second"
 _MADE: set[Path] = set()
 CONSENT = b"<p>You can stop at any time.</p>"
@@ -43,10 +41,7 @@ def second_form(cluster: LocalPostgres) -> str:
     _MADE.add(cluster.folder)
     cluster_has_database(cluster, SECOND)
     url = cluster.database(SECOND)
-    migrate(url, "0001")
-    with psycopg.connect(url, autocommit=True) as connection:
-        for name in ("fit.sql", "second.sql", "steps.sql", "rights.sql", "money.sql"):
-            connection.execute((STORE / name).read_text())
+    migrate(url, "0002")
     return SECOND
 
 
@@ -103,6 +98,8 @@ class SteppedStudy:
                     (self.study, instance, self.votes))  # fmt: skip
         run("insert into place (version_id, no) select %s, n from generate_series(1, %s) n",
             (self.version, self.places))  # fmt: skip
+        run("insert into wording (version_id, key, language, body)"
+            " select %s, key, language, key from missing_texts(%s)", (self.version, self.version))  # fmt: skip
         run("update version set state = 'open', digest = sha256('x'), opened_at = clock_timestamp()"
             " where id = %s", (self.version,))  # fmt: skip
         run("insert into door (version_id, available) values (%s, st_available(%s))",

@@ -1,0 +1,60 @@
+-- The steps that people take, one function each: one call is one transaction. Expected refusals are
+-- words in what is returned, not errors: nobody, not here, stage, conflict, not open, full, old form.
+--
+-- Locks are taken in one order: study (shared), person, slot, assignment, door, place. Each statement
+-- of a function sees what was committed when it began, so that what is read after a lock is true.
+
+create function st_log(study uuid, person uuid, what smallint, thing bigint, more jsonb)
+returns void language sql set search_path = public, pg_temp as $$
+    insert into log (study_id, participant_id, kind, object, detail)
+    values (study, person, what, thing, coalesce(more, '{}'))
+$$;
+
+create function st_count(version bigint, what_ text, by_ bigint) returns void
+language sql set search_path = public, pg_temp as $$
+    insert into tally values (version, what_, pg_backend_pid() % 16, by_)
+    on conflict (version_id, what, shard) do update set n = tally.n + excluded.n
+$$;
+
+create type step_person as (
+    person uuid, study uuid, study_state text, state text, version bigint, version_state text,
+    round smallint, n_votes smallint, lease double precision, settings jsonb, promised integer,
+    design_row integer, preview boolean, condition bigint, language text, outcome text
+);
+
+-- Somebody, locked, and the study around them, held by all who answer.
+create function st_held(person_ uuid) returns step_person language plpgsql
+set search_path = public, pg_temp as $$
+declare
+    w step_person; study_ uuid;
+begin
+    select study_id into study_ from participant where id = person_;
+    if not found then return null; end if;
+    perform pg_advisory_xact_lock_shared(hashtextextended(study_::text, 7203003));
+    perform 1 from participant where id = person_ for update;
+    select p.id, p.study_id, s.state, p.state, v.id, v.state, v.round, v.n_votes, v.lease_seconds,
+           v.settings, coalesce(p.promised, p.quota), p.design_row, p.preview, p.condition_id,
+           p.language, p.outcome
+      into w
+      from participant p join study s on s.id = p.study_id join version v on v.id = p.version_id
+     where p.id = person_;
+    return w;
+end $$;
+
+-- Who is asking: the person of a session, held.
+create function st_lock(tok bytea) returns step_person language plpgsql
+set search_path = public, pg_temp as $$
+declare
+    w step_person; person_ uuid;
+begin
+    select participant_id into person_ from session
+     where token_sha256 = tok and expires_at > clock_timestamp() and participant_id is not null;
+    if not found then return null; end if;
+    w := st_held(person_);
+    update session set last_seen = clock_timestamp()
+     where token_sha256 = tok and last_seen < clock_timestamp() - interval '5 minutes';
+    return w;
+end $$;
+
+create function st_takes_answers(w step_person) returns boolean language sql
+set search_path = public, pg_temp as $$ select w.preview or w.study_state in ('open', 'paused') $$;
