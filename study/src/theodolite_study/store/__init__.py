@@ -8,7 +8,8 @@ STEPS = (
     "steps_practice.sql", "steps_leave.sql", "steps_limit.sql",
 )  # fmt: skip
 SECOND_FORM = (
-    "fit.sql", "second.sql", *STEPS, "moved.sql", "rights.sql", "money.sql", "texts.sql",
+    "fit.sql", "second.sql", *STEPS, "moved.sql", "rights.sql", "money.sql", "operate.sql",
+    "texts.sql",
 )  # fmt: skip
 """What makes the second form of the tables out of the first, in this order."""
 

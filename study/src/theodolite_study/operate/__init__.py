@@ -1,0 +1,1 @@
+"""Running a server: figures, logs, the process of jobs, backups and upgrades."""
