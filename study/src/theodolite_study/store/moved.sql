@@ -169,8 +169,7 @@ select v.id, coalesce((select max(no) from place where version_id = v.id), 0) + 
 insert into door (version_id, available) select id, st_available(id) from version;
 
 insert into tally (version_id, what, shard, n)
-select version_id, case when counted then 'votes' else 'surplus' end, 0, count(*) from vote
- group by version_id, counted;
+select v.id, r.what, 0, r.n from version v, st_recount(v.id) r;
 
 drop function instrument_of(jsonb);
 drop function keys_of(jsonb);

@@ -156,6 +156,8 @@ alter table instance add shown jsonb, add meta jsonb not null default '{}';
 alter table instance drop constraint instance_modality;
 alter table instance add constraint instance_modality
     check (modality in ('saliency', 'concept', 'text', 'table'));
+-- hidden checks and practice are few among many explanations
+create index instance_kind on instance (study_id, kind, place);
 
 alter table slot add round smallint not null default 1, add condition_id bigint references condition (id);
 alter table slot drop constraint slot_instance_id_slot_no_key;

@@ -16,6 +16,24 @@ language sql set search_path = public, pg_temp as $$
     on conflict (version_id, what, shard) do update set n = tally.n + excluded.n
 $$;
 
+-- What the counters of a version must say, counted from the tables. Whoever declined is in no table.
+create function st_recount(version_ bigint) returns table (what text, n bigint) language sql stable
+set search_path = public, pg_temp as $$
+    select case when counted then 'votes' else 'surplus' end, count(*) from vote
+     where version_id = version_ group by 1
+    union all
+    select unnest(array['checks', 'checks failed']), unnest(array[count(*), count(*) filter (where not g.passed)])
+      from gold_result g join assignment a on a.id = g.assignment_id
+      join participant p on p.id = a.participant_id where a.version_id = version_ and not p.preview
+    union all
+    select 'out ' || outcome, count(*) from participant
+     where version_id = version_ and outcome is not null and not preview group by outcome
+    union all
+    select 'arrived', count(*) + coalesce((
+        select sum(t.n) from tally t where t.version_id = version_ and t.what = 'declined'), 0)::bigint
+      from participant where version_id = version_ and not preview
+$$;
+
 create type step_person as (
     person uuid, study uuid, study_state text, state text, version bigint, version_state text,
     round smallint, n_votes smallint, lease double precision, settings jsonb, promised integer,

@@ -91,7 +91,7 @@ begin
     end if;
     insert into session (token_sha256, participant_id, expires_at) values (tok, new_id, ends);
     perform st_log(s.id, new_id, 1::smallint, null, null);
-    perform st_count(v.id, 'arrived', 1);
+    if not preview_ then perform st_count(v.id, 'arrived', 1); end if;
     return jsonb_build_object('word', 'ok', 'new', true, 'state', 'landed', 'version', v.id);
 end $$;
 
@@ -181,9 +181,9 @@ begin
     if not w.preview then
         insert into declined (study_id, token) values (w.study, token_) on conflict do nothing;
         update door set available = available + w.promised where version_id = w.version;
+        perform st_count(w.version, 'declined', 1);
     end if;
     perform st_log(w.study, null, 3::smallint, null, null);
-    perform st_count(w.version, 'declined', 1);
     return jsonb_build_object('word', 'ok', 'outcome', 'declined', 'version', w.version);
 end $$;
 

@@ -167,6 +167,10 @@ begin
     insert into gold_result (assignment_id, answers, passed, payload_sha256, durations)
     values (a.id, answers_, passed_, digest_, coalesce(seconds, '{}'));
     perform st_log(w.study, w.person, 10::smallint, a.id, jsonb_build_object('passed', passed_));
+    if not w.preview then
+        perform st_count(w.version, 'checks', 1);
+        if not passed_ then perform st_count(w.version, 'checks failed', 1); end if;
+    end if;
     if not passed_ and not w.preview then
         select count(*) into failed from gold_result g join assignment o on o.id = g.assignment_id
          where o.participant_id = w.person and not g.passed;

@@ -91,6 +91,19 @@ begin
     return jsonb_build_object('word', 'ok') || st_out(w, outcome_);
 end $$;
 
+-- Counters without what somebody gave who withdraws.
+create function st_uncount(p participant) returns void language sql
+set search_path = public, pg_temp as $$
+    select st_count(version_id, case when counted then 'votes' else 'surplus' end, -count(*))
+      from vote where participant_id = p.id group by version_id, counted;
+    select st_count(a.version_id, 'checks', -count(*)),
+           st_count(a.version_id, 'checks failed', -count(*) filter (where not g.passed))
+      from gold_result g join assignment a on a.id = g.assignment_id
+     where a.participant_id = p.id and not p.preview group by a.version_id;
+    select st_count(p.version_id, 'out ' || p.outcome, -1) where p.outcome is not null and not p.preview;
+    select st_count(p.version_id, 'out withdrawn', 1) where not p.preview;
+$$;
+
 -- Everything that a person gave goes; their seats are free again. A row without any trace of the
 -- person stays, so that staff see that somebody withdrew. If they want to be paid for what they did,
 -- the payout, be it new or owed already, keeps the sealed id and no link to the person.
@@ -117,6 +130,7 @@ begin
     update slot set state = 'open', assignment_id = null, lease_expires_at = null where id in (
         select sl.id from slot sl join assignment a on a.id = sl.assignment_id
          where a.participant_id = p.id order by sl.id for update of sl);
+    perform st_uncount(p);
     delete from vote where participant_id = p.id;
     delete from gold_result where assignment_id in (select id from assignment where participant_id = p.id);
     delete from baseline where assignment_id in (select id from assignment where participant_id = p.id);
@@ -142,7 +156,6 @@ begin
         then greatest(0, coalesce(p.promised, p.quota) - given) else 0 end
      where version_id = p.version_id;
     perform st_log(p.study_id, null, 13::smallint, null, null);
-    perform st_count(p.version_id, 'withdrawn', 1);
     return jsonb_build_object('word', 'ok', 'outcome', 'withdrawn', 'version', p.version_id,
         'amount', case when paid and p.outcome is null then amount when paid then kept else 0 end);
 end $$;

@@ -1,0 +1,1 @@
+"""How a study runs: its progress, its people, and signs in how they work."""

@@ -1,0 +1,114 @@
+"""The people of a study by pseudonym, a page at a time, and what one of them did when."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row, dict_row
+
+from theodolite_study.watch.quality import SCALES, WORK, Work
+
+PAGE = 50
+INSIDE = "inside"
+
+PEOPLE = f"""
+    with scales as ({SCALES}), page as (
+        select p.* from participant p
+         where p.study_id = %(study)s and p.pseudonym > %(after)s
+           and not p.preview and p.state not in ('landed', 'withdrawn')
+           and (%(outcome)s::text is null or coalesce(p.outcome, '{INSIDE}') = %(outcome)s)
+         order by p.pseudonym limit %(limit)s)
+    select person.id, person.pseudonym, person.state, person.outcome, version.no as version,
+           person.language, condition.key as condition, person.platform, person.design_row,
+           coalesce(person.promised, person.quota) as promised, work.*
+      from page person left join version on version.id = person.version_id
+      left join condition on condition.id = person.condition_id
+      left join scales on scales.version = person.version_id
+      left join lateral ({WORK}) work on true
+     order by person.pseudonym"""  # noqa: S608  only our own texts are put together
+
+TIMELINE = """
+    select l.at, k.name as what, i.key as explanation,
+           case l.kind when 12 then l.detail ->> 'outcome' when 4 then l.detail ->> 'stage'
+                when 10 then l.detail ->> 'passed' when 14 then l.detail ->> 'passed' end as more
+      from log l join participant p on p.id = l.participant_id
+      join log_kind k on k.id = l.kind
+      left join assignment a on a.id = l.object and a.participant_id = p.id and l.kind <> 14
+      left join instance i on i.id = a.instance_id
+     where p.study_id = %s and p.pseudonym = %s order by l.at, l.id limit 2000"""
+
+
+@dataclass(frozen=True)
+class PersonRow:
+    """Somebody of the list."""
+
+    id: UUID
+    """Never shown: for whoever takes them out or changes their quota."""
+    pseudonym: str
+    state: str
+    outcome: str | None
+    version: int | None
+    language: str | None
+    condition: str | None
+    platform: str
+    design_row: int | None
+    """Their number in the panel of a planned study."""
+    promised: int
+    work: Work
+
+
+@dataclass(frozen=True)
+class PeoplePage:
+    """Some people, and after whom the next page begins; None at the end."""
+
+    people: list[PersonRow]
+    after: str | None
+
+
+@dataclass(frozen=True)
+class TimelineEntry:
+    """Something that a person did, without what they answered."""
+
+    at: datetime
+    what: str
+    explanation: str | None
+    more: str | None
+
+
+def people(
+    connection: psycopg.Connection[Any],
+    study: UUID,
+    *,
+    after: str = "",
+    outcome: str | None = None,
+    limit: int = PAGE,
+) -> PeoplePage:
+    """People who agreed and did not withdraw, by pseudonym.
+
+    Args:
+        connection: To the database.
+        study: Which study.
+        after: The pseudonym that the page before ended with.
+        outcome: Only those who left in this way; `inside`: those who have not left.
+        limit: How many on a page.
+    """
+    wanted = {"study": study, "after": after, "outcome": outcome, "limit": limit + 1}
+    rows = connection.cursor(row_factory=dict_row).execute(PEOPLE, wanted).fetchall()
+    more = rows[limit - 1]["pseudonym"] if len(rows) > limit else None
+    return PeoplePage([_person(row) for row in rows[:limit]], more)
+
+
+def _person(row: Mapping[str, Any]) -> PersonRow:
+    own = {field.name: row[field.name] for field in fields(PersonRow) if field.name != "work"}
+    return PersonRow(**own, work=Work(**{field.name: row[field.name] for field in fields(Work)}))
+
+
+def timeline(
+    connection: psycopg.Connection[Any], study: UUID, pseudonym: str
+) -> list[TimelineEntry]:
+    """What the log says of somebody, in order."""
+    cursor = connection.cursor(row_factory=class_row(TimelineEntry))
+    return cursor.execute(TIMELINE, [study, pseudonym]).fetchall()

@@ -1,0 +1,150 @@
+"""How far a study is, from counters: no table of votes is read through."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import dict_row
+
+from theodolite_study.refusals import NotHere
+
+ALARM = 0.05
+"""Of all votes, so many in vain: leases are too short for how long people take."""
+RECENT = 500
+"""Votes whose seconds are looked at."""
+
+ROUND = """
+    select s.slug, s.title, s.state, v.id as version, v.no, v.round, v.state as version_state,
+           v.n_votes, v.quota, v.least_items, v.lease_seconds,
+           coalesce(d.available, 0) as available,
+           case when v.settings ->> 'votes_per' = 'explanation_and_condition'
+                then (select count(*) from condition c where c.version_id = v.id) else 1 end
+             * v.n_votes * (select count(*) from instance i
+                             where i.study_id = s.id and i.kind = 'real') as seats
+      from study s join version v on v.study_id = s.id left join door d on d.version_id = v.id
+     where s.id = %s order by v.state in ('pilot', 'open') desc, v.state <> 'draft' desc, v.no desc
+     limit 1"""
+
+COUNTS = """
+    select t.what, sum(t.n)::bigint as n from tally t join version v on v.id = t.version_id
+     where v.study_id = %s and v.round = %s group by t.what"""
+
+LIVE = """
+    select count(*) filter (where s.lease_expires_at >= now()) as held,
+           count(*) filter (where s.lease_expires_at < now()) as lapsed
+      from assignment a join slot s on s.assignment_id = a.id
+     where a.state in ('leased', 'revealed') and s.study_id = %s and s.round = %s"""
+
+SECONDS = """
+    with last as (
+        select object from log where study_id = %s and kind in (8, 9) order by id desc limit %s)
+    select percentile_cont(0.5) within group (
+               order by extract(epoch from a.baseline_at - a.leased_at)) as before,
+           percentile_cont(0.5) within group (
+               order by extract(epoch from a.finished_at - a.revealed_at)) as after
+      from last join assignment a on a.id = last.object"""
+
+TECHNIQUES = """
+    select i.technique, count(*) filter (where s.state = 'filled') as filled, count(*) as seats
+      from slot s join instance i on i.id = s.instance_id
+     where s.study_id = %s and s.round = (select round from version where id = %s)
+     group by i.technique order by i.technique"""
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """Where a study stands, in the round of its newest version that takes people."""
+
+    slug: str
+    title: str | None
+    state: str
+    version: int
+    version_no: int
+    version_state: str
+    round: int
+    seats: int
+    filled: int
+    surplus: int
+    held: int
+    """With somebody just now."""
+    lapsed: int
+    """Left by somebody; the next one gets it."""
+    available: int
+    """Votes that nobody was promised."""
+    least_items: int
+    quota: int
+    lease_seconds: float
+    outcomes: Mapping[str, int]
+    """People by their way out."""
+    arrived: int
+    declined: int
+    checks: int
+    checks_failed: int
+    seconds_before: float | None
+    """Median of the last votes, until the own answer."""
+    seconds_after: float | None
+    """The same from the explanation to the ratings."""
+
+    @property
+    def open(self) -> int:
+        """Seats that nobody has."""
+        return self.seats - self.filled - self.held - self.lapsed
+
+    @property
+    def inside(self) -> int:
+        """People who came and are not out."""
+        return self.arrived - self.declined - sum(self.outcomes.values())
+
+    @property
+    def surplus_share(self) -> float:
+        """Votes that came too late to count, of all."""
+        return self.surplus / max(self.filled + self.surplus, 1)
+
+    @property
+    def alarm(self) -> bool:
+        """Whether too much work is in vain."""
+        return self.surplus_share > ALARM
+
+    @property
+    def new_people(self) -> int:
+        """How many more people are needed at least, as things are."""
+        return ceil(self.available / max(self.quota, 1))
+
+
+def progress(connection: psycopg.Connection[Any], study: UUID) -> StudyProgress:
+    """Where a study stands. Counters are kept by the steps; `verify` counts them anew."""
+    cursor = connection.cursor(row_factory=dict_row)
+    here = cursor.execute(ROUND, [study]).fetchone()
+    if here is None:
+        raise NotHere("There is no such study, or it has no version.")
+    of_round = [study, here["round"]]
+    n: dict[str, int] = {row["what"]: row["n"] for row in cursor.execute(COUNTS, of_round)}
+    live = cursor.execute(LIVE, of_round).fetchone() or {}
+    seconds = cursor.execute(SECONDS, [study, RECENT]).fetchone() or {}
+    outcomes = {what[4:]: many for what, many in sorted(n.items()) if what.startswith("out ")}
+    return StudyProgress(
+        slug=here["slug"], title=here["title"], state=here["state"], version=here["version"],
+        version_no=here["no"], version_state=here["version_state"], round=here["round"],
+        seats=here["seats"], filled=n.get("votes", 0), surplus=n.get("surplus", 0),
+        held=live["held"], lapsed=live["lapsed"], available=here["available"],
+        least_items=here["least_items"], quota=here["quota"], lease_seconds=here["lease_seconds"],
+        outcomes={way: many for way, many in outcomes.items() if many},
+        arrived=n.get("arrived", 0), declined=n.get("declined", 0), checks=n.get("checks", 0),
+        checks_failed=n.get("checks failed", 0),
+        seconds_before=_seconds(seconds["before"]), seconds_after=_seconds(seconds["after"]),
+    )  # fmt: skip
+
+
+def _seconds(value: Any) -> float | None:
+    return None if value is None else round(float(value), 1)
+
+
+def by_technique(
+    connection: psycopg.Connection[Any], study: UUID, version: int
+) -> list[tuple[str, int, int]]:
+    """Technique, votes, votes wanted, of a version's round. Reads every seat of the study."""
+    rows = connection.cursor(row_factory=dict_row).execute(TECHNIQUES, [study, version])
+    return [(row["technique"], row["filled"], row["seats"]) for row in rows]

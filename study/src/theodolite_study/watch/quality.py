@@ -1,0 +1,79 @@
+"""How people work: signs to look at, never reasons to drop somebody unseen.
+
+Ratings that differ from those of others are no sign: opinions are what is asked for.
+"""
+
+from dataclasses import dataclass
+
+FAST_BEFORE, FAST_AFTER = 5.0, 6.0
+"""Seconds: nobody looks, writes and rates sooner."""
+SAME_SHARE = 0.9
+ENOUGH = 5
+"""Items before a sign means anything."""
+
+SCALES = """
+    select v.id as version, array(
+        select b ->> 'name' from jsonb_array_elements(v.instrument -> 'after') page,
+               jsonb_array_elements(page -> 'blocks') b
+         where b ->> 'kind' = 'likert'
+           and not coalesce(v.settings -> 'needs' ? (b ->> 'name'), false)
+    ) as names from version v where v.study_id = %(study)s"""
+"""Questions on a scale that are asked of every explanation, by version."""
+
+WORK = """
+    select count(*) filter (where a.state = 'submitted') as votes,
+           count(*) filter (where a.state = 'surplus') as surplus,
+           count(*) filter (where a.state = 'released') as skipped,
+           percentile_cont(0.5) within group (
+               order by extract(epoch from a.baseline_at - a.leased_at)::float8) as before,
+           percentile_cont(0.5) within group (
+               order by extract(epoch from a.finished_at - a.revealed_at)::float8) as after,
+           avg((select (count(distinct given.value) = 1)::int from jsonb_each(v.answers) given
+                 where given.key = any (scales.names) having count(*) >= 3))::float8 as same,
+           avg((coalesce(b.client -> 'pasted', 'false')
+                not in ('false', '0', 'null', '[]', '{}'))::int)::float8 as pasted,
+           avg((v.client ->> 'moves' = '0')::int)::float8 as unmoved,
+           count(g.assignment_id) as checks,
+           count(g.assignment_id) filter (where not g.passed) as failed
+      from assignment a left join vote v on v.assignment_id = a.id
+      left join baseline b on b.assignment_id = a.id and b.copied_from is null
+      left join gold_result g on g.assignment_id = a.id
+     where a.participant_id = person.id"""
+"""What a row `person` did, beside the row `scales` of their version."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One person's way of working."""
+
+    votes: int
+    surplus: int
+    skipped: int
+    before: float | None
+    """Median seconds until their own answer."""
+    after: float | None
+    """Median seconds from the explanation to the ratings."""
+    same: float | None
+    """Share of items with one and the same rating for all questions on a scale."""
+    pasted: float | None
+    """Share of own answers into which something was pasted."""
+    unmoved: float | None
+    """Share of items whose ranking or regions came without a single move on the page."""
+    checks: int
+    failed: int
+
+    @property
+    def signs(self) -> list[str]:
+        """What staff may want to look at, in words."""
+        checks = f"failed {self.failed} of {self.checks} checks"
+        if self.votes + self.surplus < ENOUGH:
+            return [checks] if self.failed else []
+        signs = {
+            "writes within seconds": self.before is not None and self.before < FAST_BEFORE,
+            "rates within seconds": self.after is not None and self.after < FAST_AFTER,
+            "gives the same rating to all questions": (self.same or 0.0) > SAME_SHARE,
+            "pastes most texts": (self.pasted or 0.0) > 0.5,
+            "ranks without moving anything": (self.unmoved or 0.0) > 0.5,
+            checks: self.failed > 0,
+        }
+        return [sign for sign, there in signs.items() if there]
