@@ -49,6 +49,7 @@ __all__ = [
     "gate",
     "load",
     "metrics",
+    "protocols",
     "score",
     "store",
     "testing",
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from theodolite.evidence.kinds.unit import UnitEvidence
     from theodolite.evidence.ragged import Ragged
     from theodolite.results import Score, Verdict
+    from theodolite.run_folder.protocols import protocols
     from theodolite.runs.finished import Run
     from theodolite.scoring.request import Resampling
     from theodolite.sources.store import store
@@ -121,6 +123,7 @@ else:  # a type checker that saw this would take every misspelt name for one of 
             "ext": "ext",
             "metrics": "metrics",
             "results": "Score Verdict",
+            "run_folder.protocols": "protocols",
             "runs.finished": "Run",
             "scoring.request": "Resampling",
             "sources.store": "store",

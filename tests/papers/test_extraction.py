@@ -14,6 +14,7 @@ from theodolite.papers.extraction import result_of
 from theodolite.papers.ledger import ledger
 from theodolite.papers.results import EntryAnswer, read_result, write_result
 from theodolite.papers.verdict import verdict_of
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.run_file import MadeRecord, run_record, write_record
 from theodolite.run_folder.scores_file import ScoresFile
 from theodolite.run_folder.seal import seal
@@ -22,7 +23,6 @@ from theodolite.sweeps.cells import cells_of
 from theodolite.sweeps.result import CellRecord, ContrastRecord, MoveRecord, SweepRecord
 from theodolite.sweeps.spec import read_sweep
 
-PROTOCOLS = Path(__file__).parents[2] / "protocols"
 DETECTION = PROTOCOLS / "detection_pets_monumai_camvid.yaml"
 SWEEP = PROTOCOLS / "alignment.sweep.yaml"
 CONCEPTS = PROTOCOLS / "alignment_concepts.sweep.yaml"

@@ -21,6 +21,7 @@ from theodolite.papers.ledger import ledger
 from theodolite.papers.results import EntryAnswer
 from theodolite.papers.verdict import verdict_of
 from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.run_file import write_record
 from theodolite.run_folder.scores_file import (
     ComparedFile,
@@ -29,8 +30,6 @@ from theodolite.run_folder.scores_file import (
     ScoreRecord,
 )
 from theodolite.run_folder.spec import read_spec
-
-PROTOCOLS = Path(__file__).parents[2] / "protocols"
 
 
 def accuracy(values: np.ndarray) -> ScoreRecord:

@@ -15,8 +15,10 @@ from theodolite.papers.pages import BEGIN, END, rendered, with_part, write_pages
 from theodolite.papers.results import EntryAnswer, OptionMove, stored_results
 from theodolite.papers.status import EntryStatus, statuses
 from theodolite.papers.words import not_at_hand, ours, printed_figures
+from theodolite.run_folder.protocols import PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
+PLACE = "src/theodolite/run_folder/protocol_files"
 FIDELITY = ROOT / "docs" / "fidelity"
 DETECTION = "detection_pets_monumai_camvid"
 WITHDRAWN = {
@@ -30,7 +32,7 @@ WITHDRAWN = {
         r"no\s+method\s+makes\s+up\s+the\s+output",
         r"Table\s+1\s+\(pairs\)",
     ),
-    "protocols/leakage_tabulartoy.yaml": (r"too\s+simple",),
+    f"{PLACE}/leakage_tabulartoy.yaml": (r"too\s+simple",),
     "docs/fidelity/leakage.md": (r"head\s+too\s+simple",),
 }
 
@@ -89,7 +91,7 @@ def withdrawn_in(text: str, name: str) -> list[str]:
 
 
 def test_nothing_withdrawn_is_said() -> None:
-    paths = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("protocols/*.yaml"), ROOT / "README.md"]
+    paths = [*ROOT.glob("docs/**/*.md"), *PROTOCOLS.glob("*.yaml"), ROOT / "README.md"]
     names = {path: path.relative_to(ROOT).as_posix() for path in paths}
     assert set(WITHDRAWN) - {""} <= set(names.values())
     wrong = {name: withdrawn_in(path.read_text(), name) for path, name in names.items()}
@@ -98,8 +100,8 @@ def test_nothing_withdrawn_is_said() -> None:
 
 def test_withdrawn_sentences_are_noticed() -> None:
     assert withdrawn_in("It holds, though less strongly here", "docs/a.md")
-    assert withdrawn_in("a head\nthat is too simple", "protocols/leakage_tabulartoy.yaml")
-    assert not withdrawn_in("a head that is too simple", "protocols/leakage_dsprites.yaml")
+    assert withdrawn_in("a head\nthat is too simple", f"{PLACE}/leakage_tabulartoy.yaml")
+    assert not withdrawn_in("a head that is too simple", f"{PLACE}/leakage_dsprites.yaml")
 
 
 def test_a_linear_head_solves_the_task_of_tabulartoy() -> None:
@@ -155,7 +157,7 @@ def test_the_commands(tmp_path: Path) -> None:
 def test_an_unfinished_or_other_run_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "sweep.json").write_text("{}")
-    result = theodolite("findings", "run", ROOT / "protocols" / "alignment.sweep.yaml", "--out",
+    result = theodolite("findings", "run", "alignment.sweep", "--out",
                         tmp_path / "run", "--keep", tmp_path / "keep")  # fmt: skip
     assert result.returncode != 0 and not (tmp_path / "keep").exists()
     assert DETECTION in [result.protocol for result in stored_results()]

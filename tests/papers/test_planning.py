@@ -1,7 +1,6 @@
 """What a run can find, before it is run."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +13,7 @@ from theodolite.papers.power import detectable_effect
 from theodolite.papers.results import EntryAnswer
 from theodolite.papers.status import EntryStatus
 from theodolite.papers.verdict import verdict_of
-
-PROTOCOLS = Path(__file__).parents[2] / "protocols"
+from theodolite.run_folder.protocols import PROTOCOLS
 
 
 def status(entry: str, error: float, n: int) -> EntryStatus:

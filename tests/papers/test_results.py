@@ -19,8 +19,8 @@ from theodolite.papers.results import (
     write_result,
 )
 from theodolite.papers.status import EntryStatus, many_tests, statuses
+from theodolite.run_folder.protocols import PROTOCOLS
 
-PROTOCOLS = Path(__file__).parents[2] / "protocols"
 RESULTS = Path(__file__).parents[2] / "src" / "theodolite" / "papers" / "results"
 FIRST = stored_results()[0]
 

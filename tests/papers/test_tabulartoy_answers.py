@@ -27,11 +27,11 @@ from theodolite.papers.ledger import ledger
 from theodolite.papers.results import EntryAnswer, OptionMove
 from theodolite.papers.verdict import verdict_of
 from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.run_file import run_record, write_record
 from theodolite.run_folder.scores_file import ComparedFile, ComparedRecord, ScoreRecord
 from theodolite.run_folder.spec import RunSpec, read_spec
 
-PROTOCOLS = Path(__file__).parents[2] / "protocols"
 PARTS = {
     "leakage_tabulartoy": leakage.leakage_answers,
     "leakage_tabulartoy_tasks": leakage.task_answers,

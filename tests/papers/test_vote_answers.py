@@ -19,11 +19,12 @@ from theodolite.papers.results import EntryAnswer, stored_results
 from theodolite.papers.verdict import verdict_of
 from theodolite.pipelines.acceptance import embedding
 from theodolite.report.html import write_report
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import read_spec
 from theodolite.runs.run import Places, run
 
-PROTOCOL = Path(__file__).parents[2] / "protocols" / "accepted_pasta.yaml"
+PROTOCOL = PROTOCOLS / "accepted_pasta.yaml"
 TECHNIQUES = {1: ("GradCAM", "ResNet50"), 2: ("GradCAM", "ViT-B"), 3: ("EigenCAM", "ResNet50"),
               4: ("EigenCAM", "ViT-B"), 5: ("LIME", "ResNet50"), 6: ("LIME", "ViT-B")}  # fmt: skip
 CONCEPTS = (40, 41, 43)

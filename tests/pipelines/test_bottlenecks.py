@@ -23,12 +23,12 @@ from theodolite.io.tables import read_parquet
 from theodolite.metrics.catalogue import catalogue
 from theodolite.pipelines.bottlenecks.pipeline import BottleneckPipeline
 from theodolite.report.html import write_report
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
 
-PROTOCOLS = Path(__file__).parents[2] / "protocols"
 READ = ("cub_features", "ham10k_concepts")
 LONG = ("oracle_impurity", "niche_impurity")
 FORMS = {

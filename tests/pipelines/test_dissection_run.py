@@ -14,6 +14,7 @@ from theodolite.datasets.shapes import write_shapes
 from theodolite.io.tables import read_parquet
 from theodolite.io.text import read_csv
 from theodolite.report.html import write_report
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.seal import seal
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
@@ -142,7 +143,7 @@ def some(real: Path, root: Path) -> None:
 
 def test_the_protocol_in_short(shared_data: Path, tmp_path: Path) -> None:
     some(shared_data, tmp_path / "data")
-    protocol = Path(__file__).parents[2] / "protocols" / "detection_pets_monumai_camvid.yaml"
+    protocol = PROTOCOLS / "detection_pets_monumai_camvid.yaml"
     content = yaml.safe_load(protocol.read_text())
     content["pipeline"] |= {"units": 64, "min_pictures": 3, "cards": 2}
     content["resampling"]["resamples"] = 20

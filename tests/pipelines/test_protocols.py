@@ -8,12 +8,11 @@ from typing import Any
 import yaml
 
 from theodolite.report.html import write_report
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.seal import seal, verify
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.recompute import recompute
 from theodolite.runs.run import Places, run
-
-PROTOCOLS = Path(__file__).parents[2] / "protocols"
 
 
 def short(name: str, **changes: Any) -> RunSpec:

@@ -36,11 +36,12 @@ from theodolite.pipelines.techniques.frames import frames_by_explanation, mean_n
 from theodolite.pipelines.techniques.making import TechniqueConcepts, TechniqueNetwork
 from theodolite.pipelines.techniques.pipeline import TechniquesPipeline
 from theodolite.report.html import write_report
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.run_file import begin, run_record
 from theodolite.run_folder.spec import RunSpec
 from theodolite.runs.run import run_made
 
-PROTOCOL = Path(__file__).parents[2] / "protocols" / "techniques_votes.yaml"
+PROTOCOL = PROTOCOLS / "techniques_votes.yaml"
 LABELS = ("dogs", "cats", "cars")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.run_folder.registry import build, registered
 from theodolite.run_folder.spec import Named, read_spec
 
@@ -49,7 +50,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, says: str) -> None:
 
 
 def test_protocols_of_the_project_are_good_specs() -> None:
-    files = sorted((Path(__file__).parents[2] / "protocols").glob("*.yaml"))
+    files = sorted(PROTOCOLS.glob("*.yaml"))
     protocols = [p for p in files if ".sweep" not in p.suffixes]
     assert [p.stem for p in protocols] == [read_spec(p).name for p in protocols]
     assert {"alignment_cub", "alignment_monumai"} <= {p.stem for p in protocols}

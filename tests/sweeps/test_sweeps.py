@@ -21,6 +21,7 @@ from theodolite.evidence.files import save
 from theodolite.evidence.produced import silent
 from theodolite.metrics import concept_existence, concept_global_importance
 from theodolite.metrics.catalogue import find_metric
+from theodolite.run_folder.protocols import PROTOCOLS
 from theodolite.runs.run import Places
 from theodolite.sweeps.cells import cells_of
 from theodolite.sweeps.moves import estimate_of
@@ -207,7 +208,7 @@ def test_settings_by_dotted_name() -> None:
 
 
 def test_sweeps_of_the_project_can_be_read() -> None:
-    files = sorted((Path(__file__).parents[2] / "protocols").glob("*.sweep.yaml"))
+    files = sorted(PROTOCOLS.glob("*.sweep.yaml"))
     assert files
     for path in files:
         sweep, protocol = read_sweep(path)

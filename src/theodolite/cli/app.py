@@ -25,6 +25,11 @@ accept_app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(accept_app, name="accept")
+protocols_app = typer.Typer(
+    help="Protocols that come with the package: list, show; `run NAME` runs one.",
+    invoke_without_command=True,
+)
+app.add_typer(protocols_app, name="protocols")
 findings_app = typer.Typer(
     help="What five papers define, print and claim, and what runs and tests say of it.",
     no_args_is_help=True,

@@ -5,7 +5,7 @@ from functools import cache
 
 import typer
 
-from theodolite.cli.app import accept_app, app, data_app, findings_app, seal_app
+from theodolite.cli.app import accept_app, app, data_app, findings_app, protocols_app, seal_app
 from theodolite.cli.commands.accept import accept_score, accept_train, accept_tune
 from theodolite.cli.commands.audit import audit
 from theodolite.cli.commands.certify import certify
@@ -38,6 +38,7 @@ from theodolite.cli.commands.gate import gate
 from theodolite.cli.commands.latents import latents
 from theodolite.cli.commands.metrics import metrics
 from theodolite.cli.commands.plan import plan
+from theodolite.cli.commands.protocols import protocols_list, protocols_show
 from theodolite.cli.commands.run import dissect, run
 from theodolite.cli.commands.seal import seal_new
 from theodolite.cli.commands.sweep import sweep
@@ -71,6 +72,8 @@ data_app.command("store")(data_store)
 data_app.command("commit")(data_commit)
 data_app.command("clean")(data_clean)
 data_app.command("adopt")(data_adopt)
+protocols_app.callback()(protocols_list)
+protocols_app.command("show")(protocols_show)
 seal_app.command("new")(seal_new)
 accept_app.command("train")(accept_train)
 accept_app.command("score")(accept_score)

@@ -47,11 +47,12 @@ def accept_train(
     from theodolite.evidence.produced import WorkContext
     from theodolite.models.acceptance.score_file import save_scorer
     from theodolite.run_folder.folder import new_folder
+    from theodolite.run_folder.protocols import protocol_file
     from theodolite.run_folder.registry import build
     from theodolite.run_folder.spec import read_spec
     from theodolite.runs.run import answer_made
 
-    run_spec = read_spec(spec)
+    run_spec = read_spec(protocol_file(spec))
     check_there(data)
     pipeline, dataset = run_spec.pipeline, run_spec.dataset
     if pipeline is None or dataset is None or pipeline.name != "acceptance":

@@ -108,7 +108,7 @@ def findings_status(results: Results = None, as_json: Json = False) -> None:
 
 
 def findings_power(
-    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep in YAML.")],
+    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep: a file, or a name.")],
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -117,8 +117,9 @@ def findings_power(
     from theodolite.io.text import read_yaml
     from theodolite.papers import words
     from theodolite.papers.planning import plan_of
+    from theodolite.run_folder.protocols import protocol_file
 
-    content = read_yaml(protocol, "protocol")
+    content = read_yaml(protocol_file(protocol), "protocol")
     name = content.get("name") if isinstance(content, dict) else None
     plans = plan_of(_known(results), str(name))
     if as_json:
@@ -141,7 +142,7 @@ def findings_power(
 
 
 def findings_run(
-    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep in YAML.")],
+    protocol: Annotated[Path, typer.Argument(help="A protocol or a sweep: a file, or a name.")],
     out: Annotated[Path, typer.Option(help="The run folder to write; a finished run is read.")],
     data: Annotated[Path, typer.Option(help="The folder that its paths are in.")] = Path(),
     keep: Annotated[Path, typer.Option(help="The folder for the sealed answers.")] = Path(
@@ -152,8 +153,10 @@ def findings_run(
 ) -> None:
     """Run a whole protocol and keep what it says of the entries of its paper."""
     from theodolite.papers.extraction import SWEEP, result_of
+    from theodolite.run_folder.protocols import protocol_file
     from theodolite.run_folder.seal import MANIFEST
 
+    protocol = protocol_file(protocol)
     if not (out / MANIFEST).is_file() and not (out / SWEEP).is_file():
         findings_power(protocol)
         _carry_out(protocol, out, data, cache, quiet=quiet)
@@ -195,7 +198,7 @@ def _carry_out(protocol: Path, out: Path, data: Path, cache: Path | None, *, qui
     from theodolite.cli.commands.sweep import sweep
     from theodolite.io.text import read_yaml
 
-    content = read_yaml(protocol, "protocol")
+    content = read_yaml(protocol_file(protocol), "protocol")
     if isinstance(content, dict) and "vary" in content:
         sweep(protocol, out, data, cache, quiet=quiet)
     else:

@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 
 def run(
-    spec: Annotated[Path, typer.Argument(help="A run spec in YAML.", show_default=False)],
+    spec: Annotated[
+        Path,
+        typer.Argument(
+            help="A run spec in YAML, or a name of `theodolite protocols`.", show_default=False
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     data: Annotated[Path, typer.Option(help="The folder that the spec's paths are in.")] = Path(),
     cache: Cache = None,
@@ -43,6 +48,9 @@ def run(
     mixed_cpus: MixedCpus = False,
     overwrite: Overwrite = False,
     dry_run: DryRun = False,
+    short: Annotated[
+        bool, typer.Option("--short", help="One seed, few resamples: to see that it goes through.")
+    ] = False,
     metrics_port: MetricsPort = None,
     quiet: Quiet = False,
 ) -> None:
@@ -50,13 +58,15 @@ def run(
 
     A run that was cut off goes on with what is missing: give the same command again.
     """
+    from theodolite.run_folder.protocols import protocol_file, short_form
     from theodolite.run_folder.spec import read_spec
     from theodolite.runs.run import Places
 
     chosen = chosen_engine(
         engine, workers, ray_address, pieces, inference, metrics_port, mixed_cpus=mixed_cpus
     )
-    checked = read_spec(spec)
+    checked = read_spec(protocol_file(spec))
+    checked = short_form(checked) if short else checked
     check_there(data)
     at = Places(data, out, cache or default_cache())
     run_spec(checked, at, chosen, overwrite=overwrite, dry_run=dry_run, quiet=quiet)

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 def sweep(
     spec: Annotated[
-        Path, typer.Argument(help="A sweep in YAML, beside its protocol.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A sweep in YAML beside its protocol, or a name of `theodolite protocols`.",
+            show_default=False,
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     data: Annotated[
@@ -32,11 +36,12 @@ def sweep(
     from theodolite.cli.interrupts import goes_on
     from theodolite.cli.progress import show_progress
     from theodolite.run_folder.folder import claimed
+    from theodolite.run_folder.protocols import protocol_file
     from theodolite.runs.run import Places
     from theodolite.sweeps.result import run_sweep
     from theodolite.sweeps.spec import read_sweep
 
-    checked, protocol = read_sweep(spec)
+    checked, protocol = read_sweep(protocol_file(spec))
     check_there(data)
     at = Places(data, out, cache or default_cache())
     with goes_on(), claimed(out), show_progress(quiet=quiet) as progress:
