@@ -4,7 +4,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 STEPS = (
-    "step_parts.sql", "steps_door.sql", "steps_claim.sql", "steps_item.sql",
+    "step_parts.sql", "steps_door.sql", "steps_consent.sql", "steps_claim.sql", "steps_item.sql",
     "steps_practice.sql", "steps_leave.sql", "steps_limit.sql",
 )  # fmt: skip
 SECOND_FORM = (

@@ -115,12 +115,12 @@ begin
      where q.state = 'held' and q.held_until < clock_timestamp() and p.state = 'landed' limit 1;
     if found then
         w := st_held(person_);
-        perform 1 from door where version_id = w.version for update;
+        perform 1 from door where version_id = st_door(w.version) for update;
         perform 1 from place where participant_id = person_ and state = 'held'
             and held_until < clock_timestamp() for update;
         if found then
             promise := st_unpromised(person_);
-            update door set available = available + promise where version_id = w.version;
+            update door set available = available + promise where version_id = st_door(w.version);
             perform st_place_back(person_);
         end if;
         return true;

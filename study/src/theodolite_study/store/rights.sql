@@ -33,12 +33,12 @@ grant select on version_public, wording_public, consent_public, outcome_public t
 
 grant select on all tables in schema public to theodolite_steps;
 grant insert on participant, session, consent, declined, answer, assignment, baseline, draft,
-    gold_result, vote, practice, payout, barred, log, tally, bucket to theodolite_steps;
+    gold_result, vote, practice, payout, barred, log, tally, bucket, seen_token to theodolite_steps;
 grant update on participant, session, draft, place, door, practice, tally, bucket, payout
     to theodolite_steps;
 grant update (state, assignment_id, lease_expires_at, reserved_for) on slot to theodolite_steps;
 grant update (state, baseline_at, revealed_at, finished_at, reason) on assignment to theodolite_steps;
-grant delete on participant, session, draft, log to theodolite_steps;
+grant delete on participant, session, draft, log, seen_token to theodolite_steps;
 
 -- Taking answers out again is one function's right alone.
 grant select on all tables in schema public to theodolite_withdraw;

@@ -25,7 +25,7 @@ create function st_seat(w step_person) returns free_seat language plpgsql
 set search_path = public, pg_temp as $$
 declare
     seat free_seat; start double precision := random(); avoided text[] := st_avoided(w);
-    layer_ smallint; first smallint;
+    layer_ smallint; first smallint; door_ bigint;
 begin
     if w.design_row is not null then
         select s.id, s.instance_id, s.assignment_id, i.picture_key into seat
@@ -38,7 +38,7 @@ begin
          order by s.planned_position limit 1 for update of s skip locked;
         if found then return seat; end if;
     end if;
-    select layer into first from door where version_id = w.version;
+    select version_id, layer into door_, first from door where version_id = st_door(w.version);
     for layer_ in coalesce(first, 1) .. w.n_votes loop
         for half in 1 .. 2 loop
             select s.id, s.instance_id, s.assignment_id, i.picture_key into seat
@@ -62,7 +62,7 @@ begin
         if layer_ = coalesce(first, 1) and not exists (
             select from slot s where s.study_id = w.study and s.round = w.round
                and s.slot_no = layer_ and s.state <> 'filled') then
-            update door set layer = greatest(layer, layer_ + 1) where version_id = w.version;
+            update door set layer = greatest(layer, layer_ + 1) where version_id = door_;
             first := layer_ + 1;
         end if;
     end loop;
@@ -128,6 +128,9 @@ begin
            count(*) filter (where state in ('submitted', 'surplus'))
       into own, seated, given from assignment where participant_id = w.person;
     if given >= w.promised and not w.preview then return jsonb_build_object('go', 'done'); end if;
+    if st_newer(w.study, w.version, w.version_state, w.language, w.preview) is not null then
+        return jsonb_build_object('go', 'consent');
+    end if;
     if w.preview then
         select i.id, i.picture_key into check_ from instance i
          where i.study_id = w.study and i.kind = 'real' and not exists (

@@ -1,46 +1,83 @@
 -- The door -----------------------------------------------------------------------------------------
 
--- What the first page needs, and whether there is room.
-create function st_landing(slug_ text) returns jsonb language plpgsql stable security definer
+-- The version whose row of the door is that of a round: versions of one round share their seats, so
+-- promises to people of all of them are counted in one row.
+create function st_door(version_ bigint) returns bigint language sql stable
 set search_path = public, pg_temp as $$
+    select d.version_id from version v
+      join version o on o.study_id = v.study_id and o.round = v.round
+      join door d on d.version_id = o.id
+     where v.id = version_ order by d.version_id desc limit 1
+$$;
+
+create function door_of_round() returns trigger language plpgsql security definer
+set search_path = public, pg_temp as $$
+begin
+    delete from door where version_id in (
+        select o.id from version v join version o on o.study_id = v.study_id and o.round = v.round
+         where v.id = new.version_id and o.id < v.id);
+    return null;
+end $$;
+create trigger door_of_round after insert on door for each row execute function door_of_round();
+
+-- What the first page needs, whether there is room, and where whoever asks is already.
+create function st_landing(slug_ text, own_ bytea default null) returns jsonb
+language plpgsql stable security definer set search_path = public, pg_temp as $$
 declare
-    s study; v version; d door; free integer;
+    s study; v version; left_ integer; free integer; own_state text;
 begin
     select * into s from study where slug = slug_;
     if not found then return jsonb_build_object('word', 'not here'); end if;
+    select p.state into own_state from session e join participant p on p.id = e.participant_id
+     where e.token_sha256 = own_ and e.expires_at > clock_timestamp() and p.study_id = s.id;
     select * into v from version where study_id = s.id and state in ('pilot', 'open');
-    if not found then return jsonb_build_object('word', 'not open', 'study_state', s.state); end if;
-    select * into d from door where version_id = v.id;
+    if not found then
+        return jsonb_build_object('word', 'not open', 'study_state', s.state, 'own', own_state);
+    end if;
+    select available into left_ from door where version_id = st_door(v.id);
     select count(*) into free from (
         select from place where version_id = v.id
            and (state = 'open' or (state = 'held' and held_until < clock_timestamp())) limit 1) any_place;
     return jsonb_build_object(
         'word', case when s.state <> 'open' then 'not open'
-                     when d.available < v.least_items or free = 0 then 'full' else 'ok' end,
+                     when left_ < v.least_items or free = 0 then 'full' else 'ok' end,
         'study_state', s.state, 'version', v.id, 'languages', v.languages,
-        'default_language', v.default_language);
+        'default_language', v.default_language, 'own', own_state);
 end $$;
 
--- Somebody comes. The same id of a platform is the same person. A place and as many votes as are
--- left, at most the quota, are promised to them.
+-- Somebody comes. The same id of a platform is the same person.
+--
+-- own_: the session that the browser has. link_: digest of a signed link, which is good for one browser
+-- until link_until. vouched_: whether somebody says who comes; if not, whoever began under this id must
+-- show their code. instead_: whether whoever takes part in this browser is to be left. invite_: digest
+-- of an invitation. condition_: its key, for previews.
 create function st_arrive(
     slug_ text, platform_ text, person_ bytea, sealed bytea, bar bytea, pseudonym_ text,
     submission_ bytea, submission_digest_ bytea, language_ text, tok bytea, ends timestamptz,
-    preview_ boolean, version_ bigint
+    preview_ boolean, version_ bigint, own_ bytea default null, link_ bytea default null,
+    link_until timestamptz default null, vouched_ boolean default true,
+    instead_ boolean default true, invite_ bytea default null, condition_ text default null
 ) returns jsonb language plpgsql security definer set search_path = public, pg_temp as $$
 declare
-    s study; v version; p participant; d door; seat place; promise integer; new_id uuid;
+    s study; v version; p participant; o participant; new_id uuid;
 begin
     select * into s from study where slug = slug_;
     if not found then return jsonb_build_object('word', 'not here'); end if;
     perform pg_advisory_xact_lock_shared(hashtextextended(s.id::text, 7203003));
     select * into s from study where id = s.id;
+    if invite_ is not null
+       and not exists (select from invite where code_sha256 = invite_ and study_id = s.id) then
+        return jsonb_build_object('word', 'code');
+    end if;
+    select q.* into o from session e join participant q on q.id = e.participant_id
+     where e.token_sha256 = own_ and e.expires_at > clock_timestamp() and q.study_id = s.id;
+    if o.id is not null and o.person <> person_ and not instead_ then
+        return jsonb_build_object('word', case when platform_ = 'link' then 'ok' else 'somebody else' end,
+                                  'new', false, 'own', true, 'state', o.state);
+    end if;
     select * into p from participant
      where study_id = s.id and platform = platform_ and person = person_ for update;
-    if found then
-        insert into session (token_sha256, participant_id, expires_at) values (tok, p.id, ends);
-        return jsonb_build_object('word', 'ok', 'new', false, 'state', p.state, 'outcome', p.outcome);
-    end if;
+    if found then return st_known(p, tok, ends, own_, link_, link_until, vouched_); end if;
     if exists (select from barred where study_id = s.id and token = bar)
        or exists (select from declined where study_id = s.id and token = bar) then
         return jsonb_build_object('word', 'barred');
@@ -52,47 +89,105 @@ begin
     end if;
     new_id := gen_random_uuid();
     insert into participant (id, study_id, platform, person, sealed_id, pseudonym, quota, preview,
-        bar_token, version_id, language, submission, submission_digest)
+        bar_token, version_id, language, submission, submission_digest, condition_id)
     values (new_id, s.id, platform_, person_, case when preview_ then null else sealed end, pseudonym_,
         v.quota, preview_, bar, v.id,
         case when language_ = any (v.languages) then language_ else v.default_language end,
-        submission_, submission_digest_)
+        submission_, submission_digest_,
+        (select id from condition where version_id = v.id and key = condition_ and preview_))
     on conflict on constraint participant_study_id_platform_person_key do nothing;
     if not found then  -- a second click, at the same moment
         select * into p from participant
          where study_id = s.id and platform = platform_ and person = person_ for update;
-        insert into session (token_sha256, participant_id, expires_at) values (tok, p.id, ends);
-        return jsonb_build_object('word', 'ok', 'new', false, 'state', p.state, 'outcome', p.outcome);
+        return st_known(p, tok, ends, own_, link_, link_until, vouched_);
     end if;
-    if not preview_ then
-        select * into d from door where version_id = v.id for update;
-        if d.available < v.least_items then
-            delete from participant where id = new_id;
-            return jsonb_build_object('word', 'full', 'version', v.id);
-        end if;
-        select * into seat from place where version_id = v.id and state = 'open'
-         order by no limit 1 for update skip locked;
-        if not found then  -- a place that somebody held too long; nobody is waited for
-            select q.* into seat from place q join participant o on o.id = q.participant_id
-             where q.version_id = v.id and q.state = 'held' and q.held_until < clock_timestamp()
-               and o.state = 'landed'
-             order by q.no limit 1 for update skip locked;
-            if not found then
-                delete from participant where id = new_id;
-                return jsonb_build_object('word', 'full', 'version', v.id);
-            end if;
-            d.available := d.available + st_unpromised(seat.participant_id);
-        end if;
-        promise := least(v.quota, d.available);
-        update door set available = d.available - promise where version_id = v.id;
-        update place set state = 'held', participant_id = new_id,
-               held_until = clock_timestamp() + interval '10 minutes' where id = seat.id;
-        update participant set promised = promise, condition_id = seat.condition_id where id = new_id;
+    if not preview_ and st_take_place(v.id, new_id) is null then
+        delete from participant where id = new_id;
+        return jsonb_build_object('word', 'full', 'version', v.id);
     end if;
+    if link_ is not null and not st_first_use(link_, link_until) then
+        raise exception 'a link of somebody else' using errcode = 'integrity_constraint_violation';
+    end if;
+    delete from session where token_sha256 = own_;
     insert into session (token_sha256, participant_id, expires_at) values (tok, new_id, ends);
     perform st_log(s.id, new_id, 1::smallint, null, null);
     if not preview_ then perform st_count(v.id, 'arrived', 1); end if;
     return jsonb_build_object('word', 'ok', 'new', true, 'state', 'landed', 'version', v.id);
+end $$;
+
+-- Somebody who was here before comes again, perhaps with another browser.
+create function st_known(
+    p participant, tok bytea, ends timestamptz, own_ bytea, link_ bytea, link_until timestamptz,
+    vouched_ boolean
+) returns jsonb language plpgsql set search_path = public, pg_temp as $$
+declare
+    same boolean := exists (
+        select from session where token_sha256 = own_ and participant_id = p.id
+           and expires_at > clock_timestamp());
+begin
+    if link_ is not null then
+        if not st_first_use(link_, link_until) and not same then
+            return jsonb_build_object('word', 'used link');
+        end if;
+    elsif not same and not vouched_ then
+        if p.state <> 'landed' then return jsonb_build_object('word', 'code needed'); end if;
+        -- somebody else may have come under this id before, to be there when the person agrees
+        delete from session where participant_id = p.id;
+    end if;
+    delete from session where token_sha256 = own_;
+    insert into session (token_sha256, participant_id, expires_at) values (tok, p.id, ends);
+    return jsonb_build_object('word', 'ok', 'new', false, 'state', p.state, 'outcome', p.outcome);
+end $$;
+
+-- Whether a signed link was not used before; from now on it was.
+create function st_first_use(link_ bytea, until_ timestamptz) returns boolean language plpgsql
+set search_path = public, pg_temp as $$
+begin
+    insert into seen_token (token_sha256, expires_at) values (link_, until_) on conflict do nothing;
+    if not found then return false; end if;
+    delete from seen_token where expires_at < clock_timestamp();
+    return true;
+end $$;
+
+-- Somebody goes on with another browser: the code that they got is the proof.
+create function st_again(slug_ text, code bytea, tok bytea, ends timestamptz) returns jsonb
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    p participant;
+begin
+    select q.* into p from participant q join study s on s.id = q.study_id
+     where q.withdrawal_sha256 = code and s.slug = slug_ for update of q;
+    if not found then return jsonb_build_object('word', 'code'); end if;
+    insert into session (token_sha256, participant_id, expires_at) values (tok, p.id, ends);
+    return jsonb_build_object('word', 'ok', 'state', p.state);
+end $$;
+
+-- A place, and as many votes as are left, at most the quota, are promised to somebody. Null where
+-- there is no room.
+create function st_take_place(version_ bigint, person_ uuid) returns integer language plpgsql
+set search_path = public, pg_temp as $$
+declare
+    v version; d door; seat place; promise integer;
+begin
+    select * into v from version where id = version_;
+    select * into d from door where version_id = st_door(version_) for update;
+    if d.version_id is null or d.available < v.least_items then return null; end if;
+    select * into seat from place where version_id = v.id and state = 'open'
+     order by no limit 1 for update skip locked;
+    if not found then  -- a place that somebody held too long; nobody is waited for
+        select q.* into seat from place q join participant o on o.id = q.participant_id
+         where q.version_id = v.id and q.state = 'held' and q.held_until < clock_timestamp()
+           and o.state = 'landed'
+         order by q.no limit 1 for update skip locked;
+        if not found then return null; end if;
+        d.available := d.available + st_unpromised(seat.participant_id);
+    end if;
+    promise := least(v.quota, d.available);
+    update door set available = d.available - promise where version_id = d.version_id;
+    update place set state = 'held', participant_id = person_,
+           held_until = clock_timestamp() + interval '10 minutes' where id = seat.id;
+    update participant set promised = promise, condition_id = seat.condition_id where id = person_;
+    return promise;
 end $$;
 
 -- Somebody who held a place and never agreed: how much had been promised to them. They may come again.
@@ -121,71 +216,6 @@ set search_path = public, pg_temp as $$
     ), 0))::integer
     from version v where v.id = version_
 $$;
-
-create function st_consent(tok bytea, version_ bigint, language_ text, digest_ bytea, code bytea)
-returns jsonb language plpgsql security definer set search_path = public, pg_temp as $$
-declare
-    w step_person; d door; seat place; promise integer; v version;
-begin
-    w := st_lock(tok);
-    if w.person is null then return jsonb_build_object('word', 'nobody'); end if;
-    if w.outcome is not null then return jsonb_build_object('word', 'stage', 'state', w.state); end if;
-    if version_ is distinct from w.version or language_ is distinct from w.language or not exists (
-        select from consent_text where version_id = w.version and language = w.language
-           and digest = digest_) then
-        return jsonb_build_object('word', 'old form');
-    end if;
-    if exists (select from consent where participant_id = w.person and version_id = w.version) then
-        return jsonb_build_object('word', 'ok', 'state', w.state);
-    end if;
-    if not w.preview and w.study_state <> 'open' then
-        return jsonb_build_object('word', 'not open', 'study_state', w.study_state);
-    end if;
-    if not w.preview and w.promised = 0 then  -- the place went to somebody else meanwhile
-        select * into v from version where id = w.version;
-        select * into d from door where version_id = w.version for update;
-        select * into seat from place where version_id = w.version and state = 'open'
-         order by no limit 1 for update skip locked;
-        if seat.id is null or d.available < v.least_items then
-            return jsonb_build_object('word', 'full', 'version', w.version);
-        end if;
-        promise := least(v.quota, d.available);
-        update door set available = available - promise where version_id = w.version;
-        update participant set promised = promise, condition_id = seat.condition_id where id = w.person;
-        update place set state = 'taken', participant_id = w.person where id = seat.id;
-    end if;
-    update place set state = 'taken', held_until = null
-     where participant_id = w.person and state = 'held';
-    insert into consent (participant_id, version_id, language, form, form_sha256)
-    values (w.person, w.version, w.language, 'shown', digest_);
-    update participant set state = 'consented', withdrawal_sha256 = code
-     where id = w.person and state = 'landed';
-    perform st_log(w.study, w.person, 2::smallint, null, null);
-    return jsonb_build_object('word', 'ok', 'state', 'consented');
-end $$;
-
--- The person does not agree. A keyed fingerprint of 32 bytes stays, so that they are not asked again.
-create function st_decline(tok bytea) returns jsonb language plpgsql security definer
-set search_path = public, pg_temp as $$
-declare
-    w step_person; token_ bytea;
-begin
-    w := st_lock(tok);
-    if w.person is null then return jsonb_build_object('word', 'nobody'); end if;
-    if w.state <> 'landed' then return jsonb_build_object('word', 'stage', 'state', w.state); end if;
-    select bar_token into token_ from participant where id = w.person;
-    perform st_place_back(w.person);
-    delete from session where participant_id = w.person;
-    delete from log where participant_id = w.person;
-    delete from participant where id = w.person;
-    if not w.preview then
-        insert into declined (study_id, token) values (w.study, token_) on conflict do nothing;
-        update door set available = available + w.promised where version_id = w.version;
-        perform st_count(w.version, 'declined', 1);
-    end if;
-    perform st_log(w.study, null, 3::smallint, null, null);
-    return jsonb_build_object('word', 'ok', 'outcome', 'declined', 'version', w.version);
-end $$;
 
 create function st_place_back(person_ uuid) returns void language sql
 set search_path = public, pg_temp as $$
@@ -244,11 +274,12 @@ begin
         update participant set state = 'training' where id = w.person;
         return jsonb_build_object('word', 'ok', 'state', 'training');
     end if;
-    return jsonb_build_object('word', st_activate(w), 'state', 'active');
+    return st_activate(w);
 end $$;
 
--- The person may rate now. In a planned study they get the next free row of the panel.
-create function st_activate(w step_person) returns text language plpgsql
+-- The person may rate now. In a planned study they get the next free row of the panel; where there is
+-- none, they are out, and paid for having come so far.
+create function st_activate(w step_person) returns jsonb language plpgsql
 set search_path = public, pg_temp as $$
 declare
     row_ integer;
@@ -258,10 +289,10 @@ begin
         select r into row_ from generate_series(1, (w.settings ->> 'panel')::integer) r
          where not exists (select from participant where study_id = w.study and design_row = r)
          order by r limit 1;
-        if row_ is null then return 'full'; end if;
+        if row_ is null then return jsonb_build_object('word', 'ok') || st_out(w, 'full'); end if;
     end if;
     update participant set state = 'active', design_row = row_ where id = w.person;
-    return 'ok';
+    return jsonb_build_object('word', 'ok', 'state', 'active');
 end $$;
 
 -- Where somebody is, for pages that change nothing.
@@ -289,6 +320,8 @@ begin
         'promised', coalesce(p.promised, p.quota), 'done', given, 'missing', missing_,
         'waiting', waiting, 'platform', p.platform, 'currency', s.currency,
         'earlier', earlier_answers(p.id),
+        'newer', st_newer(s.id, v.id, v.state, p.language, p.preview),
+        'submission', case p.platform when 'mturk' then encode(p.submission, 'hex') end,
         'if_stopped', st_amount(v.id, 'stopped', given, coalesce(p.promised, p.quota)),
         'amount', (select coalesce(sum(amount_minor), 0) from payout where participant_id = p.id));
 end $$;

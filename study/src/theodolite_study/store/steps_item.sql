@@ -142,7 +142,7 @@ begin
     values (item, a.slot_id, a.instance_id, w.person, w.version, counts, answers_,
             coalesce(shown_, '{}'), key, digest_, coalesce(seconds, '{}'), coalesce(client_, '{}'), at_);
     if not counts and w.outcome is null and w.version is not null then
-        update door set available = available + 1 where version_id = w.version;
+        update door set available = available + 1 where version_id = st_door(w.version);
     end if;
     update place set state = 'used', held_until = null
      where participant_id = w.person and state in ('held', 'taken');
@@ -232,7 +232,7 @@ begin
      where id = a.slot_id and assignment_id = a.id and state = 'leased';
     if found then
         update door set layer = least(layer, (select slot_no from slot where id = a.slot_id))
-         where version_id = w.version;
+         where version_id = st_door(w.version);
     end if;
     update assignment set state = 'released', reason = why where id = a.id;
     delete from draft where assignment_id = a.id;

@@ -38,7 +38,8 @@ begin
         return jsonb_build_object('outcome', outcome_, 'amount', 0, 'state', new_state);
     end if;
     if given = 0 then perform st_place_back(w.person); end if;
-    update door set available = available + greatest(0, w.promised - given) where version_id = w.version;
+    update door set available = available + greatest(0, w.promised - given)
+     where version_id = st_door(w.version);
     amount := st_amount(w.version, outcome_, given, w.promised);
     if amount > 0 then
         select * into s from study where id = w.study;
@@ -110,12 +111,12 @@ $$;
 create function st_withdraw(code bytea, paid boolean) returns jsonb language plpgsql security definer
 set search_path = public, pg_temp as $$
 declare
-    p participant; given integer; counted_ integer; amount integer; kept integer; s study;
+    p participant; given integer; amount integer; kept integer; s study;
 begin
     select * into p from participant where withdrawal_sha256 = code for update;
     if not found then return jsonb_build_object('word', 'not here'); end if;
     select * into s from study where id = p.study_id;
-    select count(*), count(*) filter (where counted) into given, counted_ from vote where participant_id = p.id;
+    select count(*) into given from vote where participant_id = p.id;
     amount := coalesce(st_amount(p.version_id, 'stopped', given, coalesce(p.promised, p.quota)), 0);
     if not paid then delete from payout where participant_id = p.id and state = 'owed'; end if;
     select coalesce(sum(amount_minor), 0) into kept from payout where participant_id = p.id;
@@ -131,6 +132,9 @@ begin
         select sl.id from slot sl join assignment a on a.id = sl.assignment_id
          where a.participant_id = p.id order by sl.id for update of sl);
     perform st_uncount(p);
+    update door d set layer = 1, available = d.available + seats.n from (
+        select st_door(version_id) as door, count(*) filter (where counted) as n
+          from vote where participant_id = p.id group by 1) seats where d.version_id = seats.door;
     delete from vote where participant_id = p.id;
     delete from gold_result where assignment_id in (select id from assignment where participant_id = p.id);
     delete from baseline where assignment_id in (select id from assignment where participant_id = p.id);
@@ -152,9 +156,11 @@ begin
            finished_at = null, language = null, condition_id = null, promised = null,
            submission = null, submission_digest = null, created_at = date_trunc('day', s.created_at)
      where id = p.id;
-    update door set layer = 1, available = available + counted_ + case when p.outcome is null and not p.preview
-        then greatest(0, coalesce(p.promised, p.quota) - given) else 0 end
-     where version_id = p.version_id;
+    if p.outcome is null and not p.preview then
+        update door set layer = 1,
+               available = available + greatest(0, coalesce(p.promised, p.quota) - given)
+         where version_id = st_door(p.version_id);
+    end if;
     perform st_log(p.study_id, null, 13::smallint, null, null);
     return jsonb_build_object('word', 'ok', 'outcome', 'withdrawn', 'version', p.version_id,
         'amount', case when paid and p.outcome is null then amount when paid then kept else 0 end);

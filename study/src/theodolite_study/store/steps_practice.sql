@@ -42,7 +42,7 @@ begin
         'word', 'ok', 'number', item.number, 'of', item.of, 'attempt', item.attempt,
         'attempts', coalesce((v.settings #>> '{training,attempts}')::integer, 3),
         'instance', item.instance, 'own', t.baseline, 'answers', t.answers, 'passed', t.passed,
-        'version', w.version, 'language', w.language, 'state', w.state,
+        'version', w.version, 'language', w.language, 'state', w.state, 'preview', w.preview,
         'earlier', earlier_answers(w.person),
         'shown', (select shown from instance where id = item.instance),
         'right', (select count(*) from practice
@@ -118,7 +118,7 @@ begin
      where participant_id = w.person and attempt = item.attempt and answers is not null;
     if answered < item.of then return jsonb_build_object('word', 'stage', 'state', w.state); end if;
     if right_ >= coalesce((w.settings #>> '{training,pass_mark}')::numeric, 0.5) * item.of then
-        return jsonb_build_object('word', st_activate(w), 'state', 'active');
+        return st_activate(w);
     elsif item.attempt >= coalesce((w.settings #>> '{training,attempts}')::integer, 3) then
         return jsonb_build_object('word', 'ok') || st_out(w, 'failed_practice');
     end if;
