@@ -1,0 +1,184 @@
+"""A zip of material, from outside: everything is bounded and checked before it is believed."""
+
+import hashlib
+import json
+import re
+import stat
+import struct
+import subprocess
+import sys
+import zipfile  # noqa: TID251  streamed to disk, where theodolite.io reads into memory
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import INSTANCES, PICTURES, Material, read_material
+from theodolite_study.refusals import Invalid
+
+PICTURE = re.compile(r"pictures/([0-9a-f]{64}\.(?:png|jpg|webp))")
+END = struct.Struct("<4s4H2LH")
+END_MARK, LARGE_MARK = b"PK\x05\x06", b"PK\x06\x07"
+LARGE_LOCATOR = 20
+"""Bytes before the end record, where an archive of the large form says so."""
+SECONDS_OF_CHECK = 900
+
+
+@dataclass(frozen=True)
+class ArchiveLimits:
+    """What is taken at most."""
+
+    upload: int = 1 << 30
+    members: int = 60_000
+    directory: int = 16 << 20
+    """Bytes of the table of contents: it is read whole."""
+    table: int = 32 << 20
+    """Bytes of instances.json."""
+    picture: int = 8 << 20
+    whole: int = 2 << 30
+    """Bytes of all that is unpacked."""
+
+
+LIMITS = ArchiveLimits()
+
+
+@dataclass(frozen=True)
+class CheckedArchive:
+    """Material whose files are what their names say, in a folder."""
+
+    folder: Path
+    material: Material
+    sizes: dict[str, tuple[int, int]]
+    """Width and height of each picture."""
+
+
+def unpack_material(
+    archive: BinaryIO, folder: Path, limits: ArchiveLimits = LIMITS
+) -> CheckedArchive:
+    """Unpack a zip into an empty folder, or refuse it in words.
+
+    Args:
+        archive: The file as it came.
+        folder: Where its files go; whoever calls removes it, also after a refusal.
+        limits: What is taken at most.
+    """
+    (folder / PICTURES).mkdir(parents=True)
+    _need_small_directory(archive, limits)
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            members = _members(opened, limits)
+            _unpack(opened, members.pop(INSTANCES), folder / INSTANCES)
+            material = _material(folder)
+            _need_same_pictures(material, set(members))
+            for name, info in members.items():
+                _unpack(opened, info, folder / PICTURES / name, name.split(".")[0])
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error) as error:
+        raise Invalid(f"The archive is damaged: {error}") from error
+    return CheckedArchive(folder, material, picture_sizes(folder / PICTURES))
+
+
+def _need_small_directory(file: BinaryIO, limits: ArchiveLimits) -> None:
+    """Look at the end record alone: the table of contents is read whole by whoever opens a zip."""
+    size = file.seek(0, 2)
+    if size > limits.upload:
+        raise Invalid(f"The archive is larger than {limits.upload:,} bytes.")
+    file.seek(max(0, size - END.size - LARGE_LOCATOR))
+    tail = file.read()
+    if len(tail) < END.size or tail[-END.size :][:4] != END_MARK:
+        raise Invalid("This is no zip file, or one with a comment.")
+    _, disk, first, here, count, directory, _, comment = END.unpack(tail[-END.size :])
+    large = len(tail) > END.size and tail[:4] == LARGE_MARK
+    if large or disk or first or here != count or comment:
+        raise Invalid("This form of zip is not taken: several disks, or a very large one.")
+    if count > limits.members or directory > limits.directory:
+        raise Invalid(f"The archive has more than {limits.members:,} files.")
+    file.seek(0)
+
+
+def _members(opened: zipfile.ZipFile, limits: ArchiveLimits) -> dict[str, zipfile.ZipInfo]:
+    """Its files by name, none of them strange or too large."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in opened.infolist():
+        name = info.orig_filename
+        if name == f"{PICTURES}/" and info.file_size == 0:
+            continue
+        match = PICTURE.fullmatch(name)
+        if match is None and name != INSTANCES:
+            raise Invalid(f"“{name[:80]}” does not belong into material: only {INSTANCES} and"
+                          f" {PICTURES}/ with names of 64 letters do.")  # fmt: skip
+        short = name if match is None else match[1]
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG) or info.flag_bits & 1:
+            raise Invalid(f"“{name}” is no plain file.")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Invalid(f"“{name}” is packed in a way that is not taken.")
+        if short in members:
+            raise Invalid(f"“{name}” is there twice.")
+        if info.file_size > (limits.table if match is None else limits.picture):
+            raise Invalid(f"“{name}” is too large: {info.file_size:,} bytes.")
+        members[short] = info
+    if INSTANCES not in members:
+        raise Invalid(f"The archive has no {INSTANCES}.")
+    if sum(info.file_size for info in members.values()) > limits.whole:
+        raise Invalid(f"Unpacked it would be more than {limits.whole:,} bytes.")
+    return members
+
+
+def _unpack(
+    opened: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path, digest: str | None = None
+) -> None:
+    """One file, never more of it than it declared."""
+    hashed, left = hashlib.sha256(), info.file_size
+    with opened.open(info) as source, target.open("xb") as file:
+        while chunk := source.read(1 << 16):
+            left -= len(chunk)
+            if left < 0:
+                raise Invalid(f"“{info.filename}” is larger than it says.")
+            hashed.update(chunk)
+            file.write(chunk)
+    if digest is not None and hashed.hexdigest() != digest:
+        raise Invalid(f"“{info.filename}” has another content than its name says.")
+
+
+def _material(folder: Path) -> Material:
+    try:
+        return read_material(folder)
+    except (EvidenceError, RecursionError) as error:
+        raise Invalid(f"{INSTANCES} does not fit: {error}") from error
+
+
+def _need_same_pictures(material: Material, there: set[str]) -> None:
+    named = {file for one in material.instances for file in one.pictures()}
+    missing, spare = sorted(named - there), sorted(there - named)
+    if missing:
+        raise Invalid(f"{len(missing)} pictures are missing, such as {missing[0]}.")
+    if spare:
+        raise Invalid(f"{len(spare)} pictures are shown by nothing, such as {spare[0]}.")
+
+
+def picture_sizes(folder: Path) -> dict[str, tuple[int, int]]:
+    """Width and height of each picture of a folder, as a process with little memory reads them."""
+    command = [sys.executable, "-m", "theodolite_study.designer.picture_check", str(folder)]
+    try:
+        done = subprocess.run(  # noqa: S603  our own program
+            command, capture_output=True, timeout=SECONDS_OF_CHECK, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Invalid("The pictures take too long to be checked.") from error
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    try:
+        found = json.loads(lines[-1])
+    except (ValueError, IndexError):
+        found = {"refused": "The pictures cannot be read within the memory that they get."}
+    if "refused" in found:
+        raise Invalid(str(found["refused"]))
+    return {name: (int(size[0]), int(size[1])) for name, size in found.items()}
+
+
+def write_archive(folder: Path, target: Path) -> None:
+    """The zip of a folder of material, as the desk takes it."""
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.write(folder / INSTANCES, INSTANCES, zipfile.ZIP_DEFLATED)
+        for path in sorted((folder / PICTURES).iterdir()):
+            archive.write(path, f"{PICTURES}/{path.name}", zipfile.ZIP_STORED)

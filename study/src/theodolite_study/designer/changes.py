@@ -1,0 +1,109 @@
+"""What changed between two versions of a study, in plain sentences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from theodolite_study.model.instrument import STAGES, Instrument
+
+LONGEST = 60
+
+
+@dataclass(frozen=True)
+class VersionContent:
+    """All that a version says, without its number and state."""
+
+    instrument: Instrument
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """With votes, quota and the other columns among them."""
+    texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By key and language; the consent is among them."""
+    outcomes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def changes(old: VersionContent, new: VersionContent) -> list[str]:
+    """Sentences, one a change; none where nothing changed."""
+    return [
+        *_block_changes(old.instrument, new.instrument),
+        *_part_changes("Setting", _flat(old.settings), _flat(new.settings)),
+        *_part_changes("Outcome", _flat(old.outcomes), _flat(new.outcomes)),
+        *_part_changes("Condition", _flat(old.conditions), _flat(new.conditions)),
+        *_text_changes(old.texts, new.texts),
+    ]
+
+
+def _block_changes(old: Instrument, new: Instrument) -> Iterator[str]:
+    before, after = _blocks(old), _blocks(new)
+    for name in before.keys() - after.keys():
+        yield f"Block “{name}” was taken out of “{before[name][0]}”."
+    for name, (stage, block) in after.items():
+        if name not in before:
+            yield f"Block “{name}” ({block['kind']}) is new in “{stage}”."
+            continue
+        if before[name][0] != stage:
+            yield f"Block “{name}” moved from “{before[name][0]}” to “{stage}”."
+        yield from _part_changes(f"Block “{name}”,", _flat(before[name][1]), _flat(block))
+    for stage in STAGES:
+        orders = [
+            [n for n, (s, _) in blocks.items() if s == stage and n in before and n in after]
+            for blocks in (before, after)
+        ]
+        if orders[0] != orders[1]:
+            yield f"The order in “{stage}” is now {', '.join(orders[1])}."
+        if _shuffled(old.pages(stage)) != _shuffled(new.pages(stage)):
+            yield f"Pages of “{stage}” that are shuffled: {_shuffled(new.pages(stage))}."
+
+
+def _shuffled(pages: Sequence[Any]) -> str:
+    numbers = [str(number) for number, page in enumerate(pages, 1) if page.shuffle]
+    return ", ".join(numbers) or "none"
+
+
+def _blocks(instrument: Instrument) -> dict[str, tuple[str, dict[str, Any]]]:
+    stored = instrument.stored()
+    return {block["name"]: (stage, block)
+            for stage in STAGES for page in stored[stage] for block in page["blocks"]}  # fmt: skip
+
+
+def _flat(tree: Any, place: str = "") -> dict[str, Any]:
+    """Leaves of nested mappings, by their path."""
+    if not isinstance(tree, Mapping) or not tree:
+        return {} if tree in ({}, None) else {place: tree}
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        leaves |= _flat(value, f"{place}.{key}" if place else str(key))
+    return leaves
+
+
+def _part_changes(what: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old:
+            yield f"{what} {name} is new: {_short(new[name])}."
+        elif name not in new:
+            yield f"{what} {name} is gone; it was {_short(old[name])}."
+        elif old[name] != new[name]:
+            yield f"{what} {name} was {_short(old[name])}, is {_short(new[name])}."
+
+
+def _text_changes(
+    old: Mapping[tuple[str, str], str], new: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
+    for key, language in sorted(old.keys() | new.keys()):
+        one, other = old.get((key, language)), new.get((key, language))
+        if one is None:
+            yield f"Text {key} ({language}) is new: {_short(other)}."
+        elif other is None:
+            yield f"Text {key} ({language}) is gone; it was {_short(one)}."
+        elif one != other:
+            yield f"Text {key} ({language}) was {_short(one)}, is {_short(other)}."
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value))
+    text = " ".join(str(value).split())
+    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return f"“{text}”" if isinstance(value, str) else text
