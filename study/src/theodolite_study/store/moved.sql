@@ -95,6 +95,10 @@ update instance i set shown = (i.record - 'check') || jsonb_build_object(
     select coalesce(jsonb_object_agg(a.file, jsonb_build_array(a.width, a.height)), '{}')
       from asset a where a.study_id = i.study_id and position(a.file in i.record::text) > 0));
 
+-- Seats count from 1 now; by way of numbers that no seat has, as they are unique at every moment.
+update slot set slot_no = -1 - slot_no;
+update slot set slot_no = -slot_no;
+
 insert into member (study_id, staff_id, role) select study_id, id, 'owner' from staff
  where study_id is not null;
 

@@ -43,6 +43,7 @@ create table version (
     edited_no integer not null default 0,
     opened_at timestamptz,
     closed_at timestamptz,
+    pilot boolean not null default false,  -- its votes are no part of the results
     constraint version_pkey primary key (id),
     constraint version_study_id_no_key unique (study_id, no),
     constraint version_state check (state in ('draft', 'pilot', 'open', 'finishing', 'closed')),
@@ -104,8 +105,8 @@ create table outcome (
 -- Once a version was opened, what people are asked and told stays as it is.
 create function version_frozen() returns trigger language plpgsql as $$
 begin
-    if old.state <> 'draft' and (to_jsonb(new) - array['state', 'opened_at', 'closed_at', 'least_items'])
-       is distinct from (to_jsonb(old) - array['state', 'opened_at', 'closed_at', 'least_items']) then
+    if old.state <> 'draft' and (to_jsonb(new) - array['state', 'opened_at', 'closed_at', 'least_items', 'pilot'])
+       is distinct from (to_jsonb(old) - array['state', 'opened_at', 'closed_at', 'least_items', 'pilot']) then
         raise exception 'version % is %: it cannot be changed', old.no, old.state
             using errcode = 'integrity_constraint_violation';
     end if;
@@ -171,6 +172,7 @@ alter table session set (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)
 alter table draft set (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 
 -- How many votes are not yet promised to anybody: changed by whoever comes and goes, not by votes.
+-- A round has one door, that of the version which takes people: st_door.
 create table door (
     version_id bigint not null references version (id),
     available integer not null,

@@ -114,9 +114,12 @@ begin
         rest := least(rest, left_);
         update door set available = available - rest where version_id = new_door;
     end if;
-    update participant set version_id = newer, promised = given + rest, condition_id = (
-        select n.id from condition o join condition n on n.key = o.key and n.version_id = newer
-         where o.id = w.condition) where id = w.person;
+    -- seats of a condition name its row in the round's first version
+    update participant set version_id = newer, promised = given + rest, condition_id = case
+        when old_door = new_door and w.settings ->> 'votes_per' = 'explanation_and_condition'
+        then w.condition else (
+            select n.id from condition o join condition n on n.key = o.key and n.version_id = newer
+             where o.id = w.condition) end where id = w.person;
     return true;
 end $$;
 

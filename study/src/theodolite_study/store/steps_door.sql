@@ -286,7 +286,8 @@ declare
 begin
     if w.settings ->> 'design' = 'planned' and not w.preview then
         perform pg_advisory_xact_lock(hashtextextended(w.study::text, 0));
-        select r into row_ from generate_series(1, (w.settings ->> 'panel')::integer) r
+        select r into row_ from generate_series(1 + 10000 * (w.round - 1), 10000 * (w.round - 1) +
+                (w.settings ->> 'panel')::integer) r  -- a panel of its own in each round
          where not exists (select from participant where study_id = w.study and design_row = r)
          order by r limit 1;
         if row_ is null then return jsonb_build_object('word', 'ok') || st_out(w, 'full'); end if;
