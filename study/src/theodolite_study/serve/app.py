@@ -1,6 +1,7 @@
 """The application of participants: routes, and what holds around all of them."""
 
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from theodolite_study.keys import Keys
 from theodolite_study.locale.catalogue import catalogue
 from theodolite_study.locale.unfit_messages import needed
 from theodolite_study.money import hook_routes
+from theodolite_study.operate.meter import Meter, RequestMeter
 from theodolite_study.refusals import NotHere, StudyRefusal
 from theodolite_study.serve import door_routes, item_routes, leave_routes, practice_routes
 from theodolite_study.serve.block_forms import UnfitForm
@@ -44,8 +46,9 @@ KEPT_FOR = "public, max-age=86400"
 
 def create_app(settings: Settings) -> Starlette:
     """A server for all studies of a database; pictures lie in the settings' folder."""
-    calls = StepCalls(settings.database_url, size=settings.limits.pool)
-    keys = Keys.read(settings.folder)
+    pooled = os.environ.get("THEODOLITE_POOLER") == "transaction"
+    calls = StepCalls(settings.database_url, size=settings.limits.pool, pooled=pooled)
+    keys, meter = Keys.read(settings.folder), Meter()
     site = StudySite(
         calls=calls, versions=KnownVersions(calls), pages=StudyPages(), keys=keys,
         addresses=PictureAddresses(picture_key(keys)), pictures=PictureFiles(settings.folder),
@@ -55,7 +58,8 @@ def create_app(settings: Settings) -> Starlette:
     async def connected(app: Starlette) -> AsyncIterator[None]:
         await calls.open()
         try:
-            yield
+            async with meter.published(calls.counts):
+                yield
         finally:
             await calls.close()
 
@@ -70,6 +74,7 @@ def create_app(settings: Settings) -> Starlette:
             Route("/static/{name}", static), Route("/healthz", alive), Route("/readyz", ready),
         ],
         middleware=[
+            Middleware(RequestMeter, meter=meter),
             Middleware(SafeHeaders, https=settings.https),
             Middleware(OwnHost, host=settings.host, refuse=refuse),
             Middleware(OwnPages, origin=settings.public_origin, refuse=refuse),

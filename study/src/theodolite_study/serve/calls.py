@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool
 
 from theodolite_study.locale.refusal_messages import REFUSALS
+from theodolite_study.operate.meter import note_word
 from theodolite_study.refusals import Conflict as StoredOtherwise
 from theodolite_study.refusals import Invalid, NotHere, NotOpen, StudyRefusal, WrongStage
 
@@ -59,6 +60,10 @@ class StepCalls:
         """Give all connections back."""
         await self._pool.close()
 
+    def counts(self) -> dict[str, int]:
+        """How many statements there were, and who waits for a connection now."""
+        return self._pool.get_stats()
+
     @staticmethod
     async def _configured(connection: AsyncConnection[Any]) -> None:
         await connection.execute(sql.SQL("set role {}").format(sql.Identifier(SERVER_ROLE)))
@@ -75,6 +80,7 @@ class StepCalls:
                 raise Invalid(str(error.diag.message_primary)) from error
         assert row is not None  # noqa: S101
         result: dict[str, Any] = row[0]
+        note_word(result.get("word", ""))
         return result
 
     async def taken(self, name: str, *values: Any) -> dict[str, Any]:

@@ -97,5 +97,6 @@ begin
         execute format('grant execute on function %s to theodolite_jobs', f.name);
     end loop;
 end $$;
-grant execute on function op_figures(), op_revision() to theodolite_serve;
+grant execute on function op_figures() to theodolite_serve;
+grant execute on function op_revision() to public;  -- whoever connects asks it first
 revoke create on schema public from theodolite_steps;

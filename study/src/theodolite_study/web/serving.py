@@ -62,9 +62,10 @@ def serve(
     run_workers(config, settings)
 
 
-def run_workers(config: Config, settings: Settings) -> None:
+def run_workers(config: Config, settings: Settings, more: dict[str, str] | None = None) -> None:
     """Processes that hear their settings from variables, until told to stop."""
-    with _environment(settings.environment() | {PARENT: str(os.getpid())}):
+    variables = settings.environment() | {PARENT: str(os.getpid())} | (more or {})
+    with _environment(variables):
         sock = config.bind_socket()
         try:
             Multiprocess(config, sockets=[sock]).run()

@@ -1,0 +1,61 @@
+"""Logs as JSON lines. A line has no answer, no id of a person, no address with its query."""
+
+import json
+import logging
+import traceback
+from datetime import datetime, timezone
+from logging.config import dictConfig
+from typing import Any
+
+MOST_FRAMES = 12
+
+
+class JsonLines(logging.Formatter):
+    """One object a line. Of an error: its kind and where it was raised. Its words may have data."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        at = datetime.fromtimestamp(record.created, timezone.utc)
+        line: dict[str, Any] = {
+            "at": at.isoformat(timespec="milliseconds"), "level": record.levelname.lower(),
+            "from": record.name,
+        }  # fmt: skip
+        parts = getattr(record, "parts", None)
+        if parts is None:
+            line["message"] = record.getMessage().strip()
+        else:
+            line |= parts
+        if record.exc_info and record.exc_info[1] is not None:
+            line |= error_parts(record.exc_info[1])
+        return json.dumps(line, ensure_ascii=False)
+
+
+def error_parts(error: BaseException) -> dict[str, Any]:
+    """What may be said of an error."""
+    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
+    parts: dict[str, Any] = {
+        "error": f"{type(error).__module__}.{type(error).__qualname__}",
+        "frames": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
+    }
+    state = getattr(error, "sqlstate", None)
+    return parts | ({"sqlstate": state} if state else {})
+
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"lines": {"()": "theodolite_study.operate.logs.JsonLines"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+    "root": {"level": "WARNING", "handlers": ["stderr"]},
+    "loggers": {
+        "theodolite_study": {"level": "INFO"},
+        "uvicorn": {"level": "WARNING"},
+        "uvicorn.access": {"handlers": [], "propagate": False},
+    },
+}
+"""For `logging.config.dictConfig`, and for the processes that uvicorn starts."""
+
+
+def log_as_lines() -> None:
+    """Let this process log so."""
+    dictConfig(LOGGING)

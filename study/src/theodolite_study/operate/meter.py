@@ -1,0 +1,132 @@
+"""What a process counts of its requests: how many and how long, by route; and a line for each."""
+
+import asyncio
+import json
+import logging
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOG = logging.getLogger("theodolite_study.requests")
+FOLDER = "THEODOLITE_STUDY_METRICS"
+"""The variable that names the folder in which processes leave their counts."""
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Upper bounds of the histogram's buckets, in seconds."""
+METHODS = {"GET", "HEAD", "POST"}
+_WORDS: ContextVar[list[str] | None] = ContextVar("words", default=None)
+
+
+def note_word(word: str) -> None:
+    """Remember with which word a step of this request ended: the log has it."""
+    words = _WORDS.get()
+    if words is not None:
+        words.append(word)
+
+
+@dataclass
+class Meter:
+    """Counts of one process since it began. Labels are routes, never addresses: those have ids."""
+
+    requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    """By route, method and status."""
+    buckets: dict[str, list[int]] = field(default_factory=dict)
+    """Requests of a route by their seconds; the last bucket has no bound."""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def add(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self.requests[route, method if method in METHODS else "other", status] += 1
+        buckets = self.buckets.setdefault(route, [0] * (len(BOUNDS) + 1))
+        buckets[sum(seconds > bound for bound in BOUNDS)] += 1
+        self.seconds[route] = self.seconds.get(route, 0.0) + seconds
+
+    def snapshot(self, pool: Mapping[str, int]) -> dict[str, Any]:
+        """All counts as plain data, with those of the pool of connections."""
+        requests = [[*labels, n] for labels, n in self.requests.items()]
+        return {"requests": requests, "buckets": self.buckets, "seconds": self.seconds,
+                "pool": dict(pool)}  # fmt: skip
+
+    @asynccontextmanager
+    async def published(
+        self, pool: Callable[[], Mapping[str, int]], every: float = 1.0
+    ) -> AsyncIterator[None]:
+        """While inside, the counts lie in a file for the process that adds them up.
+
+        A killed process loses the counts of its last moment, and nothing else."""
+        folder = os.environ.get(FOLDER)
+        if not folder:
+            yield
+            return
+        file = Path(folder) / f"{os.getpid()}.json"
+
+        async def repeat() -> None:
+            while True:
+                write_whole(file, json.dumps(self.snapshot(pool())))
+                await asyncio.sleep(every)
+
+        task = asyncio.create_task(repeat())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            with suppress(OSError):  # the folder may be gone by now
+                write_whole(file, json.dumps(self.snapshot({})))
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file so that whoever reads it sees all of it, old or new."""
+    part = file.with_suffix(".part")
+    part.write_text(text)
+    part.replace(file)
+
+
+@dataclass(frozen=True)
+class RequestMeter:
+    """Around all else: counts each request, writes its line, and gives it a number."""
+
+    app: ASGIApp
+    meter: Meter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        words: list[str] = []
+        number, begun, status = secrets.token_hex(8), time.perf_counter(), 0
+
+        async def numbered(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["x-request-id"] = number
+            await send(message)
+
+        mark = _WORDS.set(words)
+        try:
+            await self.app(scope, receive, numbered)
+        except BaseException as error:
+            status = 500
+            words.append(type(error).__name__)
+            raise
+        finally:
+            _WORDS.reset(mark)
+            seconds = time.perf_counter() - begun
+            route = getattr(scope.get("route"), "path", "none")
+            self.meter.add(route, scope["method"], status, seconds)
+            line = {"request": number, "method": scope["method"][:10], "route": route,
+                    "status": status, "ms": round(1000 * seconds, 1),
+                    "word": " ".join(words)}  # fmt: skip
+            LOG.info("request", extra={"parts": line})

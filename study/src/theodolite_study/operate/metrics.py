@@ -1,0 +1,174 @@
+"""`GET /metrics` for Prometheus, on a port of this machine that people never reach."""
+
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from theodolite_study.operate.meter import BOUNDS
+
+KIND = "text/plain; version=0.0.4; charset=utf-8"
+SLOWEST = 5
+"""Seconds in which a request has to be sent, and the database to answer."""
+
+
+def exposition(snapshots: Iterable[Mapping[str, Any]], figures: Mapping[str, Any] | None) -> str:
+    """All figures as Prometheus reads them: of the processes, and of the database if it answers."""
+    lines = [
+        *_of_processes(list(snapshots)),
+        *_family("database_up", "gauge", [({}, figures is not None)]),
+    ]
+    if figures is not None:
+        lines += _of_database(figures)
+    return "\n".join(lines) + "\n"
+
+
+def _family(name: str, kind: str, values: Iterable[tuple[Mapping[str, Any], Any]]) -> Iterator[str]:
+    yield f"# TYPE theodolite_{name} {kind}"
+    for labels, value in values:
+        yield f"theodolite_{name}{_labels(labels)} {float(value):g}"
+
+
+def _labels(labels: Mapping[str, Any]) -> str:
+    plain = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    inside = ",".join(f'{name}="{str(value).translate(plain)}"' for name, value in labels.items())
+    return f"{{{inside}}}" if inside else ""
+
+
+def _of_processes(snapshots: list[Mapping[str, Any]]) -> Iterator[str]:
+    requests: Counter[tuple[str, str, int]] = Counter()
+    buckets: dict[str, list[int]] = {}
+    seconds: Counter[str] = Counter()
+    pool: Counter[str] = Counter()
+    for one in snapshots:
+        for route, method, status, n in one["requests"]:
+            requests[route, method, status] += n
+        for route, counts in one["buckets"].items():
+            before = buckets.get(route, [0] * len(counts))
+            buckets[route] = [a + b for a, b in zip(before, counts, strict=True)]
+        for route, spent in one["seconds"].items():
+            seconds[route] += spent
+        pool.update(one["pool"])
+    labels = ("route", "method", "status")
+    yield from _family("requests_total", "counter", (
+        (dict(zip(labels, key, strict=True)), n) for key, n in sorted(requests.items())
+    ))  # fmt: skip
+    yield "# TYPE theodolite_request_seconds histogram"
+    for route in sorted(buckets):
+        upto = 0
+        for bound, n in zip((*BOUNDS, "+Inf"), buckets[route], strict=True):
+            upto += n
+            labels_ = _labels({"route": route, "le": bound})
+            yield f"theodolite_request_seconds_bucket{labels_} {upto}"
+        yield f"theodolite_request_seconds_sum{_labels({'route': route})} {seconds[route]:.6f}"
+        yield f"theodolite_request_seconds_count{_labels({'route': route})} {upto}"
+    yield from _family("processes", "gauge", [({}, sum(bool(one["pool"]) for one in snapshots))])
+    yield from _family("statements_total", "counter", [({}, pool["requests_num"])])
+    yield from _family("statements_waited_total", "counter", [({}, pool["requests_queued"])])
+    yield from _family("pool_waiting", "gauge", [({}, pool["requests_waiting"])])
+    yield from _family("pool_connections", "gauge", [({}, pool["pool_size"])])
+
+
+def _of_database(figures: Mapping[str, Any]) -> Iterator[str]:
+    studies = figures["studies"]
+    tallies = [(one["slug"], one["tally"]) for one in studies]
+    yield from _family("votes_total", "counter", (
+        ({"study": slug, "counted": counted}, tally.get(what, 0))
+        for slug, tally in tallies for what, counted in (("votes", "yes"), ("surplus", "no"))
+    ))  # fmt: skip
+    yield from _family("people_arrived_total", "counter", (
+        ({"study": slug}, tally.get("arrived", 0)) for slug, tally in tallies
+    ))  # fmt: skip
+    yield from _family("people_total", "counter", (
+        ({"study": slug, "outcome": what.removeprefix("out ")}, n) for slug, tally in tallies
+        for what, n in sorted(tally.items())
+        if what.startswith("out ") or what in ("declined", "withdrawn")
+    ))  # fmt: skip
+    yield from _family("study_state", "gauge", (
+        ({"study": one["slug"], "state": one["state"]}, 1) for one in studies
+    ))  # fmt: skip
+    yield from _family("seats_unpromised", "gauge", (
+        ({"study": one["slug"]}, one["available"]) for one in studies
+        if one["available"] is not None
+    ))  # fmt: skip
+    for name in ("seats", "payouts"):
+        yield from _family(name, "gauge", (
+            ({"study": slug, "state": state}, n)
+            for slug, states in ((figures["counted"] or {}).get(name) or {}).items()
+            for state, n in sorted(states.items())
+        ))  # fmt: skip
+    yield from _family("age_seconds", "gauge", (
+        ({"of": what}, age) for what, age in sorted(figures["ages"].items())
+    ))  # fmt: skip
+    yield from _family("payouts_oldest_seconds", "gauge", [({}, figures["payout_wait"])])
+    yield from _family("events_waiting", "gauge", [({}, figures["events"]["waiting"])])
+    yield from _family("events_lag_seconds", "gauge", [({}, figures["events"]["lag"])])
+    yield from _family("exports_waiting", "gauge", [({}, figures["exports"])])
+    if figures["verified"] is not None:
+        yield from _family("verify_problems", "gauge", [({}, figures["verified"])])
+
+
+def figures_of(url: str) -> Mapping[str, Any] | None:
+    """What the database says of itself; None where it does not answer."""
+    options = f"-c statement_timeout={1000 * SLOWEST}"
+    try:
+        with psycopg.connect(url, connect_timeout=SLOWEST, options=options) as connection:
+            connection.execute("set role theodolite_serve")
+            row = connection.execute("select op_figures()").fetchone()
+    except psycopg.Error:
+        return None
+    figures: Mapping[str, Any] | None = None if row is None else row[0]
+    return figures
+
+
+def snapshots_in(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """What the processes counted; of those that ended, their sums without their connections."""
+    for file in sorted(folder.glob("*.json")):
+        counts: dict[str, Any] = json.loads(file.read_text())
+        if not _is_alive(int(file.stem)):
+            ended = {"requests_num", "requests_queued"}
+            counts["pool"] = {name: n for name, n in counts["pool"].items() if name in ended}
+        yield counts
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
+def metrics_server(port: int, page: Callable[[], str]) -> ThreadingHTTPServer:
+    """A server of one page on this machine alone, in threads of its own, which end with it."""
+
+    class MetricsPage(BaseHTTPRequestHandler):
+        """The page."""
+
+        timeout = SLOWEST
+        server_version, sys_version = "theodolite", ""
+
+        def do_GET(self) -> None:
+            """Answer whoever asks by an address: a name may be somebody else's, bound to us."""
+            host = self.headers.get("host", "").rpartition(":")[0]
+            known = self.path == "/metrics" and host in ("127.0.0.1", "localhost")
+            content = page().encode() if known else b"no such page\n"
+            self.send_response(200 if known else 404)
+            self.send_header("content-type", KIND if known else "text/plain")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *values: Any) -> None:
+            """No line for each look."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), MetricsPage)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True, name="metrics").start()
+    return server

@@ -1,0 +1,53 @@
+"""Which form the tables have, and which one this release works on."""
+
+from functools import cache
+from pathlib import Path
+
+import psycopg
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from theodolite.errors import EvidenceError
+
+
+class OtherRelease(EvidenceError):
+    """Tables that another release made."""
+
+
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
+
+
+@cache
+def newest_revision() -> str:
+    """The form that this release makes and works on."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    head = ScriptDirectory.from_config(config).get_current_head()
+    assert head is not None  # noqa: S101
+    return head
+
+
+def database_revision(url: str) -> str:
+    """The form of a database's tables; of those that cannot say it, a word."""
+    try:
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            row = connection.execute("select op_revision()").fetchone()
+    except psycopg.errors.UndefinedFunction:
+        return "older than 0002"
+    except psycopg.OperationalError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise EvidenceError(
+            "database", f"no connection ({reason})", "a running PostgreSQL",
+            "Start it, and check the address.",
+        ) from error  # fmt: skip
+    return "none" if row is None else str(row[0])
+
+
+def need_same_revision(url: str) -> None:
+    """Refuse tables that another release made, newer or older ones."""
+    there, ours = database_revision(url), newest_revision()
+    if there != ours:
+        raise OtherRelease(
+            "database", f"tables of revision {there}", f"revision {ours}",
+            "Older ones: theodolite study upgrade. Newer ones need a newer release.",
+        )  # fmt: skip
