@@ -92,9 +92,19 @@ def empty_database(one_database: Database) -> Database:
     return one_database
 
 
-@pytest.fixture
-def second_url(cluster: LocalPostgres) -> str:
-    """The address of an empty database with the second form of the tables."""
+def _second(cluster: LocalPostgres) -> str:
     name = f"second{next(_numbers)}"
     cluster_has_database(cluster, name, second_form(cluster))
     return cluster.database(name)
+
+
+@pytest.fixture
+def second_url(cluster: LocalPostgres) -> str:
+    """The address of an empty database with the second form of the tables."""
+    return _second(cluster)
+
+
+@pytest.fixture(scope="module")
+def second_module_url(cluster: LocalPostgres) -> str:
+    """The same for all tests of a module."""
+    return _second(cluster)

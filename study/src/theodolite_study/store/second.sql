@@ -176,7 +176,7 @@ alter table draft set (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create table door (
     version_id bigint not null references version (id),
     available integer not null,
-    layer smallint not null default 1,
+    layer smallint not null default 0,
     constraint door_pkey primary key (version_id),
     constraint door_available check (available >= 0)
 );
@@ -258,18 +258,35 @@ set search_path = public, pg_temp as $$
         || coalesce((select answers from answer where participant_id = person and stage = 'about'), '{}')
 $$;
 
--- Refuse answers that a version does not ask for in this way, of this explanation, after what the
--- person answered before.
+-- Pages of a stage without the blocks that ask for what an explanation does not have: a block names
+-- what it needs by the setting `needs` of the version, {"q5": "same", "q6": "different"}.
+create function asked_of(pages jsonb, settings jsonb, shown jsonb) returns jsonb
+language sql immutable set search_path = pg_catalog, public, pg_temp as $$
+    select case when shown is null or settings -> 'needs' is null then coalesce(pages, '[]') else (
+        select coalesce(jsonb_agg(jsonb_set(page, '{blocks}', (
+            select coalesce(jsonb_agg(b order by q), '[]')
+              from jsonb_array_elements(page -> 'blocks') with ordinality as inside(b, q)
+             where coalesce(shown -> (settings -> 'needs' ->> (b ->> 'name')), 'null') <> 'null'
+                or settings -> 'needs' -> (b ->> 'name') is null)) order by p), '[]')
+          from jsonb_array_elements(pages) with ordinality as every(page, p)) end
+$$;
+
+-- Why answers are not what a version asks for in this way, of this explanation, after what the person
+-- answered before; empty where they are.
+create function why_not_fit(version_ bigint, stage_ text, person uuid, explanation jsonb, answers_ jsonb)
+returns text language sql stable set search_path = public, pg_temp as $$
+    select coalesce((select coalesce(answers_fit(
+        asked_of(v.instrument -> stage_, v.settings, explanation),
+        case stage_ when 'door' then '{}' else earlier_answers(person) end, answers_), '')
+      from version v where v.id = version_), 'no version')
+$$;
+
 create function need_fit(version_ bigint, stage_ text, person uuid, explanation jsonb, answers_ jsonb)
 returns void language plpgsql stable set search_path = public, pg_temp as $$
 declare
-    why text;
+    why text := why_not_fit(version_, stage_, person, explanation, answers_);
 begin
-    select answers_fit(asked_of(v.instrument -> stage_, v.settings, explanation),
-                       case stage_ when 'door' then '{}' else earlier_answers(person) end, answers_)
-      into why from version v where v.id = version_;
-    if not found then why := 'no version'; end if;
-    if why is not null then
+    if why <> '' then
         raise exception 'answers do not fit: %', why using errcode = 'check_violation';
     end if;
 end $$;
@@ -292,19 +309,6 @@ begin
     perform need_fit(which, stage_, person, explanation, new.answers);
     return new;
 end $$;
-
--- Pages of a stage without the blocks that ask for what an explanation does not have: a block names
--- what it needs by the setting `needs` of the version, {"q5": "same", "q6": "different"}.
-create function asked_of(pages jsonb, settings jsonb, shown jsonb) returns jsonb
-language sql immutable set search_path = pg_catalog, public, pg_temp as $$
-    select case when shown is null or settings -> 'needs' is null then coalesce(pages, '[]') else (
-        select coalesce(jsonb_agg(jsonb_set(page, '{blocks}', (
-            select coalesce(jsonb_agg(b order by q), '[]')
-              from jsonb_array_elements(page -> 'blocks') with ordinality as inside(b, q)
-             where coalesce(shown -> (settings -> 'needs' ->> (b ->> 'name')), 'null') <> 'null'
-                or settings -> 'needs' -> (b ->> 'name') is null)) order by p), '[]')
-          from jsonb_array_elements(pages) with ordinality as every(page, p)) end
-$$;
 
 create trigger answer_answers_fit before insert or update on answer
     for each row execute function stored_answers_fit();

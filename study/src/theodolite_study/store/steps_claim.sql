@@ -39,7 +39,7 @@ begin
         if found then return seat; end if;
     end if;
     select version_id, layer into door_, first from door where version_id = st_door(w.version);
-    for layer_ in coalesce(first, 1) .. w.n_votes loop
+    for layer_ in coalesce(first, 0) .. w.n_votes loop
         for half in 1 .. 2 loop
             select s.id, s.instance_id, s.assignment_id, i.picture_key into seat
               from slot s join instance i on i.id = s.instance_id
@@ -59,7 +59,7 @@ begin
             if found then return seat; end if;
         end loop;
         -- a hint only: a layer without a single unfilled seat need not be looked at again
-        if layer_ = coalesce(first, 1) and not exists (
+        if layer_ = coalesce(first, 0) and not exists (
             select from slot s where s.study_id = w.study and s.round = w.round
                and s.slot_no = layer_ and s.state <> 'filled') then
             update door set layer = greatest(layer, layer_ + 1) where version_id = door_;

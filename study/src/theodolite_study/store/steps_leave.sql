@@ -132,7 +132,7 @@ begin
         select sl.id from slot sl join assignment a on a.id = sl.assignment_id
          where a.participant_id = p.id order by sl.id for update of sl);
     perform st_uncount(p);
-    update door d set layer = 1, available = d.available + seats.n from (
+    update door d set layer = 0, available = d.available + seats.n from (
         select st_door(version_id) as door, count(*) filter (where counted) as n
           from vote where participant_id = p.id group by 1) seats where d.version_id = seats.door;
     delete from vote where participant_id = p.id;
@@ -157,7 +157,7 @@ begin
            submission = null, submission_digest = null, created_at = date_trunc('day', s.created_at)
      where id = p.id;
     if p.outcome is null and not p.preview then
-        update door set layer = 1,
+        update door set layer = 0,
                available = available + greatest(0, coalesce(p.promised, p.quota) - given)
          where version_id = st_door(p.version_id);
     end if;

@@ -24,7 +24,8 @@ ROUND = """
                 then (select count(*) from condition c where c.version_id = v.id) else 1 end
              * v.n_votes * (select count(*) from instance i
                              where i.study_id = s.id and i.kind = 'real') as seats
-      from study s join version v on v.study_id = s.id left join door d on d.version_id = v.id
+      from study s join version v on v.study_id = s.id
+      left join door d on d.version_id = st_door(v.id)
      where s.id = %s order by v.state in ('pilot', 'open') desc, v.state <> 'draft' desc, v.no desc
      limit 1"""
 

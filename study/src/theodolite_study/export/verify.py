@@ -1,0 +1,117 @@
+"""Is a study in order, does the database guard it, and how far is it? In sentences."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from theodolite_study.export.violations import violations
+from theodolite_study.store import FOLDER as STORE
+from theodolite_study.store import SECOND_FORM, statements
+from theodolite_study.watch.progress import StudyProgress, progress
+
+FIRST_FORM = STORE.parent / "migrations" / "versions" / "m0001_first.sql"
+LONGEST_NAME = 63
+GUARD = re.compile(
+    r"\bconstraint (\w+)\s+(?:unique|primary|check|foreign)|create unique index (\w+)"
+    r"|create trigger (\w+)",
+    re.IGNORECASE,
+)
+DROPPED = re.compile(r"drop (?:constraint|trigger|index)(?: if exists)? (\w+)", re.IGNORECASE)
+THERE = """
+    select conname from pg_constraint
+     where connamespace = 'public'::regnamespace and convalidated
+    union select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
+     where c.relnamespace = 'public'::regnamespace and i.indisvalid and i.indisunique
+    union select tgname from pg_trigger where not tgisinternal and tgenabled <> 'D'"""
+# a right to one column is one too many
+SERVER = """
+    select c.relname || ': ' || r from pg_class c,
+           unnest(array['select', 'insert', 'update']) r
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       and has_any_column_privilege('theodolite_serve', c.oid, r)
+    union all
+    select c.relname || ': ' || r from pg_class c, unnest(array['delete', 'truncate']) r
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       and has_table_privilege('theodolite_serve', c.oid, r)"""
+STEPS = """
+    select t || ': ' || r
+      from unnest(array['vote', 'baseline', 'answer', 'consent', 'gold_result']) t,
+           unnest(array['update', 'delete']) r
+     where case r when 'update' then has_any_column_privilege('theodolite_steps', t, r)
+                  else has_table_privilege('theodolite_steps', t, r) end"""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What is wrong, and how far the study is."""
+
+    problems: tuple[str, ...]
+    facts: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        end = self.problems or ("All rules hold.",)
+        return "\n".join([*self.facts, *self.warnings, *end])
+
+
+def verify(connection: psycopg.Connection[Any], study: UUID) -> Verified:
+    """Ask the tables for everything that must hold, and that what enforces it is there.
+
+    After a restore the second part is what matters: a table without its constraints would hold
+    today and not tomorrow.
+    """
+    problems = [str(one) for one in violations(connection, study)]
+    problems += [*missing_guards(connection), *excess_rights(connection)]
+    now = progress(connection, study)
+    return Verified(tuple(problems), tuple(_facts(now)), tuple(_warnings(now)))
+
+
+def guards() -> set[str]:
+    """Names of all constraints, unique indexes and triggers that the tables need."""
+    names: set[str] = set()
+    for text in (FIRST_FORM.read_text(), *map(statements, SECOND_FORM)):
+        names -= set(DROPPED.findall(text))
+        names |= {name for match in GUARD.findall(text) for name in match if name}
+    return names
+
+
+def missing_guards(connection: psycopg.Connection[Any]) -> list[str]:
+    """A constraint that was dropped, or that came back from a backup without its force."""
+    there = {str(row[0]) for row in connection.execute(THERE)}
+    needed = {name[:LONGEST_NAME] for name in guards()}
+    return [f"Not so: the guard {name} is there" for name in sorted(needed - there)]
+
+
+def excess_rights(connection: psycopg.Connection[Any]) -> list[str]:
+    """The server's login touches no table; the steps add to the record and do not change it."""
+    return [
+        f"Not so: {role} may not do this, {row[0]}"
+        for role, query in (("theodolite_serve", SERVER), ("theodolite_steps", STEPS))
+        for row in connection.execute(query)
+    ]
+
+
+def _facts(now: StudyProgress) -> list[str]:
+    out = ", ".join(f"{n:,} {way.replace('_', ' ')}" for way, n in now.outcomes.items())
+    return [
+        f"The study {now.slug!r} is {now.state}, version {now.version_no} is {now.version_state}.",
+        f"{now.filled:,} of {now.seats:,} votes ({now.filled / max(now.seats, 1):.0%}); "
+        f"{now.surplus:,} more are surplus.",
+        f"People: {now.inside:,} inside{', ' if out else ''}{out}.",
+    ]
+
+
+def _warnings(now: StudyProgress) -> list[str]:
+    warnings = []
+    if now.alarm:
+        warnings.append(
+            f"{now.surplus_share:.1%} of all votes are surplus: people lose items that they are at "
+            f"work on. The lease of {now.lease_seconds / 60:g} minutes is too short, or votes were "
+            "taken out."
+        )
+    if now.state in ("closed", "archived") and now.filled < now.seats:
+        warnings.append("The study closed before all votes were in, or somebody withdrew since.")
+    return warnings
