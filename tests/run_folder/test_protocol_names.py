@@ -7,7 +7,7 @@ import pytest
 
 import theodolite as th
 from support.runs.command_line import theodolite
-from theodolite.errors import EvidenceError
+from theodolite.errors import RefusedInput
 from theodolite.run_folder.protocols import PROTOCOLS, protocol_file, short_form
 from theodolite.run_folder.spec import read_spec
 
@@ -35,7 +35,7 @@ def test_a_file_is_taken_before_a_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert protocol_file("protocols/saliency_pets.yaml") == PROTOCOLS / "saliency_pets.yaml"
     Path("saliency_pets").write_text("")
     assert protocol_file("saliency_pets") == Path("saliency_pets")
-    with pytest.raises(EvidenceError, match="theodolite protocols"):
+    with pytest.raises(RefusedInput, match="theodolite protocols"):
         protocol_file("no_such")
 
 

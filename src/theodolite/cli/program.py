@@ -20,6 +20,8 @@ from theodolite.cli.commands.data import (
     data_list,
     data_store,
 )
+from theodolite.cli.commands.demo import demo
+from theodolite.cli.commands.doctor import doctor
 from theodolite.cli.commands.evidence import evidence
 from theodolite.cli.commands.explain import explain
 from theodolite.cli.commands.export import export
@@ -46,6 +48,7 @@ from theodolite.cli.package_commands import add_package_commands
 
 __all__ = ["app", "program"]
 
+app.command()(demo)
 app.command()(metrics)
 app.command()(evidence)
 app.command()(run)
@@ -65,6 +68,7 @@ app.command()(leaderboard)
 app.command()(plan)
 app.command()(gate)
 app.command()(certify)
+app.command()(doctor)
 data_app.command("list")(data_list)
 data_app.command("check")(data_check)
 data_app.command("example")(data_example)

@@ -16,7 +16,7 @@ MOST_KEYS = 1 << 24
 
 def counter_on(device: str) -> Counter:
     """Counts on a device."""
-    torch = require("torch", "counting on a device", "models")
+    torch = require("torch", "counting on a device", "torch")
 
     def count(piece: CodePiece, units: Integer[np.ndarray, " chosen"], counts: UnitCounts) -> None:
         per_position = np.diff(piece.start) * (1 + np.diff(piece.set_start)[piece.atom])

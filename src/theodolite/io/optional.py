@@ -1,10 +1,24 @@
 """Libraries that come with an extra: import them, or say what to install."""
 
 import importlib
+import re
 import warnings
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 from theodolite.errors import EvidenceError
+
+IMPORTS = {
+    "grad-cam": "pytorch_grad_cam",
+    "mlflow-skinny": "mlflow",
+    "open-clip-torch": "open_clip",
+    "pytorch-concepts": "torch_concepts",
+    "vl-convert-python": "vl_convert",
+}
+"""Distributions whose module has another name than they have."""
+NOT_FOR_USERS = ("ci", "dev", "docs", "oracles", "testing")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?[^;]*(?:;(.*))?")
 
 
 def require(module: str, purpose: str, extra: str) -> Any:
@@ -24,3 +38,61 @@ Install it: pip install 'theodolite[sae]'.
         library = (error.name or module).partition(".")[0]
         remedy = f"Install it: pip install 'theodolite[{extra}]'."
         raise EvidenceError(purpose, f"no {library}", "it", remedy) from error
+
+
+@cache
+def extras() -> dict[str, tuple[str, ...]]:
+    """Distributions by extra, with those of the extras that it includes.
+
+    >>> extras()["embed"]
+    ('onnxruntime', 'tokenizers')
+    >>> "torch" in extras()["explain"]
+    True
+    """
+    direct: dict[str, list[str]] = {}
+    included: dict[str, list[str]] = {}
+    for line in metadata.requires("theodolite") or ():
+        parts = _REQUIREMENT.match(line)
+        named = re.search(r"extra == ['\"]([^'\"]+)", line)
+        if parts is None or named is None:
+            continue
+        extra, name = named[1], parts[1].lower().replace("_", "-")
+        if name == "theodolite":
+            included.setdefault(extra, []).extend((parts[2] or "").split(","))
+        else:
+            direct.setdefault(extra, []).append(name)
+    names = sorted({*direct, *included})
+    return {name: tuple(sorted(_all_of(name, direct, included))) for name in names}
+
+
+def _all_of(extra: str, direct: dict[str, list[str]], included: dict[str, list[str]]) -> set[str]:
+    inside = (_all_of(name.strip(), direct, included) for name in included.get(extra, ()))
+    return set(direct.get(extra, ())).union(*inside)
+
+
+def extra_of(module: str) -> str | None:
+    """The extra for users that brings a module with the least beside it.
+
+    >>> extra_of("captum.attr"), extra_of("onnxruntime"), extra_of("no_such")
+    ('explain', 'embed', None)
+    """
+    top = module.partition(".")[0]
+    fitting = [
+        (len(brings), extra)
+        for extra, brings in extras().items()
+        if extra not in (*NOT_FOR_USERS, "all") and top in map(module_of, brings)
+    ]
+    return min(fitting)[1] if fitting else None
+
+
+def module_of(distribution: str) -> str:
+    """What is imported of a distribution."""
+    return IMPORTS.get(distribution, distribution.replace("-", "_"))
+
+
+def installed(distribution: str) -> str | None:
+    """Its version, or None."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from theodolite.errors import EvidenceError
+from theodolite.errors import RefusedInput
 from theodolite.io.text import read_yaml
 from theodolite.run_folder.spec import RunSpec
 
@@ -54,7 +54,7 @@ def protocol_file(name: Path | str) -> Path:
     stem = path.name.removesuffix(".yaml")
     if stem in known:
         return known[stem]
-    raise EvidenceError(
+    raise RefusedInput(
         "protocol", repr(str(name)), "a file, or a name that `theodolite protocols` lists"
     )
 

@@ -1,0 +1,26 @@
+"""The command that shows a whole audit on data that everybody has."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.options import Overwrite
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("theodolite-demo"),
+    overwrite: Overwrite = False,
+) -> None:
+    """Audit a small model of handwritten digits, and write its report."""
+    import numpy as np
+
+    from theodolite.cli.commands.audit import audit
+    from theodolite.datasets.digit_strokes import digit_strokes
+
+    typer.echo("A concept bottleneck reads digits by ten strokes: a nine, because of the loop.\n")
+    out.mkdir(parents=True, exist_ok=True)
+    arrays = out / "strokes.npz"
+    np.savez(arrays, **digit_strokes())
+    audit([str(arrays)], out=out / "run", overwrite=overwrite, quiet=True)
+    typer.echo(f"\nthe arrays: {arrays}\nthe same again: theodolite audit {arrays} --out runs/mine")

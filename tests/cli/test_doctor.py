@@ -1,0 +1,48 @@
+"""`theodolite doctor` and `theodolite demo`, and what a missing library makes of a command."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.runs.command_line import theodolite
+from theodolite.cli import checkup
+
+
+def test_doctor_tells_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = checkup.installed
+    monkeypatch.setattr(
+        checkup, "installed", lambda name: None if name == "optuna" else known(name)
+    )
+    result = theodolite("doctor", "--json")
+    assert result.returncode == 0
+    told = json.loads(result.stdout)
+    assert told["missing"]["tune"] == ["optuna"]
+    assert told["broken"] == {} and "numpy" in told["facts"]
+    assert "pip install 'theodolite[NAME]'" in theodolite("doctor").stdout
+
+
+def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    result = theodolite("doctor")
+    assert result.returncode == 2
+    assert "broken: h5py" in result.stdout
+
+
+def test_a_missing_library_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def needs(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError("No module named 'optuna'", name="optuna")
+
+    monkeypatch.setattr(checkup, "checkup", needs)
+    result = theodolite("doctor")
+    assert result.returncode == 2
+    assert "pip install 'theodolite[tune]'" in result.stderr
+
+
+def test_demo_ends_in_a_report(tmp_path: Path) -> None:
+    result = theodolite("demo", cwd=tmp_path)
+    assert result.returncode == 0
+    assert (tmp_path / "theodolite-demo" / "run" / "report.html").is_file()
+    assert "surely more than" in result.stdout or "more than without leakage" in result.stdout
+    assert theodolite("demo", cwd=tmp_path).returncode != 0
