@@ -1,148 +1,47 @@
-"""What a vote costs: the server of 0.1.0 and that of the second form, with the same traffic.
+"""What a vote costs, on a server of 0.1.0 and on this one, with the same browsers' traffic (P1).
 
-A browser's 13 requests a vote (page, picture, own answer, page, pictures, draft, heartbeat,
-ratings), on one cluster, one after the other. Printed for each: statements, transactions and CPU of
-server and database a vote; the ratio of CPU last. Run: python study/benchmarks/hot_path.py
+One worker each and one PostgreSQL, 13 requests a vote, pictures of 448 pixels, in turns, so that
+other load of the machine is the same for both. Printed for each: statements, transactions, CPU of
+server and database a vote; the ratio last. Run, about a minute: python study/benchmarks/hot_path.py
 """
 
 import argparse
-import html
+import asyncio
 import json
 import os
-import re
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.client import HTTPConnection
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
+from random import Random
 
 import psycopg
-from study_chaos import SLUG, make_folder, served
+from annotators import Annotator, Witness, run_people
+from both_forms import SERVE, SERVE_FIRST, SLUG, ServerProcess, both_forms, serving
+from browsers import Browser
 
-from theodolite_study.database import Database, migrate
-from theodolite_study.intake import load
-from theodolite_study.keys import Keys
-from theodolite_study.lifecycle import become
-from theodolite_study.local_postgres import LocalPostgres, create
+from theodolite_study.local_postgres import LocalPostgres
 
-SERVE = """
-import sys
-from pathlib import Path
-from theodolite_study.serve.run import serve
-from theodolite_study.web.settings import Settings
-url, folder, port = sys.argv[1:]
-serve(Settings(url, Path(folder), f"http://127.0.0.1:{port}"), port=int(port), workers=1)
-"""
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 TICKS = os.sysconf("SC_CLK_TCK")
-
-
-class PlainBrowser:
-    """Keeps its connection, its cookies and pictures that it may keep."""
-
-    def __init__(self, port: int) -> None:
-        self.origin = f"http://127.0.0.1:{port}"
-        self.connection = HTTPConnection("127.0.0.1", port, timeout=30)
-        self.cookies: dict[str, str] = {}
-        self.kept: set[str] = set()
-        self.requests = 0
-
-    def ask(self, method: str, path: str, body: str | None = None, **more: str) -> tuple[str, str]:
-        """The address and the text where redirects end."""
-        for _ in range(30):
-            headers = {
-                "Origin": self.origin, "Sec-Fetch-Site": "same-origin",
-                "Cookie": "; ".join(f"{n}={v}" for n, v in self.cookies.items()), **more,
-            }  # fmt: skip
-            self.connection.request(method, path, body, headers)
-            answer = self.connection.getresponse()
-            content = answer.read()
-            self.requests += 1
-            for cookie in answer.headers.get_all("set-cookie") or []:
-                name, _, value = cookie.partition(";")[0].partition("=")
-                self.cookies[name] = value
-            if answer.status in (302, 303, 307):
-                method, path, body, more = "GET", str(answer.headers["location"]), None, {}
-                continue
-            if answer.status == 429:  # quicker than people are: it waits, which costs nothing
-                self.requests -= 1
-                time.sleep(float(answer.headers["retry-after"] or 1))
-                continue
-            assert answer.status < 400, (method, path, answer.status, content[:300])
-            if "max-age" in (answer.headers["cache-control"] or ""):
-                self.kept.add(path)
-            return path, content.decode(errors="replace")
-        raise AssertionError("too many redirects")
-
-    def pictures(self, text: str) -> None:
-        """Those of a page that are not kept already."""
-        for path in dict.fromkeys(re.findall(r'<img[^>]* src="([^"]+)"', text)):
-            if path not in self.kept:
-                self.ask("GET", html.unescape(path))
-
-    def send(
-        self, page: str, ends: str, fields: Mapping[str, str] | None = None
-    ) -> tuple[str, str]:
-        """The form whose action ends so."""
-        for action, inside in re.findall(
-            r'<form[^>]*?\saction="([^"]+)"[^>]*>(.*?)</form>', page, re.S
-        ):
-            if action.endswith(ends):
-                pairs = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', inside)
-                hidden = {name: html.unescape(value) for name, value in pairs}
-                chosen = dict.fromkeys(re.findall(r'type="radio"[^>]* name="(q\d)"', inside), "3")
-                body = urlencode(hidden | chosen | dict(fields or {}))
-                return self.ask("POST", action, body, **FORM)
-        raise AssertionError(f"no form for {ends}")
-
-
-def begin(browser: PlainBrowser) -> tuple[str, str]:
-    """Until the first item."""
-    path, text = browser.ask("GET", f"/s/{SLUG}")
-    path, text = browser.send(text, "/begin")
-    path, text = browser.send(text, "/consent")
-    for _ in range(8):
-        if re.search(r"/a/\d+$", path):
-            return path, text
-        if "/demographics" in path or "/demographics" in text:
-            path, text = browser.ask("GET", "/demographics")
-            path, text = browser.send(text, "/demographics")
-        elif "/stage/about" in path:
-            path, text = browser.send(text, "/stage/about")
-        else:
-            path, text = browser.send(text, "/next")
-    raise AssertionError(path)
-
-
-def vote(browser: PlainBrowser, path: str, text: str) -> tuple[str, str]:
-    """All requests of one item; the page of the next one."""
-    browser.pictures(text)
-    if f'action="{path}/own"' in text:
-        own = {"words": "its ears", "regions_nothing": "yes"}
-        _, text = browser.send(text, f"{path}/own", own)
-    else:
-        _, text = browser.send(text, f"{path}/baseline", {"text": "its ears", "boxes": "[]"})
-    browser.pictures(text)
-    csrf = re.findall(r'name="csrf" value="([^"]+)"', text)[0]
-    headers = {"Content-Type": "application/json", "X-CSRF": csrf}
-    browser.ask("POST", f"{path}/draft", json.dumps({"answers": {"q1": 3}}), **headers)
-    browser.ask("POST", f"{path}/heartbeat", "{}", **headers)
-    return browser.send(text, f"{path}/ratings")
+COUNTED = """
+    select sum(calls), sum(calls) filter (where query ~* '^(begin|start transaction)'),
+           coalesce(sum(calls) filter (where query ~* '^(commit|rollback)'), 0)
+      from pg_stat_statements s join pg_database d on d.oid = s.dbid
+     where toplevel and datname = %s and query !~ 'pg_stat_statements'"""
 
 
 def cpu_of(pids: list[int]) -> float:
-    """Seconds of CPU of processes."""
+    """Seconds of CPU of processes, with those that they waited for."""
     total = 0
     for pid in pids:
-        parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        total += int(parts[11]) + int(parts[12])
+        try:
+            parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += sum(int(part) for part in parts[11:15])
     return total / TICKS
 
 
@@ -156,87 +55,104 @@ def below(pid: int) -> list[int]:
     return tree
 
 
-def measured(cluster: LocalPostgres, port: int, server: int, votes: int) -> dict[str, float]:
-    """One person's votes on a server that runs."""
-    browser = PlainBrowser(port)
-    path, text = begin(browser)
-    path, text = vote(browser, path, text)  # caches are filled
-    postmaster = int((cluster.folder / "data" / "postmaster.pid").read_text().split()[0])
-    with psycopg.connect(cluster.url, autocommit=True) as connection:
-        connection.execute("select pg_stat_statements_reset()")
-        before = browser.requests
-        cpu = [cpu_of(below(server)), cpu_of(below(postmaster))]
-        begun = time.monotonic()
+def postmaster(cluster: LocalPostgres) -> int:
+    """The number of the database's first process."""
+    return int((cluster.folder / "data" / "postmaster.pid").read_text().split()[0])
+
+
+@dataclass
+class Measured:
+    """One of the two servers, and what it cost so far."""
+
+    cluster: LocalPostgres
+    url: str
+    server: ServerProcess
+    sums: Counter[str] = field(default_factory=Counter)
+    witness: Witness = field(default_factory=Witness)
+
+    async def begin(self, people: int) -> None:
+        """Some people come and give a vote each, which fills caches and is not counted."""
+        browsers = [
+            Browser(self.server.port, self.witness.traffic, Random(n)) for n in range(people)
+        ]
+        self._people = [Annotator(browser, SLUG, self.witness) for browser in browsers]
+        self._pages = [await person.begins() for person in self._people]
+        await self._each_votes(1)
+
+    async def _each_votes(self, votes: int) -> None:
         for _ in range(votes):
-            path, text = vote(browser, path, text)
-        wall = time.monotonic() - begun
-        after = [cpu_of(below(server)), cpu_of(below(postmaster))]
-        ((statements, starts),) = connection.execute(
-            "select sum(calls), sum(calls) filter (where query ~* '^(begin|start transaction)')"
-            " from pg_stat_statements where toplevel and query !~ 'pg_stat_statements'"
-        )
-    server_ms, database_ms = (1000 * (b - a) / votes for a, b in zip(cpu, after, strict=True))
-    return {
-        "requests": (browser.requests - before) / votes, "statements": float(statements) / votes,
-        "transactions": float(starts or statements) / votes, "server CPU ms": server_ms,
-        "database CPU ms": database_ms, "CPU ms": server_ms + database_ms,
-        "wall ms": 1000 * wall / votes,
-    }  # fmt: skip
+            both = zip(self._people, self._pages, strict=True)
+            self._pages = list(await asyncio.gather(*(one.item(page) for one, page in both)))
+
+    async def vote(self, votes: int) -> None:
+        """So many of each."""
+        database = postmaster(self.cluster)
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("select pg_stat_statements_reset()")
+            before = (len(self.witness.acknowledged), self.witness.traffic.requests)
+            cpu = [cpu_of(below(self.server.pid)), cpu_of(below(database))]
+            begun = time.monotonic()
+            await self._each_votes(votes)
+            wall = time.monotonic() - begun
+            after = [cpu_of(below(self.server.pid)), cpu_of(below(database))]
+            name = self.url.rpartition("/")[2]
+            ((statements, begins, ends),) = connection.execute(COUNTED, (name,)).fetchall()
+        assert not self.witness.faults, self.witness.faults
+        assert not self.witness.traffic.faults, self.witness.traffic.faults
+        self.sums.update({
+            "votes": len(self.witness.acknowledged) - before[0],
+            "requests": self.witness.traffic.requests - before[1],
+            "statements": int(statements), "transactions": int(begins or statements),
+            "statements without begin and commit": int(statements - (begins or 0) - ends),
+            "server CPU ms": 1000 * (after[0] - cpu[0]),
+            "database CPU ms": 1000 * (after[1] - cpu[1]),
+            "CPU ms": 1000 * (sum(after) - sum(cpu)), "wall ms": 1000 * wall,
+        })  # type: ignore[arg-type]  # fmt: skip
+
+    def each(self) -> dict[str, float]:
+        """A vote."""
+        votes = self.sums["votes"]
+        return {"votes": votes} | {
+            name: round(n / votes, 2) for name, n in self.sums.items() if name != "votes"
+        }
 
 
-@contextmanager
-def second_form(folder: Path, url: str, port: int) -> Iterator[int]:
-    """The new server on the same study, moved to the second form."""
-    migrate(url, "0002")
-    command = [sys.executable, "-c", SERVE, url, str(folder), str(port)]
-    process = subprocess.Popen(command)
-    try:
-        for _ in range(100):
-            try:
-                PlainBrowser(port).ask("GET", "/healthz")
-                break
-            except OSError:
-                time.sleep(0.2)
-        yield process.pid
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(20)
+async def in_turns(servers: list[Measured], chosen: argparse.Namespace) -> None:
+    """A few votes on the one, a few on the other."""
+    for server in servers:
+        await server.begin(chosen.people)
+    for _ in range(chosen.turns):
+        for server in servers:
+            await server.vote(chosen.votes // chosen.turns // chosen.people)
 
 
 def main() -> None:
     """Both, and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--votes", type=int, default=100)
-    parser.add_argument("--port", type=int, default=8191)
-    given = parser.parse_args()
+    parser.add_argument("--votes", type=int, default=200)
+    parser.add_argument("--people", type=int, default=8)
+    parser.add_argument("--turns", type=int, default=5)
+    chosen = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="hot-path-"))
-    cluster = create(Path(tempfile.mkdtemp(prefix="hot-path-pg-")))
-    with (cluster.folder / "data" / "postgresql.conf").open("a") as settings:
-        settings.write("shared_preload_libraries = 'pg_stat_statements'\n")
-    cluster.start()
-    results: dict[str, Any] = {"load": os.getloadavg()[0]}
+    place.chmod(0o755)
+    load = os.getloadavg()[0]
+    size = {"instances": chosen.votes, "votes": 5, "quota": chosen.votes // chosen.people + 9}
     try:
-        folder = place / "study"
-        make_folder(folder, given.votes * 2 + 40, 5, 1800)
-        migrate(cluster.url)
-        with psycopg.connect(cluster.url, autocommit=True) as connection:
-            connection.execute("create extension pg_stat_statements")
-        database = Database(cluster.url)
-        load(database, folder, Keys.read(folder))
-        become(database, SLUG, "open", staff="benchmark")
-        database.close()
-        with served(folder, cluster.url, 1) as (origin, server):
-            port = int(origin.rpartition(":")[2])
-            results["0.1.0"] = measured(cluster, port, server, given.votes)
-        with second_form(folder, cluster.url, given.port) as server:
-            results["second form"] = measured(cluster, given.port, server, given.votes)
+        with (
+            both_forms(place, **size) as both,
+            serving(SERVE_FIRST, both.first, both.folder, code=both.code) as first,
+            serving(SERVE, both.second, both.folder) as second,
+        ):
+            servers = {"0.1.0": Measured(both.cluster, both.first, first),
+                       "now": Measured(both.cluster, both.second, second)}  # fmt: skip
+            run_people(in_turns(list(servers.values()), chosen))
+            results = {name: server.each() for name, server in servers.items()}
     finally:
-        cluster.stop()
         shutil.rmtree(place, ignore_errors=True)
-        shutil.rmtree(cluster.folder, ignore_errors=True)
-    print(json.dumps(results, indent=1))
-    ratio = results["0.1.0"]["CPU ms"] / results["second form"]["CPU ms"]
-    print(f"CPU a vote, 0.1.0 over the second form: {ratio:.1f}")
+    ratio = results["0.1.0"]["CPU ms"] / results["now"]["CPU ms"]
+    loads = {"load average before": load, "and after": os.getloadavg()[0]}
+    print(json.dumps(loads | results, indent=1))
+    print(f"CPU a vote, 0.1.0 over this server: {ratio:.1f}")
 
 
 if __name__ == "__main__":

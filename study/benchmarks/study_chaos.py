@@ -1,8 +1,10 @@
-"""A study is taken by many people while workers of the server and the database are killed.
+"""A study is taken by many people while its processes are killed (C1).
 
-Afterwards: exactly n votes of n different people for each explanation, nothing that was
-acknowledged is lost, nobody saw an explanation early, no deadlock.
-Run: python benchmarks/study_chaos.py
+Workers of the server, PostgreSQL (all of its processes at once, as a power cut would) and the job
+that pays are ended by SIGKILL at random moments; meanwhile the server is upgraded, its workers
+replaced one after the other. Afterwards: exactly n votes of n people for each explanation, nothing
+lost that was acknowledged, nothing seen early, no deadlock, everybody paid once.
+Run, some twenty minutes of two cores: python study/benchmarks/study_chaos.py
 """
 
 import argparse
@@ -10,42 +12,46 @@ import asyncio
 import json
 import os
 import random
+import secrets
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-import numpy as np
-from PIL import Image
-from sqlalchemy import text
-from study_annotators import Annotator, Behaviour, Seen, alive, children, kill_one
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from theodolite.io.paths import sha256_of
-from theodolite.study_material.material import (
-    PICTURES,
-    Explained,
-    Instance,
-    Material,
-    write_material,
-)
-from theodolite_study.database import Database, migrate
-from theodolite_study.intake import load
-from theodolite_study.invariants import violations
+import psycopg
+from annotators import Annotator, Behaviour, Witness, run_people
+from benchmark_pictures import SIDE, drawn_pictures
+from both_forms import SERVE, ServerProcess, serving
+from browsers import Answer, Browser
+from killing import JobProcess, children, kill_database, kill_one, upgrade
+from psycopg.types.json import Jsonb
+
+from support.study.money_study import MoneyStudy
+from support.study.prolific_double import doubled
+from support.study.stepped_study import INSTRUMENT
+from theodolite_study.database import migrate
 from theodolite_study.keys import Keys
-from theodolite_study.lifecycle import become
 from theodolite_study.local_postgres import LocalPostgres, create
-from theodolite_study.new_study import Beginning, begin_study
+from theodolite_study.money.rehearsal import balance
+from theodolite_study.money.submission import submission_digest
+from theodolite_study.sessions import digest_of
 
-SLUG = "chaos"
+GROUPS = 100
+"""Explanations whose six pictures are their own; further ones have the same again."""
+QUESTIONS = [
+    {"name": f"q{n}", "kind": "likert", "points": 5, "required": True} for n in range(1, 7)
+]
+SETTINGS = {"needs": {"q5": "same", "q6": "different"}}
+SESSION = "__Host-theodolite"
+RECOVERY = "automatic recovery in progress"
 
 
 @dataclass(frozen=True)
@@ -55,227 +61,280 @@ class Chaos:
     annotators: int = 200
     instances: int = 1000
     votes: int = 5
-    worker_kills: int = 50
-    database_kills: int = 20
-    lease_seconds: float = 30.0
+    quota: int = 12
+    """Votes that are promised to one person: others come after them."""
+    worker_kills: int = 100
+    database_kills: int = 40
+    job_kills: int = 20
+    upgrades: int = 3
+    lease: float = 30.0
     workers: int = 2
     seed: int = 0
-    longest: float = 1800.0
-    pause: tuple[float, float] = (2.0, 7.0)
+    longest: float = 3600.0
+    pause: tuple[float, float] = (0.5, 3.0)
     """Seconds between two kills."""
-    behaviour: Behaviour = Behaviour()
+    behaviour: Behaviour = Behaviour(
+        think=4.0, peek=0.2, abandon=0.02, away=40.0, twice=0.1, other=0.03, skip=0.02, stop=0.01,
+        withdraw=0.003,
+    )  # fmt: skip
 
 
-def make_folder(folder: Path, instances: int, votes: int, lease_seconds: float) -> None:
-    """Explanations of small pictures, half of them with concepts."""
-    (folder / PICTURES).mkdir(parents=True)
-    names = []
-    for number in range(40):
-        path = folder / PICTURES / "draft.png"
-        Image.fromarray(np.full((30, 40, 3), 6 * number, np.uint8)).save(path)
-        names.append(f"{sha256_of(path)}.png")
-        path.rename(folder / PICTURES / names[-1])
-    made = []
-    for number in range(instances):
-        picture, drawn = names[number % 20], names[20 + number % 20]
-        concepts = {"fur": 0.5, "beak": -0.2} if number % 2 else None
-        shown = Explained(
-            picture=picture, predicted="dog", concepts=concepts, map=None if concepts else drawn
-        )
-        twin = None if concepts else shown
-        made.append(
-            Instance(key=f"i{number}", picture_key=f"p{number}", technique=f"t{number % 4}",
-                     shown=shown, same=twin, different=twin)
-        )  # fmt: skip
-    material = Material(instances=made)
-    write_material(folder, material)
-    begin_study(folder, material, Beginning(title="Chaos", contact="x", slug=SLUG, votes=votes))
-    settings = (folder / "study.yaml").read_text()
-    settings = settings.replace("lease_minutes: 30", f"lease_minutes: {lease_seconds / 60}")
-    settings = settings.replace("quota: 20", f"quota: {instances}")
-    (folder / "study.yaml").write_text(settings)
+class PaidAnnotator(Annotator):
+    """Whom the platform sent: comes in by the step, as that door is tested elsewhere."""
 
+    study: MoneyStudy
+    url: str
+    name: str
 
-@contextmanager
-def served(folder: Path, url: str, workers: int) -> Iterator[tuple[str, int]]:
-    """The server in a process of its own; its address and number."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [
-        sys.executable, "-c", "from theodolite.cli import main; main()", "study", "serve",
-        str(folder), "--database", url,
-        "--port", str(port), "--workers", str(workers),
-    ]  # fmt: skip
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-    try:
-        until = time.monotonic() + 60
-        while True:
+    async def comes(self) -> Answer:
+        """The first page, then a session of one's own."""
+        await super().comes()
+        keys, slug = self.study.keys, self.slug
+        ends = datetime.now(timezone.utc) + timedelta(hours=6)
+        row, query = None, f"select st_arrive({', '.join(['%s'] * 13)})"
+        while row is None:
+            token = secrets.token_urlsafe(32)
+            values = (
+                slug, "prolific", keys.person(slug, "prolific", self.name),
+                keys.sealed(self.name, slug), keys.bar(slug, "prolific", self.name),
+                f"p-{self.name}", keys.sealed(self.name, slug), submission_digest(keys, self.name),
+                "en", digest_of(token), ends, False, None,
+            )  # fmt: skip
             try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                if time.monotonic() > until or server.poll() is not None:
-                    raise RuntimeError((folder / "server.log").read_text()[-2000:]) from None
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}", server.pid
-    finally:
-        server.send_signal(signal.SIGTERM)
+                async with await psycopg.AsyncConnection.connect(
+                    self.url, autocommit=True, connect_timeout=5
+                ) as connection:
+                    row = await (await connection.execute(query, values)).fetchone()
+            except psycopg.OperationalError:
+                await asyncio.sleep(self.chance.uniform(0.2, 0.6))
+        if row[0]["word"] != "ok":
+            return Answer("/s/", 200, [], b"")
+        self.browser.cookies[SESSION] = token
+        return await self.browser.go("GET", "/go")
+
+
+@dataclass
+class Fire:
+    """A study, its people and whoever kills its processes."""
+
+    chaos: Chaos
+    study: MoneyStudy
+    cluster: LocalPostgres
+    server: ServerProcess
+    job: JobProcess
+    hidden: dict[str, set[str]]
+    witness: Witness = field(default_factory=Witness)
+    killed: Counter[str] = field(default_factory=Counter)
+    left: Counter[str] = field(default_factory=Counter)
+    filled: bool = False
+
+    async def burns(self) -> None:
+        """Until every seat is filled and all kills are done."""
+        trouble = asyncio.create_task(self._trouble())
+        watch = asyncio.create_task(self._watch())
         try:
-            server.wait(15)
-        except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
+            number = 0
+            while True:
+                people = self.chaos.annotators if not number else 8
+                crowd = [self._stream(number + k) for k in range(people)]
+                await asyncio.wait_for(asyncio.gather(*crowd), self.chaos.longest)
+                number += people
+                if trouble.done() and not await self._unfilled():
+                    break
+            trouble.result()
+        finally:
+            trouble.cancel()
+            watch.cancel()
 
+    async def _stream(self, number: int) -> None:
+        """One person after another, as long as there is something to do."""
+        chance = random.Random(self.chaos.seed * 100_000 + number)
+        await asyncio.sleep(chance.uniform(0, min(5.0, self.chaos.annotators / 20)))
+        while not self.filled:
+            name = self.study.double.reserve()
+            if name is None:  # the job paused the study there, as it was full
+                await asyncio.sleep(chance.uniform(0.2, 0.6))
+                self.study.double.status = "ACTIVE"
+                continue
+            self.study.double.starts(name)
+            browser = Browser(self.server.port, self.witness.traffic, chance)
+            person = PaidAnnotator(
+                browser, self.study.slug, self.witness, self.chaos.behaviour, self.hidden
+            )
+            person.study, person.url, person.name = self.study, self.cluster.url, name
+            how = await person.works()
+            await browser.close()
+            self.left[person.left or how] += 1
+            if how == "full":
+                self.study.double.returns(name)
+                await asyncio.sleep(chance.uniform(0.5, 2))
+                continue
+            kind = {"stopped": "stopped", "withdrawn": "other"}.get(person.left, "finished")
+            if kind == "finished" and chance.random() < 0.5:
+                kind = "approved"
+            self.study.double.submits(name, kind)
 
-def kill_database(cluster: LocalPostgres) -> None:
-    """SIGKILL to all of its processes at once, as a power cut would."""
-    first = int((cluster.folder / "data" / "postmaster.pid").read_text().split()[0])
-    pids = [first, *children(first)]
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    while any(alive(pid) for pid in pids):
-        time.sleep(0.01)
-
-
-async def _trouble(
-    chaos: Chaos, server: int, cluster: LocalPostgres, stop: asyncio.Event
-) -> tuple[int, int]:
-    rng = random.Random(chaos.seed)
-    plan = ["worker"] * chaos.worker_kills + ["database"] * chaos.database_kills
-    rng.shuffle(plan)
-    killed = {"worker": 0, "database": 0}
-    loop = asyncio.get_running_loop()
-    for what in plan:
+    async def _unfilled(self) -> int:
         try:
-            await asyncio.wait_for(stop.wait(), rng.uniform(*chaos.pause))
-            break
-        except asyncio.TimeoutError:
-            pass
-        if what == "worker":
-            while not kill_one(children(server), rng):
-                await asyncio.sleep(0.2)
-        else:
-            await loop.run_in_executor(None, kill_database, cluster)
-            await asyncio.sleep(rng.uniform(0, 1))
-            await loop.run_in_executor(None, cluster.start)
-        killed[what] += 1
-    return killed["worker"], killed["database"]
+            async with await psycopg.AsyncConnection.connect(
+                self.cluster.url, autocommit=True, connect_timeout=5
+            ) as connection:
+                query = "select count(*) from slot where state <> 'filled'"
+                row = await (await connection.execute(query)).fetchone()
+        except psycopg.OperationalError:
+            return 1
+        return int(row[0]) if row else 1
 
+    async def _watch(self) -> None:
+        while True:
+            self.filled = not await self._unfilled()
+            await asyncio.sleep(0.5)
 
-async def _run(
-    chaos: Chaos, origin: str, server: int, cluster: LocalPostgres
-) -> tuple[Seen, tuple[int, int]]:
-    seen, stop = Seen(), asyncio.Event()
-    timeout = aiohttp.ClientTimeout(total=20)
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(timeout=timeout, connector=connector,
-                                     cookie_jar=aiohttp.DummyCookieJar()) as http:  # fmt: skip
-        trouble = asyncio.create_task(_trouble(chaos, server, cluster, stop))
-        people = [
-            Annotator(http, origin, SLUG, seen, chaos.seed * 10_000 + k, chaos.behaviour).work()
-            for k in range(chaos.annotators)
-        ]
-        work = asyncio.ensure_future(asyncio.gather(*people))
-        both: list[asyncio.Future[Any]] = [work, trouble]
-        done, _ = await asyncio.wait(
-            both, timeout=chaos.longest, return_when=asyncio.FIRST_EXCEPTION
-        )
-        stop.set()
-        if work not in done:
-            work.cancel()
-            if trouble in done:
-                trouble.result()
-            raise TimeoutError("the study did not come to its end")
-        work.result()
-        return seen, await trouble
+    async def _trouble(self) -> None:
+        chaos, chance = self.chaos, random.Random(self.chaos.seed)
+        plan = (["worker"] * chaos.worker_kills + ["database"] * chaos.database_kills
+                + ["job"] * chaos.job_kills + ["upgrade"] * chaos.upgrades)  # fmt: skip
+        chance.shuffle(plan)
+        wait = asyncio.get_running_loop().run_in_executor
+        for what in plan:
+            await asyncio.sleep(chance.uniform(*chaos.pause))
+            if what == "worker":
+                while not kill_one(children(self.server.pid), chance):
+                    await asyncio.sleep(0.1)
+            elif what == "database":
+                await wait(None, kill_database, self.cluster)
+                await asyncio.sleep(chance.uniform(0, 0.5))
+                await wait(None, self.cluster.start)
+            elif what == "job":
+                await wait(None, self.job.kill)
+            else:
+                await wait(None, upgrade, self.cluster, self.server.pid, self.killed["upgrade"])
+            self.killed[what] += 1
 
 
 def run(chaos: Chaos) -> dict[str, Any]:
     """One study under fire; what is wrong afterwards."""
     place = Path(tempfile.mkdtemp(prefix="study-chaos-"))
-    cluster = create(Path(tempfile.mkdtemp(prefix="study-chaos-pg-")))
+    place.chmod(0o755)
+    cluster = create(place / "cluster")
     cluster.start()
     try:
-        folder = place / "study"
-        make_folder(folder, chaos.instances, chaos.votes, chaos.lease_seconds)
-        migrate(cluster.url)
-        database = Database(cluster.url)
-        load(database, folder, Keys.read(folder))
-        become(database, SLUG, "open", staff="benchmark")
-        database.close()
+        migrate(cluster.url, "head")
+        keys = Keys.create(place / "keys.json")
+        with psycopg.connect(cluster.url, autocommit=True) as connection:
+            study = MoneyStudy(
+                connection, instances=chaos.instances, votes=chaos.votes, quota=chaos.quota,
+                places=20_000, lease=chaos.lease, settings=SETTINGS, keys=keys,
+                instrument=INSTRUMENT | {"after": [{"blocks": QUESTIONS}]},
+            )  # fmt: skip
+            hidden = _pictures(study, place)
         begun = time.monotonic()
-        with served(folder, cluster.url, chaos.workers) as (origin, server):
-            seen, killed = asyncio.run(_run(chaos, origin, server, cluster))
-        wall = time.monotonic() - begun
-        if not cluster.answers():
-            cluster.start()
-        return _judged(chaos, cluster, seen, killed, wall)
+        with (
+            doubled(study.double) as host,
+            serving(SERVE, cluster.url, place, workers=chaos.workers) as server,
+            JobProcess(cluster.url, place, host) as job,
+        ):
+            fire = Fire(chaos, study, cluster, server, job, hidden)
+            run_people(fire.burns())
+            wall = time.monotonic() - begun
+            with psycopg.connect(cluster.url, autocommit=True) as connection:
+                study.connection = connection
+                _settled(study)
+                return _judged(fire, wall)
     finally:
         cluster.stop()
         shutil.rmtree(place, ignore_errors=True)
-        shutil.rmtree(cluster.folder, ignore_errors=True)
 
 
-def _judged(
-    chaos: Chaos, cluster: LocalPostgres, seen: Seen, killed: tuple[int, int], wall: float
-) -> dict[str, Any]:
-    database = Database(cluster.url)
-    with database.owning() as connection:
-        counted = dict(
-            tuple(row) for row in connection.execute(
-                text("select instance_id, count(*) from vote where counted group by instance_id")
-            )
-        )  # fmt: skip
-        stored = {
-            row.assignment_id: {n: v for n, v in row._mapping.items() if n[0] == "q" and v}
-            for row in connection.execute(
-                text("select assignment_id, q1, q2, q3, q4, q5, q6 from vote")
-            )
+def _pictures(study: MoneyStudy, place: Path) -> dict[str, set[str]]:
+    """Each explanation gets its pictures; what nobody may see early, by the first picture."""
+    rows = study.connection.execute("select id from instance order by id").fetchall()
+    groups = min(GROUPS, len(rows))
+    names = drawn_pictures(place / "pictures", 6 * groups)
+    hidden = {}
+    for number, (instance,) in enumerate(rows):
+        files = names[6 * (number % groups) : 6 * (number % groups) + 6]
+        parts = {
+            part: {"picture": files[2 * n], "map": files[2 * n + 1], "predicted": "dog"}
+            for n, part in enumerate(("shown", "same", "different"))
         }
-        surplus = connection.execute(text("select count(*) from vote where not counted")).scalar()
-    rules = [str(one) for one in violations(database)]
-    database.close()
-    log = (cluster.folder / "log").read_text(errors="replace")
-    values = list(counted.values())
+        shown = parts | {"sizes": {file: [SIDE, SIDE] for file in files}}
+        study.connection.execute(
+            "update instance set shown = %s where id = %s", (Jsonb(shown), instance)
+        )
+        hidden[files[0]] = set(files[1:])
+    return hidden
+
+
+def _settled(study: MoneyStudy, longest: float = 120.0) -> None:
+    """Until the job has paid what is owed."""
+    until = time.monotonic() + longest
+    while time.monotonic() < until and not study.ledger().keys() <= {"confirmed", "void"}:
+        time.sleep(0.2)
+
+
+def _judged(fire: Fire, wall: float) -> dict[str, Any]:
+    study, witness, chaos = fire.study, fire.witness, fire.chaos
+    run_ = study.connection.execute
+    counted = [n for (n,) in run_("select count(*) from vote where counted group by instance_id")]
+    stored = dict(run_("select assignment_id, answers from vote").fetchall())
+    kept = {n: given for n, given in witness.acknowledged.items() if n not in witness.taken_back}
+    books = balance(study.connection, study.keys, study.study, study.double.paid())
+    log = (fire.cluster.folder / "log").read_text(errors="replace")
     return {
-        "annotators": chaos.annotators,
-        "worker kills": killed[0],
-        "database kills": killed[1],
-        "seconds": round(wall, 1),
-        "counted": sum(values),
-        "over": sum(n > chaos.votes for n in values),
-        "under": chaos.instances - sum(n >= chaos.votes for n in values),
-        "acknowledged": len(seen.acknowledged),
-        "acknowledged and lost": sum(
-            stored.get(number) != answers for number, answers in seen.acknowledged.items()
+        "people": dict(fire.left), "seconds": round(wall, 1), "load average": os.getloadavg()[0],
+        "killed": dict(fire.killed), "recoveries": log.count(RECOVERY),
+        "503": witness.traffic.busy, "broken connections": witness.traffic.broken,
+        "requests": witness.traffic.requests, "acknowledged": len(witness.acknowledged),
+        "counted": sum(counted), "withdrawn votes": len(witness.taken_back),
+        "surplus": study.one("select count(*) from vote where not counted"),
+        "peeks": witness.peeks, "paid": len(study.double.paid()), "paid in all": books.platform,
+        "over": sum(n > chaos.votes for n in counted),
+        "under": chaos.instances - sum(n >= chaos.votes for n in counted),
+        "repeats": study.one(
+            "select count(*) from (select from vote where counted"
+            " group by participant_id, instance_id having count(*) > 1) again"
         ),
-        "surplus": int(surplus or 0),
-        "peeks": seen.peeks,
-        "early reveals": seen.early,
-        "deadlocks": log.count("deadlock detected"),
-        "busy answers": seen.busy,
-        "broken connections": seen.lost,
-        "loaded again": dict(seen.again),
-        "faults": [f"{what}: {n}" for what, n in seen.faults.items()],
-        "broken rules": rules,
-    }
+        "acknowledged and lost": sum(stored.get(n) != given for n, given in kept.items()),
+        "withdrawn and still there": len(stored.keys() & witness.taken_back),
+        "early": witness.early, "deadlocks": log.count("deadlock detected"),
+        "paid otherwise than owed": books.unequal, "owed and not paid": books.unsettled,
+        "owed and forgotten": books.forgotten, "faults": dict(witness.traffic.faults),
+        "wrong answers": witness.faults[:5], "broken rules": study.broken(),
+    }  # fmt: skip
+
+
+NOTHING = (
+    "over", "under", "repeats", "acknowledged and lost", "withdrawn and still there", "early",
+    "deadlocks", "paid otherwise than owed", "owed and not paid", "owed and forgotten", "faults",
+    "wrong answers", "broken rules",
+)  # fmt: skip
 
 
 def wrong(result: dict[str, Any]) -> list[str]:
-    """What must be nothing and is not."""
-    nothing = ("over", "under", "acknowledged and lost", "early reveals", "deadlocks", "faults",
-               "broken rules")  # fmt: skip
-    return [f"{name}: {result[name]}" for name in nothing if result[name]]
+    """What must be nothing and is not; and kills that did nothing."""
+    found = [f"{name}: {result[name]}" for name in NOTHING if result[name]]
+    if result["recoveries"] < result["killed"].get("database", 0):
+        found.append(f"recoveries: {result['recoveries']}")
+    if not result["503"] + result["broken connections"]:
+        found.append("nobody felt a kill")
+    return found
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The long form."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("annotators", "instances", "votes", "worker_kills", "database_kills", "seed"):
+    numbers = ("annotators", "instances", "votes", "quota", "worker_kills", "database_kills",
+               "job_kills", "upgrades", "seed")  # fmt: skip
+    for name in numbers:
         parser.add_argument(f"--{name}", type=int, default=getattr(Chaos, name))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     result = run(Chaos(**vars(parser.parse_args())))
     print(json.dumps(result, indent=1))
     faults = wrong(result)
     print("WRONG" if faults else "nothing wrong", *faults, sep="\n  ")
     sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()

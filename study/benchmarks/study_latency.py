@@ -1,105 +1,92 @@
-"""How long a study's pages take with many people at their usual pace, and what it can bear.
+"""How quick pages are with 200 people, and how many votes a second two cores bear (P2, P3).
 
-Two hundred people with two minutes an item on one machine beside PostgreSQL; then the same people
-without any pause. Run: python benchmarks/study_latency.py
+P2: 200 people without any pause on a server of 0.1.0, then on this one: votes a second of each;
+driver, two workers and PostgreSQL share the cores. P3: 200 people at a browser's true pace on this
+server: milliseconds of each route. Pictures of 448 pixels, 13 requests a vote.
+Run, about five minutes: python study/benchmarks/study_latency.py
 """
 
 import argparse
-import asyncio
 import json
+import os
 import shutil
 import tempfile
-import time
 from pathlib import Path
+from typing import Any
 
-import aiohttp
 import numpy as np
-from study_annotators import Annotator, Behaviour, Seen
-from study_chaos import SLUG, make_folder, served
-
-from theodolite_study.database import Database, migrate
-from theodolite_study.intake import load
-from theodolite_study.keys import Keys
-from theodolite_study.lifecycle import become
-from theodolite_study.local_postgres import create
+from annotators import Behaviour, Crowd, Witness, run_people, taking_part
+from both_forms import SERVE, SERVE_FIRST, SLUG, both_forms, serving
 
 
-async def people(
-    origin: str, count: int, seconds: float, behaviour: Behaviour, seed: int
-) -> tuple[Seen, float]:
-    """So many at once for so long; they come in over the first tenth of the time."""
-    seen = Seen()
-    timeout = aiohttp.ClientTimeout(total=30)
-    connector = aiohttp.TCPConnector(limit=0)
-    jar = aiohttp.DummyCookieJar()
-    async with aiohttp.ClientSession(timeout=timeout, connector=connector, cookie_jar=jar) as http:
-
-        async def one(k: int) -> None:
-            await asyncio.sleep(k / count * min(seconds / 10, 30))
-            await Annotator(http, origin, SLUG, seen, seed + k, behaviour).work()
-
-        begun = time.monotonic()
-        tasks = [asyncio.create_task(one(k)) for k in range(count)]
-        _, waiting = await asyncio.wait(tasks, timeout=seconds)
-        wall = time.monotonic() - begun
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    return seen, wall
+def routes(witness: Witness) -> dict[str, dict[str, float]]:
+    """Milliseconds of each route."""
+    table = {}
+    for route, seconds in sorted(witness.traffic.seconds.items()):
+        low, high, highest = np.percentile(np.array(seconds) * 1000, [50, 95, 99])
+        table[route] = {"n": len(seconds), "p50": round(low, 1), "p95": round(high, 1),
+                        "p99": round(highest, 1)}  # fmt: skip
+    return table
 
 
-def routes(seen: Seen) -> dict[str, dict[str, float]]:
-    """Milliseconds of each route, without pictures."""
-    found = {}
-    for route, seconds in sorted(seen.seconds.items()):
-        if "/asset/" not in route:
-            low, middle, high = np.percentile(np.array(seconds) * 1000, [50, 95, 99])
-            found[route] = {"n": len(seconds), "p50": round(low, 1), "p95": round(middle, 1),
-                            "p99": round(high, 1)}  # fmt: skip
-    return found
+def closed_loop(port: int, people: int, seconds: float) -> dict[str, Any]:
+    """Nobody pauses."""
+    load = os.getloadavg()[0]
+    witness, wall = run_people(taking_part(port, SLUG, Crowd(people, seconds, seed=50_000)))
+    assert not witness.faults, witness.faults[:3]
+    return {
+        "votes a second": round(len(witness.acknowledged) / wall, 1),
+        "requests a second": round(witness.traffic.requests / wall, 1),
+        "503": witness.traffic.busy, "429": witness.traffic.limited,
+        "faults": dict(witness.traffic.faults), "load average before": load,
+    }  # fmt: skip
+
+
+def usual_pace(port: int, people: int, seconds: float, think: float) -> dict[str, Any]:
+    """Everybody thinks; they come over the first third of the time."""
+    load = os.getloadavg()[0]
+    crowd = Crowd(people, seconds, Behaviour(think=think, twice=0.02), min(seconds / 3, 60))
+    witness, wall = run_people(taking_part(port, SLUG, crowd))
+    table = routes(witness)
+    return {
+        "votes a second": round(len(witness.acknowledged) / wall, 2), "routes": table,
+        "503": witness.traffic.busy, "429": witness.traffic.limited,
+        "faults": dict(witness.traffic.faults), "wrong answers": witness.faults[:3],
+        "slowest p95": max(row["p95"] for row in table.values()),
+        "slowest p99": max(row["p99"] for row in table.values()),
+        "load average before": load, "and after": os.getloadavg()[0],
+    }  # fmt: skip
 
 
 def main() -> None:
-    """Print both, the slowest route last."""
+    """P2 of both servers, then P3."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--annotators", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=240)
-    parser.add_argument("--think", type=float, default=120)
-    parser.add_argument("--saturated", type=float, default=40)
+    parser.add_argument("--people", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=180)
+    parser.add_argument("--think", type=float, default=90)
+    parser.add_argument("--closed", type=float, default=30)
     parser.add_argument("--workers", type=int, default=2)
-    given = parser.parse_args()
-    place, data = (Path(tempfile.mkdtemp(prefix="study-latency-")) for _ in range(2))
-    cluster = create(data)
-    cluster.start()
+    chosen = parser.parse_args()
+    place = Path(tempfile.mkdtemp(prefix="study-latency-"))
+    place.chmod(0o755)
+    results: dict[str, Any] = {}
     try:
-        make_folder(place / "study", 2200, 5, 1800)
-        migrate(cluster.url)
-        database = Database(cluster.url)
-        load(database, place / "study", Keys.read(place / "study"))
-        become(database, SLUG, "open", staff="benchmark")
-        database.close()
-        with served(place / "study", cluster.url, given.workers) as (origin, _):
-            usual = Behaviour(abandon=0, twice=0.02, other=0, think=given.think, patience=1e9)
-            calm, _ = asyncio.run(people(origin, given.annotators, given.seconds, usual, 0))
-            eager = Behaviour(abandon=0, twice=0, other=0, peek=0, patience=1e9)
-            full, wall = asyncio.run(
-                people(origin, given.annotators, given.saturated, eager, 10_000)
-            )
+        with both_forms(place, instances=900, votes=10, quota=20) as both:
+            with serving(SERVE_FIRST, both.first, both.folder, workers=chosen.workers,
+                         code=both.code) as first:  # fmt: skip
+                results["0.1.0, no pause"] = closed_loop(first.port, chosen.people, chosen.closed)
+            with serving(SERVE, both.second, both.folder, workers=chosen.workers) as server:
+                results["usual pace"] = usual_pace(
+                    server.port, chosen.people, chosen.seconds, chosen.think
+                )
+                results["no pause"] = closed_loop(server.port, chosen.people, chosen.closed)
     finally:
-        cluster.stop()
         shutil.rmtree(place, ignore_errors=True)
-        shutil.rmtree(data, ignore_errors=True)
-    table = routes(calm)
-    print(
-        json.dumps({"usual pace": table, "faults": dict(calm.faults), "busy": calm.busy}, indent=1)
-    )
-    slow = routes(full)
-    print(json.dumps({"no pause": slow, "faults": dict(full.faults), "busy": full.busy}, indent=1))
-    print(f"no pause: {len(full.acknowledged) / wall:.1f} votes/s, {full.busy} told to come back, "
-          f"{sum(full.faults.values())} faults")  # fmt: skip
-    worst = max(table.values(), key=lambda route: route["p95"])
-    print(f"usual pace, slowest route: p95 {worst['p95']} ms, p99 "
-          f"{max(route['p99'] for route in table.values())} ms")  # fmt: skip
+    print(json.dumps(results, indent=1))
+    fast, slow = (results[name]["votes a second"] for name in ("no pause", "0.1.0, no pause"))
+    print(f"no pause: {fast} votes a second, 0.1.0 {slow}; usual pace, slowest route: "
+          f"p95 {results['usual pace']['slowest p95']} ms, "
+          f"p99 {results['usual pace']['slowest p99']} ms")  # fmt: skip
 
 
 if __name__ == "__main__":

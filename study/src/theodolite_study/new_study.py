@@ -38,7 +38,7 @@ access:
   # audience: …         # … which names this address or study
   # Codes are for prolific only, which has to know them. Elsewhere each person gets a code of
   # their own at the end.
-  codes: {{finished: {finished}, no_consent: {declined}, screened_out: {screened}}}
+  codes: {{finished: "{finished}", no_consent: "{declined}", screened_out: "{screened}"}}
 
 # Texts have defaults: welcome, consent, instructions, thanks, questions, rankings,
 # before_text, before_boxes. docs/study.md lists them; have the consent form approved.

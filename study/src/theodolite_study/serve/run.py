@@ -23,6 +23,8 @@ from theodolite_study.web.settings import Settings, settings_from
 
 APP = "theodolite_study.serve.run:from_environment"
 CONNECTION = "theodolite_study.serve.connections:LimitedConnection"
+LONGEST_START = 30
+"""Seconds until a new worker takes requests: on a machine that is busy, importing takes long."""
 PAUSE = 5.0
 """Seconds that a worker waits before it ends, where its tables are of another release."""
 
@@ -54,7 +56,7 @@ def serve(
         APP, factory=True, host=host, port=port, workers=workers, loop="uvloop", http=CONNECTION,
         access_log=False, server_header=False, proxy_headers=False, log_config=LOGGING,
         lifespan="on", ws="none", timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=LAST_WORDS,
+        timeout_graceful_shutdown=LAST_WORDS, timeout_worker_healthcheck=LONGEST_START,
     )  # fmt: skip
     with counts_published(settings.database_url, metrics_port) as variables:
         run_workers(config, settings, variables)
