@@ -9,7 +9,7 @@ STEPS = (
 )  # fmt: skip
 SECOND_FORM = (
     "fit.sql", "second.sql", *STEPS, "moved.sql", "rights.sql", "money.sql", "operate.sql",
-    "texts.sql",
+    "texts.sql", "desk.sql",
 )  # fmt: skip
 """What makes the second form of the tables out of the first, in this order."""
 

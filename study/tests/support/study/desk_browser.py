@@ -1,0 +1,71 @@
+"""A desk and people who have signed in to it, without a browser that runs scripts."""
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from starlette.testclient import TestClient
+
+from support.study.stepped_study import SteppedStudy
+from theodolite_study.desk.app import create_desk
+from theodolite_study.desk.sessions import SESSION, begin_session
+from theodolite_study.keys import Keys
+from theodolite_study.web.settings import Settings
+
+ORIGIN = "https://desk.example.org"
+HEADERS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
+
+
+class DeskWorld:
+    """A database with studies, and the desk's application on it."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.connection = psycopg.connect(url, autocommit=True)
+        self.keys = Keys.create(folder / "keys.json")
+        self.settings = Settings(url, folder, ORIGIN)
+        self.app = create_desk(self.settings)
+        self.visitor = TestClient(self.app, base_url=ORIGIN, headers=HEADERS)
+
+    def study(self, slug: str, **settings: Any) -> SteppedStudy:
+        return SteppedStudy(self.connection, slug=slug, **settings)
+
+    def account(self, name: str, *, operator: bool = False) -> int:
+        row = self.connection.execute(
+            "insert into staff (name, operator) values (%s, %s) on conflict (name) do update"
+            " set operator = excluded.operator returning id", (name, operator),
+        ).fetchone()  # fmt: skip
+        return int(row[0])  # type: ignore[index]
+
+    def browser(
+        self, name: str, *, slug: str = "", role: str = "", operator: bool = False
+    ) -> TestClient:
+        """Somebody's browser, signed in; with a role in a study if one is named."""
+        staff_id = self.account(name, operator=operator)
+        if role:
+            self.connection.execute(
+                "insert into member (study_id, staff_id, role)"
+                " select id, %s, %s from study where slug = %s"
+                " on conflict (study_id, staff_id) do update set role = excluded.role",
+                (staff_id, role, slug),
+            )
+        token = begin_session(self.connection, staff_id)
+        made = TestClient(self.app, base_url=ORIGIN, headers=HEADERS)
+        made.cookies.set(SESSION, token, domain="desk.example.org")
+        return made
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def hidden(page: Any) -> dict[str, str]:
+    """The hidden fields of the first forms of a page."""
+    fields = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.text)
+    return {name: html.unescape(value) for name, value in fields}
+
+
+def send(browser: TestClient, page_address: str, form_address: str, **fields: Any) -> Any:
+    """A form of a page, sent with what proves it."""
+    csrf = hidden(browser.get(page_address))["csrf"]
+    return browser.post(form_address, data={"csrf": csrf} | fields)
