@@ -18,8 +18,8 @@ from theodolite_study.web.settings import Settings
 ALWAYS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self' https://app.prolific.com; base-uri 'none'; "
-        "object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+        "connect-src 'self'; form-action 'self' https://app.prolific.com https://www.mturk.com "
+        "https://workersandbox.mturk.com; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
     ),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

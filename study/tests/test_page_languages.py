@@ -57,7 +57,11 @@ def served(second_url: str, tmp_path: Path) -> Iterator[Served]:
     run = place.connection.execute
     run("alter table wording disable trigger wording_frozen")
     for key, body in (default_texts("de") | {"contact": "x@example.org"}).items():
-        run("insert into wording values (%s, %s, 'de', %s)", (place.study.version, key, body))
+        run(
+            "insert into wording values (%s, %s, 'de', %s) on conflict"
+            " on constraint wording_pkey do update set body = excluded.body",
+            (place.study.version, key, body),
+        )
     with place.browser:
         yield place
     place.close()

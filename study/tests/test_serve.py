@@ -73,9 +73,9 @@ def test_a_whole_walk_without_scripts(served: Served, monkeypatch: pytest.Monkey
     calls: list[str] = []
     step = StepCalls.step
 
-    async def counted(self: StepCalls, name: str, *values: Any) -> dict[str, Any]:
+    async def counted(self: StepCalls, name: str, *values: Any, **named: Any) -> dict[str, Any]:
         calls.append(name)
-        return await step(self, name, *values)
+        return await step(self, name, *values, **named)
 
     monkeypatch.setattr(StepCalls, "step", counted)
     page = served.begins()

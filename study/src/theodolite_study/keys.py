@@ -18,6 +18,8 @@ from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from theodolite.errors import RefusedInput
 from theodolite.ext.studies import json_from
@@ -130,9 +132,14 @@ class Keys:
         """What a person hands in at the platform; another for each person."""
         return readable(_mac(self.completion, "completion", slug, str(participant_id)), 12)
 
+    def derived(self, label: str) -> bytes:
+        """A key for one purpose, by HKDF: who learns it learns no other."""
+        kdf = HKDF(SHA256(), BYTES, salt=None, info=_message("derived", label))
+        return kdf.derive(self.forms)
+
     def csrf(self, session_digest: bytes) -> str:
         """The hidden field of forms in a session."""
-        mac = _mac(self.forms, "csrf", session_digest)
+        mac = _mac(self.derived("csrf"), "csrf", session_digest)
         return base64.urlsafe_b64encode(mac).rstrip(b"=").decode()
 
     def csrf_matches(self, session_digest: bytes, given: str) -> bool:

@@ -46,3 +46,11 @@ class Invalid(StudyRefusal):
     """What came cannot be an answer."""
 
     status = 422
+
+
+class Refused(StudyRefusal):
+    """With a status of its own."""
+
+    def __init__(self, status: int, message: str, retry_after: int = 0) -> None:
+        super().__init__(message)
+        self.status, self.retry_after = status, retry_after

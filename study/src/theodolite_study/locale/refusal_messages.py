@@ -10,6 +10,8 @@ REFUSALS: dict[str, str] = {
     "not open": N_("This study takes no answers now. Your answers so far are kept."),
     "full": N_("All places of this study are taken. Thank you for your interest."),
     "old form": N_("The text was changed since you opened this page. Please read it again."),
+    "ticks": N_("Please tick every box, or do not agree."),
+    "no consent": N_("This version has no consent yet."),
     "barred": N_("You have left this study, and cannot take part in it again."),
     "ran out": N_("There is no picture left for you. You are paid in full; thank you."),
     "wait": N_(
@@ -40,6 +42,8 @@ REFUSALS: dict[str, str] = {
     "old fields": N_("This form is too old. Please load the page again."),
     "too much": N_("This is too much to be kept."),
     "no JSON": N_("This is no JSON."),
+    "JSON needed": N_("JSON was needed."),
+    "parts": N_("This has too many parts."),
     "part": N_("This has a part that does not fit."),
     "not begun": N_("You have not begun yet."),
     "no form": N_("A form was needed."),

@@ -16,6 +16,13 @@ ADDRESS = re.compile(
 )
 """No name before a host, which looks like another host; no letters that fill in themselves."""
 GAP = re.compile(r"\{[a-z_]+\}")
+EMPTY_BOX = "[ ] "
+TICK = (
+    '<label class="choice"><input type="checkbox" name="tick" value="{number}" form="agree" '
+    "required> "
+)
+TICK_PATTERN = r'<input type="checkbox" name="tick" value="([0-9]+)" form="agree" required>'
+"""No text can contain it: `<` never stays as it is."""
 CONSENT_BEGINS = b"<!-- consent -->"
 CONSENT_ENDS = b"<!-- end of consent -->"
 """Between these two stand the bytes whose digest is recorded."""
@@ -36,6 +43,11 @@ def as_html(markdown: str) -> str:
 def consent_bytes(markdown: str) -> bytes:
     """What the page contains between two fixed comments: its SHA-256 is what people agree to.
 
+    Lines of lists that begin with ``[ ]`` become boxes, each of which has to be ticked.
+
+    >>> consent_bytes("- [ ] I am 18").count(b"required")
+    1
+
     Raises:
         ValueError: If a gap such as ``{contact}`` was not filled in, or nothing is said.
     """
@@ -44,7 +56,37 @@ def consent_bytes(markdown: str) -> bytes:
         raise ValueError(f"the consent has a gap that is not filled in: {gap[0]}")
     if not markdown.strip():
         raise ValueError("the consent says nothing")
-    return as_html(markdown).encode()
+    parser = _parser()
+    tokens = parser.parse(markdown)
+    _restrained(tokens)
+    _ticked(tokens)
+    return str(parser.renderer.render(tokens, parser.options, {})).encode()
+
+
+def _ticked(tokens: Sequence[Token]) -> None:
+    """Boxes at the beginning of list items. They belong to the form that stands after the text."""
+    number = 0
+    for place, token in enumerate(tokens[2:], 2):
+        words = token.children or []
+        inside = [one.type for one in tokens[place - 2 : place]]
+        if inside != ["list_item_open", "paragraph_open"] or not words:
+            continue
+        if words[0].type == "text" and words[0].content.startswith(EMPTY_BOX):
+            number += 1
+            words[0].content = words[0].content[len(EMPTY_BOX) :]
+            before, after = Token("html_inline", "", 0), Token("html_inline", "", 0)
+            before.content = TICK.format(number=number)
+            after.content = "</label>"
+            token.children = [before, *words, after]
+
+
+def ticks_in(shown: bytes) -> list[str]:
+    """What has to be ticked in a consent.
+
+    >>> ticks_in(consent_bytes("- [ ] I am 18\\n- [ ] I agree"))
+    ['1', '2']
+    """
+    return re.findall(TICK_PATTERN, shown.decode())
 
 
 def consent_in(page: bytes) -> bytes:

@@ -12,7 +12,7 @@ from theodolite_study.keys import Keys
 from theodolite_study.money.events import event_values, signed_event
 from theodolite_study.money.submission import opened_secret
 from theodolite_study.platforms.prolific_events import MOST_BYTES
-from theodolite_study.web.security import WEBHOOKS
+from theodolite_study.serve.security import WEBHOOKS
 
 
 class HookCalls(Protocol):

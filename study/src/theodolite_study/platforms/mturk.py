@@ -1,7 +1,7 @@
-"""Amazon Mechanical Turk by link and code: the study is a page of its own, not in their frame.
+"""Amazon Mechanical Turk: the study is a page of its own; in their frame there is a link to it.
 
 ``turkSubmitTo`` is not read: a page that sends people where its address says sends them anywhere.
-They get a code, and hand it in themselves.
+At the end a form goes to one of two fixed addresses.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from theodolite_study.platforms.identity import Identity, Preview, named
 
 PLATFORM = "mturk"
+SUBMIT = "https://www.mturk.com/mturk/externalSubmit"
+SANDBOX = "https://workersandbox.mturk.com/mturk/externalSubmit"
 NOT_TAKEN = "ASSIGNMENT_ID_NOT_AVAILABLE"
 
 
@@ -26,3 +28,8 @@ def arrival(parameters: Mapping[str, str]) -> Identity | Preview:
 
 def _optional(parameters: Mapping[str, str], name: str) -> str | None:
     return named(parameters, name, "Mechanical Turk") if parameters.get(name) else None
+
+
+def submit_address(*, sandbox: bool) -> str:
+    """Where people hand in what they did."""
+    return SANDBOX if sandbox else SUBMIT

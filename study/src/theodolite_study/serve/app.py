@@ -20,25 +20,34 @@ from theodolite_study.locale.catalogue import catalogue
 from theodolite_study.locale.unfit_messages import needed
 from theodolite_study.money import hook_routes
 from theodolite_study.operate.meter import Meter, RequestMeter
+from theodolite_study.platforms.prolific_keys import FILE, FetchedKeys, SigningKeys, stored_keys
+from theodolite_study.rate_limits import Limiter
 from theodolite_study.refusals import NotHere, StudyRefusal
-from theodolite_study.serve import door_routes, item_routes, leave_routes, practice_routes
+from theodolite_study.serve import (
+    consent_routes,
+    door_routes,
+    item_routes,
+    leave_routes,
+    practice_routes,
+    previews,
+)
 from theodolite_study.serve.block_forms import UnfitForm
 from theodolite_study.serve.calls import StepCalls
-from theodolite_study.serve.pages import StudyPages, words_in
+from theodolite_study.serve.pages import StudyPages, files_in, words_in
 from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
-from theodolite_study.serve.site import StudySite, picture_key
-from theodolite_study.serve.versions import KnownVersions
-from theodolite_study.web.rendering import static_files
-from theodolite_study.web.security import (
+from theodolite_study.serve.security import (
     Counter,
     NotTooMany,
+    NotTooQuick,
     OwnHost,
     OwnPages,
     SafeHeaders,
     WholeBodies,
     wants_json,
 )
-from theodolite_study.web.settings import Settings
+from theodolite_study.serve.settings import Settings
+from theodolite_study.serve.site import StudySite, picture_key
+from theodolite_study.serve.versions import KnownVersions
 
 STATIC = Path(__file__).parent / "static"
 KEPT_FOR = "public, max-age=86400"
@@ -52,6 +61,7 @@ def create_app(settings: Settings) -> Starlette:
     site = StudySite(
         calls=calls, versions=KnownVersions(calls), pages=StudyPages(), keys=keys,
         addresses=PictureAddresses(picture_key(keys)), pictures=PictureFiles(settings.folder),
+        settings=settings, signing_keys=prolific_keys(settings.folder),
     )  # fmt: skip
 
     @asynccontextmanager
@@ -69,8 +79,8 @@ def create_app(settings: Settings) -> Starlette:
     limits = settings.limits
     app = Starlette(
         routes=[
-            *door_routes.ROUTES, *practice_routes.ROUTES, *item_routes.ROUTES, *leave_routes.ROUTES,
-            *hook_routes.ROUTES,
+            *door_routes.ROUTES, *previews.ROUTES, *consent_routes.ROUTES, *practice_routes.ROUTES,
+            *item_routes.ROUTES, *leave_routes.ROUTES, *hook_routes.ROUTES,
             Route("/static/{name}", static), Route("/healthz", alive), Route("/readyz", ready),
         ],
         middleware=[
@@ -78,6 +88,10 @@ def create_app(settings: Settings) -> Starlette:
             Middleware(SafeHeaders, https=settings.https),
             Middleware(OwnHost, host=settings.host, refuse=refuse),
             Middleware(OwnPages, origin=settings.public_origin, refuse=refuse),
+            Middleware(
+                NotTooQuick, refuse=refuse, sent=Limiter(limits.posts_rate, limits.posts_burst),
+                looks=Limiter(limits.looks_rate, limits.looks_burst),
+            ),
             Middleware(WholeBodies, limits=limits, refuse=refuse, reading=Counter(limits.readers)),
             Middleware(NotTooMany, working=Counter(limits.in_flight), refuse=refuse),
         ],
@@ -87,8 +101,13 @@ def create_app(settings: Settings) -> Starlette:
         lifespan=connected,
     )  # fmt: skip
     app.router.redirect_slashes = False
-    app.state.site, app.state.static = site, static_files(STATIC)
+    app.state.site, app.state.static = site, files_in(STATIC)
     return app
+
+
+def prolific_keys(folder: Path) -> SigningKeys:
+    """From a file beside the keys where there is one, else from Prolific itself."""
+    return stored_keys(folder) if (folder / FILE).is_file() else FetchedKeys()
 
 
 def message(

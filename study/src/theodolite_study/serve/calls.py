@@ -68,11 +68,15 @@ class StepCalls:
     async def _configured(connection: AsyncConnection[Any]) -> None:
         await connection.execute(sql.SQL("set role {}").format(sql.Identifier(SERVER_ROLE)))
 
-    async def step(self, name: str, *values: Any) -> dict[str, Any]:
-        """What a step returns, whatever its word is."""
-        marks = sql.SQL(", ").join(sql.Placeholder() * len(values))
-        query = sql.SQL("select {}({})").format(sql.Identifier(name), marks)
-        packed = [Jsonb(value) if isinstance(value, dict) else value for value in values]
+    async def step(self, name: str, *values: Any, **named: Any) -> dict[str, Any]:
+        """What a step returns, whatever its word is. Values in their order, or by name."""
+        marks: list[sql.Composable] = [sql.Placeholder()] * len(values)
+        marks += [sql.SQL("{} => %s").format(sql.Identifier(key)) for key in named]
+        query = sql.SQL("select {}({})").format(sql.Identifier(name), sql.SQL(", ").join(marks))
+        packed = [
+            Jsonb(value) if isinstance(value, dict) else value
+            for value in (*values, *named.values())
+        ]
         async with self._pool.connection() as connection:
             try:
                 row = await (await connection.execute(query, packed)).fetchone()

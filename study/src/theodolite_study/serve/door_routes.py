@@ -1,27 +1,41 @@
-"""People come in: welcome, consent, questions about themselves."""
+"""People come in: by an open link, an invitation, or the link of a platform."""
 
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from urllib.parse import urlencode
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from theodolite_study.locale.catalogue import languages as catalogue_languages
 from theodolite_study.locale.preference import accepted, preferred_language
-from theodolite_study.model.instrument import STAGES, Stage
-from theodolite_study.platforms.identity import visitor
+from theodolite_study.locale.refusal_messages import REFUSALS
+from theodolite_study.model.door import (
+    POINTER,
+    WIDTH,
+    Access,
+    access_of,
+    turned_away,
+)
+from theodolite_study.platforms.identity import Preview
 from theodolite_study.refusals import NotHere
-from theodolite_study.serve.answers import payload_digest, stage_context
-from theodolite_study.serve.block_forms import answers_from
-from theodolite_study.serve.orders import orders_of
-from theodolite_study.serve.pages import consent_part
+from theodolite_study.serve import arrivals, cookies
+from theodolite_study.serve.arrivals import Arrival
+from theodolite_study.serve.newcomers import WAIT, need_patience, room_for_newcomer
+from theodolite_study.serve.outcomes import way_out
+from theodolite_study.serve.security import FRAMED
 from theodolite_study.serve.site import StudySite, form_of, onward
+from theodolite_study.serve.versions import StudyVersion
 from theodolite_study.sessions import PARTICIPANT_LONGEST, digest_of
-from theodolite_study.web import cookies
 
-PREVIEW = False
+NOTHING_KEPT = "nothing"
+REFUSED = {"barred": 409, "code": 422, "used link": 403, "not open": 409}
+"""What is said on the first page, and its status."""
 
 
 def site_of(request: Request) -> StudySite:
@@ -31,24 +45,84 @@ def site_of(request: Request) -> StudySite:
 
 
 async def landing(request: Request) -> Response:
-    """The welcome page, in the language that was asked for."""
-    site = site_of(request)
-    slug = request.path_params["slug"]
-    came = await site.calls.step("st_landing", slug)
+    """The welcome page, in the language that was asked for. Ids in the address leave it."""
+    site, slug = site_of(request), request.path_params["slug"]
+    came = await _landing(request)
+    if "version" not in came:
+        return _first_page(request, None, came)
+    version = await site.versions.version(came["version"])
+    access = access_of(version.settings)
+    parameters = dict(request.query_params)
+    if arrivals.names_somebody(access, parameters) and request.method != "HEAD":
+        return await _named(request, version, came, parameters)
+    arrival = arrivals.opened(site.keys, slug, cookies.arrival_of(request))
+    if came["own"] not in (None, "landed") and arrival is None:
+        return onward(request, "/go")
+    return _first_page(request, version, came, arrival=arrival)
+
+
+async def _landing(request: Request) -> dict[str, Any]:
+    """What the first page needs; whoever takes part is told by their session."""
+    token = cookies.cookies_of(request).session
+    came = await site_of(request).calls.step(
+        "st_landing", request.path_params["slug"], digest_of(token) if token else None
+    )
     if came["word"] == "not here":
         raise NotHere
+    return came
+
+
+async def _named(
+    request: Request, version: StudyVersion, came: dict[str, Any], parameters: dict[str, str]
+) -> Response:
+    """Somebody whom an address names: they are kept in a cookie until they press the button."""
+    site, slug = site_of(request), request.path_params["slug"]
+    access = access_of(version.settings)
+    if access.kind == "mturk" and request.headers.get("sec-fetch-dest") == "iframe":
+        response = _first_page(request, version, came, framed=f"?{urlencode(parameters)}")
+        response.headers["content-security-policy"] = FRAMED
+        return response
+    address = f"{site.settings.public_origin}/s/{slug}"
+    # the keys of Prolific may have to be fetched
+    found = await run_in_threadpool(
+        arrivals.from_address, access, parameters, address, site.signing_keys
+    )
+    if isinstance(found, Preview):
+        return _first_page(request, version, came, looks=True)
+    language = request.query_params.get("lang", "")
+    query = f"?{urlencode({'lang': language})}" if language else ""
+    response = RedirectResponse(f"/s/{slug}{query}", 303)
+    cookies.keep_arrival(response, found.sealed(site.keys, slug))
+    return response
+
+
+def _first_page(  # noqa: PLR0913  each is a thing that the page says
+    request: Request, version: StudyVersion | None, came: Mapping[str, Any], *,
+    arrival: Arrival | None = None, looks: bool = False, framed: str = "", error: str = "",
+    needs_code: bool = False, somebody_else: bool = False, status: int = 200,
+) -> Response:  # fmt: skip
+    site = site_of(request)
     fresh = cookies.cookies_of(request).before or cookies.new_before()
-    if "version" not in came:
-        context: dict[str, Any] = {"slug": slug, "open": False, "full": False, "languages": []}
-        return site.page("landing", None, "en", cookies.before_digest(fresh), context)
-    version = await site.versions.version(came["version"])
-    language = language_for(request, came["languages"], came["default_language"])
-    context = {
-        "slug": slug, "open": came["word"] == "ok", "full": came["word"] == "full",
-        "languages": came["languages"], "welcome": version.text("welcome", language),
-        "minutes": version.settings.get("minutes", 0),
+    languages = came.get("languages") or catalogue_languages()
+    language = language_for(request, languages, came.get("default_language", "en"))
+    access = access_of(version.settings) if version else Access()
+    open_ = came["word"] == "ok"
+    context: dict[str, Any] = {
+        "slug": request.path_params["slug"], "study_state": came["study_state"], "open": open_,
+        "full": came["word"] == "full", "languages": came.get("languages", []),
+        "welcome": version.text("welcome", language) if version else "",
+        "minutes": version.settings.get("minutes", 0) if version else 0,
+        "needs_invite": access.kind == "invite" and arrival is None and not needs_code,
+        "needs_code": needs_code, "somebody_else": somebody_else,
+        "begins": not looks and not framed
+        and (arrival is not None or access.kind in ("link", "invite") or needs_code),
+        "looks": looks, "framed": framed, "notice": error,
+        "platform": access.kind in ("prolific", "mturk"),
+        "way": way_out(version, "full") if version else {},
     }  # fmt: skip
-    response = site.page("landing", version, language, cookies.before_digest(fresh), context)
+    response = site.page(
+        "landing", version, language, cookies.before_digest(fresh), context, status
+    )
     cookies.keep_before(response, fresh)
     return response
 
@@ -60,147 +134,141 @@ def language_for(request: Request, offered: list[str], default: str) -> str:
 
 
 async def begin(request: Request) -> Response:
-    """Somebody begins by the open link."""
-    site = site_of(request)
-    slug = request.path_params["slug"]
+    """Somebody begins: by the open link, with an invitation, or as the platform's link said."""
+    site, slug = site_of(request), request.path_params["slug"]
     before = cookies.before_digest(cookies.cookies_of(request).before)
     fields = await form_of(request, site, before)
-    person = visitor()
-    identity = (slug, person.platform, person.platform_id)
-    token = secrets.token_urlsafe(32)
-    ends = datetime.now(timezone.utc) + timedelta(seconds=PARTICIPANT_LONGEST)
-    came = await site.calls.step(
-        "st_arrive", slug, person.platform, site.keys.person(*identity), None,
-        site.keys.bar(*identity), f"p{secrets.token_hex(5)}", None, None,
-        (fields.get("language") or [""])[0], digest_of(token), ends, PREVIEW, None,
-    )  # fmt: skip
-    if came["word"] != "ok":
+    came = await _landing(request)
+    if "version" not in came:
         return onward(request, f"/s/{slug}")
-    response = onward(request, "/consent")
+    version = await site.versions.version(came["version"])
+    access = access_of(version.settings)
+    arrival = arrivals.opened(site.keys, slug, cookies.arrival_of(request))
+    if "again" in fields:
+        return await _again(request, version, came, fields)
+    if access.kind == "invite" and arrival is None:
+        arrival = arrivals.by_invitation((fields.get("code") or [""])[0])
+    elif access.kind == "link":
+        arrival = arrivals.by_link()
+    if arrival is None or arrival.identity.platform != access.kind:
+        return onward(request, f"/s/{slug}")
+    if turned_away(version.settings, device_of(fields)) is not None:
+        return _wrong_device(request, version)
+    if not await room_for_newcomer(site, request, access.kind):
+        return _waiting(request, version)
+    return await _arrived(request, version, came, arrival, fields)
+
+
+async def _arrived(
+    request: Request, version: StudyVersion, came: dict[str, Any], arrival: Arrival,
+    fields: Mapping[str, Sequence[str]],
+) -> Response:  # fmt: skip
+    site, slug = site_of(request), request.path_params["slug"]
+    token, own = secrets.token_urlsafe(32), cookies.cookies_of(request).session
+    went = await site.calls.step(
+        "st_arrive", slug_=slug, pseudonym_=new_pseudonym(),
+        language_=(fields.get("language") or [""])[0], tok=digest_of(token), ends=session_end(),
+        preview_=False, version_=None, own_=digest_of(own) if own else None,
+        instead_="instead" in fields, **arrival.values(site.keys, slug),
+    )  # fmt: skip
+    word = went["word"]
+    if word == "ok":
+        response = onward(request, "/go")
+        if not went.get("own"):
+            cookies.keep_session(response, token)
+        cookies.forget_arrival(response)
+        return response
+    if word == "full":
+        return _first_page(request, version, {**came, "word": "full"}, arrival=arrival)
+    if word == "code needed":
+        return onward(request, f"/s/{slug}/again")
+    if word == "somebody else":
+        return _first_page(request, version, came, arrival=arrival, somebody_else=True)
+    if word == "not open":
+        return onward(request, f"/s/{slug}")
+    said = REFUSALS.get(word, REFUSALS["stage"])
+    return _first_page(request, version, came, error=site.said(request, said),
+                       status=REFUSED.get(word, 409))  # fmt: skip
+
+
+def new_pseudonym() -> str:
+    """A name that says nothing."""
+    return f"p{secrets.token_hex(5)}"
+
+
+def session_end() -> datetime:
+    """When a session that begins now ends, whatever happens."""
+    return datetime.now(timezone.utc) + timedelta(seconds=PARTICIPANT_LONGEST)
+
+
+async def again_page(request: Request) -> Response:
+    """Somebody began on another device, and nobody vouches for them."""
+    came = await _landing(request)
+    if came["own"] is not None:
+        return onward(request, "/go")
+    if "version" not in came:
+        return onward(request, f"/s/{request.path_params['slug']}")
+    version = await site_of(request).versions.version(came["version"])
+    return _first_page(request, version, {**came, "word": "ok"}, needs_code=True)
+
+
+async def _again(
+    request: Request, version: StudyVersion, came: dict[str, Any],
+    fields: Mapping[str, Sequence[str]],
+) -> Response:  # fmt: skip
+    """The code that they got is the proof."""
+    site, slug = site_of(request), request.path_params["slug"]
+    await need_patience(site, request)
+    token = secrets.token_urlsafe(32)
+    code = site.keys.code_digest((fields.get("again") or [""])[0][:200])
+    went = await site.calls.step("st_again", slug, code, digest_of(token), session_end())
+    if went["word"] != "ok":
+        return _first_page(request, version, {**came, "word": "ok"}, needs_code=True, status=422,
+                           error=site.said(request, REFUSALS["code"]))  # fmt: skip
+    response = onward(request, "/go")
     cookies.keep_session(response, token)
+    cookies.forget_arrival(response)
     return response
 
 
-async def consent_page(request: Request) -> Response:
-    """The form, byte for byte as the database has it."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
-    here = await site.calls.taken("st_here", session)
-    if here["state"] != "landed":
-        return onward(request, "/go")
-    version = await site.versions.version(here["version"])
-    shown, digest = version.consent[here["language"]]
-    context = {"consent": consent_part(shown), "digest": digest.hex(), "version_id": version.id}
-    return site.page("consent", version, here["language"], session, context)
-
-
-async def agree(request: Request) -> Response:
-    """What was shown is what is recorded, or the newer text is shown."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
-    fields = await form_of(request, site, session)
-    here = await site.calls.taken("st_here", session)
-    code = site.keys.code_digest(site.keys.withdrawal_code(here["person"]))
-    digest = _bytes(fields, "digest")
-    await site.calls.taken(
-        "st_consent",
-        session,
-        int((fields.get("version") or ["0"])[0]),
-        here["language"],
-        digest,
-        code,
-    )
-    return onward(request, "/go")
-
-
-def _whole(fields: Mapping[str, Sequence[str]], name: str) -> int:
-    text = (fields.get(name) or ["0"])[0]
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
-
-
-def _bytes(fields: Mapping[str, Sequence[str]], name: str) -> bytes:
+def device_of(fields: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What a page said of the device; nothing without scripts, and nobody is sent away for it."""
+    text = (fields.get("client") or ["{}"])[0]
     try:
-        return bytes.fromhex((fields.get(name) or [""])[0])
-    except ValueError:
-        return b""
+        said = json.loads(text) if len(text) < 4000 else {}
+    except (ValueError, RecursionError):
+        return {}
+    said = said if isinstance(said, dict) else {}
+    width, pointer = said.get("width"), said.get("pointer")
+    known: dict[str, Any] = {}
+    if isinstance(width, int) and not isinstance(width, bool) and 0 < width < 100_000:
+        known[WIDTH] = width
+    if pointer in ("coarse", "fine"):
+        known[POINTER] = pointer
+    return known
 
 
-async def decline(request: Request) -> Response:
-    """Nothing is kept but a keyed fingerprint, and the page says so."""
+def _wrong_device(request: Request, version: StudyVersion) -> Response:
+    """Told before anything is kept: they may come again with another device."""
     site = site_of(request)
-    session = digest_of(site.token(request))
-    await form_of(request, site, session)
-    here = await site.calls.taken("st_here", session)
-    await site.calls.taken("st_decline", session)
-    version = await site.versions.version(here["version"])
-    context = {"outcome": "declined", "amount": 0, "currency": here["currency"],
-               "way": version.outcomes.get("declined", {}), "code": ""}  # fmt: skip
-    response = site.page("ended", version, here["language"], session, context)
-    cookies.forget_session(response)
+    language = language_for(request, list(version.languages), version.languages[0])
+    context = {"outcome": "wrong_device", "amount": 0, "currency": "", "code": "",
+               "way": way_out(version, "wrong_device"), "kept": NOTHING_KEPT}  # fmt: skip
+    return site.page("ended", version, language, b"", context)
+
+
+def _waiting(request: Request, version: StudyVersion) -> Response:
+    """Many come at once: nobody is refused, they wait for a moment."""
+    site, slug = site_of(request), request.path_params["slug"]
+    language = language_for(request, list(version.languages), version.languages[0])
+    response = site.page("queue", version, language, b"", {"slug": slug, "seconds": WAIT}, 503)
+    response.headers["retry-after"] = str(WAIT)
+    response.headers["refresh"] = f"{WAIT}; url=/s/{slug}"
     return response
-
-
-async def go(request: Request) -> Response:
-    """Wherever the person is: the page that comes next."""
-    site = site_of(request)
-    session = digest_of(site.token(request))
-    here = await site.calls.taken("st_here", session)
-    if here["outcome"] is not None:
-        return onward(request, "/done")
-    if here["state"] == "landed":
-        return onward(request, "/consent")
-    if here["state"] == "consented":
-        if here["missing"] in ("door", "about"):
-            return onward(request, f"/stage/{here['missing']}")
-        came = await site.calls.taken("st_begin", session)
-        return onward(request, "/practice" if came["state"] == "training" else "/next")
-    return onward(request, "/practice" if here["state"] == "training" else "/next")
-
-
-async def stage_page(request: Request) -> Response:
-    """Questions about the person, before or after the items."""
-    site = site_of(request)
-    stage = _stage(request)
-    session = digest_of(site.token(request))
-    here = await site.calls.taken("st_here", session)
-    if here["missing"] != stage:
-        return onward(request, "/go")
-    version = await site.versions.version(here["version"])
-    context = stage_context(version, stage, here)
-    return site.page("stage", version, here["language"], session, context)
-
-
-async def stage_answers(request: Request) -> Response:
-    """Answers of a stage."""
-    site = site_of(request)
-    stage = _stage(request)
-    session = digest_of(site.token(request))
-    fields = await form_of(request, site, session)
-    here = await site.calls.taken("st_here", session)
-    version = await site.versions.version(here["version"])
-    earlier = {} if stage == "door" else here["earlier"]
-    answers = answers_from(version.instrument.blocks(stage), fields, earlier)
-    shown = orders_of(version.instrument.pages(stage), version.id, here["person"], stage)
-    await site.calls.taken(
-        "st_answer", session, stage, answers, shown, payload_digest(answers), None
-    )
-    return onward(request, "/go" if stage != "end" else "/finish")
-
-
-def _stage(request: Request) -> Stage:
-    stage: Stage = request.path_params["stage"]
-    if stage not in STAGES or stage in ("before", "after"):
-        raise NotHere
-    return stage
 
 
 ROUTES = [
     Route("/s/{slug}", landing),
+    Route("/s/{slug}/again", again_page),
     Route("/s/{slug}/begin", begin, methods=["POST"]),
-    Route("/consent", consent_page),
-    Route("/consent", agree, methods=["POST"]),
-    Route("/decline", decline, methods=["POST"]),
-    Route("/go", go),
-    Route("/stage/{stage}", stage_page),
-    Route("/stage/{stage}", stage_answers, methods=["POST"]),
 ]

@@ -8,17 +8,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from theodolite_study.refusals import Invalid, NotHere
+from theodolite_study.refusals import Invalid, NotHere, Refused
 from theodolite_study.serve.answers import payload_digest
 from theodolite_study.serve.block_forms import answers_from
 from theodolite_study.serve.door_routes import site_of
 from theodolite_study.serve.items import asked_blocks, item_context, seconds_left
 from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pictures import kind_of
-from theodolite_study.serve.site import StudySite, form_of, onward
+from theodolite_study.serve.site import StudySite, form_of, onward, sent
 from theodolite_study.serve.versions import StudyVersion
 from theodolite_study.sessions import digest_of
-from theodolite_study.web.asking import Refused, sent
 
 MOST_DRAFT = 20_000
 LOOKING = True
@@ -39,7 +38,13 @@ def _went(request: Request, came: dict[str, Any]) -> Response:
         return onward(request, f"/a/{came['item']}")
     if came["go"] == "wait":
         return onward(request, f"/wait?seconds={int(came['seconds'])}")
-    places = {"done": "/finish", "ran out": "/finish", "end": "/done", "stage": "/go"}
+    places = {
+        "consent": "/consent",
+        "done": "/finish",
+        "ran out": "/finish",
+        "end": "/done",
+        "stage": "/go",
+    }
     return onward(request, places.get(came["go"], "/closed"))
 
 
@@ -49,7 +54,7 @@ async def item_page(request: Request) -> Response:
     session = digest_of(site.token(request))
     came = await site.calls.taken("st_item", session, item, LOOKING)
     site.remember(session, came)
-    version = await site.versions.version(came["version"])
+    version = await site.version(came, session)
     context = item_context(came, version, came["shown"], site.addresses, session)
     return site.page("item", version, came["language"], session, context)
 
@@ -96,7 +101,7 @@ async def _known(
     if remembered is None:
         came = await site.calls.taken("st_item", session, item, not LOOKING)
         remembered = site.remember(session, came)
-    version = await site.versions.version(remembered["version"])
+    version = await site.version(remembered, session)
     return version, remembered["shown"], remembered
 
 

@@ -6,11 +6,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from theodolite_study.locale.refusal_messages import REFUSALS
 from theodolite_study.refusals import NotHere
-from theodolite_study.serve.door_routes import site_of
+from theodolite_study.serve import cookies
+from theodolite_study.serve.door_routes import NOTHING_KEPT, site_of
+from theodolite_study.serve.newcomers import need_patience
+from theodolite_study.serve.outcomes import ended, way_out
 from theodolite_study.serve.site import StudySite, form_of, onward
 from theodolite_study.sessions import digest_of
-from theodolite_study.web import cookies
 
 
 async def finish(request: Request) -> Response:
@@ -32,7 +35,7 @@ async def stop_page(request: Request) -> Response:
     here = await site.calls.taken("st_here", session)
     if here["outcome"] is not None:
         return onward(request, "/done")
-    version = await site.versions.version(here["version"])
+    version = await site.version(here, session)
     context = {"amount": here["if_stopped"], "currency": here["currency"], "done": here["done"]}
     return site.page("stop", version, here["language"], session, context)
 
@@ -53,13 +56,8 @@ async def done(request: Request) -> Response:
     here = await site.calls.taken("st_here", session)
     if here["outcome"] is None:
         return onward(request, "/go")
-    version = await site.versions.version(here["version"])
-    way = version.outcomes.get(here["outcome"], {})
-    code = site.keys.withdrawal_code(here["person"]) if here["state"] != "landed" else ""
-    context: dict[str, Any] = {
-        "outcome": here["outcome"], "amount": here["amount"], "currency": here["currency"],
-        "way": way, "code": code,
-    }  # fmt: skip
+    version = await site.version(here, session)
+    context = ended(version, here, site.keys)
     return site.page("ended", version, here["language"], session, context)
 
 
@@ -71,7 +69,7 @@ async def withdraw_page(request: Request) -> Response:
     known = "version" in here
     fresh = cookies.cookies_of(request).before or cookies.new_before()
     session = digest_of(token) if known else cookies.before_digest(fresh)
-    version = await site.versions.version(here["version"]) if known else None
+    version = await site.version(here, session) if known else None
     context = {
         "known": known,
         "amount": here.get("if_stopped", 0),
@@ -92,14 +90,18 @@ async def withdraw(request: Request) -> Response:
     session = digest_of(sent.session) if known else cookies.before_digest(sent.before)
     fields = await form_of(request, site, session)
     paid = (fields.get("paid") or ["no"])[0] == "yes"
+    version = await site.version(here, session) if known else None
+    if not known:
+        await need_patience(site, request)
     came = await site.calls.step("st_withdraw", _code(site, here, fields), paid)
     if came["word"] != "ok":
-        raise NotHere("There is no such code. Please check each letter.")
-    version = await site.versions.version(came["version"])
+        raise NotHere(REFUSALS["code"])
+    version = version or await site.versions.version(came["version"])
     language = here.get("language") or version.languages[0]
     context = {
         "outcome": "withdrawn", "amount": came["amount"], "currency": here.get("currency", ""),
-        "way": version.outcomes.get("withdrawn", {}), "code": "",
+        "way": way_out(version, "withdrawn"), "code": "",
+        "kept": "submission" if came["amount"] else NOTHING_KEPT,
     }  # fmt: skip
     response = site.page("ended", version, language, session, context)
     cookies.forget_session(response)
@@ -132,7 +134,7 @@ async def _notice(request: Request, name: str) -> Response:
     site = site_of(request)
     session = digest_of(site.token(request))
     here = await site.calls.taken("st_here", session)
-    version = await site.versions.version(here["version"])
+    version = await site.version(here, session)
     asked = request.query_params.get("seconds", "5")
     seconds = min(int(asked), 60) if asked.isascii() and asked.isdigit() else 5
     context = {"seconds": max(seconds, 1), "study_state": here["study_state"]}

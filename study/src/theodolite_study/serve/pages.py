@@ -1,6 +1,8 @@
 """Templates become pages in the language of the person. Everything put into them is escaped."""
 
+import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,10 @@ from theodolite_study.locale.catalogue import (
 from theodolite_study.model.markdown import CONSENT_BEGINS, CONSENT_ENDS, as_html
 
 HERE = Path(__file__).parent
+KINDS = {
+    ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2",
+}  # fmt: skip
 
 
 def environment() -> Environment:
@@ -40,7 +46,8 @@ class StudyPages:
         everywhere = {
             "language": language, "direction": direction(language), "csrf": csrf,
             "_": words_in(language), "errors": (), "study_title": "", "contact": "",
-            "participating": False, "text": lambda key: "", "markdown": markdown,
+            "participating": False, "preview": False, "turk": None,
+            "text": lambda key: "", "markdown": markdown,
             "own_name": own_name, "money": partial(money, language),
         }  # fmt: skip
         return template.render({**everywhere, **context})
@@ -63,3 +70,25 @@ def consent_part(shown: bytes) -> Markup:
     """The consent as the page contains it: its bytes, between two comments."""
     part = CONSENT_BEGINS + shown + CONSENT_ENDS
     return Markup(part.decode())  # noqa: S704  made by us
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """A style, a script or a mark, read when the server starts."""
+
+    content: bytes = field(repr=False)
+    kind: str
+    tag: str
+    """Changes with the content: browsers ask whether they have it already."""
+
+
+def files_in(folder: Path) -> Mapping[str, StaticFile]:
+    """All files of a folder that pages may ask for, by name; others are not served."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        kind = KINDS.get(path.suffix)
+        if kind is not None and path.is_file():
+            content = path.read_bytes()
+            tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+            found[path.relative_to(folder).as_posix()] = StaticFile(content, kind, tag)
+    return found

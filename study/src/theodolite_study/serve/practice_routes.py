@@ -24,7 +24,7 @@ async def practice(request: Request) -> Response:
         return onward(request, "/go")
     if came["word"] != "ok":
         raise NotHere
-    version = await site.versions.version(came["version"])
+    version = await site.version(came, session)
     as_item = came | {
         "item": came["number"], "done": came["number"] - 1, "promised": came["of"], "draft": {},
         "lease": None, "person": came["instance"], "position": came["number"],
@@ -53,7 +53,7 @@ async def _sent(request: Request, stage: Any, step: str) -> Response:
     session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
     came = await site.calls.taken("st_practice", session, number)
-    version = await site.versions.version(came["version"])
+    version = await site.version(came, session)
     answers = answers_from(asked_blocks(version, stage, came["shown"]), fields, came["earlier"])
     await site.calls.taken(step, session, number, answers)
     return onward(request, f"/practice/{number}")

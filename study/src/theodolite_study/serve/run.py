@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -17,9 +18,14 @@ from theodolite_study.operate.logs import LOGGING
 from theodolite_study.operate.metrics import exposition, figures_of, metrics_server, snapshots_in
 from theodolite_study.operate.revision import OtherRelease, need_same_revision
 from theodolite_study.serve.app import create_app
-from theodolite_study.web.app import end_with_parent
-from theodolite_study.web.serving import KEEP_ALIVE, LAST_WORDS, is_loopback, run_workers
-from theodolite_study.web.settings import Settings, settings_from
+from theodolite_study.serve.settings import Settings, settings_from
+from theodolite_study.serve.workers import (
+    KEEP_ALIVE,
+    LAST_WORDS,
+    end_with_parent,
+    is_loopback,
+    run_workers,
+)
 
 APP = "theodolite_study.serve.run:from_environment"
 CONNECTION = "theodolite_study.serve.connections:LimitedConnection"
@@ -41,7 +47,8 @@ def serve(
             port is published to a proxy alone.
         port: The port.
         workers: Processes.
-        behind_proxy: Whether a proxy that limits how long headers may take stands before it.
+        behind_proxy: Whether a proxy that limits how long headers may take stands before it. It
+            is believed where it says who comes.
         metrics_port: A port of this machine for ``GET /metrics``.
     """
     if not behind_proxy and not is_loopback(host):
@@ -52,6 +59,7 @@ def serve(
     if workers < 1:
         raise EvidenceError("workers", str(workers), "1 or more")
     need_same_revision(settings.database_url)
+    settings = replace(settings, behind_proxy=behind_proxy)
     config = Config(
         APP, factory=True, host=host, port=port, workers=workers, loop="uvloop", http=CONNECTION,
         access_log=False, server_header=False, proxy_headers=False, log_config=LOGGING,

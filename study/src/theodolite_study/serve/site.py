@@ -1,6 +1,6 @@
 """What the routes share: calls, versions, pages, keys, and who is asking."""
 
-import hashlib
+import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,15 +15,20 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from theodolite_study.keys import Keys
 from theodolite_study.locale.catalogue import SOURCE, languages
 from theodolite_study.locale.preference import accepted, preferred_language
-from theodolite_study.refusals import Invalid
+from theodolite_study.platforms.prolific_keys import SigningKeys
+from theodolite_study.refusals import Invalid, Refused
+from theodolite_study.serve import cookies
 from theodolite_study.serve.calls import NobodyHere, StepCalls
-from theodolite_study.serve.pages import StudyPages
+from theodolite_study.serve.pages import StudyPages, words_in
 from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
+from theodolite_study.serve.settings import Settings
 from theodolite_study.serve.versions import KnownVersions, StudyVersion
 from theodolite_study.sessions import digest_of
-from theodolite_study.web import cookies
-from theodolite_study.web.asking import FORM, Refused
 
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+DEEPEST = 1000
+"""Brackets in what a script sends."""
 MOST_FIELDS = 300
 MOST_ITEMS = 5000
 LONGEST_COOKIES = 4000
@@ -39,6 +44,9 @@ class StudySite:
     keys: Keys = field(repr=False)
     addresses: PictureAddresses
     pictures: PictureFiles
+    settings: Settings
+    signing_keys: SigningKeys
+    """Of Prolific."""
     items: OrderedDict[tuple[bytes, int], dict[str, Any]] = field(
         default_factory=OrderedDict, repr=False
     )
@@ -53,6 +61,10 @@ class StudySite:
         known = self.spoken.get(digest_of(sent), "") if sent else ""
         return preferred_language([known, *accepted(headers)], languages(), SOURCE)
 
+    def said(self, request: Request, message: str) -> str:
+        """A sentence of ours in the language of whoever asks."""
+        return words_in(self.language_of(request.headers))(message)
+
     def token(self, request: Request) -> str:
         """The session that a browser names; nobody without one."""
         token = cookies.cookies_of(request).session
@@ -62,11 +74,17 @@ class StudySite:
 
     def remember(self, session: bytes, came: dict[str, Any]) -> dict[str, Any]:
         """Keep what forms of an item are read with."""
-        names = ("version", "shown", "person", "position", "earlier", "language")
+        names = ("version", "shown", "person", "position", "earlier", "language", "preview")
         self.items[session, came["item"]] = {name: came[name] for name in names}
         if len(self.items) > MOST_ITEMS:
             self.items.popitem(last=False)
         return self.items[session, came["item"]]
+
+    async def version(self, came: Mapping[str, Any], session: bytes) -> StudyVersion:
+        """What somebody is asked and told: of a preview, as it is at this moment."""
+        if came.get("preview"):
+            return await self.versions.preview(session)
+        return await self.versions.version(came["version"])
 
     def page(
         self, name: str, version: StudyVersion | None, language: str, session: bytes,
@@ -75,6 +93,7 @@ class StudySite:
         """A page for somebody."""
         everywhere: dict[str, Any] = {}
         if version is not None:
+            everywhere["preview"] = version.preview
             everywhere["study_title"] = version.text("title", language)
             everywhere["text"] = partial(version.text, language=language)
             everywhere["contact"] = version.text("contact", language)
@@ -90,7 +109,7 @@ class StudySite:
 
 def picture_key(keys: Keys) -> bytes:
     """The key that signs addresses of pictures; it fits nothing else."""
-    return hashlib.sha256(b"pictures\0" + keys.forms).digest()
+    return keys.derived("pictures")
 
 
 async def form_of(request: Request, site: StudySite, session: bytes) -> dict[str, Sequence[str]]:
@@ -107,6 +126,22 @@ async def form_of(request: Request, site: StudySite, session: bytes) -> dict[str
     if not site.keys.csrf_matches(session, fields.get("csrf", [""])[0]):
         raise Refused(403, "This form is too old. Please load the page again.")
     return dict(fields)
+
+
+async def sent(request: Request) -> dict[str, Any]:
+    """What a script sent."""
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
+        raise Refused(415, "JSON was needed.")
+    body = await request.body()
+    if body.count(b"[") + body.count(b"{") > DEEPEST:
+        raise Invalid("This has too many parts.")
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Invalid("This is no JSON.") from error
+    if not isinstance(content, dict):
+        raise Invalid("This has a part that does not fit.")
+    return content
 
 
 def onward(request: Request, address: str) -> Response:

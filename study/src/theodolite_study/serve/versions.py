@@ -22,6 +22,8 @@ class StudyVersion:
     consent: Mapping[str, tuple[bytes, bytes]]
     """By language: the bytes that the page contains, and their digest."""
     outcomes: Mapping[str, Mapping[str, Any]]
+    preview: bool = False
+    """Seen by somebody of the staff, perhaps as a draft: not remembered."""
 
     def text(self, key: str, language: str, default: str = "") -> str:
         """A text of the researcher's."""
@@ -49,6 +51,21 @@ class KnownVersions:
         if number not in self._versions:
             self._versions[number] = await self._read(number)
         return self._versions[number]
+
+    async def preview(self, session: bytes) -> StudyVersion:
+        """The version of a preview, as it is now: drafts change."""
+        came = await self._calls.taken("st_preview", session)
+        return StudyVersion(
+            id=came["id"],
+            instrument=Instrument.model_validate(came["instrument"]),
+            settings=came["settings"],
+            languages=tuple(came["languages"]),
+            wording={(key, language): body for key, language, body in came["wording"] or ()},
+            consent={language: (bytes.fromhex(shown), bytes.fromhex(digest))
+                     for language, shown, digest in came["consent"] or ()},
+            outcomes={way["key"]: way for way in came["outcomes"] or ()},
+            preview=True,
+        )  # fmt: skip
 
     async def _read(self, number: int) -> StudyVersion:
         rows = self._calls.rows

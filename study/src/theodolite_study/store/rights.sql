@@ -38,7 +38,7 @@ grant update on participant, session, draft, place, door, practice, tally, bucke
     to theodolite_steps;
 grant update (state, assignment_id, lease_expires_at, reserved_for) on slot to theodolite_steps;
 grant update (state, baseline_at, revealed_at, finished_at, reason) on assignment to theodolite_steps;
-grant delete on participant, session, draft, log, seen_token to theodolite_steps;
+grant delete on participant, session, draft, log, seen_token, bucket to theodolite_steps;
 
 -- Taking answers out again is one function's right alone.
 grant select on all tables in schema public to theodolite_withdraw;

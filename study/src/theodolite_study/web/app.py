@@ -1,12 +1,8 @@
 """The application: routes, and what holds around all of them."""
 
-import os
-import signal
-import threading
-import time
-
 from fastapi import FastAPI
 
+from theodolite_study.serve.workers import end_with_parent
 from theodolite_study.web import (
     asset_routes,
     item_routes,
@@ -26,7 +22,7 @@ from theodolite_study.web.security import (
     SafeHeaders,
     WholeBodies,
 )
-from theodolite_study.web.settings import PARENT, Settings, settings_from
+from theodolite_study.web.settings import Settings, settings_from
 from theodolite_study.web.site import site_for
 
 ROUTES = (
@@ -66,16 +62,3 @@ def from_environment() -> FastAPI:
     """The same in a worker process, which hears its settings from variables."""
     end_with_parent()
     return create_app(settings_from())
-
-
-def end_with_parent(every: float = 1.0) -> None:
-    """Without whoever started it nobody could stop this process, and it would hold the port."""
-    # told, not asked for: it may be gone before this process has come so far
-    parent = int(os.environ.get(PARENT) or os.getppid())
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(every)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True, name="parent").start()

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import Depends, Request
 from starlette.requests import ClientDisconnect
 
-from theodolite_study.refusals import Invalid, StudyRefusal
+from theodolite_study.refusals import Invalid, Refused
 from theodolite_study.sessions import digest_of
 from theodolite_study.visits import visit
 from theodolite_study.web import cookies
@@ -19,14 +19,6 @@ LOOK = ["GET", "HEAD"]
 """Ways to look at a page: neither changes anything."""
 DEEPEST = 1000
 """Brackets in what a script sends."""
-
-
-class Refused(StudyRefusal):
-    """With a status of its own."""
-
-    def __init__(self, status: int, message: str, retry_after: int = 0) -> None:
-        super().__init__(message)
-        self.status, self.retry_after = status, retry_after
 
 
 def visitor(request: Request, site: Annotated[Site, Depends(site_of)]) -> Visitor:

@@ -1,64 +1,27 @@
-"""Cookies: one for a session, one for people who have none yet. Neither says who they are."""
+"""See `serve/cookies.py`."""
 
-import hashlib
-import secrets
-from dataclasses import dataclass
+from theodolite_study.serve.cookies import (
+    BEFORE,
+    LONGEST,
+    SESSION,
+    Cookies,
+    before_digest,
+    cookies_of,
+    forget_session,
+    keep_before,
+    keep_session,
+    new_before,
+)
 
-from starlette.requests import Request
-from starlette.responses import Response
-
-from theodolite_study.sessions import PARTICIPANT_LONGEST
-
-SESSION = "__Host-theodolite"
-BEFORE = "__Host-theodolite-before"
-"""Binds a form to the browser that asked for it; never becomes a session."""
-LONGEST = 100
-
-
-@dataclass(frozen=True)
-class Cookies:
-    """What a browser sent of ours."""
-
-    session: str
-    before: str
-
-
-def cookies_of(request: Request) -> Cookies:
-    """The two, or nothing where they are missing or cannot be ours."""
-    return Cookies(_plausible(request, SESSION), _plausible(request, BEFORE))
-
-
-def _plausible(request: Request, name: str) -> str:
-    given = request.cookies.get(name, "")
-    return given if len(given) <= LONGEST and given.isascii() else ""
-
-
-def new_before() -> str:
-    """A random one."""
-    return secrets.token_urlsafe(32)
-
-
-def before_digest(value: str) -> bytes:
-    """What forms are bound to; differs from the digest of a session with the same letters."""
-    return hashlib.sha256(b"before\0" + value.encode()).digest()
-
-
-def keep_session(response: Response, token: str) -> None:
-    """Give the browser its session."""
-    _keep(response, SESSION, token, PARTICIPANT_LONGEST)
-
-
-def keep_before(response: Response, value: str) -> None:
-    """Give the browser what binds its first form; gone when it closes."""
-    _keep(response, BEFORE, value, None)
-
-
-def forget_session(response: Response) -> None:
-    """Take the session back."""
-    response.delete_cookie(SESSION, path="/", secure=True, httponly=True, samesite="lax")
-
-
-def _keep(response: Response, name: str, value: str, seconds: int | None) -> None:
-    response.set_cookie(
-        name, value, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax"
-    )
+__all__ = [
+    "BEFORE",
+    "LONGEST",
+    "SESSION",
+    "Cookies",
+    "before_digest",
+    "cookies_of",
+    "forget_session",
+    "keep_before",
+    "keep_session",
+    "new_before",
+]

@@ -1,9 +1,5 @@
 """Run the server: processes that are started again when they die, on this machine only."""
 
-import ipaddress
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from alembic.config import Config as AlembicConfig
@@ -11,19 +7,16 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from uvicorn import Config
-from uvicorn.supervisors import Multiprocess
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite_study import tables
 from theodolite_study.database import Database, revision
 from theodolite_study.keys import Keys
 from theodolite_study.protocol import read_protocol
-from theodolite_study.web.settings import PARENT, Settings
+from theodolite_study.serve.settings import Settings
+from theodolite_study.serve.workers import KEEP_ALIVE, LAST_WORDS, is_loopback, run_workers
 
 APP = "theodolite_study.web.app:from_environment"
-KEEP_ALIVE = 15
-LAST_WORDS = 10
-"""Seconds in which requests may end when the server is told to stop."""
 
 
 def serve(
@@ -60,41 +53,6 @@ def serve(
         h11_max_incomplete_event_size=32 << 10,
     )  # fmt: skip
     run_workers(config, settings)
-
-
-def run_workers(config: Config, settings: Settings, more: dict[str, str] | None = None) -> None:
-    """Processes that hear their settings from variables, until told to stop."""
-    variables = settings.environment() | {PARENT: str(os.getpid())} | (more or {})
-    with _environment(variables):
-        sock = config.bind_socket()
-        try:
-            Multiprocess(config, sockets=[sock]).run()
-        finally:
-            sock.close()
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-@contextmanager
-def _environment(given: dict[str, str]) -> Iterator[None]:
-    """Variables for the processes that are started, and for nothing else."""
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def need_ready(settings: Settings) -> None:

@@ -1,0 +1,130 @@
+"""Who comes, as an address or a code says it. It is kept sealed in a cookie until they begin."""
+
+import base64
+import binascii
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite_study.codes import code_digest
+from theodolite_study.keys import Keys
+from theodolite_study.model.door import Access
+from theodolite_study.money.submission import submission_digest
+from theodolite_study.platforms import invites, mturk, prolific
+from theodolite_study.platforms.identity import Identity, Preview, visitor
+from theodolite_study.platforms.prolific_keys import KeysUnavailable, SigningKeys
+from theodolite_study.refusals import Refused
+
+INVITATION = "code"
+NAMES = {
+    "prolific": (prolific.TOKEN, prolific.PERSON),
+    "mturk": ("assignmentId", "workerId"),
+    "invite": (INVITATION,),
+}
+"""Parts of an address that say who comes."""
+LONGEST = 3600
+"""Seconds from opening a link to pressing the button."""
+MOST_LETTERS = 2000
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Somebody at the first page."""
+
+    identity: Identity
+    link: bytes | None = field(default=None, repr=False)
+    """Digest of the signed token by which they came: a copy is good for nobody else."""
+    until: float = 0.0
+    """From then on it may be forgotten."""
+
+    @property
+    def vouched(self) -> bool:
+        """Whether somebody says that it is they. What an address says is a mere claim."""
+        return self.identity.signed or self.identity.platform in ("link", invites.PLATFORM)
+
+    def sealed(self, keys: Keys, slug: str) -> str:
+        """For a cookie: only we can read it."""
+        who = self.identity
+        parts = [who.platform, who.platform_id, who.study_id, who.session_id, who.signed,
+                 self.link.hex() if self.link else None, self.until]  # fmt: skip
+        plain = keys.sealed(json.dumps(parts), _bound(slug))
+        return base64.urlsafe_b64encode(plain).decode()
+
+    def values(self, keys: Keys, slug: str) -> dict[str, object]:
+        """What the database is told: no id that it could read."""
+        who = self.identity
+        names = (slug, who.platform, who.platform_id)
+        paid = who.platform in (prolific.PLATFORM, mturk.PLATFORM)
+        session = who.session_id if paid else None
+        return {
+            "platform_": who.platform, "person_": keys.person(*names), "bar": keys.bar(*names),
+            "sealed": keys.sealed(who.platform_id, slug) if paid else None,
+            "submission_": keys.sealed(session, slug) if session else None,
+            "submission_digest_": submission_digest(keys, session) if session else None,
+            "link_": self.link,
+            "link_until": datetime.fromtimestamp(self.until, timezone.utc) if self.link else None,
+            "vouched_": self.vouched,
+            "invite_": bytes.fromhex(who.platform_id)
+            if who.platform == invites.PLATFORM else None,
+        }  # fmt: skip
+
+
+def opened(keys: Keys, slug: str, cookie: str) -> Arrival | None:
+    """Who was kept in a cookie; nobody if it is old, of another study or not ours."""
+    try:
+        sealed = base64.urlsafe_b64decode(cookie.encode())
+        parts = json.loads(keys.opened(sealed, _bound(slug)))
+    except (EvidenceError, ValueError, binascii.Error):
+        return None
+    platform, person, study, session, signed, link, until = parts
+    if until < time.time():
+        return None
+    identity = Identity(platform, person, study, session, signed)
+    return Arrival(identity, bytes.fromhex(link) if link else None, until)
+
+
+def _bound(slug: str) -> str:
+    return f"{slug}/arrival"
+
+
+def names_somebody(access: Access, parameters: Mapping[str, str]) -> bool:
+    """Whether an address says who comes."""
+    return any(name in parameters for name in NAMES.get(access.kind, ()))
+
+
+def by_link() -> Arrival:
+    """Somebody who comes by the open link."""
+    return Arrival(visitor())
+
+
+def by_invitation(code: str) -> Arrival:
+    """Whoever has a code is the person of that code; whether there is one the database knows."""
+    return Arrival(invites.identity(code_digest(code[:200])), until=time.time() + LONGEST)
+
+
+def from_address(
+    access: Access, parameters: Mapping[str, str], address: str, keys: SigningKeys
+) -> Arrival | Preview:
+    """Who comes, as far as the platform says it."""
+    until = time.time() + LONGEST
+    try:
+        if access.kind == "mturk":
+            found = mturk.arrival(parameters)
+            return found if isinstance(found, Preview) else Arrival(found, until=until)
+        if access.kind == "invite":
+            return by_invitation(parameters.get(INVITATION, ""))
+        if not access.signed:
+            return Arrival(prolific.unsigned_arrival(parameters), until=until)
+        signed = prolific.signed_arrival(
+            parameters.get(prolific.TOKEN, ""), prolific.Expected(address, access.audience),
+            keys, time.time(),
+        )  # fmt: skip
+    except KeysUnavailable as error:
+        raise Refused(503, f"Prolific gives no answer now. {error.do}", 60) from error
+    except RefusedInput as error:
+        raise Refused(400, f"This link cannot be used: {error.came}. {error.do}".strip()) from error
+    # remembered as long as the cookie lasts: a copy that comes later is known
+    return Arrival(signed.identity, signed.token_digest, max(until, signed.expires.timestamp()))
