@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -16,6 +16,7 @@ from theodolite_study.model.rules import AllOf, AnyOf, Comparison, NotRule, Rule
 from theodolite_study.refusals import Invalid
 
 Fields: TypeAlias = Mapping[str, Sequence[str]]
+Checked = TypeVar("Checked", bound=BaseModel)
 RULE_ROWS = 4
 """Comparisons that a form has room for; what is nested deeper is written as JSON."""
 NOT_IN_FORM = ("kind", "show_if")
@@ -43,14 +44,14 @@ class FormField:
     most: float | None = None
 
 
-def form_fields(block: BaseBlock) -> list[FormField]:
-    """The settings of a block, in the order of its model."""
+def form_fields(record: BaseModel, labels: Mapping[str, str] = WORDS) -> list[FormField]:
+    """The settings of a block or of another record, in the order of its model."""
     fields = []
-    for name, info in type(block).model_fields.items():
+    for name, info in type(record).model_fields.items():
         if name in NOT_IN_FORM or get_args(info.annotation) == (False,):
             continue
-        value = getattr(block, name)
-        words = WORDS.get(name, name)
+        value = getattr(record, name)
+        words = labels.get(name, name)
         kind, options = _field_kind(info.annotation)
         limits = [*info.metadata, *_inner_metadata(info.annotation)]
         least: Any = next((m.ge for m in limits if isinstance(m, Ge)), None)
@@ -99,20 +100,26 @@ def block_from(kind: str, fields: Fields, instrument: Instrument) -> BaseBlock:
     model = block_kinds().get(kind)
     if model is None:
         raise Invalid(f"There is no block of the kind “{kind}”.")
-    values: dict[str, Any] = {"kind": kind}
-    for name, info in model.model_fields.items():
-        if name not in NOT_IN_FORM and get_args(info.annotation) != (False,):
-            value = _value(_field_kind(info.annotation)[0], fields.get(name, ()))
-            if value is not None:
-                values[name] = value
+    values: dict[str, Any] = {"kind": kind, **values_from(model, fields)}
     rule = rule_from(fields, instrument)
     if rule is not None:
         values["show_if"] = rule
     return validated(model, values)
 
 
-def validated(model: type[BaseBlock], values: Mapping[str, Any]) -> BaseBlock:
-    """A block of a kind with these settings, or a refusal."""
+def values_from(model: type[BaseModel], fields: Fields) -> dict[str, Any]:
+    """What a form says of the fields of a model; blank ones are left to the model."""
+    values: dict[str, Any] = {}
+    for name, info in model.model_fields.items():
+        if name not in NOT_IN_FORM and get_args(info.annotation) != (False,):
+            value = _value(_field_kind(info.annotation)[0], fields.get(name, ()))
+            if value is not None:
+                values[name] = value
+    return values
+
+
+def validated(model: type[Checked], values: Mapping[str, Any]) -> Checked:
+    """A record with these values, or a refusal."""
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -56,7 +56,11 @@ def needs(right: Right, *, upload: int = 0) -> Callable[[Endpoint], Route]:
                 # who may not send anything is told before it is read
                 await run_in_threadpool(_answered, request, right, form, None)
                 form = await read_form(request, upload)
-            return await run_in_threadpool(_answered, request, right, form, endpoint)
+            try:
+                return await run_in_threadpool(_answered, request, right, form, endpoint)
+            finally:
+                for file in form.files.values():
+                    await file.close()
 
         route.__name__, route.__doc__ = endpoint.__name__, endpoint.__doc__
         route.__dict__["right"] = right

@@ -69,14 +69,14 @@ grant insert on study, version, wording, consent_text, condition, outcome, pictu
 grant insert (name, totp_sealed, enrol_sha256, enrol_expires_at) on staff to theodolite_desk;
 grant update on version, wording, consent_text, condition, outcome, picture, instance, place, door,
     member, sign_in_failure, platform_link to theodolite_desk;
-grant update (state, title, currency, opened_at, closed_at) on study to theodolite_desk;
+grant update (state, title, currency, origin, legend, opened_at, closed_at) on study to theodolite_desk;
 grant update (password_hash, totp_sealed, totp_last_step, enrol_sha256, enrol_expires_at, failures,
     locked_until, disabled, last_success) on staff to theodolite_desk;
 grant update (last_seen) on session to theodolite_desk;
-grant update (reserved_for) on slot to theodolite_desk;
+grant update (reserved_for, planned_position) on slot to theodolite_desk;
 grant update (quota, promised, sealed_id, submission, flags) on participant to theodolite_desk;
 grant update (state, due_at, why, tries, batch, paying_at, sealed_submission) on payout to theodolite_desk;
-grant delete on wording, consent_text, condition, outcome, instance, slot, member, session, device,
+grant delete on wording, consent_text, condition, outcome, instance, slot, door, member, session, device,
     sign_in_failure, invite, declined, barred to theodolite_desk;
 
 grant create on schema public to theodolite_withdraw;
@@ -84,3 +84,6 @@ alter function desk_take_out(uuid, bigint, text) owner to theodolite_withdraw;
 revoke create on schema public from theodolite_withdraw;
 revoke execute on function desk_take_out(uuid, bigint, text) from public;
 grant execute on function desk_take_out(uuid, bigint, text) to theodolite_desk;
+-- A version opens with all its texts, and its door is counted.
+grant execute on function missing_texts(bigint), text_keys(jsonb, text[]), block_text_parts(jsonb),
+    st_available(bigint) to theodolite_desk;

@@ -1,0 +1,223 @@
+"""What must be right before a version opens; what is not names the page that mends it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import picture_path
+from theodolite_study.designer.changes import VersionContent
+from theodolite_study.designer.consent_check import consent_faults
+from theodolite_study.designer.pilot_report import median_minutes
+from theodolite_study.designer.settings_form import NO_CODE
+from theodolite_study.desk.site import Connection, rows
+from theodolite_study.model.texts import missing_texts
+from theodolite_study.refusals import WrongStage
+from theodolite_study.sample_size import half_width, people_for
+
+BACKUP_AGE = timedelta(days=1)
+SPREAD_BETWEEN, SPREAD_WITHIN = 0.6, 0.9
+"""Of ratings on five points, as in earlier studies; only for the note on the size."""
+FILES_LOOKED_AT = 2000
+
+
+@dataclass(frozen=True)
+class CheckEntry:
+    """One line of the list."""
+
+    name: str
+    good: bool
+    words: str
+    page: str
+    """The page that mends it, behind the study's address."""
+
+
+@dataclass(frozen=True)
+class OpeningFacts:
+    """What the list is made from."""
+
+    content: VersionContent
+    kinds: Mapping[str, int]
+    """Explanations by kind: real, training, gold."""
+    missing_files: int
+    backup_at: datetime | None
+    pilot_minutes: float | None
+    currency: str
+
+
+def opening_facts(
+    connection: Connection, version: Mapping[str, Any], content: VersionContent, folder: Path,
+    currency: str,
+) -> OpeningFacts:  # fmt: skip
+    """Read what the list needs."""
+    study = version["study_id"]
+    kinds = rows(
+        connection, "select kind, count(*) as n from instance where study_id = %s group by 1", study
+    )
+    files = rows(
+        connection,
+        "select distinct f.key as file from instance i, jsonb_each(i.shown -> 'sizes') f"
+        " where i.study_id = %s limit %s", study, FILES_LOOKED_AT,
+    )  # fmt: skip
+    backup = rows(connection, "select at from operation where what = 'backup'")
+    return OpeningFacts(
+        content=content,
+        kinds={row["kind"]: row["n"] for row in kinds},
+        missing_files=sum(not picture_path(folder, row["file"]).is_file() for row in files),
+        backup_at=backup[0]["at"] if backup else None,
+        pilot_minutes=median_minutes(connection, study),
+        currency=currency,
+    )
+
+
+def checklist(facts: OpeningFacts, waiver: str = "", *, pilot: bool = False) -> list[CheckEntry]:
+    """All entries.
+
+    Args:
+        facts: See `opening_facts`.
+        waiver: Why a version opens without a fresh backup.
+        pilot: Whether it opens as a pilot: then neither backup nor size matter.
+    """
+    entries = [
+        _texts(facts.content), _consent(facts.content), _codes(facts.content), _pay(facts),
+        _material(facts), *_checks(facts),
+    ]  # fmt: skip
+    return entries if pilot else [*entries, _size(facts), _backup(facts, waiver)]
+
+
+def need_green(entries: Sequence[CheckEntry]) -> None:
+    """Refuse to open while anything is red."""
+    red = [entry.name for entry in entries if not entry.good]
+    if red:
+        raise WrongStage(f"The version cannot open yet: {', '.join(red)}.")
+
+
+def _done(name: str, words: str, page: str) -> CheckEntry:
+    return CheckEntry(name, good=True, words=words, page=page)
+
+
+def _to_do(name: str, words: str, page: str) -> CheckEntry:
+    return CheckEntry(name, good=False, words=words, page=page)
+
+
+def _texts(content: VersionContent) -> CheckEntry:
+    wording: dict[str, dict[str, str]] = {}
+    for (key, language), body in content.texts.items():
+        wording.setdefault(language, {})[key] = body
+    languages = content.settings["languages"]
+    missing = [
+        pair
+        for pair in missing_texts(content.instrument, languages, wording, content.outcomes)
+        if pair[1] != "consent"
+    ]
+    said = (
+        f"{len(missing)} texts are missing, such as {missing[0][1]} in {missing[0][0]}." if missing
+        else f"All texts are there in {', '.join(languages)}."
+    )  # fmt: skip
+    return CheckEntry("Texts", not missing, said, "/texts?show=missing")
+
+
+def _consent(content: VersionContent) -> CheckEntry:
+    for language in content.settings["languages"]:
+        faults = consent_faults(content.texts.get(("consent", language), ""), language)
+        if faults:
+            said = f"In {language}, {faults[0]}."
+            return _to_do("Consent", said, f"/consent?language={language}")
+    return _done("Consent", "It speaks of all topics in all languages.", "/consent")
+
+
+def _codes(content: VersionContent) -> CheckEntry:
+    access = content.settings.get("access", {}).get("kind", "link")
+    lacking = [
+        key
+        for key, way in content.outcomes.items()
+        if key not in NO_CODE and not way.get("code") and not way.get("redirect")
+    ]
+    if access != "prolific":
+        return _done("Codes", "No platform needs codes.", "/outcomes")
+    said = (
+        f"Prolific needs codes for {', '.join(lacking)}." if lacking else "All codes are entered."
+    )
+    return CheckEntry("Codes", not lacking, said, "/outcomes")
+
+
+def _pay(facts: OpeningFacts) -> CheckEntry:
+    settings = facts.content.settings
+    reward, floor = settings.get("pay", {}).get("reward", 0), settings.get("hourly", 0)
+    access = settings.get("access", {}).get("kind", "link")
+    if not reward and access in ("link", "invite"):
+        return _done("Pay", "Nobody is paid, as the settings say.", "/settings")
+    minutes = facts.pilot_minutes or settings.get("minutes") or 0
+    source = "as the pilot's median" if facts.pilot_minutes else "as the settings say"
+    hourly = reward * 60 / minutes if minutes else 0
+    said = (
+        f"{reward / 100:.2f} for {minutes:.0f} minutes ({source}) are {hourly / 100:.2f}"
+        f" {facts.currency} an hour; the floor is {floor / 100:.2f}."
+    )
+    return CheckEntry("Pay", hourly >= floor and reward > 0, said, "/settings")
+
+
+def _material(facts: OpeningFacts) -> CheckEntry:
+    real = facts.kinds.get("real", 0)
+    if not real:
+        return _to_do("Material", "There are no explanations yet.", "/material")
+    if facts.missing_files:
+        said = f"{facts.missing_files} pictures are not on this server."
+        return _to_do("Material", said, "/material")
+    words = {"training": "for practice", "gold": "hidden checks"}
+    others = "".join(f", {facts.kinds[one]} {words[one]}" for one in words if one in facts.kinds)
+    said = f"{real} explanations{others}; every picture is there."
+    return _done("Material", said, "/material")
+
+
+def _checks(facts: OpeningFacts) -> Iterator[CheckEntry]:
+    """Whether what is rated fits the settings."""
+    settings, real = facts.content.settings, facts.kinds.get("real", 0)
+    if real and settings["quota"] > real:
+        said = f"{settings['quota']} explanations for each person, but there are {real}."
+        yield _to_do("Number of explanations", said, "/settings")
+    by_condition = settings.get("votes_per") == "explanation_and_condition"
+    if by_condition and len(facts.content.conditions) < 2:
+        said = "Votes are counted for each condition, but there are none."
+        yield _to_do("Conditions", said, "/conditions")
+
+
+def _size(facts: OpeningFacts) -> CheckEntry:
+    note = facts.content.settings.get("sample_note", "")
+    said = size_words(facts)
+    if not note:
+        said += " Please write down why this is enough."
+    return CheckEntry("Sample size", bool(note), said, "/settings#sample_note")
+
+
+def size_words(facts: OpeningFacts) -> str:
+    """How exact the study will be, and how many people it needs."""
+    settings, real = facts.content.settings, facts.kinds.get("real", 0)
+    votes, quota = settings["n_votes"], settings["quota"]
+    if real < 2:
+        return "Too few explanations for an interval."
+    try:
+        width = half_width(votes, real, spread_between=SPREAD_BETWEEN, spread_within=SPREAD_WITHIN)
+        people = people_for(real, votes, min(quota, real), 0.1)
+    except EvidenceError as error:
+        return str(error)
+    return (
+        f"{votes} votes for each of {real} explanations: the mean rating of all is known to"
+        f" ± {width:.2f} (95 %, if ratings spread by {SPREAD_BETWEEN} between explanations and"
+        f" {SPREAD_WITHIN} within). {people.finishing} people who finish,"
+        f" {people.invited} with one in ten who leave."
+    )
+
+
+def _backup(facts: OpeningFacts, waiver: str) -> CheckEntry:
+    age = None if facts.backup_at is None else datetime.now(timezone.utc) - facts.backup_at
+    if age is not None and age < BACKUP_AGE:
+        hours = age.total_seconds() / 3600
+        return _done("Backup", f"The last one is {hours:.0f} hours old.", "/open#waiver")
+    said = "There is no backup." if age is None else f"The last backup is {age.days} days old."
+    if len(waiver) >= 10:
+        return _done("Backup", f"{said} Opened anyway: {waiver}", "/open#waiver")
+    said += " Ask whoever runs the server for one, or say below why you open without."
+    return _to_do("Backup", said, "/open#waiver")

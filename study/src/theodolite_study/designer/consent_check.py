@@ -1,0 +1,52 @@
+"""Whether a consent speaks of what people need to know: words that must occur, by topic."""
+
+import re
+from dataclasses import dataclass
+
+from theodolite_study.model.markdown import GAP
+
+TOPICS: dict[str, dict[str, str]] = {
+    "contact": {"en": r"contact|write to|e-?mail|questions",
+                "de": r"kontakt|schreiben|fragen|e-?mail", "fr": r"contact|écri|question|courriel"},
+    "withdrawal": {"en": r"withdraw", "de": r"zurückzieh|zurücktret|widerruf|rückzug|rücktritt",
+                   "fr": r"retir|retrait"},
+    "pay": {"en": r"\bpay|paid|reward|compensat|unpaid", "de": r"bezahl|vergüt|lohn|geld|entgelt",
+            "fr": r"pay|rémunér|indemn"},
+    "retention": {"en": r"keep|kept|stor|delet|retain",
+                  "de": r"speicher|aufbewahr|gelösch|behalt", "fr": r"conserv|supprim|effac|gard"},
+    "voluntary": {"en": r"voluntar", "de": r"freiwillig", "fr": r"volont"},
+}  # fmt: skip
+"""Words of each topic by language; other languages are left to the researcher's eyes."""
+QUESTIONS = {
+    "contact": "whom to ask", "withdrawal": "how to withdraw later", "pay": "what is paid",
+    "retention": "what is kept, and for how long", "voluntary": "that it is voluntary",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ConsentTopic:
+    """One thing that a consent has to speak of."""
+
+    name: str
+    words: str
+    occurs: bool | None
+    """None where we do not know the words of the language."""
+
+
+def consent_topics(markdown: str, language: str) -> list[ConsentTopic]:
+    """Which topics occur in a consent."""
+    short = language.split("-")[0]
+    found = {name: re.search(words[short], markdown, re.IGNORECASE) is not None
+             for name, words in TOPICS.items() if short in words}  # fmt: skip
+    return [ConsentTopic(name, QUESTIONS[name], found.get(name)) for name in TOPICS]
+
+
+def consent_faults(markdown: str, language: str) -> list[str]:
+    """What keeps a version with this consent from opening."""
+    if not markdown.strip():
+        return ["there is no text"]
+    gap = GAP.search(markdown)
+    if gap is not None:
+        return [f"the gap {gap[0]} is not filled in"]
+    return [f"it does not say {topic.words}" for topic in consent_topics(markdown, language)
+            if topic.occurs is False]  # fmt: skip

@@ -1,0 +1,108 @@
+"""Material of a study: an archive comes in, what it has is listed and can be looked at."""
+
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, cast
+
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import PICTURES, picture_path
+from theodolite_study.designer.archive import LIMITS, unpack_material
+from theodolite_study.designer.links import base, design_page
+from theodolite_study.desk.rights import needs
+from theodolite_study.desk.site import DeskRequest, onward
+from theodolite_study.refusals import Invalid, NotHere
+from theodolite_study.serve.pictures import kind_of
+from theodolite_study.store.material import add_material
+
+A_PAGE = 50
+TWINS = ("same", "different")
+
+
+@needs("design")
+def material_page(desk: DeskRequest) -> Response:
+    """What is there, a part at a time."""
+    return _material_page(desk)
+
+
+def _material_page(desk: DeskRequest, error: str = "") -> Response:
+    after = desk.request.query_params.get("after", "")
+    number = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
+    listed = desk.rows(
+        "select id, key, picture_key, technique, modality, kind, shown -> 'shown' as part from"
+        " instance where study_id = %s and id > %s order by id limit %s",
+        desk.study_id, number, A_PAGE,
+    )  # fmt: skip
+    kinds = desk.rows(
+        "select kind, technique, count(*) as n, count(distinct picture_key) as pictures"
+        " from instance where study_id = %s group by 1, 2 order by 1 desc, 2", desk.study_id,
+    )  # fmt: skip
+    seated = desk.row("select from slot where study_id = %s limit 1", desk.study_id) is not None
+    context = {"listed": listed, "kinds": kinds, "seated": seated, "limits": LIMITS,
+               "more": listed[-1]["id"] if len(listed) == A_PAGE else None}  # fmt: skip
+    return design_page(desk, "design_material", context, [error] if error else [])
+
+
+@needs("design", upload=LIMITS.upload)
+def take_material(desk: DeskRequest) -> Response:
+    """An archive, checked in full before any of it is believed."""
+    file = desk.form.files.get("file")
+    if file is None or not file.filename:
+        return _material_page(desk, "No file was chosen.")
+    store = desk.site.settings.folder
+    scratch = Path(mkdtemp(prefix="material-", dir=store))
+    desk.connection.commit()  # checking may take longer than a transaction may wait
+    try:
+        checked = unpack_material(cast(Any, file.file), scratch / "unpacked")
+        new = add_material(desk.connection, desk.study_id, checked.material, checked.folder, store)
+    except (Invalid, EvidenceError) as error:
+        desk.connection.rollback()
+        return _material_page(desk, str(error))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    total = len(checked.material.instances)
+    said = f"{new} explanations are new, of {total} with {len(checked.sizes)} pictures."
+    desk.log("draft changed", {"changes": [f"Material: {said}"]})
+    return onward(desk, f"{base(desk)}/material", said)
+
+
+@needs("design")
+def instance_page(desk: DeskRequest) -> Response:
+    """One explanation with all its parts, beside each other."""
+    number = int(desk.request.path_params["number"])
+    found = desk.row(
+        "select id, key, picture_key, technique, kind, shown, record -> 'check' as check"
+        " from instance where study_id = %s and id = %s", desk.study_id, number,
+    )  # fmt: skip
+    if found is None:
+        raise NotHere
+    shown = found["shown"]
+    parts = [(name, shown[name]) for name in ("shown", *TWINS) if shown.get(name)]
+    context = {"one": found, "parts_": parts, "sizes": shown.get("sizes", {})}
+    return design_page(desk, "design_instance", context)
+
+
+@needs("design")
+def picture(desk: DeskRequest) -> Response:
+    """A picture of this study's material; those of other studies are not here."""
+    file = str(desk.request.path_params["file"])
+    shown = desk.row(
+        "select from instance where study_id = %s and shown -> 'sizes' ? %s limit 1",
+        desk.study_id, file,
+    )  # fmt: skip
+    path = picture_path(desk.site.settings.folder, file) if shown is not None else None
+    if path is None or not path.is_file():
+        raise NotHere
+    headers = {"cache-control": "private, max-age=3600, immutable"}
+    return FileResponse(path, headers=headers, media_type=kind_of(file))
+
+
+ROUTES = [
+    Route("/studies/{slug}/design/material", material_page),
+    Route("/studies/{slug}/design/material", take_material, methods=["POST"]),
+    Route("/studies/{slug}/design/material/{number:int}", instance_page),
+    Route(f"/studies/{{slug}}/design/{PICTURES}/{{file}}", picture),
+]
