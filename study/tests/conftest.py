@@ -38,7 +38,7 @@ def _new_cluster() -> LocalPostgres:
     made = create(Path(mkdtemp(prefix="study-pg-")), durable=False)
     made.start()
     cluster_has_database(made, TABLES)
-    migrate(made.database(TABLES))
+    migrate(made.database(TABLES), "0001")
     return made
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -13,18 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
+import psycopg
 import pytest
-from sqlalchemy import text
 from typer.testing import CliRunner
 
-from support.study.small_study import active, all_rated, opened, study_folder
+from support.study.folder_study import FolderStudy, study_folder
 from support.study.study_player import local_client
 from theodolite.errors import EvidenceError, RefusedInput, VerificationFailed
-from theodolite.io.tables import read_parquet
 from theodolite.study_material.material import read_material
 from theodolite_study.cli.app import app as study_app
-from theodolite_study.database import Database
+from theodolite_study.designer.archive import unpack_material
 from theodolite_study.keys import Keys
+from theodolite_study.local_postgres import LocalPostgres
 from theodolite_study.protocol import read_protocol
 
 
@@ -37,11 +36,11 @@ def told(*words: object) -> str:
 
 
 @pytest.fixture
-def served(database: Database, tmp_path: Path) -> Path:
+def served(second_url: str, tmp_path: Path) -> Path:
     """A study with all votes of one of two people."""
     folder = study_folder(tmp_path / "s", instances=3, votes=2)
-    keys = opened(database, folder)
-    all_rated(database, active(database, keys, "ann"))
+    with psycopg.connect(second_url) as connection:
+        FolderStudy(connection, folder).taken_part("ann")
     return folder
 
 
@@ -75,41 +74,52 @@ def test_material_becomes_a_study(tmp_path: Path) -> None:
         told("init", made, "--out", made)
 
 
-def test_status_state_staff_invitations(served: Path, database: Database, tmp_path: Path) -> None:
-    where = ("--database", database.url)
+def test_status_state_invitations(served: Path, second_url: str, tmp_path: Path) -> None:
+    where = ("--database", second_url)
     said = told("status", served, *where)
     assert "3 of 6 votes (50%)" in said and "1 or more new people" in said
     as_json = json.loads(told("status", served, *where, "--json"))
     assert as_json["filled"] == 3 and as_json["new_people"] == 1 and len(as_json["work"]) == 1
-    link = told("staff", served, "eve", *where, "--origin", "https://s.example.org")
-    assert re.search(r"https://s\.example\.org/admin/enrol/[\w-]{43}\n", link)
-    assert "closed" in told("staff", served, "eve", *where, "--disable")
     told("invite", served, 3, "--out", tmp_path / "codes.txt", *where)
     codes = (tmp_path / "codes.txt").read_text().split()
     assert len(set(codes)) == 3 and (tmp_path / "codes.txt").stat().st_mode & 0o77 == 0
+    assert "ok" in told("verify", served, *where)
     assert "paused" in told("set", served, "paused", *where)
     with pytest.raises(EvidenceError, match="cannot become archived"):
         told("set", served, "archived", *where)
+    with pytest.raises(EvidenceError, match="--yes"):
+        told("set", served, "closed", *where)
+    assert "closed" in told("set", served, "closed", "--yes", *where)
 
 
-def test_export_and_proof(served: Path, database: Database, tmp_path: Path) -> None:
-    where = ("--database", database.url)
-    keys = Keys.read(served)
-    all_rated(database, active(database, keys, "bob"))
-    out = tmp_path / "export"
-    said = told("export", served, "--out", out, *where, "--csv")
-    assert f"study verify {out}" in said
-    assert len(read_parquet(out / "votes.parquet")["instance"]) == 6
-    assert "ok" in told("verify", out)
-    assert "ok" in told("verify", served, *where)
-    votes = out / "votes.parquet"
-    votes.write_bytes(votes.read_bytes()[:-1] + b"x")
-    with pytest.raises(VerificationFailed):
-        told("verify", out)
+def test_somebody_withdraws_by_letter(served: Path, second_url: str) -> None:
+    with psycopg.connect(second_url) as connection:
+        ((person,),) = connection.execute("select id from participant").fetchall()
+    code = Keys.read(served).withdrawal_code(person)
+    where = ("--database", second_url)
+    with pytest.raises(EvidenceError, match="no such code"):
+        told("withdraw", served, "--code", Keys.read(served).withdrawal_code(), *where)
+    assert "withdrawn" in told("withdraw", served, "--code", code, *where)
+    assert "0 of 6 votes" in told("status", served, *where)
+
+
+def test_material_for_the_desk(tmp_path: Path) -> None:
+    folder = study_folder(tmp_path / "s", instances=3)
+    (folder / "pictures" / "more.png").write_bytes(b"not named")
+    told("material", folder, "--out", tmp_path / "m.zip")
+    told("material", folder, "--out", tmp_path / "again.zip")
+    assert (tmp_path / "m.zip").read_bytes() == (tmp_path / "again.zip").read_bytes()
+    (tmp_path / "unpacked").mkdir()
+    with (tmp_path / "m.zip").open("rb") as stream:
+        unpacked = unpack_material(stream, tmp_path / "unpacked")
+    assert unpacked.material == read_material(folder)
+    with pytest.raises(EvidenceError, match="file that is there"):
+        told("material", folder, "--out", tmp_path / "m.zip")
 
 
 @pytest.mark.parametrize("tool", ["label-studio", "potato"])
-def test_other_tools(served: Path, tmp_path: Path, tool: str) -> None:
+def test_other_tools(tmp_path: Path, tool: str) -> None:
+    served = study_folder(tmp_path / "s")
     told("convert", served, "--to", tool, "--out", tmp_path / tool)
     assert any((tmp_path / tool).iterdir())
     with pytest.raises(EvidenceError, match="convert"):
@@ -119,8 +129,9 @@ def test_other_tools(served: Path, tmp_path: Path, tool: str) -> None:
 
 
 def test_votes_from_elsewhere_bring_only_the_pictures_that_are_shown(
-    served: Path, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
+    served = study_folder(tmp_path / "s")
     told("convert", served, "--to", "label-studio", "--out", tmp_path / "project")
     tasks = json.loads((tmp_path / "project" / "tasks.json").read_text())
     ratings = [
@@ -151,7 +162,8 @@ def test_votes_from_elsewhere_bring_only_the_pictures_that_are_shown(
     assert not (tmp_path / "again").exists()
 
 
-def test_nothing_that_is_printed_steers_a_terminal(served: Path, tmp_path: Path) -> None:
+def test_nothing_that_is_printed_steers_a_terminal(tmp_path: Path) -> None:
+    served = study_folder(tmp_path / "s")
     export = tmp_path / "export"
     export.mkdir()
     (export / "manifest.json").write_text(
@@ -168,34 +180,28 @@ def test_nothing_that_is_printed_steers_a_terminal(served: Path, tmp_path: Path)
 
 
 def test_codes_are_on_the_disk_before_they_let_anybody_in(
-    served: Path, database: Database, tmp_path: Path
+    served: Path, second_url: str, tmp_path: Path
 ) -> None:
     """Without a place for the file nothing is valid."""
-    where = ("--database", database.url)
+    where = ("--database", second_url)
     with pytest.raises(FileNotFoundError):
         told("invite", served, 3, "--out", tmp_path / "none" / "codes.txt", *where)
     with pytest.raises(EvidenceError, match="a file that is there"):
         told("invite", served, 3, "--out", served / "study.yaml", *where)
-    with database.owning() as connection:
-        assert connection.execute(text("select count(*) from invite")).scalar_one() == 0
+    with psycopg.connect(second_url) as connection:
+        assert connection.execute("select count(*) from invite").fetchone() == (0,)
 
 
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
+def test_databases_that_are_none(cluster: LocalPostgres, tmp_path: Path) -> None:
+    folder = study_folder(tmp_path / "s")
+    for url, said in (
         ("postgresql://a:b@127.0.0.1:1/x", "no connection"),
         ("sqlite:///x.db", "PostgreSQL"),
         ("nothing", "address"),
-    ],
-)
-def test_databases_that_are_none(served: Path, url: str, said: str) -> None:
-    with pytest.raises(EvidenceError, match=said):
-        told("status", served, "--database", url)
-
-
-def test_a_database_without_the_study(cluster, served: Path) -> None:
-    with pytest.raises(EvidenceError, match="serve"):
-        told("status", served, "--database", cluster.database("postgres"))
+        (cluster.database("postgres"), "serve"),
+    ):
+        with pytest.raises(EvidenceError, match=said):
+            told("status", folder, "--database", url)
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def address(url: str) -> str:
     return given.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
-def migrate(url: str, revision: str = "0001") -> None:
+def migrate(url: str, revision: str = "head") -> None:
     """Bring the tables to the newest form, or to a named one."""
     _alembic(url, "upgrade", revision)
 

@@ -81,17 +81,44 @@ class Access(StrictRecord):
     codes: Codes = Codes()
 
 
+class Payment(StrictRecord):
+    """What people are paid, in the smallest unit of the currency."""
+
+    currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "GBP"
+    reward: Annotated[int, Field(ge=0)]
+    """For everything."""
+    floor: Annotated[int, Field(ge=0)] = 0
+    """At least, for whoever stops after some."""
+    screenout: Annotated[int, Field(ge=0)] = 0
+    """For whoever is turned away after the first questions or the practice."""
+
+
 class Protocol(StrictRecord):
-    """A study. Frozen when it opens: its digest stands in the export."""
+    """A study as a folder has it. The database keeps what people are asked and told."""
 
     slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,60}$")]
     """Its part of the address: /s/slug."""
     title: Line
     language: Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")] = "en"
+    languages: list[Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")]] = Field(
+        default_factory=list
+    )
+    """Further ones that people may choose: in texts of ours, or of `texts`."""
+    texts: dict[str, dict[str, Text]] = Field(default_factory=dict)
+    """By language and key, where neither the settings below nor our texts say it."""
+    instrument: Annotated[str, Field(pattern=r"^[\w-]+\.(json|yaml)$")] | None = None
+    """A file of the folder with blocks to ask, instead of `questions` and `rankings`."""
+    payment: Payment | None = None
+    pay: Line = "no money"
+    """As the consent form says it."""
+    until: Line | None = None
+    """When the study closes at the latest, as the consent form says it."""
     votes: Annotated[int, Field(ge=1, le=50)] = 5
     """Of different people, for each explanation."""
     quota: Annotated[int, Field(ge=1, le=100_000)] = 20
     """Explanations for each person."""
+    least_items: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """Nobody is let in for fewer."""
     lease_minutes: Annotated[float, Field(gt=0, le=24 * 60)] = 30.0
     """How long an item waits for somebody who went away."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -172,6 +199,17 @@ def as_agreed(given: Protocol, frozen: Protocol) -> Protocol:
             "Give the changed study another `slug`: people have agreed to the first one.",
         )  # fmt: skip
     return frozen
+
+
+def need_unchanged(given: Protocol, stored: Mapping[str, Any]) -> None:
+    """Refuse a study.yaml that says something else than when it was put into the database."""
+    changed = _changed(given.model_dump(mode="json", exclude_unset=True), stored)
+    if changed is not None:
+        name, now, before = changed
+        raise EvidenceError(
+            f"{STUDY}, {name}", f"{now!r}", f"{before!r}, as when it was first served",
+            "Give the changed study another `slug`, or open a new version of it in the desk.",
+        )  # fmt: skip
 
 
 def freeze(folder: Path, protocol: Protocol) -> None:

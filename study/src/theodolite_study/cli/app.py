@@ -13,6 +13,7 @@ from theodolite_study.cli.commands import (
 )
 from theodolite_study.cli.people import study_invalidate, study_payments, study_withdraw
 from theodolite_study.cli.results import study_convert, study_export, study_plan, study_verify
+from theodolite_study.cli.server import study_jobs, study_material
 
 __all__ = ["app"]
 
@@ -34,3 +35,5 @@ app.command("invalidate")(study_invalidate)
 app.command("export")(study_export)
 app.command("verify")(study_verify)
 app.command("convert")(study_convert)
+app.command("material")(study_material)
+app.command("jobs")(study_jobs)

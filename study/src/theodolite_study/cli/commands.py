@@ -1,5 +1,7 @@
 """Commands that make a study, show it to people, and bring home what they said."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,16 +12,19 @@ from theodolite.ext.commands import Json, Quiet, check_there
 from theodolite_study.cli.folder import (
     Folder,
     StudyDatabase,
+    database_of,
     in_words,
     last_origin,
     need_free,
     new_private_file,
+    open_draft,
     remember_origin,
     studied,
 )
 
 if TYPE_CHECKING:
     from theodolite.ext.studies import Material
+    from theodolite_study.web.settings import Settings
 
 CONTACT = "the person who gave you this link"
 
@@ -52,7 +57,7 @@ def study_init(
     from theodolite_study.sample_text import plan_text
 
     check_there(data)
-    material = _material(source, out, data, pictures, techniques, quiet=quiet)
+    material = material_from(source, out, data, pictures, techniques, quiet=quiet)
     beginning = Beginning(title=title, contact=contact, slug=slug, votes=votes, quota=quota)
     protocol = begin_study(out, material, beginning)
     real = material.of("real")
@@ -65,9 +70,10 @@ def study_init(
     typer.echo(f"\nstudy: {out}\nread:  {out / 'study.yaml'}\nthen:  theodolite study serve {out}")
 
 
-def _material(
+def material_from(
     source: Path, out: Path, data: Path, pictures: int, techniques: str | None, *, quiet: bool
 ) -> "Material":
+    """Pictures and explanations of a run, or of a folder that has them already."""
     from theodolite.errors import EvidenceError
     from theodolite.ext.studies import INSTANCES, read_material
 
@@ -96,34 +102,55 @@ def study_serve(
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes.", min=1, max=64)] = 2,
     opened: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the study to people at once.")
+        bool, typer.Option("--open/--no-open", help="Open the folder's study to people at once.")
     ] = True,
+    host: Annotated[
+        str, typer.Option(help="Where to listen; off this machine only --behind-proxy.")
+    ] = "127.0.0.1",
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy with limits of time is in front.")
+    ] = False,
+    metrics_port: Annotated[
+        int | None, typer.Option(help="For GET /metrics, on this machine only.", min=1, max=65535)
+    ] = None,
 ) -> None:
-    """Serve a study to people, on this machine; a proxy with TLS goes before it."""
-    _serve(folder, database, port, origin, workers, opened=opened, retention="all answers are kept")
+    """Serve all studies of a database; study.yaml, if the folder has one, is put there first.
+
+    The server reads the database, and pictures and keys of the folder; a proxy with TLS goes
+    before it.
+    """
+    from theodolite_study.serve.run import serve
+
+    with in_words(), _ready(folder, database, port, origin, opened=opened) as settings:
+        typer.echo("stop:   Ctrl-C; all answers are kept")
+        serve(
+            settings, host=host, port=port, workers=workers, behind_proxy=behind_proxy,
+            metrics_port=metrics_port,
+        )  # fmt: skip
 
 
-def _serve(
-    folder: Path, database: str | None, port: int, origin: str | None, workers: int, *,
-    opened: bool, retention: str,
-) -> None:  # fmt: skip
-    from theodolite_study.lifecycle import become
-    from theodolite_study.progress import progress
-    from theodolite_study.web.serving import serve
+@contextmanager
+def _ready(
+    folder: Path, database: str | None, port: int, origin: str | None, *, opened: bool
+) -> "Iterator[Settings]":
+    """The settings of a server whose tables, keys and study are there."""
+    from theodolite_study.keys import KEYS, Keys
+    from theodolite_study.protocol import STUDY
     from theodolite_study.web.settings import Settings
 
     need_free(port)
-    with in_words(), studied(folder, database, load=True) as study:
-        if opened and progress(study.database, study.slug).state == "draft":
-            become(study.database, study.slug, "open", staff="owner")
-        seen = origin or f"http://127.0.0.1:{port}"
-        typer.echo(f"study:  {seen}/s/{study.slug}")
-        typer.echo(f"staff:  {seen}/admin   (accounts: theodolite study staff {folder} NAME)")
-        typer.echo(f"stop:   Ctrl-C; {retention}")
+    seen = origin or f"http://127.0.0.1:{port}"
+    if not (folder / KEYS).is_file() and not (folder / STUDY).is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        Keys.create(folder / KEYS)
+    with database_of(folder, database, load=True) as url:
+        if (folder / STUDY).is_file():
+            with studied(folder, url, load=True) as study:
+                if opened:
+                    open_draft(study)
+                typer.echo(f"study:  {seen}/s/{study.slug}")
         remember_origin(folder, seen)
-        settings = Settings(database_url=study.url, folder=folder, public_origin=seen)
-        study.database.close()  # worker processes have connections of their own
-        serve(settings, port=port, workers=workers)
+        yield Settings(database_url=url, folder=folder, public_origin=seen)
 
 
 def study_demo(
@@ -152,14 +179,22 @@ def study_demo(
             material = demo_material(place, seed=0)
             title = "A study to try: drawn pictures"
             begin_study(place, material, Beginning(title=title, contact=CONTACT, slug="demo"))
-        retention = (
-            "all answers are kept" if folder else "answers are gone then; --folder keeps them"
-        )
         with ends_when_answered(port, "/s/demo") if check else nullcontext():
-            _serve(place, None, port, None, 2, opened=True, retention=retention)
+            _demo(place, port, kept=folder is not None)
     finally:
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _demo(folder: Path, port: int, *, kept: bool) -> None:
+    from theodolite_study.serve.run import serve
+
+    with in_words(), _ready(folder, None, port, None, opened=True) as settings:
+        typer.echo(
+            "stop:   Ctrl-C; "
+            + ("all answers are kept" if kept else "answers are gone then; --folder keeps them")
+        )
+        serve(settings, port=port)
 
 
 def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json = False) -> None:
@@ -168,17 +203,22 @@ def study_status(folder: Folder, database: StudyDatabase = None, as_json: Json =
     from dataclasses import asdict
 
     from theodolite_study.cli.tables import print_progress
-    from theodolite_study.progress import progress
-    from theodolite_study.quality import quality
+    from theodolite_study.watch.people import people
+    from theodolite_study.watch.progress import by_technique, progress
 
     with in_words(), studied(folder, database) as study:
-        now, works = progress(study.database, study.slug), quality(study.database, study.slug)
+        now = progress(study.connection, study.id)
+        techniques = list(by_technique(study.connection, study.id, now.version))
+        page = people(study.connection, study.id).people
     if as_json:
         further = {"surplus_share": now.surplus_share, "new_people": now.new_people}
-        people = [asdict(work) | {"signs": work.signs} for work in works]
-        typer.echo(json.dumps(asdict(now) | further | {"work": people}, indent=1))
+        work = [
+            {"participant": one.pseudonym} | asdict(one.work) | {"signs": one.work.signs}
+            for one in page
+        ]
+        typer.echo(json.dumps(asdict(now) | further | {"work": work}, indent=1))
         return
-    print_progress(now, works)
+    print_progress(now, techniques, page)
 
 
 def study_set(
@@ -189,7 +229,7 @@ def study_set(
 ) -> None:
     """Open a study, give it a break, close it. When it closes, platform ids are deleted."""
     from theodolite.errors import EvidenceError
-    from theodolite_study.lifecycle import become
+    from theodolite_study.store.opening import set_study_state
 
     if state == "closed" and not yes:
         raise EvidenceError(
@@ -199,7 +239,8 @@ def study_set(
         )  # fmt: skip
 
     with in_words(), studied(folder, database) as study:
-        become(study.database, study.slug, state, staff="owner")
+        if state != "open" or not open_draft(study):
+            set_study_state(study.connection, study.id, state)
         typer.echo(f"{study.slug}: {state}")
 
 
@@ -233,10 +274,6 @@ def study_invite(
     database: StudyDatabase = None,
 ) -> None:
     """Invitation codes for a study with `access: invite`. Only digests of them are kept."""
-    from sqlalchemy import insert
-
-    from theodolite_study import tables
-    from theodolite_study.lifecycle import study_id
     from theodolite_study.platforms.invites import new_invitations
 
     with (
@@ -248,8 +285,9 @@ def study_invite(
         # on the disk before they are valid: a digest whose code is lost lets nobody in
         stream.write("".join(f"{code}\n" for code in invitations.codes).encode())
         stream.flush()
-        number = study_id(study.database, study.slug)
-        with study.database.owning() as connection:
-            rows = [{"code_sha256": digest, "study_id": number} for digest in invitations.digests]
-            connection.execute(insert(tables.invite), rows)
+        with study.connection.cursor() as cursor:
+            cursor.executemany(
+                "insert into invite (code_sha256, study_id) values (%s, %s)",
+                [(digest, study.id) for digest in invitations.digests],
+            )
     typer.echo(f"{count} codes: {out}")

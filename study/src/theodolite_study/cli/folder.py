@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 if TYPE_CHECKING:
-    from theodolite_study.database import Database
+    from uuid import UUID
+
+    from psycopg import Connection
 
 Folder = Annotated[Path, typer.Argument(help="A study folder.", show_default=False)]
 StudyDatabase = Annotated[
@@ -29,35 +31,69 @@ class StudyFolder:
 
     slug: str
     url: str = field(repr=False)
-    database: "Database"
+    id: "UUID"
+    connection: "Connection[Any]" = field(repr=False)
+    """As the owner of the tables; each command is one transaction."""
+
+
+@contextmanager
+def database_of(folder: Path, url: str | None, *, load: bool = False) -> Iterator[str]:
+    """The address of a folder's database; with ``load``, its tables are of the newest form."""
+    from theodolite_study.database import address, migrate
+    from theodolite_study.local_postgres import at_hand
+
+    with at_hand(folder, url or os.environ.get("THEODOLITE_DATABASE")) as place:
+        address(place)  # refuses what is none
+        if load:
+            migrate(place)
+        yield place
 
 
 @contextmanager
 def studied(folder: Path, url: str | None, *, load: bool = False) -> Iterator[StudyFolder]:
-    """Reach the database; with ``load``, bring its tables and the study up to date first."""
-    try:
-        from theodolite_study.database import Database, migrate
-        from theodolite_study.intake import load as load_study
-        from theodolite_study.keys import Keys
-    except ModuleNotFoundError as error:
-        from theodolite.errors import EvidenceError
+    """A folder's study; with ``load``, its tables are made and it is put there first."""
+    import psycopg
 
-        raise EvidenceError(
-            "studies", f"no {error.name}", "it", "Install it: pip install 'theodolite[study]'."
-        ) from error
-    from theodolite_study.local_postgres import at_hand
+    from theodolite_study.folder_import import import_folder
+    from theodolite_study.keys import Keys
     from theodolite_study.protocol import read_protocol
 
     slug = read_protocol(folder).slug
-    with at_hand(folder, url or os.environ.get("THEODOLITE_DATABASE")) as database_url:
-        database = Database(database_url)
-        try:
-            if load:
-                migrate(database_url)
-                load_study(database, folder, Keys.read(folder))
-            yield StudyFolder(slug, database_url, database)
-        finally:
-            database.close()
+    with database_of(folder, url, load=load) as address, psycopg.connect(address) as connection:
+        if load:
+            with connection.transaction():
+                import_folder(connection, folder, Keys.read(folder))
+        number = _study_of(connection, slug)
+        connection.commit()  # each command begins a transaction of its own
+        yield StudyFolder(slug, address, number, connection)
+
+
+def _study_of(connection: "Connection[Any]", slug: str) -> "UUID":
+    from uuid import UUID
+
+    from theodolite.errors import EvidenceError
+
+    row = connection.execute("select id from study where slug = %s", (slug,)).fetchone()
+    if row is None:
+        raise EvidenceError(
+            "study", repr(slug), "one of this database", "theodolite study serve puts it there."
+        )
+    return UUID(str(row[0]))
+
+
+def open_draft(study: StudyFolder) -> bool:
+    """Let people into a study that was never open; whether it was such a one."""
+    from theodolite_study.store.opening import open_version
+
+    row = study.connection.execute(
+        "select v.id from study s join version v on v.study_id = s.id and v.no = 1"
+        " where s.id = %s and s.state = 'draft' and v.state = 'draft'", (study.id,),
+    ).fetchone()  # fmt: skip
+    if row is None:
+        return False
+    with study.connection.transaction():
+        open_version(study.connection, row[0])
+    return True
 
 
 @contextmanager
@@ -80,7 +116,7 @@ def new_private_file(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def in_words() -> Iterator[None]:
     """What a study refuses, and a database that does not answer, as one line."""
-    from sqlalchemy.exc import OperationalError, ProgrammingError
+    from psycopg import OperationalError, ProgrammingError
 
     from theodolite.errors import EvidenceError
     from theodolite_study.refusals import StudyRefusal

@@ -34,18 +34,23 @@ def study_withdraw(
         ),
     ],
     database: StudyDatabase = None,
+    paid: Annotated[
+        bool, typer.Option("--paid", help="They want to be paid for what they did.")
+    ] = False,
 ) -> None:
     """Delete everything that a person gave, for somebody who writes instead of using the page."""
     from theodolite_study.keys import Keys
-    from theodolite_study.participants import by_withdrawal_code, participant
     from theodolite_study.refusals import NotHere
-    from theodolite_study.withdrawal import withdraw
 
     with in_words(), studied(folder, database) as study:
-        who = by_withdrawal_code(study.database, code, Keys.read(folder))
-        if participant(study.database, who).slug != study.slug:
+        digest = Keys.read(folder).code_digest(code)
+        found = study.connection.execute(
+            "select from participant where study_id = %s and withdrawal_sha256 = %s",
+            (study.id, digest),
+        ).fetchone()
+        if found is None:
             raise NotHere("There is no such code in this study.")
-        withdraw(study.database, who)
+        study.connection.execute("select st_withdraw(%s, %s)", (digest, paid))
     typer.echo("withdrawn; exports and backups from before still hold it")
 
 
@@ -56,10 +61,14 @@ def study_invalidate(
     database: StudyDatabase = None,
 ) -> None:
     """Take somebody's votes out of the count. They are kept as surplus; seats are free again."""
-    from theodolite_study.participants import by_pseudonym
-    from theodolite_study.withdrawal import invalidate
+    from theodolite_study.refusals import NotHere
 
     with in_words(), studied(folder, database) as study:
-        who = by_pseudonym(study.database, study.slug, pseudonym)
-        votes = invalidate(study.database, who, staff="owner", reason=reason)
+        row = study.connection.execute(
+            "select desk_take_out(id, null, %s) from participant"
+            " where study_id = %s and pseudonym = %s", (reason, study.id, pseudonym),
+        ).fetchone()  # fmt: skip
+        if row is None:
+            raise NotHere("There is nobody of that name in this study.")
+        votes = row[0]
     typer.echo(f"{printable(pseudonym)}: {votes} votes no longer count")

@@ -86,10 +86,10 @@ def study_verify(
         for line in unfinished:
             typer.echo(f"Not complete yet. {printable(line, LONGEST)}")
     else:
-        from theodolite_study.verify import verify
+        from theodolite_study.export.verify import verify
 
         with in_words(), studied(folder, database) as study:
-            verification = verify(study.database, study.slug)
+            verification = verify(study.connection, study.id)
         faults = list(verification.problems)
         for line in (*verification.facts, *verification.warnings):
             typer.echo(printable(line, LONGEST))

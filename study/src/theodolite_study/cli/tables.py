@@ -10,23 +10,28 @@ from rich.text import Text
 from theodolite.errors import printable
 
 if TYPE_CHECKING:
-    from theodolite_study.progress import StudyProgress
-    from theodolite_study.quality import Work
+    from theodolite_study.watch.people import PersonRow
+    from theodolite_study.watch.progress import StudyProgress
 
 SHOWN = 8
 
 
-def print_progress(now: "StudyProgress", works: Sequence["Work"]) -> None:
+def print_progress(
+    now: "StudyProgress",
+    techniques: Sequence[tuple[str, int, int]],
+    people: Sequence["PersonRow"],
+) -> None:
     """How far, what holds it up, who works how."""
     out = Console(highlight=False)
     share = now.filled / now.seats if now.seats else 0.0
-    out.print(Text(printable(f"{now.title} ({now.slug}): {now.state}"), style="bold"))
+    head = f"{now.title} ({now.slug}): {now.state}, version {now.version_no} {now.version_state}"
+    out.print(Text(printable(head), style="bold"))
     out.print(
         f"{now.filled:,} of {now.seats:,} votes ({share:.0%}); {now.held} being given, "
         f"{now.lapsed} left behind, {now.open:,} waiting"
     )
-    people = ", ".join(f"{count} {state}" for state, count in now.people.items())
-    out.print(f"people: {people or 'none yet'}")
+    ways = ", ".join(f"{count} {way.replace('_', ' ')}" for way, count in now.outcomes.items())
+    out.print(f"people: {now.inside} inside{', ' if ways else ''}{ways}")
     if now.alarm:
         out.print(
             Text(
@@ -35,17 +40,14 @@ def print_progress(now: "StudyProgress", works: Sequence["Work"]) -> None:
                 style="bold red",
             )
         )
-    if now.stuck:
-        out.print(
-            f"{len(now.stuck)} explanations need people who have not met them: {now.new_people} or "
-            "more new people"
-        )
+    if now.available:
+        out.print(f"{now.available:,} votes are nobody's yet: {now.new_people} or more new people")
     table = Table("technique", "votes", "of", box=None, pad_edge=False, header_style="dim")
-    for name, filled, seats in now.techniques:
+    for name, filled, seats in techniques:
         table.add_row(Text(printable(name)), f"{filled:,}", f"{seats:,}")
     out.print(table)
-    signs = [work for work in works if work.signs]
-    for work in signs[:SHOWN]:
-        out.print(Text(printable(f"{work.pseudonym}: {'; '.join(work.signs)}")))
+    signs = [person for person in people if person.work.signs]
+    for person in signs[:SHOWN]:
+        out.print(Text(printable(f"{person.pseudonym}: {'; '.join(person.work.signs)}")))
     if len(signs) > SHOWN:
         out.print(f"… and {len(signs) - SHOWN} more")

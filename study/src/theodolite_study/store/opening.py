@@ -64,7 +64,12 @@ def open_version(
         raise WrongStage("A pilot that is discarded is followed by a copy of it.")
     round_ = row["round"] if again else max(last + (seats == "new round" or last == 0), 1)
     if not again:
-        connection.execute("update version set round = %s where id = %s", (round_, version))
+        # nobody can be promised more explanations than there are
+        connection.execute(
+            "update version v set round = %s, quota = least(quota, greatest(1, (select count(*)"
+            " from instance where study_id = v.study_id and kind = 'real'))) where id = %s",
+            (round_, version),
+        )
         connection.execute(
             "update version set digest = %s where id = %s",
             (version_digest(connection, version), version),
