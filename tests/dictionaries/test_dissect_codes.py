@@ -18,6 +18,7 @@ from theodolite.dissection.counts import count
 from theodolite.dissection.dissect import dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, from_rows
+from theodolite.dissection.search import Beam, search
 from theodolite.engine.ledger import Ledger
 from theodolite.engine.pool import WorkerPool
 from theodolite.engine.processes import Here, Processes
@@ -81,7 +82,8 @@ def test_the_same_as_the_dense_path() -> None:
         sparse.fit.detection_accuracy,
         ((counts.shared > 0).sum(axis=0) / (counts.formula > 0).sum(axis=0)), rtol=1e-12,
     )  # fmt: skip
-    single = [whole.formula_search.best(u, 1) for u in range(12)]
+    searched = search(whole.atoms, whole.units, Beam(lengths=1))
+    single = [searched.best(u) for u in range(12)]
     assert [planted.concepts[c] for c in sparse.single] == [
         s.formula.text(planted.concepts) for s in single if s is not None
     ]

@@ -58,7 +58,7 @@ def test_packing_keeps_every_mask() -> None:
         ([np.zeros((1, 2, 3), int)] * 200, [()], (2, 3), "1, as in `scenes`"),
         ([np.zeros((1, 2, 3), int)], [(1,)], (2, 3), "0 to 0"),
         ([np.zeros((1, 2, 3), int)], [(-1,)], (2, 3), "0 to 0"),
-        ([np.zeros((1, 2, 3), int)], [()], (300, 300), "65,536"),
+        ([np.zeros((1, 2, 3), int)], [()], (5000, 5000), "16,777,216"),
     ],
 )
 def test_label_maps_that_cannot_be_packed(

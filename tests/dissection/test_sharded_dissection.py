@@ -17,7 +17,7 @@ from theodolite.dissection.dissect import Dissection, derangement, dissect
 from theodolite.dissection.exact import optimum
 from theodolite.dissection.formula import OPERATORS, Formula, as_rows, from_rows
 from theodolite.dissection.quantiles import TopValues, ValueCounts, position
-from theodolite.dissection.search import Beam
+from theodolite.dissection.search import Beam, search
 from theodolite.dissection.shard_limits import merge_counts, shard_limits
 from theodolite.dissection.shard_search import search_blocks
 from theodolite.dissection.sharded import ShardedDissection, dissect_shards
@@ -82,8 +82,9 @@ def test_shards_give_what_the_whole_gives(whole: Dissection, rows: int, threshol
         assert_array_equal(getattr(found.units, f.name), getattr(whole.units, f.name))
     for name in ("start", "weight", "label_start", "label", "pairs", "pictures_with", "picture"):
         assert_array_equal(getattr(found.atoms, name), getattr(whole.atoms, name))
+    searched = search(whole.atoms, whole.units)
     for name in ("by_overlap", "by_detection", "searched", "unit_pixels"):
-        assert_array_equal(getattr(found.searched, name), getattr(whole.formula_search, name))
+        assert_array_equal(getattr(found.searched, name), getattr(searched, name))
     parts = list(found.evidence())
     assert len(parts) == math.ceil(N / rows)
     evidence = UnitEvidence.joined(parts)

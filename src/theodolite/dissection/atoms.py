@@ -18,6 +18,7 @@ from theodolite.evidence.produced import Progress, silent
 
 CHUNK = 64
 MOST_NUMBERS = 1 << 16
+MOST_PIXELS = 1 << 24
 Layers = Shaped[np.ndarray, "_layers _rows _columns"]
 
 
@@ -103,6 +104,24 @@ class Atoms:
             self.number,
         )
 
+    def with_void(self, concept: int) -> "Atoms":
+        """Where this last concept is, nothing counts: its atoms have no pixels and no concepts."""
+        owner = np.repeat(np.arange(len(self.weight)), np.diff(self.label_start))
+        void = np.zeros(len(self.weight), bool)
+        void[owner[self.label == concept]] = True
+        stays = ~void[owner]
+        counts = np.bincount(owner[stays], minlength=len(self.weight))
+        return Atoms(
+            self.concepts[:concept],
+            self.categories[:concept],
+            self.grid,
+            self.start,
+            np.where(void, 0, self.weight).astype(self.weight.dtype),
+            np.concatenate([[0], np.cumsum(counts)]),
+            self.label[stays],
+            self.number,
+        )
+
     def mask(self, picture: int, concept: int) -> np.ndarray:
         """A concept's mask in one picture."""
         first, last = self.start[picture], self.start[picture + 1]
@@ -135,8 +154,8 @@ def pack(
     from theodolite.dissection import _atom_kernels as kernels  # noqa: PLC0415
 
     n_pixels = grid[0] * grid[1]
-    if not 0 < n_pixels <= MOST_NUMBERS:
-        raise EvidenceError("grid", f"{grid}", f"1 to {MOST_NUMBERS:,} places in all")
+    if not 0 < n_pixels <= MOST_PIXELS:
+        raise EvidenceError("grid", f"{grid}", f"1 to {MOST_PIXELS:,} places in all")
     _check_names(concepts, scenes)
     number = np.empty((len(scenes), n_pixels), np.uint16)
     parts: tuple[list[np.ndarray], ...] = ([], [], [], [])
@@ -158,6 +177,9 @@ def pack(
     if done != len(scenes):
         raise EvidenceError("label maps", f"{done} pictures", f"{len(scenes)}, as in `scenes`")
     per_picture, weights, n_labels, labels = (np.concatenate(column) for column in parts)
+    if per_picture.max(initial=0) > MOST_NUMBERS:
+        most = f"at most {MOST_NUMBERS:,} sets of concepts in one picture"
+        raise EvidenceError("label maps", f"{per_picture.max():,}", most, "Lower the resolution.")
     return Atoms(
         tuple(concepts),
         tuple(categories or ["object"] * len(concepts)),

@@ -3,16 +3,20 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Integer
 
-from theodolite.dissection.atoms import Atoms, pack
+from theodolite.dissection.atoms import Atoms
 from theodolite.dissection.counts import annotated_pictures, count
+from theodolite.dissection.exact import Optimum, optimum
 from theodolite.dissection.formula import Formula
+from theodolite.dissection.masks import Resolution, packed_masks
 from theodolite.dissection.quantiles import Maps
-from theodolite.dissection.search import Beam, FormulaSearch, search
+from theodolite.dissection.search import Beam, FormulaSearch, UnitFormula
+from theodolite.dissection.search import search as beam_search
 from theodolite.dissection.units import PAPER, UnitMasks, mark, thresholds
 from theodolite.errors import EvidenceError, printable
 from theodolite.evidence.axes import Samples, Units
@@ -23,6 +27,7 @@ from theodolite.results import viewer
 
 Explain = Callable[[UnitMasks], list[Formula | None]]
 BATCH = 256
+Search = Literal["beam", "exact"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,21 +37,22 @@ class Dissection:
     atoms: Atoms
     limits: Float[np.ndarray, " units"]
     units: UnitMasks
-    formula_search: FormulaSearch
+    fits: tuple[UnitFormula | None, ...]
+    """The best formula of each unit; none for a unit that meets no concept."""
     evidence: UnitEvidence
     """For ``theodolite.audit``."""
+    proof: Optimum | None = None
+    """With ``search="exact"``: no formula of this length overlaps more."""
+    resampled: str = ""
+    """What was done to masks of another resolution; empty where nothing was."""
 
     def formulas(self) -> list[str]:
         """The best formula of each unit, in words; empty for a unit that meets no concept."""
-        best = [self.formula_search.best(u) for u in range(len(self.units))]
-        return [
-            "" if unit_formula is None else unit_formula.formula.text(self.atoms.concepts)
-            for unit_formula in best
-        ]
+        return ["" if fit is None else fit.formula.text(self.atoms.concepts) for fit in self.fits]
 
     def to_records(self) -> list[dict[str, Any]]:
         """A row for each unit: its best formula, and how well that fits; undefined without one."""
-        best = [self.formula_search.best(u) for u in range(len(self.units))]
+        searched = "beam" if self.proof is None else "exact"
         return [
             {
                 "unit": name,
@@ -54,23 +60,41 @@ class Dissection:
                 "length": 0 if fit is None else 1 + len(fit.formula.steps),
                 "iou": math.nan if fit is None else fit.iou,
                 "detection_accuracy": math.nan if fit is None else fit.detection_accuracy,
+                "n_pictures": 0 if fit is None else fit.pictures,
                 "threshold": float(limit),
+                "searched": searched,
+                "proved": self.proof is not None,
             }
             for name, formula, fit, limit in zip(
-                self.evidence.units.names, self.formulas(), best, self.limits, strict=True
+                self.evidence.units.names, self.formulas(), self.fits, self.limits, strict=True
             )
         ]
 
+    def table(self, *, resamples: int = 200, seed: int = 0) -> list[dict[str, Any]]:
+        """The same rows with a 95 % interval over pictures, and the overlap that chance reaches.
+
+        Args:
+            resamples: How often pictures are overlap.
+            seed: Of the draws.
+        """
+        intervals = iou_intervals(self.evidence, resamples, seed)
+        return [
+            row | {"low": float(low), "high": float(high), "null": float(null)}
+            for row, low, high, null in zip(self.to_records(), *intervals, strict=True)
+        ]
+
     def to_frame(self) -> Any:
-        """The same rows as a pandas frame."""
+        """The rows of `to_records` as a pandas frame."""
         return require("pandas", "to_frame", "notebook").DataFrame(self.to_records())
 
     def __repr__(self) -> str:
-        explained = [(u, text) for u, text in enumerate(self.formulas()) if text]
-        first = "; ".join(f"unit {u}: {printable(text, 60)}" for u, text in explained[:3])
-        counts = f"{len(explained)} of {len(self.units)} units have a formula"
+        rows = [row for row in self.to_records() if row["formula"]]
         size = f"{len(self.atoms.concepts)} concepts, {len(self.atoms):,} pictures"
-        return f"Dissection({printable(f'{counts}, {size}; {first}', 280)})"
+        head = f"Dissection({len(rows)} of {len(self.units)} units have a formula, {size})"
+        best = sorted(rows, key=lambda row: -row["iou"])[:10]
+        return "\n".join(
+            [head, *(f"  {r['unit']}  {r['iou']:.3f}  {printable(r['formula'], 60)}" for r in best)]
+        )
 
     def _repr_html_(self) -> str:
         return str(viewer("notebook_tables").dissection_html(self))
@@ -82,7 +106,10 @@ def dissect(
     concepts: Sequence[str],
     *,
     scenes: Sequence[Any] | None = None,
+    void: int | Sequence[int] | None = None,
+    resolution: Resolution = "auto",
     quantile: float = PAPER,
+    search: Search = "beam",
     beam: Beam | None = None,
     min_pictures: int = 1,
     seed: int = 0,
@@ -93,23 +120,24 @@ def dissect(
         activations: A map per picture and unit, at any resolution; may be memory-mapped.
         label_maps: For each picture one or several maps of one grid: 0 for nothing, c + 1 for
             concept c. Several, where concepts overlap. Or masks of true and false, one per
-            concept: pictures x concepts x rows x columns.
+            concept: pictures x concepts x rows x columns. Sizes may differ between pictures.
         concepts: Their names.
         scenes: For each picture the concepts that cover it whole.
+        void: Numbers in label maps, such as 255, of pixels that count neither for nor against.
+            Thresholds are still taken over all pixels: a unit does not know what is void.
+        resolution: The grid to count on. ``auto``: that of the masks, or the largest of the same
+            shape with at most 65,536 places; ``full``: that of the masks; or rows and columns.
         quantile: A unit is active above this quantile of its own values.
+        search: ``beam``, or ``exact``: the best of all formulas of up to three concepts, proved.
         beam: How to search.
         min_pictures: Concepts in fewer pictures are left out.
         seed: Of the null, which deals masks out over other pictures.
     """
-    layers = [_layers(label_map, len(concepts)) for label_map in label_maps]
-    _check_numbers(layers, len(concepts))
-    activations = _activations(activations, len(layers))
-    grid = (int(layers[0].shape[1]), int(layers[0].shape[2]))
-    covering = [()] * len(layers) if scenes is None else [tuple(row) for row in scenes]
-    if len(covering) != len(layers):
-        raise EvidenceError("scenes", f"{len(covering)} rows", f"{len(layers)}, one per picture")
-    numbered = (_numbered(planes) for planes in layers)  # one by one: twice the size of masks
-    atoms = pack(numbered, covering, concepts, grid=grid).without_rare(min_pictures)
+    if search not in ("beam", "exact"):
+        raise EvidenceError("search", f"{search!r}", "'beam' or 'exact'")
+    packed = packed_masks(label_maps, concepts, scenes, void, resolution)
+    atoms = packed.atoms.without_rare(min_pictures)
+    activations = _activations(activations, len(atoms))
 
     def read(first: int, last: int) -> Maps:
         return np.asarray(activations[first:last], np.float32)
@@ -119,50 +147,67 @@ def dissect(
     n_values = n * activations.shape[2] * activations.shape[3]
     limits = thresholds(batches, n_values, quantile=quantile)
     units = mark(read, atoms, limits)
-    formula_search = search(atoms, units, beam)
+    find = partial(_formulas, atoms, search=search, beam=beam)
+    formulas, proof = find(units)
     evidence = unit_evidence(
-        read, atoms, limits, (units, best_formulas(formula_search)),
-        lambda dealt: best_formulas(search(atoms, dealt, beam)), seed=seed,
-    )  # fmt: skip
-    return Dissection(atoms, limits, units, formula_search, evidence)
+        read, atoms, limits, (units, formulas), lambda dealt: find(dealt)[0], seed=seed
+    )
+    fits = unit_formulas(atoms, units, formulas)
+    return Dissection(atoms, limits, units, fits, evidence, proof, packed.resampled)
 
 
-def _layers(label_map: Any, n_concepts: int) -> np.ndarray:
-    """A single map is a single layer; masks of true and false are one layer per concept."""
-    layers = np.asarray(label_map)
-    layers = layers[None] if layers.ndim == 2 else layers
-    if layers.ndim != 3 or not layers.size:
-        raise EvidenceError(
-            "label map", f"shape {layers.shape}", "(rows, columns) or (layers, rows, columns)"
+def _formulas(
+    atoms: Atoms, units: UnitMasks, *, search: Search, beam: Beam | None
+) -> tuple[list[Formula | None], Optimum | None]:
+    if search == "beam":
+        return best_formulas(beam_search(atoms, units, beam)), None
+    proof = optimum(atoms, units, (beam or Beam()).lengths, beam)
+    return list(proof.formulas), proof
+
+
+def unit_formulas(
+    atoms: Atoms, units: UnitMasks, formulas: Sequence[Formula | None]
+) -> tuple[UnitFormula | None, ...]:
+    """Each formula with the counts that its scores are made of."""
+    counts = count(atoms, units, formulas)
+    return tuple(
+        None if formula is None else UnitFormula(
+            formula, int(own.sum()), int(mask.sum()), int(both.sum()),
+            int((mask > 0).sum()), int((both > 0).sum()),
         )
-    if layers.dtype.kind == "b" and len(layers) != n_concepts:
-        raise EvidenceError(
-            "label map", f"{len(layers)} masks of true and false",
-            f"{n_concepts}, one per concept, (concepts, rows, columns)",
-            "Or give numbers: 0 for nothing, c + 1 for concept c.",
-        )  # fmt: skip
-    return layers
+        for formula, own, mask, both in zip(
+            formulas, counts.unit.T, counts.formula.T, counts.shared.T, strict=True
+        )
+    )  # fmt: skip
 
 
-def _numbered(layers: np.ndarray) -> np.ndarray:
-    """Masks of true and false as label maps: the plane says which concept it is."""
-    if layers.dtype.kind != "b":
-        return layers
-    return layers * np.arange(1, len(layers) + 1, dtype=np.uint16)[:, None, None]
+def iou_intervals(
+    evidence: UnitEvidence, resamples: int, seed: int
+) -> tuple[Float[np.ndarray, " units"], Float[np.ndarray, " units"], Float[np.ndarray, " units"]]:
+    """Per unit the 2.5th and 97.5th percentile of its overlap over draws of pictures, and its null.
 
-
-def _check_numbers(layers: Sequence[np.ndarray], n_concepts: int) -> None:
-    """Masks written with 0 and 1, one per concept, would all be taken for the first concept."""
-    whole = [planes for planes in layers if planes.dtype.kind in "iu"]
-    as_many = len(whole) == len(layers) and all(len(planes) == n_concepts for planes in whole)
-    if n_concepts < 2 or not as_many or max((p.max() for p in whole), default=0) != 1:
-        return
-    if any(planes[1:].any() for planes in whole):
-        raise EvidenceError(
-            "label maps", f"only 0 and 1, in {n_concepts} layers each",
-            "numbers of concepts, 0 for nothing and c + 1 for concept c",
-            "If each layer is the mask of a concept, pass true and false: masks.astype(bool).",
-        )  # fmt: skip
+    The null is the overlap of the formula that the same search finds for masks dealt out over
+    other pictures.
+    """
+    n = len(evidence.unit_pixels)
+    draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), resamples)
+    unit, formula, shared = (
+        draws @ np.asarray(pixels, np.float64)
+        for pixels in (evidence.unit_pixels, evidence.formula_pixels, evidence.shared_pixels)
+    )
+    with np.errstate(invalid="ignore"):
+        overlap = shared / (unit + formula - shared)
+        low, high = np.nanpercentile(overlap, (2.5, 97.5), axis=0)
+        chance = [
+            np.asarray(pixels, np.float64).sum(axis=0)
+            for pixels in (
+                evidence.chance_unit_pixels,
+                evidence.chance_formula_pixels,
+                evidence.chance_shared_pixels,
+            )
+        ]
+        null = chance[2] / (chance[0] + chance[1] - chance[2])
+    return low, high, null
 
 
 def _activations(values: Any, n: int) -> np.ndarray:

@@ -135,6 +135,9 @@ def mark(
             parts.append(part)
             progress("units", min(done * chunk, n), n)
     unit, atom, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if not atoms.weight.all():  # void pixels: a unit that marks them is neither right nor wrong
+        there = atoms.weight[atom] > 0
+        unit, atom, counts = unit[there], atom[there], counts[there]
     by_unit = np.argsort(unit, kind="stable")
     start = np.searchsorted(unit[by_unit], np.arange(len(limits) + 1))
     return UnitMasks(start.astype(np.int64), atom[by_unit], counts[by_unit])
