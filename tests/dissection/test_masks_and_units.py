@@ -244,7 +244,7 @@ def test_from_arrays_to_scores() -> None:
         ({"activations": np.zeros((N_PICTURES, 0, 4, 4))}, "activations"),
         ({"activations": np.full((N_PICTURES, 3, 4, 4), np.nan)}, "NaN or infinite"),
         ({"activations": np.full((N_PICTURES, 3, 4, 4), "a")}, "numbers"),
-        ({"label_maps": []}, "for 0 pictures"),
+        ({"label_maps": []}, "for each picture"),
         ({"label_maps": [np.zeros(5)] * N_PICTURES}, "label map"),
         ({"concepts": []}, "distinct names"),
         ({"concepts": ["a", "a", "b"]}, "distinct names"),
