@@ -58,8 +58,8 @@ def served(second_url: str, tmp_path: Path) -> Iterator[Served]:
     run("alter table wording disable trigger wording_frozen")
     for key, body in (default_texts("de") | {"contact": "x@example.org"}).items():
         run(
-            "insert into wording values (%s, %s, 'de', %s) on conflict"
-            " on constraint wording_pkey do update set body = excluded.body",
+            "insert into wording values (%s, %s, 'de', %s)"
+            " on conflict (version_id, key, language) do update set body = excluded.body",
             (place.study.version, key, body),
         )
     with place.browser:
@@ -149,7 +149,7 @@ def test_refusals_are_in_the_language_of_the_session(served: Served) -> None:
     page = served.post(page, "/consent")
     page = served.post(page, "/stage/about", gender="dance")
     assert page.status_code == 422 and '<html lang="de"' in page.text
-    assert "gender: Bitte wählen Sie eine der Möglichkeiten." in page.text
+    assert '<a href="#block-gender">Geschlecht</a> Bitte wählen Sie eine' in page.text
     page = served.get("/nowhere")
     assert page.status_code == 404 and "Diese Seite gibt es nicht." in page.text
     served.browser.cookies.clear()

@@ -1,14 +1,13 @@
 """A block as participants see it, from the templates of their pages."""
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from jinja2 import Template
 from markupsafe import Markup
 
 from theodolite_study.designer.changes import VersionContent
 from theodolite_study.model.blocks import BaseBlock
+from theodolite_study.serve.block_views import FormFields, block_view
 from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pages import environment, words_in
 
@@ -23,15 +22,10 @@ def block_html(content: VersionContent, block: BaseBlock, language: str) -> Mark
         for (key, spoken), body in content.texts.items()
         if spoken == language and key.startswith(prefix)
     }
-    view: Mapping[str, Any] = {
-        "block": block, "kind": getattr(block, "kind", ""), "name": block.name, "texts": texts,
-        "value": None, "needs": None,
-    }  # fmt: skip
+    view = block_view(block, texts, language, FormFields(), label="…")
     pages = [page for stage in ("door", "about", "before", "after", "end")
              for page in getattr(content.instrument, stage)]  # fmt: skip
-    html = _template().render(
-        view=view, orders=orders_of(pages, "preview"), _=words_in(language), label="…"
-    )
+    html = _template().render(view=view, orders=orders_of(pages, "preview"), _=words_in(language))
     return Markup(html)  # noqa: S704  escaped by its own template
 
 

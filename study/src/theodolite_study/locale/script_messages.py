@@ -11,13 +11,6 @@ SCRIPTS: dict[str, Message] = {
     "not_sent": N_(
         "This could not be sent. Your answers are still here: please try again in a moment."
     ),
-    "question_open": N_("Question {number} has no answer yet"),
-    "own_words": N_("Say it in your own words"),
-    "few_words": N_("Please write something, a few words are enough."),
-    "choose_point": N_("Please choose one of 1 to {points}."),
-    "nothing_framed": N_(
-        "You have framed nothing. If there is nothing to mark, say so and send again."
-    ),
     "kept_for": NN_(
         "This picture is kept for you for {minutes} more minute.",
         "This picture is kept for you for {minutes} more minutes.",
@@ -38,12 +31,16 @@ SCRIPTS: dict[str, Message] = {
     "looking": N_("Looking again …"),
     "first_place": N_("This is the first place."),
     "last_place": N_("This is the last place."),
+    "line_up": N_("Up: {item}"),
+    "line_down": N_("Down: {item}"),
+    "line_out": N_("Take out: {item}"),
+    "line_taken_out": N_("{item} has no place now."),
+    "no_answer_yet": N_("no answer yet"),
     "place_of": N_("{item}: place {place} of {places}."),
-    "percent": N_("{number} percent"),
-    "frame": N_("Frame {number}"),
     "frame_where": N_(
         "Frame {number}: {left} from the left, {top} from the top, {width} wide, {height} high"
     ),
+    "point_where": N_("Point {number}: {left} from the left, {top} from the top"),
     "frame_added": N_("Frame {number} was added. Arrow keys move it."),
     "frame_removed": N_("Frame {number} was removed. {left} left."),
     "most_frames": N_("At most {number} frames."),

@@ -16,8 +16,6 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from theodolite_study.keys import Keys
-from theodolite_study.locale.catalogue import catalogue
-from theodolite_study.locale.unfit_messages import needed
 from theodolite_study.money import hook_routes
 from theodolite_study.operate.meter import Meter, RequestMeter
 from theodolite_study.platforms.prolific_keys import FILE, FetchedKeys, SigningKeys, stored_keys
@@ -31,7 +29,6 @@ from theodolite_study.serve import (
     practice_routes,
     previews,
 )
-from theodolite_study.serve.block_forms import UnfitForm
 from theodolite_study.serve.calls import StepCalls
 from theodolite_study.serve.pages import StudyPages, files_in, words_in
 from theodolite_study.serve.pictures import PictureAddresses, PictureFiles
@@ -131,11 +128,7 @@ async def refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, StudyRefusal)  # noqa: S101
     wait = int(getattr(error, "retry_after", 0))
     site: StudySite = request.app.state.site
-    said = error.message
-    if isinstance(error, UnfitForm) and error.block is not None:
-        words = catalogue(site.language_of(request.headers))
-        said = f"{error.block.name}: {needed(words, error.block)}"
-    return message(site, request.headers, error.status, said, wait)
+    return message(site, request.headers, error.status, error.message, wait)
 
 
 async def gone(request: Request, error: Exception) -> Response:

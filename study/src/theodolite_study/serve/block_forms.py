@@ -11,44 +11,69 @@ from theodolite_study.model.blocks import (
     RegionsBlock,
     UnfitAnswer,
 )
-from theodolite_study.model.instrument import fitted
 from theodolite_study.model.rules import holds
 from theodolite_study.refusals import Invalid
 
 Fields = Mapping[str, Sequence[str]]
+Size = tuple[float, float]
 BOX_PARTS = ("x", "y", "width", "height")
 NUMBERED = 8
-"""Boxes that can be given by numbers, without scripts."""
-
-
-def answers_from(
-    blocks: Sequence[BaseBlock], fields: Fields, earlier: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What somebody answered, in the form in which it is stored; refused in words.
-
-    Fields of blocks that are not shown are left out: without scripts a page shows them all.
-    """
-    answers: dict[str, Any] = {}
-    known = dict(earlier)
-    for block in blocks:
-        if not holds(block.show_if, known):
-            continue
-        value = value_from(block, fields)
-        if value is not None:
-            answers[block.name] = known[block.name] = value
-    try:
-        return fitted(blocks, answers, earlier)
-    except UnfitAnswer as error:
-        name = str(error).partition(":")[0]
-        raise UnfitForm(error, next((b for b in blocks if b.name == name), None)) from error
+"""Boxes and points that can be given by numbers, without scripts."""
 
 
 class UnfitForm(Invalid):
-    """An answer that does not fit its block, which says in each language what it needs."""
+    """Blocks whose answers are missing or do not fit; each says in words what it needs."""
 
-    def __init__(self, error: UnfitAnswer, block: BaseBlock | None) -> None:
-        super().__init__(str(error))
-        self.block = block
+    def __init__(self, blocks: Sequence[BaseBlock]) -> None:
+        super().__init__("This form has a part that does not fit.")
+        self.blocks = tuple(blocks)
+
+
+def answers_from(
+    blocks: Sequence[BaseBlock], fields: Fields, earlier: Mapping[str, Any],
+    size: Size | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """What somebody answered, in the form in which it is stored; refused in words.
+
+    Fields of blocks that are not shown are left out: without scripts a page shows them all.
+
+    Args:
+        blocks: The blocks of a stage.
+        fields: What came.
+        earlier: Answers of the stages `door` and `about`.
+        size: Width and height of the picture in which places are marked.
+
+    Raises:
+        UnfitForm: With all blocks that do not fit.
+    """
+    answers: dict[str, Any] = {}
+    unfit = []
+    for block in blocks:
+        if not holds(block.show_if, {**earlier, **answers}):
+            continue
+        value = value_from(block, fields)
+        if value is None and not block.required:
+            continue
+        try:
+            answers[block.name] = block.normal(value)
+        except UnfitAnswer:
+            unfit.append(block)
+            continue
+        if isinstance(block, RegionsBlock) and size and not _inside(answers[block.name], size):
+            unfit.append(block)
+    if unfit:
+        raise UnfitForm(unfit)
+    return answers
+
+
+def _inside(shapes: Sequence[Mapping[str, float]], size: Size) -> bool:
+    """Whether places that were marked lie inside of the picture; a rounded edge may touch it."""
+    width, height = size
+    return all(
+        shape["x"] + shape.get("width", 0) <= width + 0.5
+        and shape["y"] + shape.get("height", 0) <= height + 0.5
+        for shape in shapes
+    )
 
 
 def value_from(block: BaseBlock, fields: Fields) -> Any:
@@ -116,9 +141,10 @@ def _regions(block: RegionsBlock, fields: Fields) -> Any:
         {part: _first(fields, f"{block.name}_{part}_{number}") for part in BOX_PARTS}
         for number in range(NUMBERED)
     ]
-    boxes = [
-        {part: _number(text) for part, text in box.items()} for box in typed if any(box.values())
-    ]
-    if boxes:
-        return boxes
+    shapes = [
+        {part: _number(text) for part, text in shape.items() if text}
+        for shape in typed if any(shape.values())
+    ]  # fmt: skip
+    if shapes:
+        return shapes
     return [] if _first(fields, f"{block.name}_nothing") else None

@@ -13,8 +13,9 @@ from theodolite_study.model.instrument import STAGES, Stage
 from theodolite_study.model.markdown import ticks_in
 from theodolite_study.refusals import NotHere, Refused
 from theodolite_study.serve import cookies
-from theodolite_study.serve.answers import payload_digest, stage_context
-from theodolite_study.serve.block_forms import answers_from
+from theodolite_study.serve.answers import measures, payload_digest, stage_context
+from theodolite_study.serve.block_forms import UnfitForm, answers_from
+from theodolite_study.serve.block_views import unfit_for_script, wants_script
 from theodolite_study.serve.calls import refusal
 from theodolite_study.serve.door_routes import NOTHING_KEPT, device_of, site_of
 from theodolite_study.serve.orders import orders_of
@@ -147,12 +148,19 @@ async def stage_answers(request: Request) -> Response:
     here = await site.calls.taken("st_here", session)
     version = await site.version(here, session)
     earlier = {} if stage == "door" else here["earlier"]
-    answers = answers_from(version.instrument.blocks(stage), fields, earlier)
+    try:
+        answers = answers_from(version.instrument.blocks(stage), fields, earlier)
+    except UnfitForm as error:
+        if wants_script(request):
+            return unfit_for_script(error, here["language"])
+        context = stage_context(version, stage, here, fields, error.blocks)
+        return site.page("stage", version, here["language"], session, context, error.status)
     shown = orders_of(version.instrument.pages(stage), version.id, here["person"], stage)
     away = turned_away(version.settings, answers | device_of(fields)) if stage == "door" else None
     await site.calls.taken(
-        "st_answer", session, stage, answers, shown, payload_digest(answers), away
-    )
+        "st_answer", session, stage, answers, shown, payload_digest(answers), away,
+        measures(fields, "client"),
+    )  # fmt: skip
     return onward(request, "/go" if stage != "end" else "/finish")
 
 

@@ -1,6 +1,6 @@
 """One picture at a time: say what you see, then see the explanation and rate it."""
 
-import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -9,10 +9,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from theodolite_study.refusals import Invalid, NotHere, Refused
-from theodolite_study.serve.answers import payload_digest
-from theodolite_study.serve.block_forms import answers_from
+from theodolite_study.serve.answers import measures, payload_digest
+from theodolite_study.serve.block_forms import UnfitForm, answers_from
+from theodolite_study.serve.block_views import unfit_for_script, wants_script
 from theodolite_study.serve.door_routes import site_of
-from theodolite_study.serve.items import asked_blocks, item_context, seconds_left
+from theodolite_study.serve.items import asked_blocks, item_context, picture_size, seconds_left
 from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pictures import kind_of
 from theodolite_study.serve.site import StudySite, form_of, onward, sent
@@ -55,7 +56,7 @@ async def item_page(request: Request) -> Response:
     came = await site.calls.taken("st_item", session, item, LOOKING)
     site.remember(session, came)
     version = await site.version(came, session)
-    context = item_context(came, version, came["shown"], site.addresses, session)
+    context = item_context(came, version, site.addresses, session)
     return site.page("item", version, came["language"], session, context)
 
 
@@ -66,11 +67,13 @@ async def own_answer(request: Request) -> Response:
     fields = await form_of(request, site, session)
     version, shown, came = await _known(site, session, item)
     blocks = asked_blocks(version, "before", shown)
-    answers = answers_from(blocks, fields, came["earlier"])
-    _inside(answers, shown)
+    try:
+        answers = answers_from(blocks, fields, came["earlier"], picture_size(shown))
+    except UnfitForm as error:
+        return await _asked_again(request, site, session, fields, error)
     await site.calls.taken(
         "st_baseline", session, item, answers, _orders(version, came, "before"),
-        _object(fields, "client"), payload_digest(answers),
+        measures(fields, "client"), payload_digest(answers),
     )  # fmt: skip
     return onward(request, f"/a/{item}")
 
@@ -81,16 +84,34 @@ async def ratings(request: Request) -> Response:
     session = digest_of(site.token(request))
     fields = await form_of(request, site, session)
     version, shown, came = await _known(site, session, item)
-    answers = answers_from(asked_blocks(version, "after", shown), fields, came["earlier"])
+    blocks = asked_blocks(version, "after", shown)
+    try:
+        answers = answers_from(blocks, fields, came["earlier"], picture_size(shown))
+    except UnfitForm as error:
+        return await _asked_again(request, site, session, fields, error)
     try:
         key = UUID((fields.get("key") or [""])[0])
     except ValueError as error:
         raise Invalid("This form has no key. Please load the page again.") from error
     went = await site.calls.taken(
         "st_rate", session, item, answers, _orders(version, came, "after"), key,
-        payload_digest(answers), _object(fields, "durations"), _object(fields, "client"),
+        payload_digest(answers), measures(fields, "durations"), measures(fields, "client"),
     )  # fmt: skip
     return _went(request, went)
+
+
+async def _asked_again(
+    request: Request, site: StudySite, session: bytes, fields: Mapping[str, Sequence[str]],
+    error: UnfitForm,
+) -> Response:  # fmt: skip
+    """The page with what was sent, and what does not fit in it."""
+    if wants_script(request):
+        return unfit_for_script(error, site.language_of(request.headers))
+    item = request.path_params["item"]
+    came = await site.calls.taken("st_item", session, item, not LOOKING)
+    version = await site.version(came, session)
+    context = item_context(came, version, site.addresses, session, fields, error.blocks)
+    return site.page("item", version, came["language"], session, context, error.status)
 
 
 async def _known(
@@ -108,29 +129,6 @@ async def _known(
 def _orders(version: StudyVersion, came: dict[str, Any], stage: Any) -> dict[str, Any]:
     pages = version.instrument.pages(stage)
     return orders_of(pages, version.id, came["person"], came["position"])
-
-
-def _inside(answers: dict[str, Any], shown: dict[str, Any]) -> None:
-    """Places that were marked lie inside of the picture."""
-    width, height = shown.get("sizes", {}).get(shown["shown"]["picture"], (0, 0))
-    for shape in answers.get("regions", []):
-        right = shape["x"] + shape.get("width", 0)
-        if right > width + 0.5 or shape["y"] + shape.get("height", 0) > height + 0.5:
-            raise Invalid("A frame reaches beyond the picture. Please move it.")
-
-
-def _object(fields: Any, name: str) -> dict[str, Any]:
-    """What scripts measured: an object of numbers and short words, or nothing."""
-    text = (fields.get(name) or ["{}"])[0]
-    try:
-        value = json.loads(text) if len(text) <= 4000 else {}
-    except (ValueError, RecursionError):
-        return {}
-    plain = value if isinstance(value, dict) else {}
-    return {
-        str(key)[:40]: part for key, part in plain.items()
-        if isinstance(part, int | float | bool) or (isinstance(part, str) and len(part) <= 100)
-    }  # fmt: skip
 
 
 async def sent_json(request: Request, site: StudySite, session: bytes) -> dict[str, Any]:

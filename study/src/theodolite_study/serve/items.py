@@ -1,17 +1,25 @@
 """What the page of an item shows, from what its step returned."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 from uuid import uuid4
 
 from theodolite_study.model.blocks import BaseBlock
 from theodolite_study.model.instrument import Stage
+from theodolite_study.serve.block_forms import Size
+from theodolite_study.serve.block_views import (
+    FormFields,
+    compared_answers,
+    in_their_order,
+    version_views,
+)
 from theodolite_study.serve.orders import orders_of
 from theodolite_study.serve.pictures import PictureAddresses
 from theodolite_study.serve.versions import StudyVersion
 
-TWINS = ("same", "different")
+SIZES = "sizes"
+"""Of what an instance shows: no explanation, unlike all its other objects, which blocks compare."""
 
 
 def asked_blocks(version: StudyVersion, stage: Stage, shown: Mapping[str, Any]) -> list[BaseBlock]:
@@ -21,50 +29,54 @@ def asked_blocks(version: StudyVersion, stage: Stage, shown: Mapping[str, Any]) 
     return [b for b in blocks if b.name not in needs or shown.get(needs[b.name]) is not None]
 
 
+def picture_size(shown: Mapping[str, Any]) -> Size | None:
+    """Width and height of the picture that is asked about; None where there is none."""
+    size = shown.get(SIZES, {}).get(shown["shown"].get("picture"))
+    return None if size is None else (size[0], size[1])
+
+
 def item_context(
-    came: Mapping[str, Any], version: StudyVersion, shown: Mapping[str, Any],
-    addresses: PictureAddresses, session: bytes,
+    came: Mapping[str, Any], version: StudyVersion, addresses: PictureAddresses, session: bytes,
+    fields: Mapping[str, Any] | None = None, unfit: Sequence[BaseBlock] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """Before one's own answer nothing but the picture is named; afterwards all of it."""
-    before = came["own"] is None
+    """Before one's own answer nothing but the picture is named; afterwards all of it.
+
+    Args:
+        came: What the item's step returned.
+        version: The person's.
+        addresses: Where pictures are.
+        session: Whose they are.
+        fields: A form that was refused; without one, the draft is shown.
+        unfit: Blocks that were refused.
+    """
+    before, shown = came["own"] is None, came["shown"]
     stage: Stage = "before" if before else "after"
-    address = _Addresses(addresses, session, shown.get("sizes", {}))
-    first = shown["shown"]
-    language = came["language"]
+    first, language = shown["shown"], came["language"]
+    label = first.get("predicted", "")
+    explained = ExplanationViews(addresses, session, shown.get(SIZES, {}))
+    orders = orders_of(
+        version.instrument.pages(stage), version.id, came["person"], came["position"]
+    )
+    blocks = in_their_order(
+        asked_blocks(version, stage, shown), version.instrument.pages(stage), orders
+    )
+    kept = FormFields(came["draft"] if fields is None else fields)
+    views = version_views(blocks, version, language, kept, label, unfit)
     context: dict[str, Any] = {
-        "before": before,
-        "action": f"/a/{came['item']}",
-        "position": came["done"] + 1,
-        "of": came["promised"],
-        "label": first.get("predicted", ""),
-        "picture": address.of(first["picture"]),
+        "before": before, "action": f"/a/{came['item']}", "position": came["done"] + 1,
+        "of": came["promised"], "label": label, "blocks": views, "orders": orders,
+        "errors": [view for view in views if view["error"]],
+        "explanation": explained.of(first, before=before),
         "instruction": shown.get("instruction") or "",
-        "blocks": [block_view(block, version, language, came["draft"] or {})
-                   for block in asked_blocks(version, stage, shown)],
-        "lease_seconds": seconds_left(came["lease"]),
-        "key": str(uuid4()),
-        "own": came["own"] or {},
-        "orders": orders_of(
-            version.instrument.pages(stage), version.id, came["person"], came["position"]
-        ),
+        "lease_seconds": seconds_left(came["lease"]), "key": str(uuid4()), "practice": False,
+        "earlier": compared_answers(blocks, came["earlier"]), "parts": {},
+        "legend": version.settings.get("legend", "signed"),
+        "amount": came.get("if_stopped") or 0, "currency": came.get("currency") or "",
     }  # fmt: skip
     if not before:
-        context["explanation"] = address.explanation(first)
-        context["twins"] = {
-            name: address.explanation(shown[name]) for name in TWINS if shown.get(name)
-        }
+        parts = {n: part for n, part in shown.items() if isinstance(part, dict) and n != SIZES}
+        context["parts"] = {name: explained.of(part, before=before) for name, part in parts.items()}
     return context
-
-
-def block_view(
-    block: BaseBlock, version: StudyVersion, language: str, draft: Mapping[str, Any]
-) -> dict[str, Any]:
-    """A block with its texts, and what was answered so far."""
-    texts = version.block_texts.get((block.name, language), {})
-    return {
-        "block": block, "kind": getattr(block, "kind", ""), "name": block.name, "texts": texts,
-        "value": draft.get(block.name), "needs": version.settings.get("needs", {}).get(block.name),
-    }  # fmt: skip
 
 
 def seconds_left(lease: str | None) -> float:
@@ -75,22 +87,41 @@ def seconds_left(lease: str | None) -> float:
     return max(left.total_seconds(), 0.0)
 
 
-class _Addresses:
-    """Signed addresses of the pictures of one explanation, with their sizes."""
+class ExplanationViews:
+    """Explanations with signed addresses of their pictures."""
 
     def __init__(self, addresses: PictureAddresses, session: bytes, sizes: Mapping[str, Any]):
         self._addresses, self._session, self._sizes = addresses, session, sizes
 
-    def of(self, file: str) -> dict[str, Any]:
+    def of(self, part: Mapping[str, Any], *, before: bool) -> dict[str, Any]:
+        """One of them; before one's own answer only what is explained, not how.
+
+        Args:
+            part: A part of what an instance shows.
+            before: Whether the person has not answered yet.
+        """
+        view = {
+            "label": part.get("predicted", ""), "picture": self._picture(part.get("picture")),
+            "map": None, "concepts": [], "tokens": [], "table": [], "most": 1.0, "signed": False,
+        }  # fmt: skip
+        tokens, table = part.get("tokens") or [], part.get("table") or []
+        if before:
+            view["tokens"] = [(word, 0.0) for word, _ in tokens]
+            view["table"] = [(name, value, None) for name, value, _ in table]
+            return view
+        concepts = list((part.get("concepts") or {}).items())
+        weights = [row[-1] for row in (*concepts, *tokens, *table)]
+        return view | {
+            "map": self._picture(part.get("map")), "tokens": tokens,
+            "concepts": sorted(concepts, key=lambda row: -abs(row[1])),
+            "table": sorted(table, key=lambda row: -abs(row[2])),
+            "most": max(map(abs, weights), default=0) or 1.0,
+            "signed": any(weight < 0 for weight in weights),
+        }  # fmt: skip
+
+    def _picture(self, file: str | None) -> dict[str, Any] | None:
+        if not file:
+            return None
         width, height = self._sizes.get(file, (0, 0))
         address = self._addresses.address(file, self._session)
         return {"url": address, "width": width, "height": height}
-
-    def explanation(self, part: Mapping[str, Any]) -> dict[str, Any]:
-        concepts = part.get("concepts") or {}
-        return {
-            "label": part.get("predicted", ""), "picture": self.of(part["picture"]),
-            "map": self.of(part["map"]) if part.get("map") else None,
-            "concepts": sorted(concepts.items(), key=lambda pair: -abs(pair[1])),
-            "tokens": part.get("tokens") or [], "table": part.get("table") or [],
-        }  # fmt: skip

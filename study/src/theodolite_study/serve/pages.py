@@ -3,7 +3,8 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from gettext import NullTranslations
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from theodolite_study.locale.catalogue import (
     direction,
     money,
     own_name,
+    script_words,
 )
 from theodolite_study.model.markdown import CONSENT_BEGINS, CONSENT_ENDS, as_html
 
@@ -46,19 +48,40 @@ class StudyPages:
         everywhere = {
             "language": language, "direction": direction(language), "csrf": csrf,
             "_": words_in(language), "errors": (), "study_title": "", "contact": "",
-            "participating": False, "preview": False, "turk": None,
+            "preview": False, "turk": None, "scripts": scripts,
             "text": lambda key: "", "markdown": markdown,
             "own_name": own_name, "money": partial(money, language),
+            "script_words": partial(words_for_scripts, language),
         }  # fmt: skip
         return template.render({**everywhere, **context})
 
 
-def words_in(language: str) -> Callable[[str], str]:
+def translations(language: str) -> NullTranslations:
     """Texts of ours in a language; in English where a study speaks one that we do not."""
     try:
-        return catalogue(language).gettext
+        return catalogue(language)
     except LookupError:
-        return catalogue(SOURCE).gettext
+        return catalogue(SOURCE)
+
+
+def words_in(language: str) -> Callable[[str], str]:
+    """The same, for one text at a time."""
+    return translations(language).gettext
+
+
+@cache
+def words_for_scripts(language: str) -> dict[str, Any]:
+    """What scripts say; in English where a study speaks a language that we do not."""
+    try:
+        return script_words(language)
+    except LookupError:
+        return script_words(SOURCE)
+
+
+@cache
+def scripts() -> tuple[str, ...]:
+    """Names of the modules, so that browsers ask for all of them at once."""
+    return tuple(sorted(path.name for path in (HERE / "static").glob("*.js")))
 
 
 def markdown(text: str) -> Markup:

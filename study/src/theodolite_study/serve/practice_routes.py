@@ -1,5 +1,6 @@
 """Practice: the same steps with feedback."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -7,10 +8,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from theodolite_study.refusals import NotHere
-from theodolite_study.serve.block_forms import answers_from
+from theodolite_study.serve.block_forms import UnfitForm, answers_from
+from theodolite_study.serve.block_views import unfit_for_script, wants_script
 from theodolite_study.serve.door_routes import site_of
-from theodolite_study.serve.items import asked_blocks, item_context
-from theodolite_study.serve.site import form_of, onward
+from theodolite_study.serve.items import asked_blocks, item_context, picture_size
+from theodolite_study.serve.site import StudySite, form_of, onward
 from theodolite_study.sessions import digest_of
 
 
@@ -24,18 +26,27 @@ async def practice(request: Request) -> Response:
         return onward(request, "/go")
     if came["word"] != "ok":
         raise NotHere
+    return await _page(site, session, came)
+
+
+async def _page(
+    site: StudySite, session: bytes, came: Mapping[str, Any],
+    fields: Mapping[str, Sequence[str]] | None = None, error: UnfitForm | None = None,
+) -> Response:  # fmt: skip
     version = await site.version(came, session)
-    as_item = came | {
-        "item": came["number"], "done": came["number"] - 1, "promised": came["of"], "draft": {},
-        "lease": None, "person": came["instance"], "position": came["number"],
+    as_item = {
+        **came, "item": came["number"], "done": came["number"] - 1, "promised": came["of"],
+        "draft": {}, "lease": None, "person": came["instance"], "position": came["number"],
     }  # fmt: skip
-    context: dict[str, Any] = item_context(as_item, version, came["shown"], site.addresses, session)
+    unfit = () if error is None else error.blocks
+    context: dict[str, Any] = item_context(as_item, version, site.addresses, session, fields, unfit)
     context |= {
         "action": f"/practice/{came['number']}", "practice": True, "passed": came["passed"],
-        "answered": came["answers"] is not None, "last": came["number"] == came["of"],
+        "feedback": came["feedback"] or "", "last": came["number"] == came["of"],
     }  # fmt: skip
-    name = "feedback" if came["answers"] is not None else "item"
-    return site.page(name, version, came["language"], session, context)
+    name = "item" if came["answers"] is None else "feedback"
+    status = 200 if error is None else error.status
+    return site.page(name, version, came["language"], session, context, status)
 
 
 async def practice_own(request: Request) -> Response:
@@ -54,7 +65,13 @@ async def _sent(request: Request, stage: Any, step: str) -> Response:
     fields = await form_of(request, site, session)
     came = await site.calls.taken("st_practice", session, number)
     version = await site.version(came, session)
-    answers = answers_from(asked_blocks(version, stage, came["shown"]), fields, came["earlier"])
+    blocks = asked_blocks(version, stage, came["shown"])
+    try:
+        answers = answers_from(blocks, fields, came["earlier"], picture_size(came["shown"]))
+    except UnfitForm as error:
+        if wants_script(request):
+            return unfit_for_script(error, came["language"])
+        return await _page(site, session, came, fields, error)
     await site.calls.taken(step, session, number, answers)
     return onward(request, f"/practice/{number}")
 

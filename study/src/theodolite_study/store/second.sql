@@ -239,6 +239,7 @@ create table answer (
     stage text not null,
     answers jsonb not null,
     shown jsonb not null default '{}',
+    client jsonb not null default '{}',
     payload_sha256 bytea not null,
     at timestamptz not null default clock_timestamp(),
     constraint answer_pkey primary key (participant_id, stage),

@@ -226,7 +226,8 @@ $$;
 -- Answers of the stages door, about and end. The server says whether the door turns somebody away,
 -- as it knows the rule that a version names in its settings.
 create function st_answer(
-    tok bytea, stage_ text, answers_ jsonb, shown_ jsonb, digest_ bytea, away text
+    tok bytea, stage_ text, answers_ jsonb, shown_ jsonb, digest_ bytea, away text,
+    client_ jsonb default '{}'
 ) returns jsonb language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     w step_person; known bytea;
@@ -244,8 +245,8 @@ begin
     if w.outcome is not null
        or not (case stage_ when 'end' then w.state in ('active', 'finished') else w.state = 'consented' end)
     then return jsonb_build_object('word', 'stage', 'state', w.state); end if;
-    insert into answer (participant_id, version_id, stage, answers, shown, payload_sha256)
-    values (w.person, w.version, stage_, answers_, coalesce(shown_, '{}'), digest_);
+    insert into answer (participant_id, version_id, stage, answers, shown, client, payload_sha256)
+    values (w.person, w.version, stage_, answers_, coalesce(shown_, '{}'), client_, digest_);
     perform st_log(w.study, w.person, 4::smallint, null, jsonb_build_object('stage', stage_));
     if away is not null then
         return jsonb_build_object('word', 'ok') || st_out(w, away);

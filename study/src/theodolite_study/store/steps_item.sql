@@ -35,6 +35,8 @@ begin
         'exposure', a.image_exposure_index, 'version', v.id, 'language', p.language,
         'condition', p.condition_id, 'lease', slot_end, 'done', done,
         'promised', coalesce(p.promised, p.quota), 'person', p.id, 'preview', p.preview,
+        'if_stopped', st_amount(v.id, 'stopped', done, coalesce(p.promised, p.quota)),
+        'currency', (select currency from study where id = p.study_id),
         'own', case when b.assignment_id is null then null else b.answers end,
         'earlier', earlier_answers(found_person),
         'draft', (select content from draft where assignment_id = item),

@@ -45,6 +45,8 @@ begin
         'version', w.version, 'language', w.language, 'state', w.state, 'preview', w.preview,
         'earlier', earlier_answers(w.person),
         'shown', (select shown from instance where id = item.instance),
+        'feedback', (select case when t.answers is not null then record #>> '{check,feedback}' end
+                       from instance where id = item.instance),
         'right', (select count(*) from practice
                    where participant_id = w.person and attempt = item.attempt and passed));
 end $$;

@@ -1,0 +1,91 @@
+// The server keeps half an answer, and the picture for whoever looks at it.
+
+import { pause, saved, say } from "./words.js";
+
+const QUIET = 0.8;
+const RETRIES = [2, 5, 10, 20, 30];
+const BEAT = 60;
+
+export function keep(form) {
+  const lease = keepLease(form);
+  let version = 0, stored = 0, running = false, timer = null;
+  async function store() {
+    if (running) return;
+    running = true;
+    for (let tries = 0; stored < version && !form.dataset.sending;) {
+      const wanted = version;
+      try {
+        lease.renewed(await post(form, "draft", content(form)));
+        stored = wanted; tries = 0;
+        saved(say("saved"));
+      } catch (error) {
+        if (error.status >= 400 && error.status < 500 && error.status !== 429) {
+          saved(say("not_saved"), true);
+          stored = version;
+          break;
+        }
+        saved(say("saving_again"), true);
+        await pause(RETRIES[Math.min(tries++, RETRIES.length - 1)]);
+      }
+    }
+    running = false;
+  }
+  form.addEventListener("input", () => {
+    version += 1;
+    saved("");
+    clearTimeout(timer);
+    timer = setTimeout(store, QUIET * 1000);
+  });
+  document.addEventListener("visibilitychange", () => { if (document.hidden && stored < version) store(); });
+}
+
+// All fields but those that only this page needs.
+function content(form) {
+  const fields = {};
+  for (const [name, value] of new FormData(form)) {
+    if (!["csrf", "key", "client", "durations"].includes(name) && value !== "") (fields[name] ??= []).push(value);
+  }
+  return fields;
+}
+
+// JSON, with the word that proves that our own page sent it.
+async function post(form, part, fields) {
+  const response = await fetch(`${form.dataset.action}/${part}`, {
+    method: "POST", headers: { "Content-Type": "application/json", "X-CSRF": form.elements.csrf.value },
+    body: JSON.stringify(fields), keepalive: true,
+  });
+  if (!response.ok) throw Object.assign(new Error(`answer ${response.status}`), { status: response.status });
+  return response.json();
+}
+
+// Away for long, a picture may go to somebody else: the page says so in time.
+function keepLease(form) {
+  const notice = document.getElementById("lease");
+  const [line, button] = notice.children;
+  const long = Number(form.dataset.lease) || 0;
+  let end = performance.now() + long * 1000, lost = false;
+  const early = Math.min(300, long / 3) * 1000;
+  const warn = () => {
+    const left = end - performance.now();
+    notice.hidden = !lost && left > early;
+    if (notice.hidden) return;
+    const minutes = Math.max(1, Math.round(left / 60000));
+    const kept = left > 0 ? say("kept_for", { minutes }, minutes) : say("took_long");
+    const words = lost ? say("went_away") : kept;
+    if (line.textContent !== words) line.textContent = words;
+    button.hidden = lost;
+  };
+  const renewed = (said) => {
+    lost = said.lost === true;
+    if (!lost) end = performance.now() + said.lease_seconds * 1000;
+    warn();
+  };
+  const beat = async () => {
+    try { renewed(await post(form, "heartbeat", {})); } catch { warn(); }
+  };
+  button.addEventListener("click", beat);
+  const every = long > 0 ? Math.min(BEAT, Math.max(long / 3, 1)) : BEAT;
+  setInterval(() => { if (document.hidden) warn(); else beat(); }, every * 1000);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) warn(); });
+  return { renewed };
+}

@@ -1,0 +1,60 @@
+// The explanation stays beside its question: on a narrow screen the pair of a question about a changed
+// picture takes the place of the first one while that question is in view.
+
+export function look(place) {
+  const tools = place.querySelector(".tools");
+  const views = place.querySelector(".views");
+  tools.hidden = false;
+  enlarges(place, views);
+  tools.querySelector("[data-original]")?.addEventListener("click", ({ target }) => {
+    target.ariaPressed = String(target.ariaPressed !== "true");
+    document.getElementById("main").classList.toggle("original", target.ariaPressed === "true");
+  });
+  const pairs = [...document.querySelectorAll("#answer .pair")];
+  if (pairs.length > 0) swaps(place, views, pairs);
+}
+
+function swaps(place, views, pairs) {
+  const narrow = matchMedia("(max-width: 40rem) and (min-height: 30rem)");
+  const first = [...views.childNodes];
+  const homes = new Map(pairs.map((pair) => [pair, pair.closest(".question")]));
+  let current = null;
+  const show = (pair) => {
+    if (pair === current) return;
+    if (current) homes.get(current).prepend(current);
+    current = pair;
+    views.replaceChildren(...(pair ? [pair] : first));
+  };
+  const follow = () => {
+    for (const [pair, question] of homes) question.classList.toggle("swapped", narrow.matches && pair === current);
+    if (!narrow.matches) { show(null); return; }
+    // the question that begins last above the middle of what is left under the explanation
+    const below = place.getBoundingClientRect().bottom;
+    const line = below + (innerHeight - below) / 2;
+    const asked = [...document.querySelectorAll("#answer .question:not([hidden])")].findLast((one) => textTop(one) <= line);
+    show(pairs.find((pair) => homes.get(pair) === asked) ?? null);
+  };
+  const textTop = (question) => (question.querySelector("fieldset, label") ?? question).getBoundingClientRect().top;
+  let waiting = false;
+  const soon = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; follow(); });
+  };
+  addEventListener("scroll", soon, { passive: true });
+  addEventListener("resize", soon);
+  document.addEventListener("focusin", soon);
+  follow();
+}
+
+function enlarges(place, views) {
+  const dialog = document.getElementById("large");
+  const open = () => {
+    dialog.querySelector(".inside").replaceChildren(...[...views.children].map((one) => one.cloneNode(true)));
+    for (const layer of dialog.querySelectorAll(".frames")) layer.remove();
+    dialog.showModal();
+  };
+  place.querySelector("[data-enlarge]").addEventListener("click", open);
+  views.addEventListener("click", (event) => { if (event.target.tagName === "IMG" && !event.target.closest(".drawing")) open(); });
+  dialog.addEventListener("click", (event) => { if (event.target === dialog || event.target.closest("button")) dialog.close(); });
+}
