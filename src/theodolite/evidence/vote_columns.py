@@ -14,7 +14,7 @@ Table = Mapping[str, Sequence[Any]]
 """Columns of equal length by name."""
 QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6")
 SCALE = (1, 2, 3, 4, 5)
-MODALITIES = ("saliency", "concept")
+MODALITIES = ("saliency", "concept", "text", "table")
 PICTURES = "pictures"
 """The folder beside the tables that ``picture`` and ``map`` are in."""
 LONGEST = 100_000
@@ -73,9 +73,12 @@ INSTANCES = (
     VoteColumn("instance", "text", "the explanation's key"),
     VoteColumn("picture_key", "text", "which picture it explains"),
     VoteColumn("technique", "text", "what made the explanation"),
-    VoteColumn("modality", "text", "saliency or concept"),
+    VoteColumn("modality", "text", "saliency, concept, text or table"),
     VoteColumn("predicted", "text", "the class that was predicted"),
-    VoteColumn("picture", "text", "file in the folder of pictures"),
+    VoteColumn(
+        "picture", "text", "file in the folder of pictures; none where no picture is explained",
+        may_be_none=True,
+    ),
     VoteColumn(
         "map", "text", "file in the folder of pictures; none for concepts", may_be_none=True
     ),
@@ -209,9 +212,8 @@ def _check_meaning(table: TableName, columns: Table) -> None:
         where = f"table instances, row {row}"
         if modality not in MODALITIES:
             raise EvidenceError(where, f"modality {modality!r}", f"one of {MODALITIES}")
-        if (saliency_map is None) != (modality == "concept") or (concepts is None) == (
-            saliency_map is None
-        ):
+        known = (saliency_map is not None, concepts is not None)
+        if known != (modality == "saliency", modality == "concept"):
             raise EvidenceError(where, "another explanation", "a map, or concepts, as `modality`")
         if concepts is not None:
             concepts_from(concepts, where)

@@ -70,6 +70,7 @@ __all__ = [
     "potato_by_question",
     "potato_files",
     "potato_number",
+    "read_columns",
     "read_json",
     "read_material",
     "read_parquet",
@@ -122,7 +123,7 @@ if TYPE_CHECKING:
     from theodolite.io.paths import all_or_nothing, confined, existing, sha256_of, size_within
     from theodolite.io.pictures import picture_size, read_picture
     from theodolite.io.shown_pictures import shown_from
-    from theodolite.io.tables import read_parquet, write_parquet
+    from theodolite.io.tables import read_columns, read_parquet, write_parquet
     from theodolite.io.text import (
         json_from,
         read_json,
@@ -193,7 +194,7 @@ else:
             "io.paths": "all_or_nothing confined existing sha256_of size_within",
             "io.pictures": "picture_size read_picture",
             "io.shown_pictures": "shown_from",
-            "io.tables": "read_parquet write_parquet",
+            "io.tables": "read_columns read_parquet write_parquet",
             "io.text": "json_from read_json read_text read_yaml write_json write_yaml",
             "metrics.accepted.intraclass_correlation": "IntraclassCorrelation",
             "metrics.accepted.krippendorff_alpha": "KrippendorffAlpha",

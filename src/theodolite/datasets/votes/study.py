@@ -19,20 +19,24 @@ from theodolite.evidence.vote_columns import (
     TableName,
     checked_together,
     concepts_from,
+    names,
 )
 from theodolite.io.paths import confined, existing
 from theodolite.io.tables import read_parquet
+from theodolite.io.text import read_json
 
 Seen = Literal["all", "first"]
+MOST_POINTS = 100
 
 
 def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     """Read ``votes.parquet``, ``instances.parquet`` and the rest of an export, and its pictures.
 
-    Only counted votes enter. Questions are ``q1`` to ``q6``, raters are pseudonyms, explanations of
-    one picture belong together. A map's colours lie over its picture, as they were shown. Pictures
-    that are not in the folder are None: agreement can be had without. Of a ``scores.csv`` that was
-    put into it (explanation, a column a score) come numbers that need no people.
+    Only counted votes enter. Questions are ``q1`` to ``q6``, or those on a scale that the manifest
+    names; raters are pseudonyms, explanations of one picture belong together. A map's colours lie
+    over its picture, as they were shown. Pictures that are not in the folder are None: agreement
+    can be had without. Of a ``scores.csv`` that was put into it (explanation, a column a score)
+    come numbers that need no people.
 
     Args:
         root: The folder of the export.
@@ -40,10 +44,11 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
             was therefore given blindly.
     """
     root = Path(root)
-    tables = checked_together(
-        {name: read_parquet(_file(root, name), f"table {name}") for name in TABLES}
-    )
-    rows = list(_rows(tables["votes"]))
+    whole = {name: read_parquet(_file(root, name), f"table {name}") for name in TABLES}
+    scales = _scales(root)
+    tables = checked_together({name: _known(name, whole[name], scales) for name in TABLES})
+    asked = {name: points for name, points in scales.items() if name in whole["votes"]}
+    rows = list(_rows({**tables["votes"], **{name: whole["votes"][name] for name in asked}}))
     counted = [row for row in rows if row["counted"]]
     used = [row for row in counted if seen == "all" or row["image_exposure_index"] == 1]
     if not used:
@@ -51,15 +56,19 @@ def study_votes(root: Path, *, seen: Seen = "all") -> VotedExplanations:
     explained = {row["instance"]: row for row in _rows(tables["instances"])}
     order = {key: i for i, key in enumerate(explained)}
     used.sort(key=lambda row: (order[row["instance"]], row["at_order"]))
-    data_set = explanations_from(
-        (vote for row in used for vote in _votes(row)),
-        name=root.name,
-        explanations={
-            row["instance"]: _explanation(explained[row["instance"]], root) for row in used
-        },
-        scale=[float(level) for level in SCALE],
-        tables=[_file(root, name) for name in TABLES],
-    )
+    shown = {row["instance"]: _explanation(explained[row["instance"]], root) for row in used}
+    parts = [
+        explanations_from(
+            (vote for row in used for vote in _votes(row, asked, points)),
+            name=root.name,
+            explanations=shown,
+            scale=[float(level + 1) for level in range(points)],
+            tables=[_file(root, name) for name in TABLES],
+        )
+        for points in dict.fromkeys(asked.values())
+    ]
+    every = {name: part for one in parts for name, part in one.questions.items()}
+    data_set = replace(parts[0], questions={name: every[name] for name in asked if name in every})
     without = len(explained) - len(data_set)
     remarks = [
         (len(rows) - len(counted), "votes were given beyond those that count."),
@@ -125,8 +134,30 @@ def _rows(table: Table) -> Iterator[dict[str, Any]]:
         yield dict(zip(table, values, strict=True))
 
 
-def _votes(row: Mapping[str, Any]) -> Iterator[Vote]:
-    for question in QUESTIONS:
+def _scales(root: Path) -> dict[str, int]:
+    """Questions on a scale and their points, as the export's manifest has them."""
+    path = confined(root, "manifest.json")
+    told = read_json(path, "manifest").get("questions") if path.is_file() else None
+    if told is None:
+        return dict.fromkeys(QUESTIONS, len(SCALE))
+    if not isinstance(told, dict) or not all(
+        isinstance(points, int) and 2 <= points <= MOST_POINTS for points in told.values()
+    ):
+        raise RefusedInput("manifest", "questions of another form", "question: points")
+    return told
+
+
+def _known(name: TableName, table: Table, scales: Mapping[str, int]) -> dict[str, Sequence[Any]]:
+    """The columns that are the same in all exports; what else there is may be anything."""
+    rows = len(next(iter(table.values()), []))
+    same = {q for q in QUESTIONS if scales.get(q) == len(SCALE) and q in table}
+    missing = set(QUESTIONS) - same if name == "votes" else set()
+    known = {column: table[column] for column in names(name) if column in table}
+    return {**known, **{column: [None] * rows for column in missing}}
+
+
+def _votes(row: Mapping[str, Any], asked: Mapping[str, int], points: int) -> Iterator[Vote]:
+    for question in (name for name, own in asked.items() if own == points):
         rating = float("nan") if row[question] is None else float(row[question])
         yield Vote(
             row["instance"],

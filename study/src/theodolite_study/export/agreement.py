@@ -1,0 +1,315 @@
+"""How far people agree, question by question, with intervals and with what chance would give."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from threadpoolctl import threadpool_limits
+
+from theodolite.ext.studies import (
+    CATALOGUE,
+    FEWEST_CLUSTERS,
+    Estimate,
+    Interval,
+    IntraclassCorrelation,
+    KrippendorffAlpha,
+    Metric,
+    PairwiseAgreement,
+    RaterAgreement,
+    RatingEvidence,
+    Vote,
+    by_group,
+    explanations_from,
+    fisher_interval,
+    poisson_weights,
+    sample_variance,
+    student_interval,
+)
+from theodolite_study.export.counts import VoteCounts
+from theodolite_study.export.snapshot import FEWEST
+
+RESAMPLES, LEVEL, SEED = 1000, 0.95, 0
+SMALLEST_VARIANCE = 1e-28
+NULL_PIECES, MOST_DRAWS = 2000, 20
+"""A null is drawn until so many explanations were dealt out, so many times at most."""
+DIGITS = 10
+"""The last digits depend on the machine."""
+MOST_BYTES = 1 << 26
+"""Of resampled sums held at once."""
+HEADLINE = "qwk_vs_mode_loo"
+SCORES: Mapping[str, tuple[str, dict[str, Any]]] = {
+    HEADLINE: ("rater_agreement", {"own": "left out"}),
+    "qwk_vs_mode_incl": ("rater_agreement", {"own": "included"}),
+    "qwk_pairwise": ("pairwise_agreement", {}),
+    "krippendorff_alpha": ("krippendorff_alpha", {"level": "ordinal"}),
+    "icc1": ("intraclass_correlation", {"form": "ICC1"}),
+    "icc2": ("intraclass_correlation", {"form": "ICC2"}),
+}
+SAYS = {
+    HEADLINE: "Quadratic kappa of each vote with the mode of the others' votes.",
+    "qwk_vs_mode_incl": "The same with a mode that contains the vote itself, as paper 004 has it: "
+    "votes at random give 0.31 with five of them. Read it beside its null only.",
+    "qwk_pairwise": "Mean over pairs of people of their quadratic kappa.",
+    "krippendorff_alpha": "Krippendorff's alpha, ordinal.",
+    "icc1": "Intraclass correlation, each explanation rated by other people.",
+    "icc2": "Intraclass correlation, everybody rated everything.",
+}
+MOST_SIDE_BY_SIDE = 50_000
+"""Votes, up to which people are columns of a table; above, only how often each answer was given."""
+SIDE_BY_SIDE = ("qwk_pairwise", "icc2")
+CLUSTERS_AT_ONCE = 2048
+OF_GROUPS = (HEADLINE, "krippendorff_alpha")
+USED = (RaterAgreement, PairwiseAgreement, KrippendorffAlpha, IntraclassCorrelation)
+
+
+@dataclass(frozen=True)
+class RatedVotes:
+    """Votes on one question as rows, how often each row counts in each resample, and their null."""
+
+    evidence: RatingEvidence
+    weights: Float[np.ndarray, "rows samples"]
+    """The first row is the study itself."""
+    pictures: Int[np.ndarray, " pictures"]
+    """Explanations of each picture."""
+    null: Callable[[int], tuple[RatingEvidence, Float[np.ndarray, "rows samples"]]]
+
+
+def agreement(
+    counts: VoteCounts, pictures: Int[np.ndarray, " instances"], groups: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    """Everything about agreement that can be said of the counted votes.
+
+    Args:
+        counts: Of the votes.
+        pictures: The number of each explanation's picture.
+        groups: What people told about themselves, as it is exported, each for all people in their
+            order: what is suppressed there is not used here.
+    """
+    about = {
+        "headline": HEADLINE, "level": LEVEL, "resamples": RESAMPLES, "seed": SEED,
+        "scores": SAYS, "points": dict(counts.questions),
+        "resampled": "whole pictures, so that explanations of one picture stay together",
+        "groups": f"only where {FEWEST} or more people of a group voted",
+    }  # fmt: skip
+    # one core, so that the last digit does not depend on how many there are
+    with threadpool_limits(1, user_api="blas"):
+        every = {name: _question(counts, name, pictures, groups) for name in counts.questions}
+    return {"about": about, "questions": every}
+
+
+def _question(
+    counts: VoteCounts, question: str, pictures: np.ndarray, groups: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    table = counts.histogram(question)
+    if not table.any():
+        return {"instances": 0, "votes": 0, "raters": 0, "reason": "Nobody voted."}
+    votes, most = table.sum(axis=1), table.max(axis=1, keepdims=True)
+    answers = counts.column(2 + list(counts.questions).index(question))
+    rated = rated_votes(counts, question, pictures, None)
+    return {
+        "instances": int((votes > 0).sum()),
+        "votes": int(votes.sum()),
+        "raters": len(np.unique(counts.column(1)[answers > 0])),
+        "mode_ties": int((((table == most) & (most > 0)).sum(axis=1) > 1).sum()),
+        "scores": {name: scored(rated, name) for name in SCORES},
+        "by_group": {band: dict(_groups(counts, question, pictures, told))
+                     for band, told in groups.items()},
+    }  # fmt: skip
+
+
+def _groups(
+    counts: VoteCounts, question: str, pictures: np.ndarray, told: Sequence[Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    own = np.array([None if one is None else str(one) for one in told], object)
+    answers = counts.column(2 + list(counts.questions).index(question))
+    for name in sorted(set(own) - {None}):
+        people = own == name
+        raters = len(np.unique(counts.column(1)[people[counts.column(1)] & (answers > 0)]))
+        if raters >= FEWEST:
+            rated = rated_votes(counts, question, pictures, people)
+            scores = {score: scored(rated, score, null=False) for score in OF_GROUPS}
+            yield name, {"raters": raters, "scores": scores}
+
+
+def rated_votes(
+    counts: VoteCounts, question: str, pictures: np.ndarray, people: np.ndarray | None
+) -> RatedVotes:
+    """The votes on a question, perhaps of some people alone: side by side if they are few."""
+    if counts.counted > MOST_SIDE_BY_SIDE:
+        return by_pattern(counts.histogram(question, people), pictures)
+    at = 2 + list(counts.questions).index(question)
+    given = zip(*(counts.column(n).tolist() for n in (0, 1, at)), strict=True)
+    data = explanations_from(
+        (Vote(str(item), str(who), question, float(answer or "nan"), picture=str(pictures[item]),
+              group="" if people is None else str(people[who]))
+         for item, who, answer in given),
+        name="study", scale=[float(n + 1) for n in range(counts.questions[question])],
+    )  # fmt: skip
+    evidence = data.questions[question]
+    return side_by_side(evidence if people is None else by_group(evidence)["True"])
+
+
+def side_by_side(evidence: RatingEvidence) -> RatedVotes:
+    """A row for each explanation, a column for each person."""
+    keys = evidence.samples.clusters
+    keys = np.asarray(evidence.samples.index if keys is None else keys)
+    weights = np.concatenate([np.ones((1, len(evidence))), poisson_weights(keys, RESAMPLES, SEED)])
+    sizes = np.unique(keys, return_counts=True)[1]
+    dealt_out = CATALOGUE["rater_agreement"].nulls[0]
+    return RatedVotes(
+        evidence, weights, sizes, lambda seed: (dealt_out.made(evidence, seed), weights)
+    )
+
+
+def by_pattern(counts: Int[np.ndarray, "instances points"], pictures: np.ndarray) -> RatedVotes:
+    """A row for each pattern of answers, however many explanations have it."""
+    voted = counts.any(axis=1)
+    counts, keys = counts[voted], np.unique(pictures[voted], return_inverse=True)[1]
+    sizes = np.bincount(keys)
+
+    def null(seed: int) -> tuple[RatingEvidence, np.ndarray]:
+        random, share = np.random.default_rng(seed), counts.sum(axis=0) / counts.sum()
+        return _patterns(random.multinomial(counts.sum(axis=1), share), keys)
+
+    return RatedVotes(*_patterns(counts, keys), sizes, null)
+
+
+def _patterns(counts: np.ndarray, keys: np.ndarray) -> tuple[RatingEvidence, np.ndarray]:
+    patterns, which = np.unique(counts, axis=0, return_inverse=True)
+    ratings = np.full((len(patterns), int(patterns.sum(axis=1).max())), np.nan)
+    for row, pattern in enumerate(patterns):
+        answers = np.repeat(np.arange(1.0, len(pattern) + 1), pattern)
+        ratings[row, : len(answers)] = answers
+    weights = np.zeros((RESAMPLES + 1, len(patterns)))
+    weights[0] = np.bincount(which, minlength=len(patterns))
+    order = np.argsort(keys, kind="stable")
+    for first in range(0, int(keys.max()) + 1, CLUSTERS_AT_ONCE):
+        own = order[np.searchsorted(keys[order], first) : np.searchsorted(
+            keys[order], first + CLUSTERS_AT_ONCE)]  # fmt: skip
+        members = np.zeros((CLUSTERS_AT_ONCE, len(patterns)))
+        np.add.at(members, (keys[own] - first, which[own]), 1.0)
+        drawn = poisson_weights(np.arange(first, first + CLUSTERS_AT_ONCE), RESAMPLES, SEED)
+        weights[1:] += drawn @ members
+    scale = np.arange(1.0, counts.shape[1] + 1)
+    return RatingEvidence(ratings=ratings, scale=scale), weights
+
+
+def scored(rated: RatedVotes, name: str, *, null: bool = True) -> dict[str, Any]:
+    """One number with its interval and its null; or nothing, and why."""
+    evidence, weights = rated.evidence, rated.weights
+    if ((~np.isnan(evidence.ratings)).sum(axis=1) < 2).all():  # alone, a vote is its own mode
+        return {"value": None, "reason": "No explanation has two votes."}
+    if name in SIDE_BY_SIDE and evidence.samples.ids is None:
+        return {"value": None, "reason": f"More than {MOST_SIDE_BY_SIDE:,} votes: people are not "
+                "compared one by one."}  # fmt: skip
+    metric, options = SCORES[name]
+    asked = _Asked(CATALOGUE[metric], options)
+    rows = asked.rows(evidence, weights)
+    if np.isnan(rows[0]):
+        return {"value": None, "reason": _reason(evidence, name)}
+    entered, without = asked.counted(evidence, weights[:1])
+    estimate = _estimate(rows, rated.pictures)
+    shape = fisher_interval if asked.entry.bounds == (-1.0, 1.0) else student_interval
+    interval = None if estimate is None else shape(estimate, LEVEL)
+    found: dict[str, Any] = {
+        "value": _round(rows[0]), "interval": _ends(interval, asked.entry.bounds),
+        "n": entered, "n_of": asked.entry.state.counts_of, "n_undefined": without,
+    }  # fmt: skip
+    if null:
+        baseline = asked.entry.nulls[0]
+        chance, between = asked.by_chance(rated)
+        estimate = _estimate(rows - chance, rated.pictures, between)
+        away = None if estimate is None else student_interval(estimate, LEVEL)
+        found["null"] = {
+            "name": baseline.name, "says": baseline.says, "value": _round(chance[0]),
+            "difference": _ends(away),
+        }  # fmt: skip
+    return found
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A metric with its options."""
+
+    entry: Metric
+    options: Mapping[str, Any]
+
+    def parted(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Options of the counting, and of the finish."""
+        counting = self.entry.counting_options()
+        return (
+            {name: value for name, value in self.options.items() if name in counting},
+            {name: value for name, value in self.options.items() if name not in counting},
+        )
+
+    def rows(
+        self, evidence: RatingEvidence, weights: Float[np.ndarray, "rows samples"]
+    ) -> Float[np.ndarray, " rows"]:
+        """The value for each row of weights, few enough at a time to fit into memory."""
+        counting, finish = self.parted()
+        one = self.entry.state.of(evidence, weights[:1], **counting)
+        size = sum(np.asarray(part).nbytes for part in vars(one).values())
+        step = max(MOST_BYTES // max(size, 1), 1)
+        return np.concatenate(
+            [
+                self.entry.state.of(evidence, weights[at : at + step], **counting).value(**finish)
+                for at in range(0, len(weights), step)
+            ]
+        )
+
+    def by_chance(self, rated: RatedVotes) -> tuple[Float[np.ndarray, " rows"], float]:
+        """The same under the metric's null, the mean over its draws; and that mean's variance."""
+        draws = min(math.ceil(NULL_PIECES / int(rated.weights[0].sum())), MOST_DRAWS)
+        seeds = np.random.SeedSequence(SEED).generate_state(draws)
+        drawn = [self.rows(*rated.null(int(seed))) for seed in seeds]
+        known = ~np.isnan(drawn)
+        many = known.sum(axis=0)
+        summed = np.where(known, drawn, 0.0).sum(axis=0)
+        first = np.array([rows[0] for rows in drawn if not np.isnan(rows[0])])
+        between = float(first.var(ddof=1)) / len(first) if len(first) > 1 else 0.0
+        return np.asarray(np.where(many > 0, summed / np.maximum(many, 1), np.nan)), between
+
+    def counted(
+        self, evidence: RatingEvidence, weights: Float[np.ndarray, "1 samples"]
+    ) -> tuple[int, int]:
+        """What entered, and what could not."""
+        entered, without = self.entry.state.of(evidence, weights, **self.parted()[0]).counted()
+        return round(float(entered[0])), round(float(without[0]))
+
+
+def _estimate(
+    rows: Float[np.ndarray, " rows"], sizes: np.ndarray, extra: float = 0.0
+) -> Estimate | None:
+    """A value with the variance of its resamples, as every other score has it."""
+    draws = float(sizes.sum() ** 2 / (sizes**2).sum())
+    variance = sample_variance(rows[1:], draws) + extra
+    if len(sizes) < FEWEST_CLUSTERS or not variance > SMALLEST_VARIANCE:
+        return None
+    return Estimate(float(rows[0]), variance, draws - 1, "clusters", len(rows) - 1)
+
+
+def _ends(
+    interval: Interval | None, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> dict[str, Any] | None:
+    if interval is None:
+        return None
+    low, high = (_round(end) for end in np.clip((interval.low, interval.high), *bounds))
+    return {"low": low, "high": high, "over": interval.over, "method": interval.method}
+
+
+def _round(value: float | np.floating[Any]) -> float | None:
+    return None if not np.isfinite(value) else round(float(value), DIGITS)
+
+
+def _reason(evidence: RatingEvidence, name: str) -> str:
+    given = ~np.isnan(evidence.ratings)
+    answers = np.unique(evidence.ratings[given])
+    if len(answers) == 1:
+        return f"Everybody gave the answer {answers[0]:g} throughout: there is nothing to agree on."
+    if name == "icc2":
+        full = int(given.all(axis=1).sum())
+        return f"{full} explanations were rated by everybody; two or more are needed."
+    return "The expected disagreement is 0: the answers do not vary where it counts."

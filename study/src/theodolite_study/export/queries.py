@@ -1,0 +1,227 @@
+"""The queries of an export's tables of explanations: what was shown, said and voted, and when."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite_study.export.columns import (
+    AnswerColumn,
+    answer_columns,
+    first_regions,
+    first_words,
+    people_columns,
+)
+from theodolite_study.export.people_queries import (
+    CONSENTS,
+    OUTCOMES,
+    PAYOUTS,
+    answers_query,
+    comments_query,
+    participants_query,
+    rankings_query,
+)
+from theodolite_study.export.snapshot import Moments, StudySnapshot
+from theodolite_study.export.table_query import (
+    Cells,
+    TableQuery,
+    cells_of,
+    literal,
+    number,
+    seconds,
+)
+from theodolite_study.model.instrument import STAGES
+
+
+def tables(study: StudySnapshot, *, texts: bool, moments: Moments) -> list[TableQuery]:
+    """All tables that are rows of the database.
+
+    Args:
+        study: Of which study.
+        texts: Whether what people wrote is told.
+        moments: How moments are told.
+    """
+    asked: dict[Any, list[AnswerColumn]] = {
+        stage: [c for c in answer_columns(study.instruments, stage) if texts or not c.open]
+        for stage in STAGES
+    }
+    return [
+        _instances(study), participants_query(people_columns(study.instruments)),
+        _votes(asked["after"], moments), _baselines(study, asked["before"], texts=texts),
+        _boxes(study), _checks(asked["after"]), answers_query(asked), rankings_query(study),
+        comments_query(study, texts=texts), _design(), _order(moments), CONSENTS, OUTCOMES, PAYOUTS,
+    ]  # fmt: skip
+
+
+def _instances(study: StudySnapshot) -> TableQuery:
+    needs = study.newest["settings"].get("needs", {})
+    asks: Cells = {
+        f"_asks_{block}": ("flag", f"coalesce(i.shown -> {literal(part)}, 'null') <> 'null'")
+        for block, part in needs.items()
+    }
+    cells: Cells = {
+        "instance": ("text", "i.key"), "picture_key": ("text", "i.picture_key"),
+        "technique": ("text", "i.technique"), "modality": ("text", "i.modality"),
+        "predicted": ("text", "coalesce(i.shown #>> '{shown,predicted}', 'unknown')"),
+        "picture": ("text", "i.shown #>> '{shown,picture}'"),
+        "map": ("text", "i.shown #>> '{shown,map}'"),
+        "concepts": ("json", "nullif(i.shown #> '{shown,concepts}', 'null')::text"),
+        "_picture": ("whole", "dense_rank() over (order by i.picture_key) - 1"),
+    }  # fmt: skip
+    return TableQuery("instances", cells | asks, "from real i order by i.n")
+
+
+def _votes(asked: Sequence[AnswerColumn], moments: Moments) -> TableQuery:
+    own = "partition by p.id" if moments == "of each person" else ""
+    exact = moments == "of the study"
+    wide = "(v.client ->> 'width') || 'x' || (v.client ->> 'height')"
+    pasted = "coalesce({}.client -> 'pasted', 'false') not in ('false', '0', 'null', '[]', '{{}}')"
+    cells: Cells = {
+        "_instance": ("whole", "i.n"), "_person": ("whole", "p.n"),
+        "instance": ("text", "i.key"), "technique": ("text", "i.technique"),
+        "picture_key": ("text", "i.picture_key"), "participant": ("text", "p.pseudonym"),
+        **cells_of(asked, "v.answers"),
+        "counted": ("flag", "v.counted"), "position": ("whole", "a.position"),
+        "image_exposure_index": ("whole", "a.image_exposure_index"),
+        "seconds_before": ("number", "case when b.copied_from is null then "
+                           f"{seconds('a.leased_at', 'a.baseline_at', moments)} end"),
+        "seconds_after": ("number", seconds("a.revealed_at", "v.at", moments)),
+        "at_order": ("whole", f"row_number() over ({own} order by v.at, a.id)"),
+        "version": ("whole", "o.no"), "language": ("text", "p.language"),
+        "condition": ("text", "c.key"), "consent_sha256": ("text", "encode(g.form_sha256, 'hex')"),
+        "consent_form": ("text", "g.form"),
+        "visible_before": ("number", number("b.client -> 'seconds'", exact=exact)),
+        "visible_after": ("number", number("v.durations -> 'visible'", exact=exact)),
+        "viewport": ("text", wide if exact else "null"),
+        "pointer": ("text", "v.client ->> 'pointer'"),
+        "pasted": ("flag", f"({pasted.format('b')} or {pasted.format('v')})"),
+        "moves": ("whole", number("v.client -> 'moves'", exact=False) + "::bigint"),
+        "shown_before": ("json", "nullif(b.shown, '{}')::text"),
+        "shown_after": ("json", "nullif(v.shown, '{}')::text"),
+    }  # fmt: skip
+    return TableQuery("votes", cells, """
+        from vote v join slot s on s.id = v.slot_id join real i on i.id = v.instance_id
+        join person p on p.id = v.participant_id join assignment a on a.id = v.assignment_id
+        join baseline b on b.assignment_id = a.id join version o on o.id = v.version_id
+        left join condition c on c.id = p.condition_id
+        left join consent g on g.participant_id = p.id and g.version_id = v.version_id
+        where s.round = %(round)s order by i.n, p.n""")  # fmt: skip
+
+
+SEATED = """
+    from baseline b join assignment a on a.id = b.assignment_id join slot s on s.id = a.slot_id
+    join real i on i.id = a.instance_id join person p on p.id = a.participant_id"""
+PAIR: Cells = {"instance": ("text", "i.key"), "participant": ("text", "p.pseudonym")}
+
+
+def _baselines(study: StudySnapshot, asked: Sequence[AnswerColumn], *, texts: bool) -> TableQuery:
+    words, framed = first_words(study.instruments), first_regions(study.instruments)
+    text = f"coalesce(b.answers ->> {literal(words)}, '')" if texts and words else "''"
+    further = [column for column in asked if column.block not in (words, framed)]
+    cells = {
+        **PAIR, "text": ("text", text), "copied": ("flag", "b.copied_from is not null"),
+        **cells_of(further, "b.answers"),
+    }  # fmt: skip
+    return TableQuery("baselines", cells, f"{SEATED} where s.round = %(round)s order by i.n, p.n")
+
+
+def _boxes(study: StudySnapshot) -> TableQuery:
+    """Points have no size and are told with width and height 1."""
+    framed = literal(first_regions(study.instruments) or "")
+    sides: Cells = {
+        side: ("number", f"coalesce((box ->> '{side}')::float8, 1)")
+        for side in ("x", "y", "width", "height")
+    }
+    return TableQuery("boxes", {**PAIR, "number": ("whole", "number"), **sides}, f"""
+        {SEATED} cross join lateral jsonb_array_elements(coalesce(b.answers -> {framed}, '[]'))
+            with ordinality as every(box, number)
+        where s.round = %(round)s order by i.n, p.n, number""")  # fmt: skip
+
+
+def _checks(asked: Sequence[AnswerColumn]) -> TableQuery:
+    cells: Cells = {
+        "participant": ("text", "p.pseudonym"), "instance": ("text", "i.key"),
+        "kind": ("text", "i.kind"), "attempt": ("whole", "t.attempt"),
+        "position": ("whole", "t.position"), "passed": ("flag", "t.passed"),
+        **cells_of(asked, "t.answers"),
+    }  # fmt: skip
+    return TableQuery("checks", cells, """
+        from (select participant_id, instance_id, attempt, null::int as position, passed, answers
+                from practice where answers is not null
+              union all
+              select a.participant_id, a.instance_id, null, a.position, g.passed, g.answers
+                from gold_result g join assignment a on a.id = g.assignment_id) t
+        join person p on p.id = t.participant_id join instance i on i.id = t.instance_id
+        order by p.n, i.kind <> 'training', t.attempt, t.position, i.key""")  # fmt: skip
+
+
+def _design() -> TableQuery:
+    cells: Cells = {
+        "instance": ("text", "i.key"),
+        "seat": ("whole", "row_number() over (partition by i.n order by s.slot_no, c.id)"),
+        "planned_row": ("whole", "s.reserved_for"),
+        "planned_position": ("whole", "s.planned_position"),
+        "participant": ("text", "p.pseudonym"),
+        "position": ("whole", "case when p.id is not null then a.position end"),
+        "state": ("text", "case when p.id is not null then 'filled' else 'open' end"),
+        "condition": ("text", "c.key"),
+    }  # fmt: skip
+    return TableQuery("design", cells, """
+        from slot s join real i on i.id = s.instance_id
+        left join assignment a on a.id = s.assignment_id and s.state = 'filled'
+        left join person p on p.id = a.participant_id
+        left join condition c on c.id = s.condition_id
+        where s.round = %(round)s order by i.n, s.slot_no, s.condition_id""")  # fmt: skip
+
+
+def _order(moments: Moments) -> TableQuery:
+    """What came first: own answer, explanation, ratings.
+
+    Places in one order of all moments, or in one of each person's own: who knows when somebody was
+    there might find them in an order of everybody. Equal moments are in the order that the database
+    allows alone.
+    """
+    own = "partition by participant_id" if moments == "of each person" else ""
+    cells: Cells = {
+        "instance": ("text", "i.key"), "participant": ("text", "p.pseudonym"),
+        "kind": ("text", "i.kind"), "position": ("whole", "t.position"),
+        "image_exposure_index": ("whole", "t.image_exposure_index"), "state": ("text", "t.state"),
+        "copied": ("flag", "coalesce(b.copied_from is not null, false)"),
+        "baseline_order": ("whole", "t.said"), "reveal_order": ("whole", "t.shown"),
+        "vote_order": ("whole", "t.voted"),
+        "seconds_baseline_to_reveal": (
+            "number", seconds("t.baseline_at", "t.revealed_at", moments)),
+        "seconds_reveal_to_vote": ("number", seconds("t.revealed_at", "t.at", moments)),
+    }  # fmt: skip
+    return TableQuery("order", cells, f"""
+        from (
+            select id, participant_id, instance_id, position, image_exposure_index, state,
+                   baseline_at, revealed_at, at,
+                   min(place) filter (where stage = 0 and moment is not null) as said,
+                   min(place) filter (where stage = 1) as shown,
+                   min(place) filter (where stage = 2) as voted
+              from (
+                select a.*, row_number() over ({own} order by moment, stage, a.id) as place,
+                       stage, moment
+                  from (select a.*, coalesce(v.at, g.at) as at from assignment a
+                          left join slot s on s.id = a.slot_id
+                          left join vote v on v.assignment_id = a.id
+                          left join gold_result g on g.assignment_id = a.id
+                         where a.participant_id in (select id from person)
+                           and coalesce(s.round, %(round)s) = %(round)s) a
+                 cross join lateral (values (0, a.baseline_at), (1, a.revealed_at), (2, a.at))
+                     as every(stage, moment)
+                 where moment is not null or stage = 0) placed
+             group by id, participant_id, instance_id, position, image_exposure_index, state,
+                      baseline_at, revealed_at, at) t
+        join person p on p.id = t.participant_id join instance i on i.id = t.instance_id
+        left join baseline b on b.assignment_id = t.id order by p.n, t.position""")  # noqa: S608  # fmt: skip
+
+
+MATERIAL = """
+    select jsonb_strip_nulls(jsonb_build_object(
+        'key', key, 'picture_key', picture_key, 'technique', technique, 'modality', modality,
+        'kind', kind, 'shown', shown, 'meta', nullif(meta, '{}'), 'check', record -> 'check'))::text
+      from instance where study_id = %(study)s order by place, key collate "C" """
+MOMENTS_OF_LOG = """
+    select id, at, kind, object from log
+     where study_id = %(study)s and kind in (7, 8, 9) order by id"""
+"""What the log says about the order of things. Other lines may come later, such as a new export."""

@@ -1,0 +1,164 @@
+"""Rows of a query as files: streamed, some at a time, and hashed while they are written."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq  # noqa: TID251  nothing is read by it
+
+from theodolite_study.export.columns import CellKind
+
+ROWS = 50_000
+"""Of a group of rows."""
+TYPES: Mapping[CellKind, pa.DataType] = {
+    "text": pa.string(), "json": pa.string(), "whole": pa.int64(), "number": pa.float64(),
+    "flag": pa.bool_(),
+}  # fmt: skip
+INTERNAL = "_"
+"""Columns that begin so are for us and not written."""
+FORMULA = "^[=+@\t\r-]"
+NOTE = (
+    "Cells with something in them are quoted. Text that begins with = + - @, a tab or a carriage "
+    "return has a ' before it, so that no spreadsheet takes it for a formula; take it off when "
+    "reading. A cell without anything is no answer. Parquet holds everything as it is."
+)
+
+
+class HashedFile:
+    """A new file whose digest is known when it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._stream, self._digest = path, path.open("xb"), hashlib.sha256()
+        self.closed = False
+
+    def write(self, content: Any) -> int:
+        """Append."""
+        self._digest.update(content)
+        return self._stream.write(content)
+
+    def tell(self) -> int:
+        """How much was written."""
+        return self._stream.tell()
+
+    def flush(self) -> None:
+        """As files do."""
+        self._stream.flush()
+
+    def close(self) -> None:
+        """No more is written."""
+        self._stream.close()
+        self.closed = True
+
+    def hexdigest(self) -> str:
+        """SHA-256 of all that was written."""
+        return self._digest.hexdigest()
+
+
+def copied(connection: psycopg.Connection[Any], query: str, options: str) -> Iterator[bytes]:
+    """Rows as the database writes them; the protocol sends each by itself."""
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(f"copy ({query}) to stdout ({options})") as rows,
+    ):
+        for row in rows:
+            yield bytes(row)
+
+
+def batches(
+    connection: psycopg.Connection[Any], query: str, kinds: Mapping[str, CellKind]
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a query in groups of equal size, so that the same rows are the same bytes."""
+    convert = arrow_csv.ConvertOptions(
+        column_types={name: TYPES[kind] for name, kind in kinds.items()}, null_values=[""],
+        true_values=["t"], false_values=["f"], strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )  # fmt: skip
+    read = arrow_csv.ReadOptions(column_names=list(kinds), use_threads=False, block_size=1 << 28)
+    parse = arrow_csv.ParseOptions(newlines_in_values=True)
+    rows = copied(connection, query, "format csv")
+    while content := b"".join(islice(rows, ROWS)):
+        table = arrow_csv.read_csv(pa.py_buffer(content), read, parse, convert)
+        yield table.combine_chunks().to_batches()[0]
+
+
+@dataclass
+class TableFiles:
+    """Writes tables as Parquet, and as CSV where that is wanted."""
+
+    folder: Path
+    csv: bool = False
+    digests: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def table(self, name: str, kinds: Mapping[str, CellKind]) -> Iterator["OpenTable"]:
+        """A table that batches are put into."""
+        told = {name: kind for name, kind in kinds.items() if not name.startswith(INTERNAL)}
+        schema = pa.schema([(name, TYPES[kind]) for name, kind in told.items()])
+        files = [HashedFile(self.folder / f"{name}.parquet")]
+        parquet = pq.ParquetWriter(files[0], schema, compression="zstd")
+        plain = None
+        if self.csv:
+            files.append(HashedFile(self.folder / f"{name}.csv"))
+            options = arrow_csv.WriteOptions(quoting_style="all_valid")
+            plain = arrow_csv.CSVWriter(files[1], schema, write_options=options)
+        made = OpenTable(schema, parquet, plain)
+        try:
+            yield made
+        finally:
+            parquet.close()
+            if plain is not None:
+                plain.close()
+            for file in files:
+                file.close()
+        self.rows[name] = made.rows
+        self.digests |= {file.path.name: file.hexdigest() for file in files}
+
+    def lines(self, name: str, rows: Iterator[bytes]) -> None:
+        """A file of lines."""
+        file = HashedFile(self.folder / name)
+        for row in rows:
+            file.write(row)
+        file.close()
+        self.digests[name] = file.hexdigest()
+
+    def content(self, name: str, content: bytes) -> None:
+        """A small file."""
+        self.lines(name, iter([content]))
+
+
+@dataclass
+class OpenTable:
+    """A table while it is written."""
+
+    schema: pa.Schema
+    parquet: Any
+    plain: Any
+    rows: int = 0
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Some rows more."""
+        told = batch.select(self.schema.names).cast(self.schema)
+        self.parquet.write_batch(told, row_group_size=ROWS)
+        if self.plain is not None:
+            self.plain.write_batch(_harmless(told))
+        self.rows += told.num_rows
+
+
+def _harmless(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Text that a spreadsheet shows and does not run."""
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_string(column.type):
+            starts = pc.match_substring_regex(column, FORMULA)
+            column = pc.if_else(starts, pc.binary_join_element_wise("'", column, ""), column)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)

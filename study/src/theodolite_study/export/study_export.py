@@ -1,0 +1,298 @@
+"""A study as files: the same tables give the same bytes, however many rows they have."""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+
+from theodolite.errors import EvidenceError, RefusedInput
+from theodolite.ext.studies import (
+    PICTURES,
+    concepts_text,
+    existing,
+    picture_path,
+    read_columns,
+)
+from theodolite_study.export.agreement import agreement
+from theodolite_study.export.columns import CellKind, answer_columns, people_columns
+from theodolite_study.export.counts import VoteCounts, summaries
+from theodolite_study.export.datasheet import datasheet
+from theodolite_study.export.manifest import (
+    MANIFEST,
+    Manifest,
+    TextsHow,
+    notes,
+    study_facts,
+    version_records,
+    vote_numbers,
+)
+from theodolite_study.export.queries import MATERIAL, MOMENTS_OF_LOG, tables
+from theodolite_study.export.snapshot import Moments, StudySnapshot, snapshot
+from theodolite_study.export.streams import NOTE, ROWS, TYPES, TableFiles, batches, copied
+from theodolite_study.export.table_query import TableQuery
+
+VERSIONS, AGREEMENT, DATASHEET, LINES = (
+    "versions.json", "agreement.json", "DATASHEET.md", "material.jsonl",
+)  # fmt: skip
+PICTURE = re.compile(rb'"([0-9a-f]{64}\.(?:png|jpg|webp))"')
+RAW = "format csv, quote e'\\x01', delimiter e'\\x02'"
+"""A column as it is: JSON of the database has no such characters."""
+GROUPED = ("age_band", "gender")
+
+
+def export_study(  # noqa: PLR0913  each is a choice of its own
+    database: psycopg.Connection[Any] | str,
+    study: UUID | str,
+    folder: Path,
+    *,
+    pictures: Path | None = None,
+    csv: bool = False,
+    public: bool = False,
+    reviewed: bool = False,
+    round: int | None = None,
+) -> Manifest:
+    """Write a study as tables, material, agreement and a data sheet, with digests of all of it.
+
+    There are no ids of platforms, no addresses and no times of day in it, and nobody who did not
+    agree. It is not anonymous for that: texts and habits may be known to somebody. Staff who looked
+    at their own study are not in it. All of it is read in one transaction, a part at a time.
+
+    Args:
+        database: A connection that is in no transaction, or the address of the database.
+        study: Its id, or its slug.
+        folder: A folder that is not there yet, or is empty.
+        pictures: The folder of the server's pictures; without it they are left out.
+        csv: Also as CSV.
+        public: It is to be published: what people wrote is left out unless it was reviewed, the
+            order of moments is told of each person alone, and seconds are whole ones.
+        reviewed: Somebody read what people wrote, and nothing in it is personal.
+        round: Which round of seats; None: the last one. Others are told in the manifest.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise EvidenceError("folder", f"{folder.name!r}, which is there", "a new folder")
+    how: TextsHow = "reviewed" if reviewed else "left out" if public else "not reviewed"
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        with _connected(database) as connection:
+            with snapshot(connection, study, round) as now:
+                writer = _Writer(
+                    now,
+                    TableFiles(partial, csv),
+                    how,
+                    "of each person" if public else "of the study",
+                )
+                made = writer.written(pictures)
+            connection.execute(
+                "insert into export_run (study_id, manifest_sha256) values (%s, %s)",
+                (now.study["id"], bytes.fromhex(made.sha256)),
+            )
+        if folder.exists():
+            folder.rmdir()
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return Manifest(folder, made.sha256, made.content)
+
+
+@contextmanager
+def _connected(
+    database: psycopg.Connection[Any] | str,
+) -> Iterator[psycopg.Connection[Any]]:
+    if not isinstance(database, str):
+        yield database
+        return
+    with psycopg.connect(database, autocommit=True) as connection:
+        yield connection
+
+
+@dataclass
+class _Writer:
+    """One export on its way."""
+
+    study: StudySnapshot
+    files: TableFiles
+    texts: TextsHow
+    moments: Moments
+
+    def written(self, pictures: Path | None) -> Manifest:
+        """All files."""
+        points = {
+            column.name: column.points
+            for column in answer_columns(self.study.instruments, "after")
+            if column.points is not None
+        }
+        queries = tables(self.study, texts=self.texts != "left out", moments=self.moments)
+        asked = {query.name: query for query in queries}
+        shown = self._instances(asked.pop("instances"))
+        hidden, groups = self._participants(asked.pop("participants"))
+        people = self.files.rows["participants"]
+        counts = VoteCounts(points, self.files.rows["instances"], people)
+        for query in asked.values():
+            self._table(query, counts.add if query.name == "votes" else None)
+        self._aggregates(counts, shown)
+        content = self._content(counts, people, hidden)
+        agreed = agreement(counts, np.asarray(shown["_picture"]), groups)
+        self._small(AGREEMENT, agreed)
+        versions = version_records(self.study)
+        self._small(VERSIONS, versions)
+        self._material(pictures)
+        sheet = datasheet(versions[-1], content, agreed, self._traps(counts, shown))
+        self.files.content(DATASHEET, sheet.encode())
+        content["files"] = dict(sorted(self.files.digests.items()))
+        self._small(MANIFEST, content)
+        return Manifest(self.files.folder, self.files.digests[MANIFEST], content)
+
+    def _content(self, counts: VoteCounts, people: int, hidden: int) -> dict[str, Any]:
+        bands = [
+            column.name for column in people_columns(self.study.instruments) if not column.open
+        ]
+        content = study_facts(self.study, people, hidden, bands) | {
+            "votes": vote_numbers(counts, self.study.wanted),
+            "questions": dict(counts.questions),
+            "texts": self.texts,
+            "moments": self.moments,
+            "csv": NOTE if self.files.csv else None,
+            "tables": dict(self.files.rows),
+            "log": self._log(),
+        }
+        return content | {"notes": notes(content)}
+
+    def _table(self, query: TableQuery, look: Any = None) -> None:
+        rows = batches(self.study.connection, query.text(self.study), query.kinds)
+        with self.files.table(query.name, query.kinds) as table:
+            for batch in rows:
+                if look is not None:
+                    look(batch)
+                table.put(batch)
+
+    def _instances(self, query: TableQuery) -> dict[str, np.ndarray]:
+        """The explanations; what is kept of each is a few numbers."""
+        parts: dict[str, list[np.ndarray]] = {
+            name: [] for name in query.kinds if name.startswith("_")
+        }
+        with self.files.table(query.name, query.kinds) as table:
+            for batch in batches(self.study.connection, query.text(self.study), query.kinds):
+                for name, part in parts.items():
+                    part.append(batch[name].to_numpy(zero_copy_only=False))
+                concepts = [
+                    text and concepts_text(json.loads(text))
+                    for text in batch["concepts"].to_pylist()
+                ]
+                at = batch.schema.get_field_index("concepts")
+                table.put(batch.set_column(at, "concepts", pa.array(concepts, pa.string())))
+        return {
+            name: np.concatenate(part) if part else np.zeros(0, np.int64)
+            for name, part in parts.items()
+        }
+
+    def _participants(self, query: TableQuery) -> tuple[int, Mapping[str, list[Any]]]:
+        """How many people's answers are hidden, and groups of people."""
+        hidden = 0
+        groups: dict[str, list[Any]] = {name: [] for name in GROUPED if name in query.kinds}
+
+        def look(batch: pa.RecordBatch) -> None:
+            nonlocal hidden
+            hidden += int(batch["_hidden"].to_numpy(zero_copy_only=False).sum())
+            for name, told in groups.items():
+                told += batch[name].to_pylist()
+
+        self._table(query, look)
+        return hidden, groups
+
+    def _aggregates(self, counts: VoteCounts, shown: Mapping[str, np.ndarray]) -> None:
+        """A row for each explanation and each question that was asked about it, voted on or not."""
+        most = max(counts.questions.values(), default=0)
+        levels = [f"n_{level + 1}" for level in range(most)]
+        kinds: dict[str, CellKind] = {
+            "instance": "text", "technique": "text", "picture_key": "text", "question": "text",
+            "n": "whole", "mode": "whole", "mode_tie": "flag", "median": "number", "mean": "number",
+            **dict.fromkeys(levels, "whole"),
+        }  # fmt: skip
+        tables_of = {name: counts.histogram(name) for name in counts.questions}
+        about = pa.table(self._read("instances", "instance", "technique", "picture_key"))
+        with self.files.table("aggregates", kinds) as table:
+            step = max(ROWS // max(len(counts.questions), 1), 1)
+            for at in range(0, about.num_rows, step):
+                rows = list(_summed(about.slice(at, step), tables_of, shown, at, most))
+                columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
+                arrays = [
+                    pa.array(column, TYPES[kind])
+                    for column, kind in zip(columns, kinds.values(), strict=True)
+                ]
+                table.put(pa.RecordBatch.from_arrays(arrays, names=list(kinds)))
+
+    def _traps(self, counts: VoteCounts, shown: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Numbers for the data sheet."""
+        ties = self._read("aggregates", "mode_tie")["mode_tie"]
+        techniques = self._read("instances", "technique")["technique"]
+        return {
+            "modes": len(ties),
+            "ties": sum(chunk.true_count for chunk in ties.chunks),
+            "exposures": counts.exposures.tolist(),
+            "pictures": len(np.unique(shown["_picture"])),
+            "techniques": sorted(set(techniques.unique().to_pylist())),
+        }
+
+    def _read(self, table: str, *names: str) -> dict[str, Any]:
+        return read_columns(self.files.folder / f"{table}.parquet", names, f"table {table}")
+
+    def _material(self, pictures: Path | None) -> None:
+        names: set[bytes] = set()
+
+        def lines() -> Iterator[bytes]:
+            for line in copied(self.study.connection, self.study.filled(MATERIAL), RAW):
+                names.update(PICTURE.findall(line))
+                yield line
+
+        self.files.lines(LINES, lines())
+        if pictures is None:
+            return
+        (self.files.folder / PICTURES).mkdir()
+        for name in sorted(name.decode() for name in names):
+            content = existing(picture_path(pictures, name), "picture").read_bytes()
+            if hashlib.sha256(content).hexdigest() != name.split(".")[0]:
+                raise RefusedInput(
+                    f"picture {name[:12]}…", "another content", "the content that its name tells"
+                )
+            self.files.content(f"{PICTURES}/{name}", content)
+
+    def _log(self) -> dict[str, Any]:
+        digest, lines = hashlib.sha256(), 0
+        for line in copied(self.study.connection, self.study.filled(MOMENTS_OF_LOG), "format csv"):
+            digest.update(line)
+            lines += 1
+        return {"lines": lines, "sha256": digest.hexdigest()}
+
+    def _small(self, name: str, content: Any) -> None:
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+        self.files.content(name, text.encode() + b"\n")
+
+
+def _summed(
+    batch: pa.Table,
+    counts: Mapping[str, np.ndarray],
+    shown: Mapping[str, np.ndarray],
+    first: int,
+    most: int,
+) -> Iterator[tuple[Any, ...]]:
+    last = first + batch.num_rows
+    of_question = {name: list(summaries(table[first:last])) for name, table in counts.items()}
+    for i, row in enumerate(batch.to_pylist()):
+        for name, table in counts.items():
+            asks = shown.get(f"_asks_{name}")
+            if asks is None or asks[first + i]:
+                often = table[first + i].tolist()
+                own = (row["instance"], row["technique"], row["picture_key"], name)
+                yield (*own, *of_question[name][i], *often, *[None] * (most - len(often)))

@@ -1,0 +1,77 @@
+"""A table of an export as a query: columns with their kinds, and rows in one order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import sql
+
+from theodolite_study.export.columns import AnswerColumn, CellKind
+from theodolite_study.export.snapshot import Moments, StudySnapshot
+
+Cells = dict[str, tuple[CellKind, str]]
+"""Column to its kind and what it is in SQL."""
+
+# people who agreed and did not take it back
+FROM = """
+    with real as (
+        select i.*, row_number() over (order by place, key collate "C") - 1 as n
+          from instance i where study_id = %(study)s and kind = 'real'),
+    person as (
+        select p.*, row_number() over (order by pseudonym collate "C") - 1 as n
+          from participant p where study_id = %(study)s and not preview and state <> 'withdrawn'
+           and exists (select from consent c where c.participant_id = p.id)
+           and (version_id = any (%(versions)s) or exists (
+               select from assignment a join slot s on s.id = a.slot_id
+                where a.participant_id = p.id and s.round = %(round)s)))
+    select {cells} {rest}"""
+
+
+@dataclass(frozen=True)
+class TableQuery:
+    """A table of the export."""
+
+    name: str
+    cells: Cells
+    rest: str
+    """From which tables, which rows, in which order."""
+
+    @property
+    def kinds(self) -> Mapping[str, CellKind]:
+        """Column to kind."""
+        return {name: kind for name, (kind, _) in self.cells.items()}
+
+    def text(self, study: StudySnapshot) -> str:
+        """The whole query."""
+        cells = ", ".join(f'{what} as "{name}"' for name, (_, what) in self.cells.items())
+        return study.filled(FROM.replace("{cells}", cells).replace("{rest}", self.rest))
+
+
+def literal(value: Any) -> str:
+    """A value in SQL; its percent signs are none of a parameter."""
+    return sql.Literal(value).as_string(None).replace("%", "%%")
+
+
+def cell(column: AnswerColumn, answers: str) -> tuple[CellKind, str]:
+    key = literal(column.block)
+    if column.kind == "json":
+        return column.kind, f"({answers} -> {key})::text"
+    cast = {"whole": "::int", "number": "::float8"}.get(column.kind, "")
+    return column.kind, f"({answers} ->> {key}){cast}"
+
+
+def cells_of(columns: Sequence[AnswerColumn], answers: str) -> Cells:
+    return {column.name: cell(column, answers) for column in columns}
+
+
+def seconds(start: str, end: str, moments: Moments) -> str:
+    digits = 6 if moments == "of the study" else 0
+    return (
+        f"case when {end} >= {start} then round(extract(epoch from {end} - {start}), {digits}) end"
+    )
+
+
+def number(what: str, *, exact: bool) -> str:
+    """Of what a browser says: a number, or nothing."""
+    digits = 2 if exact else 0
+    return f"case jsonb_typeof({what}) when 'number' then round(({what})::numeric, {digits}) end"
