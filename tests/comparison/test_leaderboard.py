@@ -5,11 +5,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.runs.compared_runs import spoilt, written
 from theodolite.comparison import leaderboard as boards
-from theodolite.comparison.leaderboard import Board, leaderboard
+from theodolite.comparison.leaderboard import Board, leaderboard, places_of
 from theodolite.report.pages.leaderboard import sentences, write_leaderboard
 
 
@@ -40,11 +43,13 @@ def first(folder: Path) -> Board:
 
 def test_a_run_with_a_no_is_not_put_first(folder: Path, first: Board) -> None:
     assert [(one.run.name, one.place) for one in first.standings] == [
-        ("hard", "3"), ("easy", "1–2"), ("easy again", "1–2"),
+        ("hard", "1"), ("easy", "2–3"), ("easy again", "2–3"),
     ]  # fmt: skip
     only, ranked = sentences(first)
-    assert only == "hard is the only run without a no."
-    assert ranked.startswith("Ranked by: “Is the named concept in the input?” only. easy, ")
+    assert only == "hard is the only run that fails no question."
+    assert ranked.startswith(
+        "Ranked by: questions failed, then “Is the named concept in the input?”. hard"
+    )
     asked = leaderboard(folder, "exists")[0][0]
     assert [one.run.name for one in asked.standings] == ["easy", "easy again", "hard"]
     assert sentences(asked)[0].startswith("Ranked by: “Is the named concept in the input?”. easy")
@@ -80,3 +85,26 @@ def test_pairs_are_short_and_evidence_is_freed(
     found = leaderboard(folder)[0]
     assert seen == [(30, False)] * 3
     assert not [one for b in found for one in b.standings if "evidence" in one.run.__dict__]
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=1, max_size=7),
+    st.integers(0, 1000),
+)
+def test_places_never_fall_down_the_page(noes: list[int], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n = len(noes)
+    surely = {
+        (a, b) if random.random() < 0.5 else (b, a)
+        for a in range(n)
+        for b in range(a + 1, n)
+        if random.random() < 0.5
+    }
+    places = places_of(noes, surely)
+    assert all(1 <= first <= last <= n for first, last in places)
+    for a in range(n):
+        for b in range(n):
+            if noes[a] < noes[b]:
+                assert places[a][1] < places[b][0]
+    order = sorted(range(n), key=lambda run: places[run])
+    assert [noes[run] for run in order] == sorted(noes)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -106,12 +107,12 @@ def _board(group: Sequence[RunRead], by: Question | None, progress: Progress) ->
     others = [run for run in scored if run not in able]
     if len(able) < 2:
         able = []
-    places, pairs, over = _ranked(able, key, progress)
+    places, pairs, over = _ranked(able, key, progress, count_noes=by is None)
     rest = [run for run in group if run not in able]
     standings = [LeaderboardRow(run, *places[id(run)]) for run in able]
     sign = -1.0 if able and able[0].by_key[key].better == "higher" else 1.0
     standings.sort(
-        key=lambda standing: (by is None and standing.noes, sign * standing.run.by_key[key].value)
+        key=lambda row: (row.best_rank, row.worst_rank, sign * row.run.by_key[key].value)
     )
     unranked = [
         LeaderboardRow(
@@ -182,7 +183,7 @@ def _unranked(run: RunRead, question: Question, key: Key) -> str:
 
 
 def _ranked(
-    runs: Sequence[RunRead], key: Key, progress: Progress
+    runs: Sequence[RunRead], key: Key, progress: Progress, *, count_noes: bool
 ) -> tuple[dict[int, tuple[int, int]], int, tuple[str, ...]]:
     """From each pair of runs who is surely ahead, all pairs corrected together (Holm).
 
@@ -199,18 +200,41 @@ def _ranked(
         if second is runs[-1]:
             first.forget()
     level = runs[0].record.spec.resampling.level if runs else 0.95
-    ahead = {id(run): 0 for run in runs}
-    behind = dict(ahead)
     deltas = [line.difference for line in lines]
     tests = [None if delta is None else delta.hardest for delta in deltas]
+    number_of = {id(run): number for number, run in enumerate(runs)}
+    surely = set()
     for (first, second), claim in zip(pairs, claims(lines, tests, level), strict=True):
         if claim.outcome in ("better", "worse"):
-            winner, loser = (second, first) if claim.outcome == "better" else (first, second)
-            behind[id(winner)] += 1
-            ahead[id(loser)] += 1
-    places = {id(run): (1 + ahead[id(run)], len(runs) - behind[id(run)]) for run in runs}
+            pair = (second, first) if claim.outcome == "better" else (first, second)
+            surely.add((number_of[id(pair[0])], number_of[id(pair[1])]))
+    noes = [LeaderboardRow(run, None, None).noes if count_noes else 0 for run in runs]
+    places = {id(run): rank for run, rank in zip(runs, places_of(noes, surely), strict=True)}
     over = dict.fromkeys(i.over for delta in deltas if delta is not None for i in delta.intervals)
     return places, len(pairs), tuple(over)
+
+
+def places_of(noes: Sequence[int], surely: AbstractSet[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The first and the last place that each run may have.
+
+    Whoever has fewer noes is ahead; among equals, whoever surely has the better score.
+
+    Args:
+        noes: Of each run, questions answered with no.
+        surely: Pairs of runs, the first surely better than the second.
+
+    >>> places_of([0, 0, 1], {(0, 2), (2, 1)})
+    [(1, 2), (1, 2), (3, 3)]
+    """
+    runs = range(len(noes))
+
+    def ahead(a: int, b: int) -> bool:
+        return noes[a] < noes[b] or (noes[a] == noes[b] and (a, b) in surely)
+
+    return [
+        (1 + sum(ahead(a, b) for a in runs), len(noes) - sum(ahead(b, a) for a in runs))
+        for b in runs
+    ]
 
 
 def beats_its_null(score: Score, answer: str) -> bool:

@@ -57,8 +57,10 @@ def sentences(board: Board) -> list[str]:
         return [f"One run on {board.why}: nothing to compare with."]
     if not board.pairs or board.by is None:
         return [_without_no(board), f"No two of the runs on {board.why} can be ranked."]
-    only = "" if board.chosen else " only"
-    ranked = f"Ranked by: “{QUESTIONS[board.by]}”{only}. {_first(board)}"
+    rule = f"“{QUESTIONS[board.by]}”"
+    if not board.chosen:
+        rule = f"questions failed, then {rule}"
+    ranked = f"Ranked by: {rule}. {_first(board)}"
     return [ranked, _without_no(board)] if board.chosen else [_without_no(board), ranked]
 
 
@@ -68,12 +70,12 @@ def _without_no(board: Board) -> str:
     if not rows:
         return "No run answers a question."
     if not clean:
-        return f"Every one of {len(rows)} runs has a no."
+        return f"Each of {len(rows)} runs fails a question."
     if len(clean) == len(rows):
-        return f"None of {len(rows)} runs has a no."
+        return f"None of {len(rows)} runs fails a question."
     if len(clean) == 1:
-        return f"{clean[0]} is the only run without a no."
-    return f"Runs without a no: {', '.join(clean)}."
+        return f"{clean[0]} is the only run that fails no question."
+    return f"Runs that fail no question: {', '.join(clean)}."
 
 
 def _first(board: Board) -> str:
@@ -81,7 +83,7 @@ def _first(board: Board) -> str:
     placed = [row for row in board.standings if row.best_rank is not None]
     leaders = [row for row in placed if row.best_rank == 1]
     if len(leaders) == 1:
-        but = ", but has a no" if leaders[0].noes else ""
+        but = ", but fails a question" if leaders[0].noes else ""
         name = leaders[0].run.name
         return f"{name} is surely first of {len(placed)} runs on {board.why}{but}."
     if len(leaders) == len(placed):
