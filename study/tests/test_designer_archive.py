@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from support.study.small_study import picture
+from support.study.folder_study import picture
 from theodolite.ext.studies import INSTANCES
 from theodolite_study.designer.archive import (
     LIMITS,

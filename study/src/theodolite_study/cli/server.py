@@ -1,16 +1,13 @@
 """Commands of whoever runs a server: the process of jobs, and material for the desk."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from theodolite.ext.commands import Quiet, check_there
 from theodolite_study.cli.commands import material_from
 from theodolite_study.cli.folder import Folder, StudyDatabase, database_of, in_words
-
-if TYPE_CHECKING:
-    from theodolite.ext.studies import Material
 
 
 def study_jobs(folder: Folder, database: StudyDatabase = None) -> None:
@@ -41,33 +38,20 @@ def study_material(
 
     from theodolite.errors import EvidenceError
     from theodolite.ext.studies import INSTANCES
+    from theodolite_study.designer.archive import write_archive
 
     check_there(data)
     if out.exists():
         raise EvidenceError("--out", "a file that is there", "a new one")
     if (source / INSTANCES).is_file():
-        _write_archive(source, material_from(source, source, data, 0, None, quiet=quiet), out)
+        material_from(source, source, data, 0, None, quiet=quiet)
+        write_archive(source, out)
     else:
         scratch = Path(mkdtemp(prefix="theodolite-material-"))
         try:
             folder = scratch / "material"
-            made = material_from(source, folder, data, pictures, techniques, quiet=quiet)
-            _write_archive(folder, made, out)
+            material_from(source, folder, data, pictures, techniques, quiet=quiet)
+            write_archive(folder, out)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     typer.echo(f"material: {out}\nUpload it in the desk, under Material.")
-
-
-def _write_archive(folder: Path, material: "Material", out: Path) -> None:
-    """instances.json and the pictures that it names; nothing else, and the same bytes each time."""
-    import zipfile  # noqa: TID251  written, where theodolite.io reads
-
-    from theodolite.ext.studies import INSTANCES, PICTURES, all_or_nothing, existing, picture_path
-
-    names = sorted({name for one in material.instances for name in one.pictures()})
-    with all_or_nothing(out) as stream, zipfile.ZipFile(stream, "w") as archive:
-        records = material.model_dump_json(exclude_none=True)
-        archive.writestr(zipfile.ZipInfo(INSTANCES), records, zipfile.ZIP_DEFLATED)
-        for name in names:
-            content = existing(picture_path(folder, name), "picture").read_bytes()
-            archive.writestr(zipfile.ZipInfo(f"{PICTURES}/{name}"), content)

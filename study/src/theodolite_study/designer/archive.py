@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from theodolite.errors import EvidenceError
-from theodolite.ext.studies import INSTANCES, PICTURES, Material, read_material
+from theodolite.ext.studies import (
+    INSTANCES,
+    PICTURES,
+    Material,
+    all_or_nothing,
+    existing,
+    picture_path,
+    read_material,
+)
 from theodolite_study.refusals import Invalid
 
 PICTURE = re.compile(r"pictures/([0-9a-f]{64}\.(?:png|jpg|webp))")
@@ -176,9 +184,13 @@ def picture_sizes(folder: Path) -> dict[str, tuple[int, int]]:
     return {name: (int(size[0]), int(size[1])) for name, size in found.items()}
 
 
-def write_archive(folder: Path, target: Path) -> None:
-    """The zip of a folder of material, as the desk takes it."""
-    with zipfile.ZipFile(target, "w") as archive:
-        archive.write(folder / INSTANCES, INSTANCES, zipfile.ZIP_DEFLATED)
-        for path in sorted((folder / PICTURES).iterdir()):
-            archive.write(path, f"{PICTURES}/{path.name}", zipfile.ZIP_STORED)
+def write_archive(folder: Path, out: Path) -> None:
+    """instances.json and the pictures that it names; nothing else, and the same bytes each time."""
+    material = read_material(folder)
+    names = sorted({name for one in material.instances for name in one.pictures()})
+    with all_or_nothing(out) as stream, zipfile.ZipFile(stream, "w") as archive:
+        records = material.model_dump_json(exclude_none=True)
+        archive.writestr(zipfile.ZipInfo(INSTANCES), records, zipfile.ZIP_DEFLATED)
+        for name in names:
+            content = existing(picture_path(folder, name), "picture").read_bytes()
+            archive.writestr(zipfile.ZipInfo(f"{PICTURES}/{name}"), content)

@@ -58,6 +58,7 @@ def form_fields(record: BaseModel, labels: Mapping[str, str] = WORDS) -> list[Fo
         least = next((m.gt for m in limits if isinstance(m, Gt)), least)
         most: Any = next((m.le for m in limits if isinstance(m, Le)), None)
         shown = "\n".join(value) if kind == "lines" else value
+        shown = f"{value:g}" if isinstance(value, float) else shown
         fields.append(FormField(name, words, kind, shown, options, least, most))  # type: ignore[arg-type]
     return fields
 

@@ -12,7 +12,6 @@ from theodolite_study.designer.checklist import (
     checklist,
     need_green,
     opening_facts,
-    size_words,
 )
 from theodolite_study.designer.links import base, design_page
 from theodolite_study.designer.pilot_report import pilot_report
@@ -23,6 +22,7 @@ from theodolite_study.desk.rights import needs
 from theodolite_study.desk.site import DeskRequest, onward
 from theodolite_study.locale.catalogue import own_name
 from theodolite_study.refusals import Conflict, NotHere, WrongStage
+from theodolite_study.serve.previews import preview_link
 from theodolite_study.store.drafts import copy_version
 from theodolite_study.store.opening import open_version
 
@@ -49,21 +49,19 @@ def preview_page(desk: DeskRequest) -> Response:
 
 def preview_address(desk: DeskRequest, condition: str, language: str) -> str:
     """Where one looks at the newest version."""
-    from theodolite_study.serve.previews import preview_link  # noqa: PLC0415
-
     ends = time.time() + PREVIEW_HOURS * 3600
     number = version_of(desk)["id"]
     link = preview_link(desk.site.keys, desk.slug, number, condition, language, ends)
     return participants_origin(desk) + link
 
 
-def _entries(desk: DeskRequest, waiver: str, *, pilot: bool) -> tuple[list[CheckEntry], str]:
+def _entries(desk: DeskRequest, waiver: str, *, pilot: bool) -> list[CheckEntry]:
     version = version_of(desk)
     content = content_of(desk.connection, version)
     currency = str((desk.study or {})["currency"])
     folder = desk.site.settings.folder
     facts = opening_facts(desk.connection, version, content, folder, currency)
-    return checklist(facts, waiver, pilot=pilot), size_words(facts)
+    return checklist(facts, waiver, pilot=pilot)
 
 
 @needs("open")
@@ -74,7 +72,7 @@ def pilot_page(desk: DeskRequest) -> Response:
         "select * from version where study_id = %s and pilot order by no desc", desk.study_id
     )
     reports = [(one, pilot_report(desk.connection, one)) for one in pilots]
-    entries, _ = _entries(desk, "", pilot=True) if version["state"] == "draft" else ([], "")
+    entries = _entries(desk, "", pilot=True) if version["state"] == "draft" else []
     return design_page(desk, "design_pilot", {"reports": reports, "entries": entries})
 
 
@@ -84,7 +82,7 @@ def begin_pilot(desk: DeskRequest) -> Response:
     _need_same(desk)
     people = desk.form.whole("people", 1, MOST_PILOT)
     desk.connection.execute(LONG_STATEMENTS)
-    entries, _ = _entries(desk, "", pilot=True)
+    entries = _entries(desk, "", pilot=True)
     need_green(entries)
     open_version(
         desk.connection, version_of(desk)["id"], state="pilot", seats="new round", places=people,
@@ -112,13 +110,13 @@ def open_page(desk: DeskRequest) -> Response:
     """The list that must be green."""
     version = version_of(desk)
     waiver = desk.request.query_params.get("waiver", "")[:1000].strip()
-    entries, size = _entries(desk, waiver, pilot=False)
+    entries = _entries(desk, waiver, pilot=False)
     earlier = desk.rows(
         "select no, state, pilot, round from version where study_id = %s and state <> 'draft'"
         " order by no desc", desk.study_id,
     )  # fmt: skip
     context = {
-        "entries": entries, "green": all(entry.good for entry in entries), "size": size,
+        "entries": entries, "green": all(entry.good for entry in entries),
         "waiver": waiver, "earlier": earlier,
         "can_open": version["state"] in ("draft", "pilot"),
         "after_pilot": bool(earlier and earlier[0]["pilot"] and version["state"] == "draft"),
@@ -139,7 +137,7 @@ def open_now(desk: DeskRequest) -> Response:
 def _open(desk: DeskRequest, version: Mapping[str, Any], seats: Any) -> Response:
     desk.connection.execute(LONG_STATEMENTS)
     waiver = desk.form.text("waiver", 1000)
-    entries, _ = _entries(desk, waiver, pilot=False)
+    entries = _entries(desk, waiver, pilot=False)
     need_green(entries)
     open_version(desk.connection, version["id"], seats=seats, staff=desk.staff.id)
     if waiver:

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from babel import Locale, UnknownLocaleError
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from theodolite.ext.studies import StrictRecord
 from theodolite_study.designer.changes import VersionContent
+from theodolite_study.model.door import screening_of
 from theodolite_study.model.instrument import STAGES, Instrument
 from theodolite_study.model.pasta import OUTCOMES
 from theodolite_study.refusals import Invalid
@@ -26,7 +27,9 @@ LABELS = {
     "languages": "Languages, one a line (en, de, pt-BR …)",
     "default_language": "Language of people whose browser asks for none of these",
     "access": "How people come in", "signed": "Prolific: only with its signed token",
-    "audience": "Prolific: the study's id there",
+    "audience": "Prolific: the study's id there", "sandbox": "MTurk: its place for trials",
+    "smallest_width": "Windows must be so many pixels wide (0: any)",
+    "screening": "Whom the door turns away: rules over answers of the door, as JSON",
     "same_picture_gap": "Other explanations between two of one picture, at least",
     "same_picture_most": "How often one person meets one picture, at most",
     "baseline": "What one sees oneself is asked",
@@ -56,6 +59,9 @@ class SettingsForm(StrictRecord):
     access: Literal["link", "invite", "prolific", "mturk"] = "link"
     signed: bool = True
     audience: Annotated[str, Field(max_length=100)] = ""
+    sandbox: bool = False
+    smallest_width: Annotated[int, Field(ge=0, le=4000)] = 0
+    screening: Annotated[str, Field(max_length=10_000)] = ""
     same_picture_gap: Annotated[int, Field(ge=0, le=1000)] = 0
     same_picture_most: Annotated[int, Field(ge=1, le=1000)] | None = None
     baseline: Literal["per_instance", "once_per_image"] = "per_instance"
@@ -85,6 +91,17 @@ class SettingsForm(StrictRecord):
             raise ValueError("a language is there twice")
         return languages
 
+    @field_validator("screening")
+    @classmethod
+    def _rules(cls, written: str) -> str:
+        try:
+            screening_of({"screening": json.loads(written or "[]")})
+        except (ValidationError, RecursionError, json.JSONDecodeError) as error:
+            raise ValueError(
+                'a list such as [{"when": {"block": "age", "op": "lt", "value": 18}}] is needed'
+            ) from error
+        return written
+
     @model_validator(mode="after")
     def _fits_together(self) -> "SettingsForm":
         if self.default_language not in self.languages:
@@ -110,8 +127,12 @@ class SettingsForm(StrictRecord):
         access: dict[str, Any] = {"kind": self.access}
         if self.access == "prolific":
             access |= {"signed": self.signed, "audience": self.audience or None}
+        if self.access == "mturk":
+            access["sandbox"] = self.sandbox
         new = {
-            "minutes": self.minutes, "access": access, "same_picture_gap": self.same_picture_gap,
+            "minutes": self.minutes, "access": access, "smallest_width": self.smallest_width,
+            "screening": json.loads(self.screening or "[]"),
+            "same_picture_gap": self.same_picture_gap,
             "same_picture_most": self.same_picture_most, "baseline": self.baseline,
             "votes_per": self.votes_per, "design": self.design, "panel": self.panel,
             "training": {"pass_mark": self.practice_pass, "attempts": self.practice_attempts},
@@ -138,6 +159,8 @@ def form_of(content: VersionContent) -> SettingsForm:
         "lease_minutes": stored["lease_seconds"] / 60, "languages": stored["languages"],
         "default_language": stored["default_language"], "access": access.get("kind"),
         "signed": access.get("signed"), "audience": access.get("audience"),
+        "sandbox": access.get("sandbox"), "smallest_width": stored.get("smallest_width"),
+        "screening": json.dumps(stored["screening"]) if stored.get("screening") else None,
         "practice_pass": training.get("pass_mark"), "practice_attempts": training.get("attempts"),
         **{f"checks_{name}": checks.get(name) for name in ("every", "allowed", "then")},
         **{name: pay[name] / 100 for name in ("reward", "floor", "screenout") if name in pay},

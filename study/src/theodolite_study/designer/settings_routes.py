@@ -30,7 +30,7 @@ from theodolite_study.store.drafts import put_conditions, put_outcomes
 GROUPS = {
     "Size": ("votes", "quota", "least_items", "lease_minutes", "minutes", "sample_note"),
     "Languages": ("languages", "default_language"),
-    "Access": ("access", "signed", "audience"),
+    "Access": ("access", "signed", "audience", "sandbox", "smallest_width", "screening"),
     "Pay": ("reward", "floor", "screenout", "hourly"),
     "Order": ("same_picture_gap", "same_picture_most", "baseline", "votes_per", "design", "panel"),
     "Practice and checks": ("practice_pass", "practice_attempts", "checks_every", "checks_allowed",

@@ -11,7 +11,7 @@ from theodolite_study.platforms.invites import new_invitations
 
 PARTICIPANTS = "THEODOLITE_PARTICIPANTS_ORIGIN"
 """The address of the participants' server; without it, that of the desk."""
-INVITE_FIELD = "invite"
+INVITE_FIELD = "code"
 
 
 def participants_origin(desk: DeskRequest) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from markupsafe import Markup
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -15,6 +16,7 @@ from theodolite_study.desk.rights import needs
 from theodolite_study.desk.site import DeskRequest
 from theodolite_study.locale.catalogue import own_name
 from theodolite_study.locale.default_texts import default_languages, default_texts
+from theodolite_study.model.markdown import consent_bytes
 from theodolite_study.refusals import Invalid, NotHere
 from theodolite_study.store.drafts import put_consent, put_texts
 
@@ -142,16 +144,25 @@ def _consent_page(desk: DeskRequest, error: str = "") -> Response:
     if language not in version["languages"]:
         raise NotHere
     stored = content.texts.get((CONSENT, language), "")
-    text = desk.form.text("consent") if error else stored
-    suggested = default_texts(language).get(CONSENT, "") if language in default_languages() else ""
+    suggested = "" if stored else _suggested(content, language)
+    text = desk.form.text("consent") if error else stored or suggested
     again = desk.row("select bool_or(reconsent) as again from consent_text where version_id = %s",
                      version["id"])  # fmt: skip
     context: dict[str, Any] = {
-        "language": language, "text": text, "stored": stored, "suggested": suggested,
+        "language": language, "text": text, "suggested": suggested,
+        "shown": Markup(consent_bytes(stored).decode()) if stored else "",  # noqa: S704  as stored
         "topics": consent_topics(text, language), "again": bool(again and again["again"]),
         "there": {one for (key, one) in content.texts if key == CONSENT}, "own_name": own_name,
     }  # fmt: skip
     return design_page(desk, "design_consent", context, [error] if error else [])
+
+
+def _suggested(content: VersionContent, language: str) -> str:
+    """The text that comes with the package, with the contact that is known."""
+    if language not in default_languages():
+        return ""
+    contact = content.texts.get(("contact", language), "{contact}")
+    return default_texts(language)[CONSENT].replace("{contact}", contact)
 
 
 @needs("design")
