@@ -167,7 +167,7 @@ def test_nothing_that_is_printed_steers_a_terminal(tmp_path: Path) -> None:
     export = tmp_path / "export"
     export.mkdir()
     (export / "manifest.json").write_text(
-        json.dumps({"format": "theodolite study export 1", "files": {"a\x1b[31m": "0"}})
+        json.dumps({"format": "theodolite study export 2", "files": {"a\x1b[31m": "0"}})
     )
     result = CliRunner().invoke(study_app, ["verify", str(export)])
     assert isinstance(result.exception, VerificationFailed)

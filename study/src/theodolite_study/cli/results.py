@@ -58,12 +58,13 @@ def study_export(
     ] = False,
 ) -> None:
     """Votes, own answers, agreement and the proof of order and count, as plain tables."""
-    from theodolite_study.export import export
+    from theodolite_study.export.study_export import export_study
 
     with in_words(), studied(folder, database) as study:
-        manifest = export(
-            study.database, study.slug, folder, out=out, csv=csv, public=public, reviewed=reviewed
-        )
+        manifest = export_study(
+            study.connection, study.id, out, pictures=folder, csv=csv, public=public,
+            reviewed=reviewed,
+        )  # fmt: skip
     for line in manifest.summary().splitlines():
         typer.echo(printable(line, LONGEST))
     typer.echo(f"\nexport: {out}\ncheck:  theodolite study verify {out}")
@@ -77,7 +78,7 @@ def study_verify(
     from theodolite.errors import VerificationFailed
 
     if (folder / "manifest.json").is_file():
-        from theodolite_study.export_checks import verify_export
+        from theodolite_study.export.folder_check import verify_export
 
         messages = verify_export(folder)
         # a study that is not over is no fault: everything else about it is proved

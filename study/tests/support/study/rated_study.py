@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 from psycopg.types.json import Jsonb
 
-from support.study.small_study import SIZE, picture
+from support.study.folder_study import SIZE, picture
 from support.study.stepped_study import SteppedStudy, Walker, digest
 from theodolite_study.model.blocks import CommentBlock
 from theodolite_study.model.pasta import NEEDS, RANKED, pasta
