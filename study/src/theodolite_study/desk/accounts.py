@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from threading import BoundedSemaphore
 
-from zxcvbn import zxcvbn
+from zxcvbn import zxcvbn  # type: ignore[import-untyped]
 
 from theodolite.errors import EvidenceError, RefusedInput
 from theodolite_study.desk.site import Connection, rows, write_log

@@ -15,7 +15,18 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from theodolite_study.desk import sign_in_routes, studies_routes
+from theodolite_study.desk import (
+    close_routes,
+    export_routes,
+    live_routes,
+    log_routes,
+    member_routes,
+    pay_routes,
+    people_routes,
+    server_routes,
+    sign_in_routes,
+    studies_routes,
+)
 from theodolite_study.desk.rights import SAFE, NotSignedIn, Visit, public
 from theodolite_study.desk.site import HERE, DeskSite, new_pages, new_pool
 from theodolite_study.keys import Keys
@@ -24,6 +35,10 @@ from theodolite_study.web.rendering import static_files
 from theodolite_study.web.security import Counter, NotTooMany, OwnHost, OwnPages, SafeHeaders
 from theodolite_study.web.settings import Settings
 
+ROOMS = (
+    sign_in_routes, studies_routes, live_routes, people_routes, pay_routes, export_routes,
+    close_routes, member_routes, log_routes, server_routes,
+)  # fmt: skip
 DESIGNER = "theodolite_study.designer"
 SIGN_IN = "/sign-in"
 KEPT_FOR = "public, max-age=3600"
@@ -51,7 +66,7 @@ def create_desk(settings: Settings) -> Starlette:
         return message(site, status, said, retry_after)
 
     app = Starlette(
-        routes=[*sign_in_routes.ROUTES, *studies_routes.ROUTES, *more, *SMALL],
+        routes=[*(route for room in ROOMS for route in room.ROUTES), *more, *SMALL],
         middleware=[
             Middleware(SafeHeaders, https=settings.https),
             Middleware(OwnHost, host=settings.host, refuse=refuse),

@@ -104,6 +104,12 @@ class DeskRequest:
         assert self.study is not None  # noqa: S101
         return str(self.study["slug"])
 
+    @property
+    def study_state(self) -> str:
+        """Draft, open, paused, closed or archived."""
+        assert self.study is not None  # noqa: S101
+        return str(self.study["state"])
+
     def rows(self, query: str, *values: Any) -> Rows:
         """Rows of a query, by names of columns."""
         return rows(self.connection, query, *values)
@@ -205,7 +211,7 @@ def new_pages(folders: Sequence[Path]) -> Environment:
     )  # fmt: skip
     made.filters["markdown"] = as_html_markup
     made.filters["day"] = lambda at: "–" if at is None else at.strftime("%Y-%m-%d %H:%M")
-    made.globals["PAGES"] = PAGES
+    made.globals |= {"PAGES": PAGES, "HAS_DESIGNER": len(folders) > 1}
     made.globals["money"] = lambda minor, currency: money("en", minor, currency)
     return made
 

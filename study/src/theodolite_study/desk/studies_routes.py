@@ -1,20 +1,59 @@
 """One's own studies, and what waits in each."""
 
-from starlette.responses import Response
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from theodolite_study.desk.rights import needs
+from theodolite_study.desk.rights import RIGHTS, needs
 from theodolite_study.desk.site import DeskRequest, page
+from theodolite_study.watch.progress import StudyProgress, progress
 
 STUDIES = """
-    select s.slug, s.title, s.state, m.role from study s join member m on m.study_id = s.id
-    where m.staff_id = %s order by s.created_at desc, s.slug"""
+    select s.id, s.slug, s.title, s.state, m.role, v.no, v.state as version_state,
+           case when v.state = 'draft' then (select count(*) from missing_texts(v.id)) else 0 end
+             as missing,
+           (select count(*) from payout p where p.study_id = s.id
+               and p.state in ('owed', 'sending')) as unpaid,
+           (select count(*) from payout p where p.study_id = s.id and p.state = 'failed') as failed
+      from study s join member m on m.study_id = s.id
+      left join lateral (select * from version v where v.study_id = s.id order by v.no desc limit 1)
+           v on true
+     where m.staff_id = %s order by s.created_at desc, s.slug"""
 
 
 @needs("account")
 def studies(desk: DeskRequest) -> Response:
     """One's own studies."""
-    return page(desk, "studies", {"studies": desk.rows(STUDIES, desk.staff.id)})
+    mine = desk.rows(STUDIES, desk.staff.id)
+    entries = [(one, _progress(desk, one), _waits(one)) for one in mine]
+    return page(desk, "studies", {"entries": entries})
 
 
-ROUTES = [Route("/", studies)]
+def _progress(desk: DeskRequest, one: Mapping[str, Any]) -> StudyProgress | None:
+    if one["no"] is None or one["state"] == "draft":
+        return None
+    return progress(desk.connection, one["id"])
+
+
+def _waits(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What somebody of this role has to see to, and where."""
+    rights, home = RIGHTS[one["role"]], f"/studies/{one['slug']}"
+    waits = []
+    if "design" in rights and one["missing"]:
+        waits.append((f"{one['missing']} texts are missing", f"{home}/design"))
+    if "pay" in rights and one["unpaid"]:
+        waits.append((f"{one['unpaid']} payments are not made yet", f"{home}/pay"))
+    if "pay" in rights and one["failed"]:
+        waits.append((f"{one['failed']} payments failed", f"{home}/pay?state=failed"))
+    return waits
+
+
+@needs("counts")
+def study(desk: DeskRequest) -> Response:
+    """A study's first page."""
+    return RedirectResponse(f"/studies/{desk.slug}/live", 303)
+
+
+ROUTES = [Route("/", studies), Route("/studies/{slug}", study)]

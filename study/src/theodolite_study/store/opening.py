@@ -161,11 +161,7 @@ def set_study_state(
 
 def _close(connection: Connection[Any], study: UUID, void: Collection[UUID]) -> None:
     # what people inside are owed is owed before the study closes
-    connection.execute(
-        "select st_out(st_held(id), 'ran_out') from participant where study_id = %s"
-        " and outcome is null and state in ('consented', 'training', 'active') order by id",
-        (study,),
-    )
+    connection.execute("select desk_let_go(%s)", (study,))
     connection.execute(
         "update payout set state = 'void' where study_id = %s and id = any(%s)"
         " and state in ('owed', 'failed')",

@@ -1,0 +1,157 @@
+"""Exports: the job writes them one after the other; here they are asked for, listed, downloaded."""
+
+import json
+import zipfile  # noqa: TID251  written here, not read
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from theodolite_study.desk.rights import needs
+from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.refusals import Invalid, NotHere
+
+MANIFEST = "manifest.json"
+AGGREGATES = ("aggregates.csv", "aggregates.parquet", "agreement.json")
+"""What says nothing of one person."""
+PIECE = 1 << 18
+LISTED = 50
+REQUESTS = """
+    select e.id, e.requested_at, e.ended_at, e.state, e.why, a.name as staff,
+           encode(e.manifest_sha256, 'hex') as digest
+      from export_request e left join staff a on a.id = e.staff_id
+     where e.study_id = %s order by e.id desc limit %s"""
+
+
+@needs("aggregates")
+def exports(desk: DeskRequest) -> Response:
+    """All exports of the study; those who may not export see aggregates only."""
+    found = desk.rows(REQUESTS, desk.study_id, LISTED)
+    entries = [(one, _files(desk, one) if one["state"] == "done" else []) for one in found]
+    alive = desk.row(
+        "select at, at > clock_timestamp() - interval '5 minutes' as alive from operation"
+        " where what = 'jobs'"
+    )
+    return page(desk, "export", {"entries": entries, "job": alive})
+
+
+@needs("export")
+def request_export(desk: DeskRequest) -> Response:
+    """Ask for one more; not while one waits, as it would say the same."""
+    waiting = desk.row(
+        "select id from export_request where study_id = %s and state in ('waiting', 'running')",
+        desk.study_id,
+    )
+    if waiting is not None:
+        raise Invalid("An export of this study is on its way already.")
+    desk.connection.execute(
+        "insert into export_request (study_id, staff_id) values (%s, %s)",
+        (desk.study_id, desk.staff.id),
+    )
+    desk.log("exported", {"what": "requested"})
+    return onward(desk, f"/studies/{desk.slug}/export", "The job writes it in its next round.")
+
+
+@needs("aggregates")
+def download(desk: DeskRequest) -> Response:
+    """One file of an export."""
+    one, name = _done(desk), str(desk.request.path_params["file"])
+    known = {file["name"] for file in _files(desk, one)}
+    if name not in known:
+        raise NotHere
+    desk.log("exported", {"what": "downloaded", "export": one["id"], "file": name})
+    return FileResponse(
+        _folder(desk, one) / name, filename=f"{desk.slug}-{one['id']}-{name}",
+        media_type="application/octet-stream",
+    )  # fmt: skip
+
+
+@needs("export")
+def download_all(desk: DeskRequest) -> Response:
+    """All files in one archive, made while it is sent."""
+    one = _done(desk)
+    folder = _folder(desk, one)
+    names = [file["name"] for file in _files(desk, one)]
+    desk.log("exported", {"what": "downloaded", "export": one["id"], "file": "all"})
+    name = f"{desk.slug}-{one['id']}"
+    headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
+    pieces = archive(folder, names, name)
+    return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+
+
+def archive(folder: Path, names: list[str], inside: str) -> Iterator[bytes]:
+    """A zip of files, piece by piece; never more than some pieces in memory."""
+    out = _Pieces()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as made:
+        for name in names:
+            with (folder / name).open("rb") as source, made.open(f"{inside}/{name}", "w") as target:
+                while piece := source.read(PIECE):
+                    target.write(piece)
+                    yield out.taken()
+    yield out.taken()
+
+
+class _Pieces(BytesIO):
+    """A stream that cannot go back, emptied by whoever sends it on."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def tell(self) -> int:
+        raise OSError
+
+    def taken(self) -> bytes:
+        """What was written since."""
+        piece = self.getvalue()
+        super().seek(0)
+        self.truncate()
+        return piece
+
+
+def _done(desk: DeskRequest) -> dict[str, Any]:
+    found = desk.row(
+        "select id, state from export_request where id = %s and study_id = %s and state = 'done'",
+        desk.request.path_params["export"], desk.study_id,
+    )  # fmt: skip
+    if found is None:
+        raise NotHere
+    return found
+
+
+def _folder(desk: DeskRequest, one: dict[str, Any]) -> Path:
+    return desk.site.settings.folder / "exports" / f"{desk.slug}-{one['id']}"
+
+
+def _files(desk: DeskRequest, one: dict[str, Any]) -> list[dict[str, Any]]:
+    """Plain files of an export that this person may have, with their digests of the manifest."""
+    folder = _folder(desk, one)
+    if not folder.is_dir():
+        return []
+    digests = _digests(folder / MANIFEST)
+    return [
+        {"name": path.name, "bytes": path.stat().st_size, "sha256": digests.get(path.name, "")}
+        for path in sorted(folder.iterdir())
+        if path.is_file() and not path.is_symlink()
+        and (desk.may("export") or path.name in AGGREGATES)
+    ]  # fmt: skip
+
+
+def _digests(manifest: Path) -> dict[str, str]:
+    try:
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        found = content.get("files", {})
+        return {name: value if isinstance(value, str) else str(value.get("sha256", ""))
+                for name, value in found.items()}  # fmt: skip
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+ROUTES = [
+    Route("/studies/{slug}/export", exports),
+    Route("/studies/{slug}/export", request_export, methods=["POST"]),
+    Route("/studies/{slug}/export/{export:int}/all.zip", download_all),
+    Route("/studies/{slug}/export/{export:int}/{file}", download),
+]

@@ -1,0 +1,89 @@
+"""Who belongs to a study, in which role. There is always an owner."""
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from theodolite_study.desk.accounts import enrol_link
+from theodolite_study.desk.rights import RIGHTS, needs
+from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.refusals import Invalid, NotHere
+
+ROLES = tuple(RIGHTS)
+MEMBERS = """
+    select a.id, a.name, m.role, a.password_hash is not null as enrolled, a.last_success
+      from member m join staff a on a.id = m.staff_id where m.study_id = %s order by a.name"""
+
+
+@needs("members")
+def members(desk: DeskRequest) -> Response:
+    """All of them."""
+    return _page(desk)
+
+
+def _page(desk: DeskRequest, link: str = "") -> Response:
+    context = {"members": desk.rows(MEMBERS, desk.study_id), "roles": ROLES, "link": link}
+    return page(desk, "members", context)
+
+
+@needs("members")
+def add(desk: DeskRequest) -> Response:
+    """Somebody new: an account that is there, or a link that makes one.
+
+    A link for an account that is there would take it over; only who runs the server makes those.
+    """
+    name, role = desk.form.text("name", 60), desk.form.one_of("role", ROLES)
+    known = desk.row("select id from staff where name = %s and not disabled", name)
+    link = ""
+    if known is None:
+        origin = desk.site.settings.public_origin
+        link = enrol_link(desk.connection, desk.site.keys, origin, name)
+        known = desk.row("select id from staff where name = %s", name) or {}
+    desk.connection.execute(
+        "insert into member (study_id, staff_id, role) values (%s, %s, %s)"
+        " on conflict (study_id, staff_id) do nothing",
+        (desk.study_id, known["id"], role),
+    )
+    desk.log("member", {"name": name, "became": role})
+    if link:
+        return _page(desk, link)
+    return onward(desk, f"/studies/{desk.slug}/members", f"{name} is a member.")
+
+
+@needs("members")
+def change(desk: DeskRequest) -> Response:
+    """Another role, or none."""
+    staff_id = desk.request.path_params["staff_id"]
+    role = desk.form.one_of("role", (*ROLES, "none"))
+    # all owners are locked, so that two who remove each other do not leave a study without any
+    owners = desk.rows(
+        "select staff_id from member where study_id = %s and role = 'owner' for update",
+        desk.study_id,
+    )
+    one = desk.row(
+        "select a.name, m.role from member m join staff a on a.id = m.staff_id"
+        " where m.study_id = %s and m.staff_id = %s", desk.study_id, staff_id,
+    )  # fmt: skip
+    if one is None:
+        raise NotHere
+    if one["role"] == "owner" and role != "owner" and len(owners) == 1:
+        raise Invalid("A study has an owner: name another one first.")
+    if role == "none":
+        desk.connection.execute(
+            "delete from member where study_id = %s and staff_id = %s", (desk.study_id, staff_id)
+        )
+    else:
+        desk.connection.execute(
+            "update member set role = %s where study_id = %s and staff_id = %s",
+            (role, desk.study_id, staff_id),
+        )
+    desk.log("member", {"name": one["name"], "was": one["role"], "became": role})
+    own = staff_id == desk.staff.id and role != "owner"
+    said = f"{one['name']}: {role if role != 'none' else 'no member any more'}."
+    return onward(desk, "/" if own else f"/studies/{desk.slug}/members", said)
+
+
+ROUTES = [
+    Route("/studies/{slug}/members", members),
+    Route("/studies/{slug}/members", add, methods=["POST"]),
+    Route("/studies/{slug}/members/{staff_id:int}", change, methods=["POST"]),
+]

@@ -1,0 +1,136 @@
+"""The ledger: what is owed, sent and paid; by hand where a person has to look; the platform."""
+
+import re
+from typing import Any
+from uuid import UUID
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from theodolite.errors import RefusedInput
+from theodolite_study.desk.rights import needs
+from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.money.ledger import sums
+from theodolite_study.money.submission import PlatformLink, link_study
+from theodolite_study.refusals import Invalid, NotHere
+
+STATES = ("failed", "owed", "sending", "sent", "confirmed", "void")
+PAGE = 50
+LEDGER = """
+    select y.id, y.kind, y.outcome, y.amount_minor, y.currency, y.state, y.tries, y.why, y.at,
+           y.sealed_submission is not null as has_id, p.pseudonym
+      from payout y left join participant p on p.id = y.participant_id
+     where y.study_id = %s and y.state = any (%s) and (y.at, y.id) > (%s::timestamptz, %s::uuid)
+     order by y.at, y.id limit %s"""
+LINK = """
+    select external_id, partial_codes, read_at, difference, paused_at,
+           sealed_secret is not null as has_secret from platform_link where study_id = %s"""
+FIRST = ("-infinity", "00000000-0000-0000-0000-000000000000")
+DONE = {
+    "send": "Sent with the next round of the job.",
+    "retry": "Owed again; the job tries it in its next round.",
+    "void": "Will not be paid.",
+    "paid": "Paid by hand.",
+}
+
+
+@needs("pay")
+def pay(desk: DeskRequest) -> Response:
+    """Sums by state, one state's payouts, and what differs from the platform."""
+    query = desk.request.query_params
+    state = query.get("state", "")
+    chosen = [state] if state in STATES else list(STATES[:4])
+    found = desk.rows(LEDGER, desk.study_id, chosen, *_after(query.get("after", "")), PAGE + 1)
+    more = found[PAGE - 1] if len(found) > PAGE else None
+    context = {
+        "sums": sums(desk.connection, desk.study_id), "states": STATES, "state": state,
+        "payouts": found[:PAGE], "link": desk.row(LINK, desk.study_id),
+        "after": f"{more['at'].isoformat()}_{more['id']}" if more else "",
+    }  # fmt: skip
+    return page(desk, "pay", context)
+
+
+def _after(given: str) -> tuple[str, str]:
+    if re.fullmatch(r"[0-9T:.+-]{10,40}_[0-9a-f-]{36}", given):
+        at, _, number = given.partition("_")
+        return at, number
+    return FIRST
+
+
+@needs("pay")
+def settle(desk: DeskRequest) -> Response:
+    """One payout by hand: sent now, tried again, not paid at all, or paid in another way."""
+    payout = _payout(desk)
+    how, reason = desk.form.one_of("how", tuple(DONE)), desk.form.text("reason", 200)
+    if how in ("void", "paid") and len(reason) < 5:
+        raise Invalid("Say in some words why.")
+    number, state = payout["id"], payout["state"]
+    if how == "send" and state == "owed":
+        _update(desk, number, "due_at = clock_timestamp()")
+    elif how == "retry" and state == "failed":
+        _update(desk, number, "state = 'owed', tries = 0, batch = null, paying_at = null,"
+                " due_at = clock_timestamp()")  # fmt: skip
+    elif how == "void" and state in ("owed", "failed"):
+        _update(desk, number, "state = 'void', why = %s", reason)
+    elif how == "paid" and state in ("owed", "failed"):
+        _update(desk, number, "state = 'sending'")
+        _update(desk, number, "state = 'confirmed', why = %s", reason)
+    else:
+        raise Invalid(f"This payment is {state}.")
+    detail = {"payout": str(number), "how": how, "from": state, "reason": reason}
+    desk.log("paid", detail)
+    return onward(desk, f"/studies/{desk.slug}/pay", DONE[how])
+
+
+def _update(desk: DeskRequest, number: UUID, change: str, *values: Any) -> None:
+    desk.connection.execute(
+        f"update payout set {change} where id = %s and study_id = %s".encode(),  # noqa: S608  ours
+        (*values, number, desk.study_id),
+    )
+
+
+@needs("pay")
+def show_id(desk: DeskRequest) -> Response:
+    """The platform's id of one payout; that it was looked at is in the log."""
+    payout = _payout(desk)
+    if payout["sealed_submission"] is None:
+        raise NotHere("Nobody's id is kept for this payment.")
+    try:
+        identity = desk.site.keys.opened(payout["sealed_submission"], desk.slug)
+    except RefusedInput as error:
+        raise NotHere("These keys do not open the id of this payment.") from error
+    desk.log("ids shown", {"payout": str(payout["id"])}, person=payout["participant_id"])
+    return page(desk, "payout_id", {"payout": payout, "identity": identity})
+
+
+def _payout(desk: DeskRequest) -> dict[str, Any]:
+    found = desk.row(
+        "select * from payout where id = %s and study_id = %s for update",
+        desk.request.path_params["payout"], desk.study_id,
+    )  # fmt: skip
+    if found is None:
+        raise NotHere
+    return found
+
+
+@needs("pay")
+def connect(desk: DeskRequest) -> Response:
+    """Join the study to Prolific. Token and secret are sealed, and never shown again."""
+    external = desk.form.text("external_id", 60)
+    token, secret = desk.form.text("token", 500), desk.form.text("secret", 500)
+    if not re.fullmatch(r"[0-9a-zA-Z]{8,60}", external) or len(token) < 8:
+        raise Invalid("Prolific's study id and an API token are needed.")
+    link = PlatformLink(
+        desk.study_id, desk.slug, external, token, secret, desk.form.ticked("partial_codes")
+    )
+    link_study(desk.connection, desk.site.keys, link)
+    desk.log("paid", {"how": "connected", "platform": "prolific", "external_id": external})
+    return onward(desk, f"/studies/{desk.slug}/pay", "The study is joined to Prolific.")
+
+
+ROUTES = [
+    Route("/studies/{slug}/pay", pay),
+    Route("/studies/{slug}/pay/platform", connect, methods=["POST"]),
+    Route("/studies/{slug}/pay/{payout:uuid}", settle, methods=["POST"]),
+    Route("/studies/{slug}/pay/{payout:uuid}/id", show_id, methods=["POST"]),
+]

@@ -1,0 +1,81 @@
+"""The server, for those who run it: health, backups, versions, accounts. No answers, no ids."""
+
+from importlib.metadata import version as installed
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from theodolite_study.desk.accounts import end_all, enrol_link
+from theodolite_study.desk.rights import needs
+from theodolite_study.desk.site import DeskRequest, onward, page
+from theodolite_study.operate.revision import newest_revision
+from theodolite_study.refusals import Invalid, NotHere
+
+OPERATIONS = ("backup", "restore", "verify", "jobs")
+DAY = 24 * 3600
+FACTS = """
+    select op_revision() as revision, current_setting('server_version') as postgresql,
+           pg_database_size(current_database()) as bytes,
+           (select count(*) from platform_event where applied_at is null) as events,
+           (select count(*) from export_request where state in ('waiting', 'running')) as exports,
+           (select count(*) from pg_stat_activity where datname = current_database())
+             as connections"""
+STUDIES = "select slug, title, state, created_at from study order by created_at desc"
+ACCOUNTS = """
+    select id, name, operator, disabled, password_hash is not null as enrolled, last_success
+      from staff order by name"""
+
+
+@needs("server")
+def server(desk: DeskRequest) -> Response:
+    """How the server is."""
+    return _page(desk)
+
+
+def _page(desk: DeskRequest, link: str = "") -> Response:
+    ages = {one["what"]: one for one in desk.rows(
+        "select what, at, extract(epoch from clock_timestamp() - at)::bigint as age"
+        " from operation"
+    )}  # fmt: skip
+    context = {
+        "facts": desk.row(FACTS), "ages": ages, "operations": OPERATIONS, "day": DAY,
+        "studies": desk.rows(STUDIES), "accounts": desk.rows(ACCOUNTS), "link": link,
+        "release": installed("theodolite-study"), "newest": newest_revision(),
+        "keys_id": desk.site.keys.id,
+        "own_keys": desk.row("select count(*) filter (where keys_id <> %s) as n from study",
+                             desk.site.keys.id),
+    }  # fmt: skip
+    return page(desk, "server", context)
+
+
+@needs("server")
+def link(desk: DeskRequest) -> Response:
+    """A link for a new account, or for one whose phone or passphrase is lost."""
+    origin = desk.site.settings.public_origin
+    name = desk.form.text("name", 60)
+    if name == desk.staff.name:
+        raise Invalid("Somebody else, or the command line, makes a link for your own account.")
+    made = enrol_link(desk.connection, desk.site.keys, origin, name)
+    desk.log("member", {"name": name, "became": "linked"})
+    return _page(desk, made)
+
+
+@needs("server")
+def disable(desk: DeskRequest) -> Response:
+    """An account cannot be used any more, from now on."""
+    staff_id = desk.request.path_params["staff_id"]
+    if staff_id == desk.staff.id:
+        raise Invalid("Somebody else closes your own account.")
+    done = desk.rows("update staff set disabled = true where id = %s returning name", staff_id)
+    if not done:
+        raise NotHere
+    end_all(desk.connection, staff_id)
+    desk.log("member", {"name": done[0]["name"], "became": "disabled"})
+    return onward(desk, "/server", f"The account {done[0]['name']} is closed.")
+
+
+ROUTES = [
+    Route("/server", server),
+    Route("/server/links", link, methods=["POST"]),
+    Route("/server/accounts/{staff_id:int}/disable", disable, methods=["POST"]),
+]
