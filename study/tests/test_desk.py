@@ -49,6 +49,10 @@ def played(world: DeskWorld, slug: str) -> SteppedStudy:
         "update study set title = %s, keys_id = %s where id = %s",
         (f"Study {slug} {HOSTILE}", world.keys.id, study.study),
     )
+    world.connection.execute(
+        "update instance set shown = jsonb_set(shown, '{shown,predicted}', '\"cat\"')"
+        " where study_id = %s", (study.study,),
+    )  # fmt: skip
     ann, ben = study.person(f"ann {slug}").begins(), study.person(f"ben {slug}").begins()
     for _ in range(2):
         item = ann.next()["item"]
@@ -106,8 +110,9 @@ def test_routes_by_role_and_study(world: DeskWorld) -> None:
         "stranger": world.browser("stranger", slug="theirs", role="owner"),
         "nobody": TestClient(world.app, base_url=ORIGIN, headers=HEADERS, follow_redirects=False),
     }  # fmt: skip
+    world.browser("spare", slug="mine", role="viewer")
     objects = {
-        "pseudonym": "p-ann mine", "staff_id": world.account("owner"), "token": "x",
+        "pseudonym": "p-ann mine", "staff_id": world.account("spare"), "number": 999_999,
         "payout": mine.one("select id from payout where study_id = %s", mine.study),
     }  # fmt: skip
     proofs = {
