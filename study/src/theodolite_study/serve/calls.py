@@ -84,7 +84,7 @@ class StepCalls:
                 raise Invalid(str(error.diag.message_primary)) from error
         assert row is not None  # noqa: S101
         result: dict[str, Any] = row[0]
-        note_word(result.get("word", ""))
+        note_word(result.get("word", "") if isinstance(result, dict) else "")
         return result
 
     async def taken(self, name: str, *values: Any) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _first_page(  # noqa: PLR0913  each is a thing that the page says
 ) -> Response:  # fmt: skip
     site = site_of(request)
     fresh = cookies.cookies_of(request).before or cookies.new_before()
-    languages = came.get("languages") or catalogue_languages()
+    languages = came.get("languages") or list(catalogue_languages())
     language = language_for(request, languages, came.get("default_language", "en"))
     access = access_of(version.settings) if version else Access()
     open_ = came["word"] == "ok"
