@@ -13,7 +13,7 @@ import pytest
 from psycopg.types.json import Jsonb
 from starlette.testclient import TestClient
 
-from support.study.small_study import SIZE, picture
+from support.study.folder_study import SIZE, picture
 from support.study.stepped_study import CONSENT, INSTRUMENT, SteppedStudy
 from theodolite_study.keys import Keys
 from theodolite_study.model.markdown import consent_in

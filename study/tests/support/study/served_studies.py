@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from psycopg.types.json import Jsonb
 from starlette.testclient import TestClient
 
-from support.study.small_study import SIZE, picture
+from support.study.folder_study import SIZE, picture
 from support.study.stepped_study import SteppedStudy
 from theodolite_study.keys import Keys
 from theodolite_study.serve.app import create_app
