@@ -1,4 +1,4 @@
-"""What the container does: prepare the tables, serve, or say whether it is well.
+"""What the container does: make the tables, serve people, run a command, say whether it is well.
 
 Secrets come from files. Without them, or with ones that anybody could guess, nothing starts.
 """
@@ -9,12 +9,18 @@ import sys
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-PORT = 8080
+PORT = int(os.environ.get("PORT", "8080"))
+METRICS_PORT = int(os.environ.get("METRICS_PORT", "9464"))
 SHORTEST = 20
 FEWEST_DIFFERENT = 8
 SECRETS = Path(os.environ.get("SECRETS", "/run/secrets"))
 FOLDER = Path(os.environ.get("STUDY", "/study"))
 ORIGIN = os.environ.get("ORIGIN", "")
+LOGINS = {
+    "owner": "theodolite_owner", "desk": "theodolite_desk_server",
+    "jobs": "theodolite_jobs_server", "server": "theodolite_server",
+}  # fmt: skip
+"""Each has a file with its password; a container has one of them."""
 
 
 class Refused(Exception):
@@ -33,10 +39,10 @@ def secret(name: str) -> str:
 
 
 def address(role: str) -> str:
-    """Where the database is, for one of the two logins."""
+    """Where the database is, for one of the logins."""
     host, name = os.environ.get("DATABASE_HOST", "db"), os.environ.get("DATABASE", "theodolite")
     password = quote(secret(f"{role}_password"), safe="")
-    return f"postgresql://theodolite_{role}:{password}@{host}/{name}"
+    return f"postgresql://{LOGINS[role]}:{password}@{host}/{name}"
 
 
 def healthy() -> None:
@@ -49,31 +55,27 @@ def healthy() -> None:
 
 
 def prepare(url: str) -> None:
-    """Make or renew the tables, and load the study."""
-    from theodolite_study.database import Database, migrate  # noqa: PLC0415
-    from theodolite_study.intake import load  # noqa: PLC0415
-    from theodolite_study.keys import Keys  # noqa: PLC0415
+    """Make the tables, or bring them up to date."""
+    from theodolite_study.database import migrate  # noqa: PLC0415
 
-    keys = Keys.read(FOLDER)
-    migrate(url)
-    database = Database(url)
-    load(database, FOLDER, keys)
-    database.close()
+    migrate(url, "head")
 
 
 def serve(url: str) -> None:
     """Serve people until told to stop."""
-    from theodolite_study.web import serving  # noqa: PLC0415
-    from theodolite_study.web.settings import Settings  # noqa: PLC0415
+    from theodolite_study.serve import run  # noqa: PLC0415
 
-    settings = Settings(database_url=url, folder=FOLDER, public_origin=ORIGIN)
+    settings = run.Settings(database_url=url, folder=FOLDER, public_origin=ORIGIN)
     # other machines cannot come here: the port is published on the host's loopback only
-    serving.serve(settings, host="0.0.0.0", port=PORT, workers=2, public=True)  # noqa: S104
+    run.serve(
+        settings, host="0.0.0.0", port=PORT, workers=2, behind_proxy=True,  # noqa: S104
+        metrics_port=METRICS_PORT,
+    )  # fmt: skip
 
 
 def study(*arguments: str) -> None:
-    """Become `theodolite study …`, as the owner where the owner's password is at hand."""
-    role = "owner" if (SECRETS / "owner_password").is_file() else "server"
+    """Become `theodolite study …`, with the login whose password is at hand."""
+    role = next((name for name in LOGINS if (SECRETS / f"{name}_password").is_file()), "server")
     os.environ["THEODOLITE_DATABASE"] = address(role)
     program = str(Path(sys.executable).with_name("theodolite"))
     os.execv(program, [program, "study", *arguments])  # noqa: S606

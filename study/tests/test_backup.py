@@ -1,112 +1,140 @@
-"""A backup is worth something if it was brought back once: the drill of docs/deployment.md."""
+"""A backup is worth something if it was brought back once; an upgrade, if it was tried on a copy."""
 
+import gzip
+import json
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
-from sqlalchemy import text
 
-from support.study.played_study import Played, at_random, begun, few_resamples, taken_part
-from support.study.small_study import active, all_rated
-from theodolite_study.database import Database
-from theodolite_study.export import export
-from theodolite_study.invariants import violations
-from theodolite_study.local_postgres import LocalPostgres, binaries, cluster_has_database
-from theodolite_study.verify import verify
+from support.study.stepped_study import SteppedStudy, second_form
+from theodolite.errors import EvidenceError
+from theodolite_study.local_postgres import LocalPostgres, cluster_has_database
+from theodolite_study.operate.backup import CONTENT, DUMP, backup
+from theodolite_study.operate.programs import postgres_program
+from theodolite_study.operate.restore import rehearse_restore
+from theodolite_study.operate.upgrade import check_upgrade, verify_all
 
-
-@pytest.fixture(autouse=True)
-def quick() -> Iterator[None]:
-    with few_resamples():
-        yield
+DATA = Path(__file__).parent / "data" / "study_0_1"
 
 
-def program(name: str, *arguments: str) -> bytes:
-    done = subprocess.run([str(binaries() / name), *arguments], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+@pytest.fixture(scope="module")
+def url(cluster: LocalPostgres) -> str:
+    cluster_has_database(cluster, "backed_up", second_form(cluster))
+    return cluster.database("backed_up")
 
 
-def dumped(database: Database, file: Path) -> Path:
-    program("pg_dump", "--format=custom", f"--file={file}", "--dbname", database.url)
-    return file
+@pytest.fixture(scope="module")
+def study(url: str) -> Iterator[SteppedStudy]:
+    """Two people who are done, one in mid-item."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        made = SteppedStudy(connection, instances=4, votes=3, quota=2)
+        for name in ("ann", "bob", "cyd"):
+            person = made.person(name).begins()
+            person.votes(person.next()["item"])
+            if name != "cyd":
+                person.votes(person.next()["item"])
+                person.leaves()
+        yield made
 
 
-def restored(cluster: LocalPostgres, file: Path, name: str) -> Database:
-    cluster_has_database(cluster, name)
-    url = cluster.database(name)
-    program("pg_restore", "--exit-on-error", "--single-transaction", "--dbname", url, str(file))
-    return Database(url)
+def databases(study: SteppedStudy) -> int:
+    return int(study.one("select count(*) from pg_database where datname like 'rehearsal%%'"))
 
 
-@pytest.fixture
-def played(database: Database, tmp_path: Path) -> Played:
-    made = begun(database, tmp_path / "s", instances=3, votes=2, gold=1, checks={"every": 2})
-    taken_part(made, ["ann", "bob"], at_random())
-    return made
+def test_a_backup_comes_back_whole(study: SteppedStudy, url: str, tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    made = backup(url, tmp_path, tmp_path / "b")
+    assert made.rows > 20 and "keys.json is not in it" in str(made)
+    for file in (tmp_path / "b").iterdir():
+        assert file.stat().st_mode & 0o077 == 0, "answers are in it"
+    study.person("dan").begins()  # later than the backup
+    report = rehearse_restore(tmp_path / "b", url, tmp_path)
+    assert report.problems == () and report.rows == made.rows, report
+    assert databases(study) == 0
+    ages = study.one("select op_figures() -> 'ages'")
+    assert {"backup", "restore"} <= set(ages)
+    with pytest.raises(EvidenceError, match="which is there"):
+        backup(url, tmp_path, tmp_path / "b")
 
 
-def test_a_restored_study_is_the_same_study(
-    played: Played, cluster: LocalPostgres, tmp_path: Path
+def test_what_is_missing_or_changed_is_told(study: SteppedStudy, url: str, tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    out = tmp_path / "b"
+    backup(url, tmp_path, out)
+    content = json.loads((out / CONTENT).read_text())
+    content["tables"]["vote"][0] += 1
+    content["tables"]["consent"][1] = "7"
+    (out / CONTENT).write_text(json.dumps(content))
+    (out / "pictures.json").write_text('[{"file": "gone.png", "bytes": 1}]')
+    report = rehearse_restore(out, url, tmp_path)
+    assert [problem.split(":")[0] for problem in report.problems[:2]] == ["consent", "vote"]
+    assert report.problems[2:] == ("1 pictures are missing, gone.png among them",)
+    (out / DUMP).write_bytes(b"another")
+    with pytest.raises(EvidenceError, match="another database"):
+        rehearse_restore(out, url)
+    assert databases(study) == 0
+
+
+def test_a_restore_that_lost_its_guards_is_told(
+    study: SteppedStudy, url: str, cluster: LocalPostgres
 ) -> None:
-    before = export(played.database, "small", played.folder, out=tmp_path / "before")
-    back = restored(cluster, dumped(played.database, tmp_path / "dump"), "back_same")
-    try:
-        after = export(back, "small", played.folder, out=tmp_path / "after")
-        assert after.sha256 == before.sha256
-        found, was = verify(back, "small"), verify(played.database, "small")
-        assert found == was and not found.problems
-        assert "All rules hold." in str(found) and "6 of 6 votes (100%)" in str(found)
-        # it goes on, and its guards are those of the first
-        newcomer = active(back, played.keys, "cyd")
-        assert all_rated(back, newcomer) == []
-    finally:
-        back.close()
+    assert verify_all(url) == []
+    assert study.one("select op_figures() -> 'verified'") == 0
+    cluster_has_database(cluster, "no_guards", second_form(cluster))
+    with psycopg.connect(cluster.database("no_guards"), autocommit=True) as connection:
+        connection.execute("alter table assignment drop constraint assignment_own_answer_first")
+        connection.execute("grant update on vote to theodolite_serve")
+    problems = verify_all(cluster.database("no_guards"))
+    assert len(problems) == 2 and "assignment_own_answer_first" in problems[0]
+    assert "theodolite_serve" in problems[1]
 
 
-def test_a_dump_of_a_study_at_work_is_one_moment_of_it(
-    database: Database, cluster: LocalPostgres, tmp_path: Path
+def test_a_picture_with_other_bytes_is_no_backup(
+    study: SteppedStudy, url: str, tmp_path: Path
 ) -> None:
-    played = begun(database, tmp_path / "s", instances=12, votes=1)
-    who = active(database, played.keys, "ann")
-    work = threading.Thread(target=all_rated, args=(database, who))
-    work.start()
-    back = restored(cluster, dumped(database, tmp_path / "dump"), "back_running")
-    work.join()
-    try:
-        assert violations(back) == [] and verify(back, "small").problems == ()
-        with back.transaction() as connection:
-            kept = connection.execute(text("select count(*) from vote")).scalar_one()
-        assert 0 <= kept <= 12
-        # whoever was at work goes on in the restored study, up to the last vote
-        all_rated(back, who)
-        assert "12 of 12 votes" in str(verify(back, "small"))
-    finally:
-        back.close()
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / f"{'a' * 64}.png").write_bytes(b"x")
+    with pytest.raises(EvidenceError, match="other bytes"):
+        backup(url, tmp_path, tmp_path / "b")
 
 
-def test_a_restore_that_lost_its_guards_is_told(played: Played) -> None:
-    with played.database.owning() as connection:
-        connection.execute(text("drop index vote_once"))
-        connection.execute(
-            text("alter table assignment drop constraint assignment_own_answer_first")
-        )
-        connection.execute(text("grant update on vote to theodolite_app"))
-    assert verify(played.database, "small").problems == (
-        "Not so: the guard assignment_own_answer_first is there",
-        "Not so: the guard vote_once is there",
-        "Not so: theodolite_app may not update in vote",
-    )
+def test_an_upgrade_is_tried_on_a_copy(
+    cluster: LocalPostgres, url: str, study: SteppedStudy, tmp_path: Path
+) -> None:
+    """Of a database that 0.1.0 itself made."""
+    cluster_has_database(cluster, "first_form")
+    old = cluster.database("first_form")
+    (tmp_path / "old.sql").write_bytes(gzip.decompress((DATA / "database.sql.gz").read_bytes()))
+    postgres_program("psql", old, "--quiet", f"--file={tmp_path / 'old.sql'}")
+    postgres_program("pg_dump", old, "--format=custom", f"--file={tmp_path / 'dump'}")
+    report = check_upgrade(tmp_path / "dump", url)
+    assert report.problems == () and report.rows > 100, report
+    assert databases(study) == 0
 
 
-def test_surplus_above_a_twentieth_is_an_alarm(played: Played) -> None:
-    assert verify(played.database, "small").warnings == ()
-    with played.database.owning() as connection:
-        connection.execute(
-            text("update vote set counted = false where id = (select min(id) from vote)")
-        )
-    found = verify(played.database, "small")
-    assert "16.7% of all votes are surplus" in found.warnings[0]
-    assert any("filled exactly" in problem for problem in found.problems)
+def test_no_password_is_on_a_command_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    def note(command: list[str], **named: Any) -> Any:
+        calls.append(command)
+        assert named["env"]["PGPASSWORD"]
+        return subprocess.CompletedProcess(command, 1, "", "refused")
+
+    monkeypatch.setattr(subprocess, "run", note)
+    with pytest.raises(EvidenceError, match="refused"):
+        postgres_program("pg_dump", url, "--format=custom")
+    password = psycopg.conninfo.conninfo_to_dict(url)["password"]
+    assert password and all(str(password) not in part for part in calls[-1])
+
+
+def test_scratch_is_dropped_when_the_work_in_it_fails(url: str, study: SteppedStudy) -> None:
+    from theodolite_study.operate.programs import scratch_database  # noqa: PLC0415
+
+    with pytest.raises(RuntimeError), scratch_database(url):  # noqa: PT012
+        assert databases(study) == 1
+        raise RuntimeError
+    assert databases(study) == 0

@@ -4,7 +4,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -57,6 +57,8 @@ class Job:
     client_of: Callable[[PlatformLink], Prolific] = field(default=lambda link: Prolific(link.token))
     point: Callable[[str], None] = no_point
     clock: Callable[[], float] = time.monotonic
+    tasks: Sequence[Callable[[Connection], None]] = ()
+    """What else is done in each round; each knows when it is due."""
 
     def __post_init__(self) -> None:
         self._next: dict[str, float] = {}
@@ -76,6 +78,8 @@ class Job:
         if self._due("housekeeping", self.times.housekeeping):
             self._one("select job_forget()")
             self._one("select job_months()")
+        for task in self.tasks:
+            task(self.connection)
         return taken
 
     def run(self, ended: threading.Event) -> None:
@@ -132,12 +136,12 @@ class Job:
         return None if row is None else row[0]
 
 
-def run_jobs(url: str, keys: Keys) -> None:
+def run_jobs(url: str, keys: Keys, tasks: Sequence[Callable[[Connection], None]] = ()) -> None:
     """The process of the job, until it is told to end (SIGTERM, SIGINT); a round is finished."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    run_again(url, ended, lambda connection: Job(connection, keys))
+    run_again(url, ended, lambda connection: Job(connection, keys, tasks=tasks))
 
 
 def run_again(

@@ -1,0 +1,103 @@
+"""A backup: one moment of the database, and which pictures it needs."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from theodolite.errors import EvidenceError
+from theodolite.ext.studies import PICTURES
+from theodolite.io.paths import sha256_of
+from theodolite_study.keys import KEYS
+from theodolite_study.operate.programs import postgres_program, row_sums
+
+DUMP = "database.dump"
+PICTURE_LIST = "pictures.json"
+CONTENT = "backup.json"
+REMINDER = (
+    f"{KEYS} is not in it: keep a copy, encrypted, elsewhere. Who has both can name people; "
+    "without it nobody can be paid or known again."
+)
+
+
+@dataclass(frozen=True)
+class BackupSummary:
+    """What was written."""
+
+    folder: Path
+    rows: int
+    pictures: int
+    megabytes: float
+    minutes: float
+
+    def __str__(self) -> str:
+        return (
+            f"backup:   {self.folder}\n"
+            f"rows:     {self.rows:,} in {self.megabytes:.1f} MB, {self.minutes:.1f} minutes\n"
+            f"pictures: {self.pictures:,}, listed in {PICTURE_LIST}; copy them once, they do not"
+            f" change\n{REMINDER}"
+        )
+
+
+def backup(url: str, folder: Path, out: Path) -> BackupSummary:
+    """Write a dump, the list of pictures and what a restore is compared with.
+
+    Args:
+        url: The database, with a login that reads all of it.
+        folder: Where pictures are.
+        out: A new folder, which only its owner can read.
+    """
+    begun = time.monotonic()
+    try:
+        out.mkdir(mode=0o700, parents=True)
+    except FileExistsError as error:
+        raise EvidenceError("--out", f"{out}, which is there", "a new folder") from error
+    with psycopg.connect(url) as connection:
+        connection.execute("set transaction isolation level repeatable read, read only")
+        snapshot = _one(connection, "select pg_export_snapshot()")
+        postgres_program(
+            "pg_dump", url, "--format=custom", f"--snapshot={snapshot}", f"--file={out / DUMP}"
+        )
+        sums = row_sums(connection)
+        revision = _one(connection, "select version_num from alembic_version")
+    pictures = list(_pictures(folder))
+    (out / PICTURE_LIST).write_text(json.dumps(pictures, indent=1) + "\n")
+    content = {
+        "at": datetime.now(timezone.utc).isoformat(timespec="seconds"), "revision": revision,
+        "dump_sha256": sha256_of(out / DUMP), "tables": sums,
+    }  # fmt: skip
+    (out / CONTENT).write_text(json.dumps(content, indent=1) + "\n")
+    for file in out.iterdir():
+        file.chmod(0o600)
+    minutes = (time.monotonic() - begun) / 60
+    size = (out / DUMP).stat().st_size
+    note_operation(url, "backup", {"bytes": size, "minutes": round(minutes, 2)})
+    rows = sum(int(n) for n, _ in sums.values())
+    return BackupSummary(out, rows, len(pictures), size / 2**20, minutes)
+
+
+def _pictures(folder: Path) -> Iterator[dict[str, Any]]:
+    """Each picture with its digest, which is its name; one that is not so is broken."""
+    for file in sorted((folder / PICTURES).glob("*.*")):
+        digest = sha256_of(file)
+        if digest != file.stem:
+            raise EvidenceError("picture", f"{file.name} with other bytes", "bytes of that digest")
+        yield {"file": file.name, "bytes": file.stat().st_size}
+
+
+def note_operation(url: str, what: str, detail: dict[str, Any]) -> None:
+    """Say in the database that something was done; tables that cannot keep it are left alone."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        if _one(connection, "select to_regproc('op_note') is not null"):
+            connection.execute("select op_note(%s, %s)", (what, Jsonb(detail)))
+
+
+def _one(connection: psycopg.Connection[Any], query: str) -> Any:
+    row = connection.execute(query.encode()).fetchone()
+    return None if row is None else row[0]

@@ -1,0 +1,106 @@
+"""What the process of the job does besides money: figures, a sign of life, exports."""
+
+import hashlib
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import psycopg
+
+LOG = logging.getLogger(__name__)
+MANIFEST = "manifest.json"
+WriteExport: TypeAlias = Callable[[psycopg.Connection[Any], str, Path], object]
+"""From a connection, a study's slug and a new folder: writes the export there."""
+
+
+@dataclass
+class FigureTask:
+    """Says that the job is alive, and counts what has no counter, once in a while."""
+
+    every: float = 60.0
+    clock: Callable[[], float] = time.monotonic
+    _next: float = 0.0
+
+    def __call__(self, connection: psycopg.Connection[Any]) -> None:
+        """If it is time."""
+        if self.clock() >= self._next:
+            self._next = self.clock() + self.every
+            connection.execute("select op_note('jobs', '{}')")
+            connection.execute("select op_count()")
+
+
+@dataclass
+class ExportTask:
+    """Writes exports that wait, one after the other, beside what is paid.
+
+    Only one job is at work. So a request that is running while this process writes nothing was cut
+    off, and is begun again; its folder has its name only when all of it is there.
+    """
+
+    url: str = field(repr=False)
+    folder: Path
+    """Of all exports; the one of a request is `slug-id`."""
+    write: WriteExport
+
+    def __post_init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="export")
+        self._writing: tuple[int, Future[bytes]] | None = None
+
+    def __call__(self, connection: psycopg.Connection[Any]) -> None:
+        """Take the next one, or note how the last one ended."""
+        if self._writing is not None:
+            request, result = self._writing
+            if not result.done():
+                return
+            self._writing = None
+            self._note(connection, request, result)
+        row = connection.execute(
+            "select e.id, s.slug from export_request e join study s on s.id = e.study_id"
+            " where e.state in ('waiting', 'running') order by e.id limit 1"
+        ).fetchone()
+        if row is not None:
+            request, slug = row
+            connection.execute(
+                "update export_request set state = 'running' where id = %s", (request,)
+            )
+            self._writing = request, self._thread.submit(self.write_one, request, slug)
+
+    def write_one(self, request: int, slug: str) -> bytes:
+        """Write an export; the digest of its manifest."""
+        out = export_folder(self.folder, slug, request)
+        part = out.with_suffix(".part")
+        for left in (part, out):  # of a process that was cut off
+            if left.exists():
+                shutil.rmtree(left)
+        self.folder.mkdir(mode=0o700, exist_ok=True, parents=True)
+        with psycopg.connect(self.url) as connection:
+            self.write(connection, slug, part)
+        digest = hashlib.sha256((part / MANIFEST).read_bytes()).digest()
+        part.rename(out)
+        return digest
+
+    def _note(
+        self, connection: psycopg.Connection[Any], request: int, result: "Future[bytes]"
+    ) -> None:
+        error = result.exception()
+        if isinstance(error, psycopg.OperationalError):
+            LOG.warning("export: the database went away; it is begun again")
+            return
+        if error is not None:
+            LOG.warning("export failed", exc_info=error)
+        connection.execute(
+            "update export_request set state = %s, manifest_sha256 = %s, why = %s,"
+            " ended_at = clock_timestamp() where id = %s",
+            ("done" if error is None else "failed", None if error else result.result(),
+             None if error is None else type(error).__name__, request),
+        )  # fmt: skip
+
+
+def export_folder(folder: Path, slug: str, request: int) -> Path:
+    """Where the export of a request lies once it is done."""
+    return folder / f"{slug}-{request}"
