@@ -40,6 +40,9 @@ class Traffic:
     """429."""
     broken: int = 0
     """Connections that broke."""
+    answered_at: float = field(default_factory=time.monotonic)
+    silence: float = 0.0
+    """The longest time in which nobody got an answer from the database."""
 
     @property
     def requests(self) -> int:
@@ -133,6 +136,10 @@ class Browser:
             self.traffic.seconds.setdefault(f"{method} {route}", []).append(
                 time.perf_counter() - begun
             )
+            if not route.startswith(("/p/", "/static/")):
+                now = time.monotonic()
+                self.traffic.silence = max(self.traffic.silence, now - self.traffic.answered_at)
+                self.traffic.answered_at = now
             if answer.status >= 500:
                 self.traffic.faults[f"{answer.status} {method} {route}"] += 1
                 await asyncio.sleep(0.5)

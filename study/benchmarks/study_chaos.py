@@ -51,6 +51,9 @@ QUESTIONS = [
 ]
 SETTINGS = {"needs": {"q5": "same", "q6": "different"}}
 SESSION = "__Host-theodolite"
+OUTCOME = "select outcome from participant where submission_digest = %s"
+UNFILLED = "select count(*) from slot where state <> 'filled'"
+LONGEST_SILENCE = 60.0
 RECOVERY = "automatic recovery in progress"
 
 
@@ -79,6 +82,21 @@ class Chaos:
     )  # fmt: skip
 
 
+async def asked(url: str, query: str, *values: Any, again: bool = True) -> Any:
+    """One value from the database; where it is away, again when it is back."""
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(
+                url, autocommit=True, connect_timeout=5
+            ) as connection:
+                row = await (await connection.execute(query.encode(), values)).fetchone()
+            return None if row is None else row[0]
+        except psycopg.OperationalError:
+            await asyncio.sleep(0.3)
+            if not again:
+                return None
+
+
 class PaidAnnotator(Annotator):
     """Whom the platform sent: comes in by the step, as that door is tested elsewhere."""
 
@@ -91,8 +109,8 @@ class PaidAnnotator(Annotator):
         await super().comes()
         keys, slug = self.study.keys, self.slug
         ends = datetime.now(timezone.utc) + timedelta(hours=6)
-        row, query = None, f"select st_arrive({', '.join(['%s'] * 13)})"
-        while row is None:
+        came, query = {"word": ""}, f"select st_arrive({', '.join(['%s'] * 13)})"
+        while not came["word"]:
             token = secrets.token_urlsafe(32)
             values = (
                 slug, "prolific", keys.person(slug, "prolific", self.name),
@@ -100,14 +118,8 @@ class PaidAnnotator(Annotator):
                 f"p-{self.name}", keys.sealed(self.name, slug), submission_digest(keys, self.name),
                 "en", digest_of(token), ends, False, None,
             )  # fmt: skip
-            try:
-                async with await psycopg.AsyncConnection.connect(
-                    self.url, autocommit=True, connect_timeout=5
-                ) as connection:
-                    row = await (await connection.execute(query, values)).fetchone()
-            except psycopg.OperationalError:
-                await asyncio.sleep(self.chance.uniform(0.2, 0.6))
-        if row[0]["word"] != "ok":
+            came = await asked(self.url, query, *values, again=False) or came
+        if came["word"] != "ok":
             return Answer("/s/", 200, [], b"")
         self.browser.cookies[SESSION] = token
         return await self.browser.go("GET", "/go")
@@ -164,26 +176,24 @@ class Fire:
             person.study, person.url, person.name = self.study, self.cluster.url, name
             how = await person.works()
             await browser.close()
-            self.left[person.left or how] += 1
             if how == "full":
+                self.left[how] += 1
                 self.study.double.returns(name)
                 await asyncio.sleep(chance.uniform(0.5, 2))
                 continue
-            kind = {"stopped": "stopped", "withdrawn": "other"}.get(person.left, "finished")
-            if kind == "finished" and chance.random() < 0.5:
-                kind = "approved"
+            outcome = person.left
+            if outcome != "withdrawn":
+                outcome = await asked(self.cluster.url, OUTCOME,
+                                      submission_digest(self.study.keys, name))  # fmt: skip
+            self.left[str(outcome)] += 1
+            kind = "other" if outcome in ("withdrawn", None) else "stopped"
+            if outcome in ("finished", "ran_out"):
+                kind = chance.choice(("finished", "approved"))
             self.study.double.submits(name, kind)
 
     async def _unfilled(self) -> int:
-        try:
-            async with await psycopg.AsyncConnection.connect(
-                self.cluster.url, autocommit=True, connect_timeout=5
-            ) as connection:
-                query = "select count(*) from slot where state <> 'filled'"
-                row = await (await connection.execute(query)).fetchone()
-        except psycopg.OperationalError:
-            return 1
-        return int(row[0]) if row else 1
+        unfilled: int = await asked(self.cluster.url, UNFILLED)
+        return unfilled
 
     async def _watch(self) -> None:
         while True:
@@ -285,6 +295,7 @@ def _judged(fire: Fire, wall: float) -> dict[str, Any]:
         "people": dict(fire.left), "seconds": round(wall, 1), "load average": os.getloadavg()[0],
         "killed": dict(fire.killed), "recoveries": log.count(RECOVERY),
         "503": witness.traffic.busy, "broken connections": witness.traffic.broken,
+        "longest silence": round(witness.traffic.silence, 1),
         "requests": witness.traffic.requests, "acknowledged": len(witness.acknowledged),
         "counted": sum(counted), "withdrawn votes": len(witness.taken_back),
         "surplus": study.one("select count(*) from vote where not counted"),
@@ -316,6 +327,8 @@ def wrong(result: dict[str, Any]) -> list[str]:
     found = [f"{name}: {result[name]}" for name in NOTHING if result[name]]
     if result["recoveries"] < result["killed"].get("database", 0):
         found.append(f"recoveries: {result['recoveries']}")
+    if result["longest silence"] > LONGEST_SILENCE:
+        found.append(f"longest silence: {result['longest silence']} s")
     if not result["503"] + result["broken connections"]:
         found.append("nobody felt a kill")
     return found

@@ -14,6 +14,9 @@ from theodolite_study.operate.meter import note_word
 from theodolite_study.refusals import Conflict as StoredOtherwise
 from theodolite_study.refusals import Invalid, NotHere, NotOpen, StudyRefusal, WrongStage
 
+RECONNECT = 2.0
+"""Seconds in which a connection is tried again, with growing pauses; then whoever asks next begins
+anew. With the usual five minutes a database that was away for one is not seen for another."""
 SERVER_ROLE = "theodolite_serve"
 OPTIONS = (
     "-c statement_timeout=5000 -c lock_timeout=4000 -c idle_in_transaction_session_timeout=15000 "
@@ -45,6 +48,7 @@ class StepCalls:
     def __post_init__(self) -> None:
         self._pool = AsyncConnectionPool(
             self.url, min_size=1, max_size=self.size, timeout=3.0, open=False,
+            reconnect_timeout=RECONNECT,
             configure=self._configured,
             kwargs={
                 "autocommit": True, "options": OPTIONS, "connect_timeout": 5,
