@@ -1,5 +1,6 @@
 """Accounts of the desk: made by a link that is good once, opened by passphrase and phone."""
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -148,7 +149,7 @@ def check_strength(passphrase: str, names: Sequence[str]) -> None:
         check_passphrase(passphrase, names[0])
     except EvidenceError as error:
         raise Invalid(f"{error}") from error
-    words = [part for name in names for part in (name, *name.replace("-", " ").split())]
+    words = [part for name in names for part in (name, *re.findall(r"\w+", name))]
     guesses = float(zxcvbn(passphrase[:LONGEST_GUESSED], user_inputs=words)["guesses"])
     if guesses < LEAST_GUESSES:
         raise Invalid(

@@ -2,10 +2,16 @@
 
 import html
 import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import uvicorn
 from starlette.testclient import TestClient
 
 from support.study.stepped_study import SteppedStudy
@@ -21,10 +27,10 @@ HEADERS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 class DeskWorld:
     """A database with studies, and the desk's application on it."""
 
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(self, url: str, folder: Path, origin: str = ORIGIN) -> None:
         self.connection = psycopg.connect(url, autocommit=True)
         self.keys = Keys.create(folder / "keys.json")
-        self.settings = Settings(url, folder, ORIGIN)
+        self.settings = Settings(url, folder, origin)
         self.app = create_desk(self.settings)
         self.visitor = TestClient(self.app, base_url=ORIGIN, headers=HEADERS)
 
@@ -50,10 +56,17 @@ class DeskWorld:
                 " on conflict (study_id, staff_id) do update set role = excluded.role",
                 (staff_id, role, slug),
             )
-        token = begin_session(self.connection, staff_id)
         made = TestClient(self.app, base_url=ORIGIN, headers=HEADERS)
-        made.cookies.set(SESSION, token, domain="desk.example.org")
+        made.cookies.set(SESSION, self.session(name), domain="desk.example.org")
         return made
+
+    def session(self, name: str) -> str:
+        """A new session of somebody."""
+        return begin_session(self.connection, self.account_id(name))
+
+    def account_id(self, name: str) -> int:
+        row = self.connection.execute("select id from staff where name = %s", (name,)).fetchone()
+        return int(row[0])  # type: ignore[index]
 
     def close(self) -> None:
         self.connection.close()
@@ -69,3 +82,25 @@ def send(browser: TestClient, page_address: str, form_address: str, **fields: An
     """A form of a page, sent with what proves it."""
     csrf = hidden(browser.get(page_address))["csrf"]
     return browser.post(form_address, data={"csrf": csrf} | fields)
+
+
+@contextmanager
+def served_desk(url: str, folder: Path) -> Iterator[tuple[DeskWorld, str]]:
+    """The same on a real port, for real browsers; and its origin."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        origin = f"http://localhost:{bound.getsockname()[1]}"
+        world = DeskWorld(url, folder, origin)
+        config = uvicorn.Config(world.app, log_level="error", lifespan="on", access_log=False)
+        server = uvicorn.Server(config)
+        server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+        runs = threading.Thread(target=server.run, args=([bound],), daemon=True)
+        runs.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield world, origin
+        finally:
+            server.should_exit = True
+            runs.join(10)
+            world.close()
